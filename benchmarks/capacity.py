@@ -1,4 +1,4 @@
-"""What an installation needs for so many subscribers, from what batches were measured to cost.
+"""Estimate the capacity for a number of subscribers from measured costs of batches.
 
     python -m benchmarks.capacity --subscribers 100000000 --rows-per-subscriber 15
     python -m benchmarks.scale_out --json benchmarks/capacity_measured.json    # measure again
@@ -78,7 +78,7 @@ class Cost:
         return self.per_row * work.rows + self.per_subscriber * work.subscribers + self.per_task * work.tasks
 
 
-# What each quantity is taken to depend on.
+# The inputs of each quantity.
 SHAPES: Final[Mapping[str, tuple[str, ...]]] = {
     "worker_cpu_s": ("per_row", "per_subscriber", "per_task"),
     "database_cpu_s": ("per_subscriber", "per_task"),
@@ -113,7 +113,7 @@ class Model:
     """Constants of a machine.
 
     costs : by quantity
-    fixed_s : of a batch, whatever its size
+    fixed_s : of a batch, of any size
     waiting : seconds that a batch takes for each second of processors that its workers need
     peak_mb : memory of a worker with one process
     """
@@ -198,16 +198,16 @@ def errors(model: Model, batches: Sequence[Mapping[str, Any]]) -> list[tuple[Wor
 
 
 def shards_of(subscribers: int) -> int:
-    """Shards of a study that announces so many subscribers (a test compares mobility.plans.studies)."""
+    """Return the shards of a study that announces `subscribers` (a test compares mobility.plans.studies)."""
     needed = max(math.ceil(subscribers / SHARD_SUBSCRIBERS), SHARDS_MIN)
     return min(1 << (needed - 1).bit_length(), SHARDS_MAX)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """What a day takes.
+    """Capacity for one day.
 
-    cores : of workers, busy to BUSY within the hours; database_cores likewise
+    cores : of workers, busy to BUSY within the hours; database_cores also
     staging_bytes : at most, if all of the day's files lay there at once
     """
 
@@ -231,7 +231,7 @@ class Needs:
 def needs(
     model: Model, *, subscribers: int, rows_per_subscriber: int, row_bytes: int, hours: float, files: int
 ) -> Needs:
-    """What so many subscribers a day take, all of them present, taken in within some hours.
+    """Return the capacity for a day of `subscribers`, all present, processed within some hours.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ def _needs_lines(day: Needs, *, hours: float) -> list[str]:
 
 
 def reach(day: Needs, batches: Sequence[Mapping[str, Any]], *, subscribers: int) -> str:
-    """How far a day is outside of what was measured, in words."""
+    """Describe in words how far a day is outside of the measured range."""
     rows, shards = (max(each[name] for each in batches) for name in ("rows", "shards"))
     fullest = max(each["subscribers"] / each["shards"] for each in batches)
     return (

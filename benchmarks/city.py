@@ -64,7 +64,7 @@ def city(step_m: int = 100) -> Place:
         name="city",
         grid=grid,
         counts=counts,
-        # A square is water only if all of it is: then nobody was moved by snapping into a place without land.
+        # A square is water only if all of it is: then no one was moved by snapping into a place without land.
         land=(counts > 0) | ~_is_wet(grid),
         zones=nearest.astype(np.int16).reshape(grid.shape),
         names=tuple(f"zone {number + 1}" for number in range(N_ZONES)),
@@ -163,7 +163,7 @@ def _with_antenna(codes: NDArray[np.uint16], grid: Grid) -> NDArray[np.bool_]:
 
 
 def _shore_m(x: Floats) -> Floats:
-    """How far north the sea reaches."""
+    """Return the northern edge of the sea at x."""
     return np.asarray(5_500 + 800 * np.sin(x / 2_500))
 
 
@@ -194,12 +194,12 @@ def _people(stream: ldp.KeyedStream) -> tuple[Floats, Floats]:
 
 
 def river_m(x: Floats) -> Floats:
-    """How far north the middle of the river is."""
+    """Return the y coordinate of the river's middle at x."""
     return np.asarray(10_500 + 2_000 * np.sin(x / 3_000))
 
 
 def _is_wet(grid: Grid) -> NDArray[np.bool_]:
-    """Whether all of a square is in the river, by 5 x 5 points of it."""
+    """Return whether all of a square is in the river, by 5 x 5 points of it."""
     east, north = (each.reshape(grid.shape) for each in grid.centres())
     wet = np.ones(grid.shape, np.bool_)
     for shift_x in np.linspace(-0.5, 0.5, 5) * grid.step_m:

@@ -2,7 +2,7 @@
 
     python -m benchmarks.cold_start
 
-Prints nothing; whoever starts it measures. The first run after a change compiles, the next finds the cache.
+Prints nothing; the caller measures. The first run after a change compiles, the next finds the cache.
 """
 
 from decimal import Decimal

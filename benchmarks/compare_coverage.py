@@ -1,9 +1,9 @@
 """Do the intervals and verdicts of comparisons hold? Many independent keys over the same people.
 
-For each kind of comparison it prints how many of the 95 % intervals hold the true difference, in how many
+For each kind of comparison it prints how many of the 95% intervals hold the true difference, in how many
 tables any row is wrongly said to differ (without a correction, and with Holm's), and how large the stated
-error is beside that of estimates with nothing in common. It fails unless exact intervals cover 95 % within
-1.5 points, bounded ones at least 95 % less 1.5 points, and corrected tables err in at most 5 % plus 1.5.
+error is compared with that of estimates with nothing in common. It fails unless exact intervals cover 95% to
+1.5 points, bounded ones at least 95% less 1.5 points, and corrected tables err in at most 5% plus 1.5.
 
     python -m benchmarks.compare_coverage --keys 1000
 """
@@ -45,7 +45,7 @@ Intervals = Callable[[float], WindowEstimate]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class People:
-    """Who is there (bit t-1 = day t), the lasting value, and that of each day."""
+    """Presence (bit t-1 = day t), the lasting value, and the value of each day."""
 
     pseudonyms: NDArray[np.uint64]
     presence: NDArray[np.uint64]
@@ -262,7 +262,7 @@ def plan() -> ldp.PlanSpec:
 
 
 def study(crowd: People, *, key: bytes) -> dict[str, IndicatorTallies]:
-    """Sanitise and tally everybody once, as a worker does."""
+    """Sanitise and tally everyone once, as a worker does."""
     spec = plan()
     sanitiser = ldp.Sanitiser(spec, ldp.KeyedPrf(key))
     nothing = np.full(crowd.presence.size, -1, np.int32)

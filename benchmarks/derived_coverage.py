@@ -1,9 +1,9 @@
 """Do the intervals of derived figures hold the truth? One population under many independent study keys.
 
-Prints a markdown table: per mechanism and figure the share of 95 % intervals that hold the truth, and how
+Prints a markdown table: per mechanism and figure the share of 95% intervals that hold the truth, and how
 much wider bounds are (for the largest category) than the interval that would do if the tallies also told who
 is there on both days, or how much the days of people vary. It fails if an exact interval is off by more than
-1.5 points, or a bound holds the truth in fewer than 95 % of cases.
+1.5 points, or a bound holds the truth in fewer than 95% of cases.
 
     python -m benchmarks.derived_coverage --keys 1000 --processes 2
 """
@@ -58,7 +58,7 @@ class People:
         return np.asarray((self.presence << np.arange(DAYS)).sum(axis=1), np.uint64)
 
     def among(self, first: int, last: int) -> Bools:
-        """Who was there on one of the days."""
+        """Return who was there on one of the days."""
         return np.asarray(self.presence[:, first - 1 : last].any(axis=1))
 
 
@@ -166,7 +166,7 @@ def make_plan(mechanism: Mechanism) -> ldp.PlanSpec:
 
 
 def reports_of(mechanism: Mechanism, key: bytes) -> list[NDArray[np.uint16]]:
-    """What everybody reports in one study, of each indicator."""
+    """Return everyone's reports in one study, per indicator."""
     crowd, sanitiser = people(), ldp.Sanitiser(make_plan(mechanism), ldp.KeyedPrf(key))
     nothing = np.full(crowd.pseudonyms.size, -1, np.int32)
     static = sanitiser.reports(crowd.pseudonyms, [*crowd.static, nothing])[:2]
@@ -268,7 +268,7 @@ def run_keys(mechanism: Mechanism, keys: Sequence[bytes]) -> list[list[Found]]:
 
 
 def look(tallies: IndicatorTallies, figure: Figure) -> Found:
-    """One figure beside its truth."""
+    """One figure and its true value."""
     name, estimate, truth = figure
     found = estimate(tallies)
     covered = (found.ci_low <= truth) & (truth <= found.ci_high)

@@ -91,7 +91,7 @@ def two(site: Installation, files: dict[str, Path]) -> dict[str, Any]:
 
 
 def facts(site: Installation) -> dict[str, Any]:
-    """What the vault holds of each batch."""
+    """Return the state of each batch in the vault."""
     found: dict[str, Any] = json.loads(site.run_text("shell", "--no-imports", "-c", FACTS))
     return found
 

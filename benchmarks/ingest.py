@@ -33,7 +33,7 @@ JOB_ROWS: Final = 1_000_000  # of what loops over people in Python
 
 
 class Bench:
-    """One installation, and the studies that take files in.
+    """One installation, and its studies.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def children_seconds() -> float:
 
 
 def run_peer(name: str, path: Path, *, form: str) -> Parsed:
-    """Let another library work on the file in a process of its own."""
+    """Let another library work on the file in its own process."""
     say(f"{name} on {path.name}")
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.ingest_peers", name, str(path)],
@@ -149,7 +149,7 @@ def run_peer(name: str, path: Path, *, form: str) -> Parsed:
 
 
 def measure_formats(bench: Bench, *, rows: int, names: Sequence[str]) -> str:
-    """Each of the formats, with those who merely parse it, and the job by others on a smaller file."""
+    """Each of the formats, with those who only parse it, and the job by others on a smaller file."""
     plain = bench.folder / "extract.csv"
     truth = write_csv(plain, rows=rows)
     ingested, parsed = [], []
@@ -184,7 +184,7 @@ def measure_processes(folder: Path, *, rows: int, is_postgres: bool) -> str:
 
 
 def ingest_plain(bench: Bench, *, rows: int) -> Ingested:
-    """Write a plain file, take it in and remove it."""
+    """Write a plain file, ingest it and remove it."""
     plain = bench.folder / "extract.csv"
     truth = write_csv(plain, rows=rows)
     try:
@@ -216,7 +216,7 @@ def measure(options: argparse.Namespace, folder: Path) -> Sequence[str]:
 
 
 def say(text: str) -> None:
-    """Progress for whoever waits."""
+    """Progress for anyone who waits."""
     sys.stderr.write(f"{text}\n")
 
 

@@ -41,7 +41,7 @@ Bytes = NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truth:
-    """What an extract holds: rows by outcome, and visitors, counted while it was written."""
+    """Contents of an extract: rows by outcome, and visitors, counted while it was written."""
 
     rows: int
     rejected: dict[str, int]
@@ -55,7 +55,7 @@ class Truth:
         return self.rows - sum(self.rejected.values()) - sum(self.ignored.values())
 
     def without_misshapen(self) -> "Truth":
-        """The same rows in a format where each row has all columns."""
+        """Write the rows in a format where each row has all columns."""
         others = {reason: rows for reason, rows in self.rejected.items() if reason != "wrong_columns"}
         return Truth(
             rows=self.rows - self.rejected.get("wrong_columns", 0),
@@ -163,7 +163,7 @@ def _second_of(row, n_rows):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def _person_of(row, day, n_people):  # type: ignore[no-untyped-def]
-    """Who a row is of: about four subscribers in five have events on a day."""
+    """Return the subscriber of a row: about four in five have events on a day."""
     word = _mixed(np.uint64(day) << np.uint64(48) | np.uint64(row))
     while True:
         person = _below(word, n_people)
@@ -211,7 +211,7 @@ def _put_time(out, at, today, second):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def _put_values(out, at, person, kind, values, lengths, starts):  # type: ignore[no-untyped-def]
-    """The attributes of a person; kind 0 leaves the last one out, kind 3 writes one that nobody knows."""
+    """The attributes of a person; kind 0 leaves the last one out, kind 3 writes one that no one knows."""
     word = _mixed(np.uint64(person) + np.uint64(1 << 40))
     for column in range(len(starts) - 1 - (kind == 0)):
         at = _put(out, at, b",", 1)
@@ -327,7 +327,7 @@ class Format:
     write: Callable[[Path, Path], None] | None
 
     def make(self, plain: Path) -> Path:
-        """The file of this format beside the plain one."""
+        """Return the path of this format's file, next to the plain one."""
         if self.write is None:
             return plain
         path = plain.with_name(f"{plain.stem}{self.suffix}")
@@ -335,7 +335,7 @@ class Format:
         return path
 
     def truth_of(self, plain: Truth) -> Truth:
-        """What the file of this format holds."""
+        """Return the contents of this format's file."""
         return plain.without_misshapen() if self.name == "parquet" else plain
 
 

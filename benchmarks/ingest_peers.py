@@ -1,9 +1,9 @@
-"""Other libraries at the same file: merely parsing it, a plain group-by, and the whole job without us.
+"""Other libraries at the same file: only parsing it, a plain group-by, and the whole job without us.
 
     python -m benchmarks.ingest_peers "polars parse" FILE
 
 It prints a JSON object {rows, seconds, peak_mb}; the clock starts when everything is imported, and memory is
-the peak above what there was then. Each runs in a process of its own.
+the peak above what there was then. Each runs in its own process.
 """
 
 import json

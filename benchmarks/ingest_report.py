@@ -20,7 +20,7 @@ PACKAGES: Final = ("numpy", "numba", "pyarrow", "polars", "pandas", "multi-freq-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingested:
-    """What a batch cost.
+    """Cost of a batch.
 
     batch_s : from the first task to the end of the batch
     end_to_end_s : of the command, with its start, reading and sealing of the file
@@ -45,7 +45,7 @@ class Ingested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """What another library took for a file."""
+    """Time of another library for a file."""
 
     name: str
     form: str
@@ -79,7 +79,7 @@ def formats(ingested: Sequence[Ingested], parsed: Sequence[Parsed]) -> str:
 
 
 def growth(ingested: Sequence[Ingested]) -> str:
-    """A row per size, with time and memory beside those of the first."""
+    """Return a row per size, with time and memory relative to the first."""
     names = ["rows", "M rows/s", "with sealing and start", "CPU ns a row", "peak MB", "time", "memory"]
     first = ingested[0]
     rows = [
@@ -113,7 +113,7 @@ def stages(timed: Sequence[tuple[str, float]], *, rows: int) -> str:
 
 
 def machine(*, database: str) -> str:
-    """Where this was measured."""
+    """Describe the machine of the measurement."""
     model = next(
         line.partition(":")[2].strip()
         for line in Path("/proc/cpuinfo").read_text().splitlines()

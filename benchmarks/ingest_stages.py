@@ -1,4 +1,4 @@
-"""Where the time of a batch goes: one batch in one process, with a timer around each of its stages.
+"""Time of a batch by stage: one batch in one process, with a timer around each stage.
 
     python -m benchmarks.ingest_stages ROWS FOLDER
 
@@ -135,7 +135,7 @@ def put_timers(timers: Timers) -> None:
 
 
 def measure(folder: Path, *, rows: int) -> tuple[list[tuple[str, float]], int]:
-    """Nanoseconds a row of each stage, in order, and of how many rows; in a process of its own."""
+    """Nanoseconds a row of each stage, in order, and of how many rows; in its own process."""
     folder.mkdir(parents=True)
     rows = min(rows, MAX_ROWS)
     environment = {name: value for name, value in os.environ.items() if not name.endswith("_URL")}

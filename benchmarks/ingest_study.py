@@ -24,7 +24,7 @@ COLUMNS: Final = ("msisdn", "timestamp", "cell_id", *CATEGORIES)
 
 
 def write_study(folder: Path, *, slug: str, subscribers: int) -> Path:
-    """Write a study file, and the files of its area beside it; returns its path."""
+    """Write a study file and the files of its area into its folder; returns its path."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in AREA_FILES:
         shutil.copy(DEMO / name, folder / name)

@@ -1,4 +1,4 @@
-"""A whole installation for benchmarks: databases, Redis and workers of its own, and its commands.
+"""A whole installation for benchmarks: databases, Redis and its own workers, and its commands.
 
 Every part is a real process that can be stopped or killed, and started again.
 """
@@ -34,7 +34,7 @@ print(0)
 
 
 class Worker:
-    """A Celery worker with its processes: a session of its own, so that one signal reaches all.
+    """A Celery worker with its processes: its own session, so that one signal reaches all.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class Installation(AbstractContextManager["Installation"]):
     is_durable : PostgreSQL waits for the disk at each commit
     workers, processes : Celery workers, and processes of each
     environment : further settings
-    host, network : address of the servers beside the loopback interface, and who may come in from there
+    host, network : address of the servers and the loopback interface, and who may come in from there
     code : folder of the software, which may be an earlier release
     """
 
@@ -152,7 +152,7 @@ class Installation(AbstractContextManager["Installation"]):
             "DJANGO_SETTINGS_MODULE": "mobility.settings",
             "MOBILITY_DATA_DIR": str(self.data),
             "REDIS_URL": services.redis_url(ports["redis"], host=host),
-            "MOBILITY_ALLOW_OPEN_REDIS": "true",  # also in networks of its own, which it made
+            "MOBILITY_ALLOW_OPEN_REDIS": "true",  # also in networks that it made
             **(environment or {}),
         }
         self.redis = services.private_redis(folder=self._folder("redis"), port=ports["redis"], host=host)
@@ -185,7 +185,7 @@ class Installation(AbstractContextManager["Installation"]):
         return folder
 
     def __enter__(self) -> Self:
-        # Whoever is told to end, ends what it started.
+        # A stopped process ends its children.
         signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
         try:
             self.redis.start()
@@ -226,7 +226,7 @@ class Installation(AbstractContextManager["Installation"]):
         return json.loads(self.run_text(*words))
 
     def run_text(self, *words: str) -> str:
-        """What a command prints.
+        """Return the output of a command.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What is timed: every subscriber's values in, counts per value out, by each mechanism with keyed bits.
+"""Measured job: every subscriber's values in, counts per value out, by each mechanism with keyed bits.
 
 The six static indicators of MS-FIMU at epsilon 1. RS+FD: for one attribute, as its authors state it. Two
 rounds: epsilon 1 for any number of reports, 1/2 for one.
@@ -84,7 +84,7 @@ def smp_losue(people: Subscribers, prf: ldp.KeyedPrf) -> Counts:
 
 
 def smp_allomfree(people: Subscribers, prf: ldp.KeyedPrf) -> Counts:
-    """One indicator each, by two rounds of GRR or of unary encoding, whichever errs less."""
+    """One indicator each, by two rounds of GRR or of unary encoding, the one with the smaller error."""
     return _smp_two_rounds(people, prf, channels=_ALLOMFREE)
 
 

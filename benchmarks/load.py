@@ -1,19 +1,19 @@
-"""Many analysts read while large files are taken in: how long pages take, and whether anything fails.
+"""Page times and failures while many analysts read and large files are ingested.
 
     python -m benchmarks.load [--analysts 50] [--batches 4] [--rows 5000000] [--restart redis|postgres|both]
     python -m benchmarks.load --batches 0 --exporters 8 [--seconds 120]
 
 Two PostgreSQL servers that wait for the disk at each commit, Redis, the web server of the image, and one
-worker with two processes, all of its own. The analysts read the demo, a study of 62 days, and those that the
+worker with two processes, used by nothing else. They read the demo, a study of 62 days, and those that the
 files go into. With --restart Redis is killed (it starts again empty) or PostgreSQL is restarted (`fast`) when
 all files are received and the batches are at work.
 
-With --exporters so many more readers do nothing but export the study of 62 days and seven indicators: every
+With --exporters N, N more readers only export the study of 62 days and seven indicators: every
 file of the study, then drawn files of random windows. Then pages must stay below 300 ms.
 
 Prints tables and JSON. Ends with 1 if a goal is missed: no request fails, the 95th percentile of each kind of
 page is below 500 ms (of a kind with fewer than 20 requests: with all others only), every batch ends well and
-counts what its file holds. While something is away, and two seconds after, requests may be refused with 503
+counts what its file holds. During an outage, and two seconds after, requests may be refused with 503
 and Retry-After, and nothing else; they are counted apart. No request takes more than 30 s, also then.
 
 Not among the pages: sign-in, figures (PNG, SVG, PDF), /maps/ and its computation, the impact assessment,
@@ -134,7 +134,7 @@ class Load:
 
     @contextmanager
     def _people(self) -> "Iterator[People]":
-        """Signed-in analysts, in processes of their own."""
+        """Signed-in analysts, in their own processes."""
         from django.db import connections
 
         plans = self._plans()
@@ -220,7 +220,7 @@ class Load:
         return Outage(what=what, stopped=stopped, started=started, settled=started + SETTLE_S)
 
     def _wrong_totals(self, feeds: Sequence[Feed], truth: Truth) -> Iterator[str]:
-        """What the batches and the published totals say, compared with what the file holds."""
+        """Compare batches and published totals with the contents of the file."""
         from django.db import connections
 
         from benchmarks.exactly_once.world import remains
@@ -340,7 +340,7 @@ def _used(name: str, watch: Watch, before: float, n_roots: int, peak: Peak) -> U
 
 
 def say(text: str) -> None:
-    """Progress for whoever waits."""
+    """Progress for anyone who waits."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 

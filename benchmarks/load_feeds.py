@@ -20,7 +20,7 @@ BLOCK_BYTES: Final = 1 << 20
 
 @dataclass(slots=True, kw_only=True)
 class Sent:
-    """What became of a file; times are of the monotonic clock."""
+    """Outcome of a file; times are of the monotonic clock."""
 
     study: str
     began: float = 0.0

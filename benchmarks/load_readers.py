@@ -1,8 +1,8 @@
-"""Analysts who read: each signs in, then opens a page, thinks and opens the next, until told to end.
+"""Analysts who read: each signs in, then opens a page, thinks and opens the next, until stopped.
 
     python -m benchmarks.load_readers < plan.json
 
-A process of its own beside what is measured, a thread for each analyst. It speaks as a browser does: a
+Runs in its own process with a thread for each analyst. It speaks as a browser does: a
 connection that is kept, cookies, gzip, and a new connection if the server has closed the old one. Style
 sheets and scripts are left out: a browser has them. Not among the pages: sign-in (each analyst signs in once,
 before), figures (PNG, SVG, PDF), /maps/ and its computation, the impact assessment, bundles, notes, views
@@ -38,7 +38,7 @@ HABITS: Final[Mapping[str, int]] = {
     "compare": 6, "movement": 6, "statement": 2, "file (CSV)": 4, "file (JSON)": 2, "API, estimates": 6,
     "API, visitors": 2,
 }  # fmt: skip
-# What a reader exports of a study of 62 days: whole files first, then drawn files of random windows.
+# Exports of a study of 62 days by one reader: whole files first, then drawn files of random windows.
 EXPORT: Final = "export"
 WHOLE: Final = ("export.xlsx", "bundle.zip", "export.json", "export.csv", "export.parquet", "export.pdf")
 DRAWN: Final = ("pdf", "png", "svg")
@@ -68,7 +68,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """What an analyst knows of a study; `with_map` are indicators whose categories are zones."""
+    """An analyst's view of a study; `with_map` are indicators whose categories are zones."""
 
     slug: str
     first_day: str
@@ -111,7 +111,7 @@ class Browser:
         return self._ask_once(method, path, body, headers)
 
     def _kept(self) -> bool:
-        """Whether the connection is used again; one that the server has closed is dropped."""
+        """Return whether the connection is used again; one that the server has closed is dropped."""
         if self._connection is not None and self._connection.sock is not None:
             readable, _, _ = select.select([self._connection.sock], [], [], 0)
             if not readable:

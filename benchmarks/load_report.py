@@ -1,7 +1,7 @@
-"""What a run of the load came to: tables, and whether its goals were met.
+"""Result of a run of the load: tables, and whether its goals were met.
 
-A kind of page with fewer than 20 requests has no 95th percentile of its own (it would be the slowest one): it
-is judged with all others only, and '-' stands in its place.
+A kind of page with fewer than 20 requests gets no 95th percentile (it would be the slowest one): it
+is judged with all others only, and shown as '-'.
 """
 
 import statistics
@@ -14,8 +14,8 @@ from benchmarks.load_readers import EXPORT, Asked
 
 GOAL_S: Final = 0.5  # of the 95th percentile
 EXPORTING_GOAL_S: Final = 0.3  # of pages, where readers export
-JUDGED: Final = 20  # requests of a kind at least, for a percentile of its own
-WAIT_S: Final = 30.0  # an answer that takes longer is an error, also while something is away
+JUDGED: Final = 20  # requests of a kind at least, for its own percentile
+WAIT_S: Final = 30.0  # an answer that takes longer is an error, also during outages
 UNAVAILABLE: Final = 503
 SAMPLES: Final = 5  # of errors, in words
 
@@ -24,7 +24,7 @@ SAMPLES: Final = 5  # of errors, in words
 class Outage:
     """Something was stopped and started again; times are of the monotonic clock.
 
-    settled : when it counts as back: seconds are given to whoever waits for its next try
+    settled : when it counts as back: seconds are given to anyone who waits for its next try
     """
 
     what: str
@@ -35,7 +35,7 @@ class Outage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:
-    """What a group of processes used: seconds of processors in the run, largest sum of memory in MB.
+    """Resources used by a group of processes: seconds of processors in the run, largest sum of memory in MB.
 
     cpu_s : None where the group was started again in between
     """
@@ -74,7 +74,7 @@ class Run:
 
     @property
     def goal_s(self) -> float:
-        """What the 95th percentile of each kind of page has to stay below."""
+        """Limits for the 95th percentile of each kind of page."""
         return EXPORTING_GOAL_S if self.exporters else GOAL_S
 
 
@@ -87,7 +87,7 @@ def during(asked: Asked, outages: Sequence[Outage]) -> Outage | None:
 
 
 def is_refused(asked: Asked) -> bool:
-    """Whether the answer is the page that says: not now, come again."""
+    """Return whether the answer is the page that says: not now, come again."""
     return asked.status == UNAVAILABLE and asked.retry_after
 
 
@@ -103,19 +103,19 @@ def exports(run: Run) -> list[Asked]:
 
 
 def errors(run: Run) -> list[Asked]:
-    """Requests that were not answered in time; one that was refused while something was away is none."""
+    """Requests that were not answered in time, except those refused during an outage."""
     return [each for each in run.asked if is_wrong(each, run.outages)]
 
 
 def is_wrong(asked: Asked, outages: Sequence[Outage]) -> bool:
-    """Whether a request went wrong."""
+    """Return whether a request went wrong."""
     if asked.seconds > WAIT_S and asked.page != EXPORT:
         return True
     return bool(asked.error) and not (is_refused(asked) and during(asked, outages) is not None)
 
 
 def in_words(wrong: Asked) -> str:
-    """What went wrong."""
+    """Errors found."""
     return wrong.error or f"{wrong.page} took {wrong.seconds:.0f} s"
 
 
@@ -135,7 +135,7 @@ def speeds(asked: Sequence[Asked]) -> Iterator[Speed]:
 def phases(run: Run) -> Iterator[Speed]:
     """A line for each part of the run since the first byte of a file, by when a page was asked for.
 
-    `page` names the part. What never came to its end lasts to the end of the run.
+    `page` names the part. A part without an end lasts to the end of the run.
     """
     began = min((sent.began for sent in run.sent), default=float("inf"))
     received = max((sent.received or float("inf") for sent in run.sent), default=began)
@@ -151,7 +151,7 @@ def phases(run: Run) -> Iterator[Speed]:
 
 
 def rows_per_second(run: Run) -> float:
-    """Of all batches together, from the first byte that was sent to the end of the last one."""
+    """Duration of all batches together, from the first byte sent to the end of the last one."""
     ends = [sent.ended for sent in run.sent if sent.ended]
     if not ends or len(ends) < len(run.sent):
         return 0.0

@@ -1,4 +1,4 @@
-"""Planar Laplace noise: how fast, beside other ways to draw it, and how many people it moves to other zones.
+"""Planar Laplace noise: speed compared with other ways to draw it, and people moved to other zones.
 
     python -m benchmarks.locations
 
@@ -157,7 +157,7 @@ def zone_table(area: Area) -> Iterator[str]:
 
 
 def move(area: Area, *, odds: int, radius_m: int) -> Moved:
-    """One report of everybody under a fixed key."""
+    """One report of everyone under a fixed key."""
     spec = LocationSpec(level=level(odds), radius_m=Fraction(radius_m), grid=area.grid)
     stream = ldp.KeyedStream(KEY)
     cells = deal_out(area, stream)

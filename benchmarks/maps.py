@@ -31,7 +31,7 @@ RADII_M: Final = (200, 400, 1000)
 EMD_STEP_M: Final = 500
 MAX_EMD_CELLS: Final = 2_500  # a larger programme takes minutes
 N_DIRECTIONS: Final = 90
-# Subscribers are whole: where so few cross a border, an interval cannot fail one time in twenty.
+# With this few people crossing a border, an interval cannot fail one time in twenty.
 WITHIN_A_PERSON: Final = 2.0
 CHECKED: Final = ("city", "demo")  # the others tell whether it holds elsewhere
 N_MAPS: Final = 3  # draws of which maps are compared
@@ -59,14 +59,14 @@ class MapRow:
 
     @property
     def gain(self) -> float:
-        """How many times nearer to the truth the deconvolved map is."""
+        """Return the ratio of errors of the noisy and the deconvolved map."""
         noisy, found = self.distance_m
         return noisy / found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZoneRow:
-    """Coverage of 95 % intervals over draws, and how far off noisy counts and estimates are."""
+    """Coverage of 95% intervals over draws, and errors of noisy counts and estimates."""
 
     place: str
     radius_m: int
@@ -79,7 +79,7 @@ class ZoneRow:
 
     @property
     def mark(self) -> str:
-        """Whether it is within two points of 95 %, on average over zones, or cannot be."""
+        """Return whether it is within two points of 95%, on average over zones, or cannot be."""
         if abs(self.coverage - 0.95) <= 0.02:
             return ""
         if self.coverage > 0.95 and self.half_width < WITHIN_A_PERSON:
@@ -157,7 +157,7 @@ def join(values: Floats, n: int) -> Floats:
 def earth_movers_m(difference: Floats, *, step_m: int) -> float:
     """Earth mover's distance in metres of a difference of shares, along ways between cells.
 
-    Mass goes from cell to cell in 16 directions (as king and knight of chess), so a way is at most 2.8 %
+    Mass goes from cell to cell in 16 directions (as king and knight of chess), so a way is at most 2.8%
     longer than the straight line. Linear programming, exact for such ways.
     """
     n_y, n_x = difference.shape
@@ -206,7 +206,7 @@ def zone_row(place: Place, radius_m: int, *, n_draws: int) -> ZoneRow:
     transition = Transition(place.grid, epsilon_per_m=LEVEL / radius_m)
     n_zones = len(place.names)
     truth = np.array([place.counts[place.zones == zone].sum() for zone in range(n_zones)])
-    # Where nobody can be there is nothing to estimate.
+    # Where no one can be there is nothing to estimate.
     asked = [zone for zone in range(n_zones) if place.land[place.zones == zone].any()]
     weights, found = None, []
     for counts in draws(place, transition, n_draws, key=b"noise of zones.."):

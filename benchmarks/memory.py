@@ -16,7 +16,7 @@ SAMPLE_S: Final = 0.05
 
 @dataclass(slots=True)
 class Peak:
-    """What was seen in a `watched` block, in bytes: at its beginning, and the largest sum since then."""
+    """Memory seen in a `watched` block, in bytes: at its beginning, and the largest sum since then."""
 
     idle: int
     highest: int = 0
@@ -35,7 +35,7 @@ class Watch:
     roots: list[int] = field(default_factory=list)
 
     def processes(self) -> Iterator[psutil.Process]:
-        """Those that live now."""
+        """Return the processes that live now."""
         for pid in list(self.roots):
             with suppress(psutil.NoSuchProcess):
                 root = psutil.Process(pid)

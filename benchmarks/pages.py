@@ -1,4 +1,4 @@
-"""How long the server takes for each page that an analyst opens, and how much it sends.
+"""Measure the server's time for each page of an analyst, and the size of its answer.
 
     python -m benchmarks.pages [--rounds 40]
 
@@ -42,7 +42,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """What a page took, in milliseconds, with its statements and the kilobytes of its answer."""
+    """Time of a page in milliseconds, with its statements and the kilobytes of its answer."""
 
     page: Page
     median_ms: float

@@ -1,8 +1,8 @@
-"""The same jobs by other libraries, used as their authors show, and in plain NumPy.
+"""Run the same jobs with other libraries, used as their authors show, and in plain NumPy.
 
 multi-freq-ldpy: a call per subscriber of the client, a list of reports, the aggregator of a solution.
 pure-ldp has no solution for several indicators: a client and a server for each, one picked per subscriber.
-NumPy: vectorised, with bits of the operating system; nobody keeps an answer.
+NumPy: vectorised, with bits of the operating system; no one keeps an answer.
 """
 
 import importlib.util
@@ -38,7 +38,7 @@ class Library:
 
 
 def libraries() -> list[Library]:
-    """Those that are installed."""
+    """Return the libraries that are installed."""
     found = []
     if importlib.util.find_spec("multi_freq_ldpy"):
         name = f"multi-freq-ldpy {version('multi-freq-ldpy')}"

@@ -2,9 +2,9 @@
 
 First the noise alone, by the sampler of the vault: its standard deviation per gap cell and in every union of
 days, against the formula, in standard errors. Then whole studies: answers are sanitised and counted with the
-cap of days, and noise is added. For each plan it prints how many of the 95 % intervals hold the true number,
-and how large errors are beside the stated ones. It fails unless every spread is within 4 standard errors of
-its prediction, at least 95 % less 1.5 points of the intervals hold, and of shares and visitors at most 95 %
+cap of days, and noise is added. For each plan it prints how many of the 95% intervals hold the true number,
+and the ratio of errors and stated ones. It fails unless every spread is within 4 standard errors of
+its prediction, at least 95% less 1.5 points of the intervals hold, and of shares and visitors at most 95%
 plus 3 points (those of totals are rounded outwards to whole persons).
 
     python -m benchmarks.presence --keys 1000
@@ -96,7 +96,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class People:
-    """Who is there (bit t-1 = day t), a lasting value of each indicator, and a value of each day."""
+    """Presence (bit t-1 = day t), a lasting value of each indicator, and a value of each day."""
 
     pseudonyms: NDArray[np.uint64]
     bitmaps: NDArray[np.uint64]

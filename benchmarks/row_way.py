@@ -70,7 +70,7 @@ class Trace:
 
 
 def has_many(value: object, depth: int = 3) -> bool:
-    """Whether a value holds rows, or bytes of them."""
+    """Return whether a value holds rows, or bytes of them."""
     if isinstance(value, np.ndarray):
         return value.size >= MANY
     if isinstance(value, bytes | bytearray | memoryview):

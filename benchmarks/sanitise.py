@@ -1,9 +1,9 @@
-"""Speed of sanitising and counting, beside other libraries that do the same job in the same run.
+"""Speed of sanitising and counting, compared with other libraries that do the same job in the same run.
 
 Six indicators with 3, 3, 8, 12, 37 and 11 values, epsilon 1: every subscriber's values in, counts per value
 out. One thread: subscribers per second of processor time, the best of the runs (the machine may be busy
 otherwise). Two threads: of elapsed time, half of the subscribers each. Libraries that loop over subscribers
-take few of them: their speed does not depend on the number. Ours gives everyone one answer for ever; the
+take few of them: their speed does not depend on the number. Ours gives everyone one answer permanently; the
 others remember nothing.
 
 The noise is AES, one block or more for each answer, so the speed of AES bounds that of a mechanism: the table
@@ -142,7 +142,7 @@ def seconds(run: Run, *, runs: int, clock: Clock = time.process_time) -> float:
 
 
 def machine(aes: float) -> list[Row]:
-    """What the figures were measured on, and how long a fresh process takes to its first answers."""
+    """Describe the machine of the measurement, and time the start of a fresh process."""
     with tempfile.TemporaryDirectory() as empty:
         without_cache = cold_start(NUMBA_CACHE_DIR=empty)
         with_cache = min(cold_start(NUMBA_CACHE_DIR=empty) for _ in range(3))

@@ -1,4 +1,4 @@
-"""Hosts for benchmarks: network namespaces with an address each, on a bridge of their own."""
+"""Hosts for benchmarks: network namespaces with an address each, on their own bridge."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ class Traffic:
 
 
 class Network(AbstractContextManager["Network"]):
-    """A bridge with `hosts` hosts; all of it is gone at the end of a `with` block, whatever ended it.
+    """Make a bridge with `hosts` hosts; all of it is removed at the end of a `with` block.
 
     Attributes
     ----------
@@ -77,11 +77,11 @@ class Network(AbstractContextManager["Network"]):
             _ip("link", "delete", self._tag)
 
     def runs_in(self, host: int) -> Sequence[str]:
-        """Words before a command that is to run on a host."""
+        """Words before a command that runs on a host."""
         return ("ip", "netns", "exec", self._host(host))
 
     def traffic(self, host: int) -> Traffic:
-        """What has passed through the cable of a host; this end receives what the host sends."""
+        """Return the bytes sent through the cable of a host; this end receives what the host sends."""
         folder = Path("/sys/class/net") / self._host(host) / "statistics"
         sent, received = (int((folder / name).read_text()) for name in COUNTERS)
         return Traffic(sent=sent, received=received)

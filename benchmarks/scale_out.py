@@ -1,12 +1,12 @@
-"""Workers on hosts of their own: how much faster two are than one, and what each batch costs everybody.
+"""Workers on their own hosts: how much faster two are than one, and what each batch costs everyone.
 
     python -m benchmarks.scale_out [--workers 1 2] [--json benchmarks/capacity_measured.json]
 
 Each worker has one process, one core (taskset) and a network namespace with its own address on a bridge made
 for this run. They share two PostgreSQL servers that wait for the disk, Redis, an S3 protocol server (moto) in
-a namespace of its own, and a folder for keys. Uploads are staged in the bucket. Needs root, and leaves no
+its own namespace, and a folder for keys. Uploads are staged in the bucket. Needs root, and leaves no
 network behind. All servers run on the same cores as the workers: on two cores two workers cannot be twice as
-fast, so the processor time of each is given beside the speed.
+fast, so the processor time of each is given with the speed.
 
 Every batch is compared with what its file holds. Ends with 1 if one differs.
 """
@@ -53,7 +53,7 @@ SAMPLE_S: Final = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What one batch cost. Bytes of workers and store are of their cables, with the headers of packets.
+    """Cost of one batch. Bytes of workers and store are of their cables, with the headers of packets.
 
     batch_s : from its first task to its end
     worker_cpu_s, database_cpu_s : processor time of all workers, and of both database servers
@@ -103,7 +103,7 @@ class _Counters:
     database_cpu_s: float
 
     def since(self, then: "_Counters") -> "_Counters":
-        """What came between."""
+        """Return the difference of two readings."""
         return self._with(then, 1.0)
 
     def without(self, rest: "_Counters") -> "_Counters":
@@ -168,7 +168,7 @@ class Cluster:
                 yield self
 
     def measure(self, *, rows: int, rows_per_subscriber: int) -> Measured:
-        """Take a file in, into a study of its own.
+        """Take a file in, into its own study.
 
         Raises
         ------
@@ -202,7 +202,7 @@ class Cluster:
         )  # fmt: skip
 
     def _resting(self) -> _Counters:
-        """What it costs that workers are there: signs of life, sweeps, looks for alerts."""
+        """Measure the cost of idle workers: signs of life, sweeps, looks for alerts."""
         time.sleep(STATISTICS_S)
         before = self._counters()
         time.sleep(REST_S)
@@ -257,13 +257,13 @@ class Cluster:
 
 
 def one_core(host: int) -> Sequence[str]:
-    """Words before a command that is to run on one core; the first worker has the first one."""
+    """Words before a command that runs on one core; the first worker has the first one."""
     cores = sorted(os.sched_getaffinity(0))
     return ("taskset", "-c", str(cores[(host - 1) % len(cores)]))
 
 
 def store_server(network: Network, *, folder: Path, address: tuple[str, int]) -> services.Server:
-    """An S3 protocol server on a host of its own; it keeps objects in memory."""
+    """An S3 protocol server on its own host; it keeps objects in memory."""
 
     def answers() -> bool:
         connection = HTTPConnection(*address, timeout=2)
@@ -326,7 +326,7 @@ def measure(folder: Path, *, workers: Sequence[int], files: Sequence[tuple[int, 
 
 
 def say(text: str) -> None:
-    """Progress for whoever waits."""
+    """Progress for anyone who waits."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 
@@ -349,7 +349,7 @@ def main() -> int:
         for each in measure(folder, workers=options.workers, files=options.files):
             found.append(each)
             document = json.dumps([asdict(each) for each in found], indent=1)
-            if options.json:  # each time: whoever ends the run early keeps what was measured
+            if options.json:  # each time: anyone who ends the run early keeps what was measured
                 options.json.write_text(document + "\n")
     sys.stdout.write(f"{table(found)}\n\n```json\n{document}\n```\n")
     return 0

@@ -1,9 +1,9 @@
 """Is the error as large as the simulator says? The FIMU population under many independent study keys.
 
-What an administrator can know goes in: visitors of a day and days present, both in the mean. For each
+The inputs are what an administrator can know: mean visitors of a day and mean days present. For each
 mechanism and indicator it prints, for one day and for all days together, the half-width that the page shows
 (of a category of average size), and 1.96 times the root of the mean squared error that was measured over all
-days, categories and keys, with its standard error. It fails unless they are within 5 %, or two standard
+days, categories and keys, with its standard error. It fails unless they are within 5%, or two standard
 errors more where there are few keys.
 
     python -m benchmarks.simulator --keys 400 --processes 2
@@ -55,12 +55,12 @@ class Score:
 
     @property
     def ratio(self) -> float:
-        """What was foretold over what was measured."""
+        """Ratio of predicted and measured values."""
         return self.foretold / self.measured
 
     @property
     def is_good(self) -> bool:
-        """Whether they agree as far as can be told."""
+        """Return whether prediction and measurement agree within their errors."""
         return abs(self.ratio - 1) <= TOLERANCE + 2 * self.doubt
 
 
@@ -111,7 +111,7 @@ def line(score: Score) -> str:
 
 @cache
 def expected_crowd() -> Crowd:
-    """What an administrator knows of the festival."""
+    """Return an administrator's knowledge of the festival."""
     population = soak.people()
     return Crowd(
         visitors=population.subscriber_days / population.days,
@@ -126,7 +126,7 @@ def squared_errors(mechanism: Mechanism, unit: Unit, keys: Sequence[bytes]) -> F
 
 
 def scores(mechanism: Mechanism, unit: Unit, squared: Floats) -> list[Score]:
-    """What was foretold beside what was measured."""
+    """Predicted and measured values of one figure."""
     plan = soak.make_plan(mechanism, unit)
     found = []
     for foretold in forecast(plan, crowd=expected_crowd()):

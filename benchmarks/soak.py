@@ -1,8 +1,8 @@
 """Are the stated errors true? The FIMU population under many independent study keys, all 28 windows.
 
 For each mechanism at epsilon 1 it prints, per indicator and over all of them, the mean squared error over
-the exact variance, and how many of the 95 % intervals hold the truth. It fails unless the first lies within
-5 % of 1 and the second within one point of 95 %.
+the exact variance, and how many of the 95% intervals hold the truth. It fails unless the first lies within
+5% of 1 and the second within one point of 95%.
 
     python -m benchmarks.soak --keys 2000 --processes 2
     python -m benchmarks.soak --mechanism rsfd-ouez --unit attribute --keys 200
@@ -170,7 +170,7 @@ def run_keys(mechanism: Mechanism, unit: Unit, keys: Sequence[bytes]) -> Sums:
 
 
 def sanitise(plan: ldp.PlanSpec, *, key: bytes) -> ldp.Delta:
-    """Report for everybody and tally."""
+    """Report for everyone and tally."""
     sanitiser = ldp.Sanitiser(plan, ldp.KeyedPrf(key))
     nothing = np.full(people().n_subscribers, -1, np.int32)
 
@@ -187,7 +187,7 @@ def sanitise(plan: ldp.PlanSpec, *, key: bytes) -> ldp.Delta:
 
 
 def tally(words: Sequence[Reports], *, plan: ldp.PlanSpec, unary: Collection[int] = ()) -> ldp.Delta:
-    """Tally everybody's presence and reports."""
+    """Tally everyone's presence and reports."""
     delta = ldp.Delta.zero(plan)
     presence = people().presence
     ldp.tally_visitors(presence, delta.visitors, sign=1)

@@ -2,7 +2,7 @@
 
     python -m benchmarks.startup [--rounds 5]
 
-Prints a table: the least of some rounds, also as a multiple of what Django takes with three apps of its own.
+Prints a table: the least of some rounds, also as a multiple of what Django takes with only three of its apps.
 Commands are asked for a study that does not exist.
 """
 

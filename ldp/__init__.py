@@ -256,7 +256,7 @@ __all__ = [
     "window_visitors",
 ]
 
-# What needs compiled kernels, or is for researchers only, and where it is.
+# Code that needs compiled kernels, or is for researchers only, and its module.
 _LOADED_LATER: Final = {
     "tally_asked": "ldp.keyed.tallying.tally_asked",
     "tally_daily": "ldp.keyed.tallying.tally_daily",

@@ -67,7 +67,7 @@ _SETTINGS: Final[dict[str, Sequence[str]]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Attack a mechanism and write the result as JSON; 0 = it stands, 1 = broken, 2 = bad arguments."""
+    """Attack a mechanism and write the result as JSON; 0 = not broken, 1 = broken, 2 = bad arguments."""
     options = _parser().parse_args(arguments)
     try:
         result = attack(

@@ -1,4 +1,4 @@
-"""Codes with a meaning of their own; apart from the kernels, so that reading tallies needs no compiler."""
+"""Codes with their own meaning; apart from the kernels, so that reading tallies needs no compiler."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What workers do with the Celery application: how they start, and what they do around each task."""
+"""Celery application of the workers: their start, and hooks around each task."""
 
 from typing import Any
 

@@ -15,7 +15,7 @@ class ZoneRouter:
         return self.db_for_read(model)
 
     def allow_relation(self, one: Any, other: Any, **_: Any) -> bool:
-        # Not type(): the account of a request is a proxy, whose class is told by __class__ alone.
+        # Not type(): the account of a request is a proxy, whose class only __class__ shows.
         return self.db_for_read(one.__class__) == self.db_for_read(other.__class__)
 
     def allow_migrate(self, db: str, app_label: str, **_: Any) -> bool:

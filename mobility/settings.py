@@ -118,12 +118,12 @@ def _sqlite(path: Path) -> dict[str, object]:
 
 
 def _database(variable: str, path: Path) -> dict[str, object]:
-    """What a URL names, whose parameters count; connections stay open, and are tried before they are used."""
+    """Return the database of a URL; connections stay open, and are tried before use."""
     if not env.str(variable, default=""):
         return _sqlite(path)
     named: dict[str, Any] = {"CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True, **env.db_url(variable)}
     if named["ENGINE"].endswith("postgresql"):
-        # A server that falls silent holds up nobody for long: seconds to connect, milliseconds to answer.
+        # A silent server delays requests only briefly: seconds to connect, milliseconds to answer.
         named["OPTIONS"] = {"connect_timeout": 5, "tcp_user_timeout": 30_000, **named.get("OPTIONS", {})}
     return named
 
@@ -138,9 +138,9 @@ REDIS_URL = env.str("REDIS_URL", default="")
 MOBILITY_ALLOW_OPEN_REDIS = env.bool("MOBILITY_ALLOW_OPEN_REDIS", default=False)
 EMBEDDED_REDIS = not REDIS_URL
 CELERY_BROKER_URL = REDIS_URL or PATHS.redis_url
-# Each zone has a broker of its own; should both be given one, neither takes the other's work.
+# Each zone has its own broker; should both be given one, neither takes the other's work.
 CELERY_TASK_DEFAULT_QUEUE = "celery" if MOBILITY_ZONE == "all" else MOBILITY_ZONE
-CELERY_ACCEPT_CONTENT = ["json"]  # a message with a pickle would run whatever its writer likes
+CELERY_ACCEPT_CONTENT = ["json"]  # a message with a pickle would run any code of its writer
 CELERY_TASK_IGNORE_RESULT = True  # the state of a batch is its row, not a message
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
@@ -150,16 +150,16 @@ CELERY_TASK_TIME_LIMIT = env.whole("MOBILITY_TASK_TIME_LIMIT_S", default=3600, l
 CELERY_TASK_SOFT_TIME_LIMIT = CELERY_TASK_TIME_LIMIT * 9 // 10
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": CELERY_TASK_TIME_LIMIT + 600,
-    "socket_connect_timeout": 5,  # a broker that falls silent holds up nobody for long
+    "socket_connect_timeout": 5,  # a silent broker delays requests only briefly
     "socket_timeout": 5,
     "socket_keepalive": True,
 }
-# What a request cannot hand to the broker, the sweep asks for.
+# The sweep requests work that a request could not hand to the broker.
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0.2}
 # Of Redis' lists of a queue (0, 3, 6, 9) the first that holds a message is fetched from, oldest first.
-# What is not named here is short, and has 0.
+# Tasks not listed here are short, and have 0.
 CELERY_TASK_ROUTES = {
-    "reports.tasks.compute_density": {"priority": 3},  # somebody waits for it
+    "reports.tasks.compute_density": {"priority": 3},  # someone waits for it
     "reports.tasks.make_export": {"priority": 3},
     "mobility.tasks.read_chunk": {"priority": 6},
     "mobility.tasks.apply_shard": {"priority": 6},
@@ -168,12 +168,12 @@ CELERY_TASK_ROUTES = {
 TASK_SENDER = "mobility.workers.app.send"  # by which the analyst zone asks for its own
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker outlives any outage of the broker
-# What a task has computed counts, whether or not the broker hears of its end.
+# Results of a task count, whether or not the broker hears of its end.
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
 CORES = os.cpu_count() or 1
 MOBILITY_WORKER_PROCESSES = env.whole("MOBILITY_WORKER_PROCESSES", default=max(CORES, 2), least=1)
 CELERY_WORKER_CONCURRENCY = MOBILITY_WORKER_PROCESSES
-# With REMAP_SIGTERM=SIGQUIT: a worker that is told to stop goes on for so long, and gives the rest back.
+# With REMAP_SIGTERM=SIGQUIT a stopping worker continues for this long, and returns the rest.
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = env.number("MOBILITY_WORKER_GRACE_S", default=5.0, least=0.0)
 MOBILITY_WORKER_NICE = env.whole("MOBILITY_WORKER_NICE", default=10, least=0)  # of its processes
 MOBILITY_TASK_MEMORY_MB = env.whole("MOBILITY_TASK_MEMORY_MB", default=2048, least=0)  # 0: unlimited
@@ -189,7 +189,7 @@ MOBILITY_READ_THREADS = env.whole("MOBILITY_READ_THREADS", default=min(CORES + 1
 MOBILITY_CHUNK_BYTES = env.whole("MOBILITY_CHUNK_BYTES", default=64 << 20, least=1)
 MOBILITY_CHUNK_ROWS = env.whole("MOBILITY_CHUNK_ROWS", default=1_000_000, least=1)
 
-# --- looking after it (mobility.operations): what is too little, too late, too old ----------------
+# --- maintenance (mobility.operations): what is too little, too late, too old ----------------
 MOBILITY_DISK_FREE_GB = env.number("MOBILITY_DISK_FREE_GB", default=10.0, least=0.0)
 MOBILITY_WAITING_MAX_S = env.whole("MOBILITY_WAITING_MAX_S", default=3600, least=1)
 MOBILITY_FEED_GRACE_H = env.whole("MOBILITY_FEED_GRACE_H", default=24, least=0)
@@ -199,9 +199,9 @@ MOBILITY_BACKUP_DAYS = env.whole("MOBILITY_BACKUP_DAYS", default=2, least=1)
 MOBILITY_ESCROW = env.choice("MOBILITY_ESCROW", default="expected", among=("expected", "none"))
 
 # --- plans ------------------------------------------------------------------------------------
-# Whether what may weaken the protection needs the approval of somebody who wrote nothing of it.
+# Whether what may weaken the protection needs the approval of someone who wrote nothing of it.
 MOBILITY_SECOND_PERSON = env.bool("MOBILITY_SECOND_PERSON", default=True)
-# For how long an account counts as belonging to whoever created or changed it
+# For how long an account counts as belonging to anyone who created or changed it
 # (reports/accounts/second_person.py).
 MOBILITY_SECOND_PERSON_DAYS = env.whole("MOBILITY_SECOND_PERSON_DAYS", default=30, least=1)
 
@@ -217,7 +217,7 @@ MOBILITY_WATCH_SETTLE_S = env.whole("MOBILITY_WATCH_SETTLE_S", default=10, least
 # --- ways out ---------------------------------------------------------------------------------
 MOBILITY_SHARE_LOG_DAYS = env.whole("MOBILITY_SHARE_LOG_DAYS", default=400, least=1)
 
-# --- what is kept, in days (docs/retention.md) ---------------------------------------------------
+# --- data retention, in days (docs/retention.md) -------------------------------------------------
 MOBILITY_KEEP_HISTORY_DAYS = env.whole("MOBILITY_KEEP_HISTORY_DAYS", default=400, least=1)
 MOBILITY_KEEP_DETAIL_DAYS = env.whole("MOBILITY_KEEP_DETAIL_DAYS", default=90, least=1)
 MOBILITY_CLOSE_AT_KEY_UNTIL = env.bool("MOBILITY_CLOSE_AT_KEY_UNTIL", default=False)
@@ -271,7 +271,7 @@ ACCOUNT_RATE_LIMITS = {
     "login_failed": "10/15m/key",  # the key is the account, or its second factor
     "sign_in_address": "50/15m/ip",  # offices share an address
     "reauthenticate": "10/m/user",
-    "shared_address": "60/m/ip",  # share links: whoever reads them has no account
+    "shared_address": "60/m/ip",  # share links: anyone who reads them has no account
     "shared_link": "300/m/key",
 }
 MOBILITY_OIDC_ISSUER = env.str("MOBILITY_OIDC_ISSUER", default="")

@@ -1,4 +1,4 @@
-"""What a server or a worker makes sure of before it serves; commands of `manage.py` do so by themselves."""
+"""Checks of a server or a worker before it serves; commands of `manage.py` run them themselves."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ from django.db import DatabaseError, connections
 from mobility.base import locks
 from mobility.operations.probes import databases
 
-# With this code or 3 of a process gunicorn ends, with others it starts another one, for ever. 3 is also what
+# With this code or 3 of a process gunicorn ends, with others it starts another one each time. 3 is also what
 # any exception in a start gives, which may pass: units start again after 3, and never after this one.
 EXIT_CODE = 4
 
@@ -54,12 +54,12 @@ def hold_files() -> None:
 
 
 def has_files() -> bool:
-    """Whether a database is a file of SQLite."""
+    """Return whether a database is a file of SQLite."""
     return any(str(database["ENGINE"]).endswith("sqlite3") for database in settings.DATABASES.values())
 
 
 def files_lock() -> Path:
-    """What servers and workers hold together, and `restore` alone."""
+    """Lock that servers and workers hold together, and `restore` alone."""
     lock: Path = settings.PATHS.run / "files.lock"
     return lock
 

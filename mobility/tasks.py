@@ -56,7 +56,7 @@ def sweep() -> None:
 
 @shared_task(ignore_result=True, soft_time_limit=WATCHED_LIMIT_S, time_limit=WATCHED_LIMIT_S + 600)
 def take_in_watched() -> None:
-    """Take in what lies in the watched folder."""
+    """Read files of the watched folder."""
     watched_folder.take_in_watched()
 
 
@@ -103,15 +103,15 @@ def _until_it_passes(task: Task, work: Callable[..., None], *ids: str | int) -> 
 
 @worker_ready.connect
 def sweep_from_now_on(sender: Any, **_: Any) -> None:
-    """Every worker asks for sweeps: whichever of them dies, the others go on."""
+    """Every worker requests sweeps: if one dies, the others continue."""
     asks = _asked_for()
-    # All timers first: a broker or a database that is away now must leave no worker without them.
+    # All timers first: a broker or a database that is down now must leave no worker without them.
     for ask, every_s in asks:
         sender.timer.call_repeatedly(every_s, ask)
     if settings.HANDS_OVER:
         _hand_over_from_now_on(sender)
     if settings.HAS_VAULT and settings.EMBEDDED_REDIS:
-        recovery.resume_at_once()  # the only worker has just started: nobody else can be at work
+        recovery.resume_at_once()  # the only worker has just started: no one else can be at work
     for ask, _every_s in asks:
         ask()
     if settings.HAS_VAULT:
@@ -119,7 +119,7 @@ def sweep_from_now_on(sender: Any, **_: Any) -> None:
 
 
 def _asked_for() -> list[tuple[Callable[[], object], float]]:
-    """What a worker of this zone asks for again and again, and after how many seconds."""
+    """Return the periodic tasks of a worker of this zone, and their intervals in seconds."""
     alerts_s, sweep_s = settings.MOBILITY_ALERT_EVERY_S, settings.MOBILITY_SWEEP_S
     asks: list[tuple[Callable[[], object], float]] = [
         (forget_old_views.delay, FORGET_EVERY_S),
@@ -132,7 +132,7 @@ def _asked_for() -> list[tuple[Callable[[], object], float]]:
 
 
 def _hand_over_from_now_on(sender: Any) -> None:
-    """Nobody here hears that the analyst server answers again, or that it was restored: it is asked."""
+    """No one here hears that the analyst server answers again, or that it was restored: it is asked."""
     every_s = settings.MOBILITY_HANDOVER_RETRY_S
     sender.timer.call_repeatedly(every_s, lambda: hand_over.apply_async(expires=every_s))
     sender.timer.call_repeatedly(CATCH_UP_EVERY_S, lambda: catch_up.apply_async(expires=CATCH_UP_EVERY_S))

@@ -33,6 +33,6 @@ if settings.HAS_REPORTS:
     urlpatterns += [
         path("api/v1/intake/", include("reports.transfer.urls")),
         path("", include("reports.sharing.urls")),
-        # Last: the reading API answers whatever is left below its root.
+        # Last: the reading API answers all other addresses below its root.
         path("api/v1/", include("reports.api.urls")),
     ]

@@ -11,7 +11,7 @@ RETRY_S = 2
 
 @shared_task(bind=True, ignore_result=True, max_retries=None)
 def compute_density(self: Task, map_id: int) -> None:
-    """Compute a deconvolved map that somebody has asked for."""
+    """Compute a deconvolved map that someone has asked for."""
     try:
         compute_map(map_id)
     except AWAY:
@@ -21,7 +21,7 @@ def compute_density(self: Task, map_id: int) -> None:
 
 @shared_task(bind=True, ignore_result=True, max_retries=None)
 def make_export(self: Task, file_id: int) -> None:
-    """Make a file that somebody has asked for and waits for; who waits asks again if this one is lost."""
+    """Make a file that someone has asked for and waits for; who waits asks again if this one is lost."""
     try:
         make_file(file_id, is_again=self.request.retries > 0)
     except AWAY:

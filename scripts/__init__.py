@@ -1,1 +1,1 @@
-"""What make runs beside the project itself."""
+"""Tools that make runs, in addition to the project."""

@@ -32,7 +32,7 @@ TENTH_M = Fraction(501, 10_000)  # half of the last digit of lengths
 ORACLES = {"smp": ("grr", "oue", "adp"), "spl": ("grr",), "rsfd": ("grr", "ouez", "adp")}
 MAX_DAYS = 62
 MAX_EPSILON = 64  # of an answer
-# What the arithmetic of places adds, in 1 / epsilon, radians and squares: ldp/geo/precision.py derives it.
+# Additions of the arithmetic of places, in 1 / epsilon, radians and squares (see ldp/geo/precision.py).
 RADIUS_ERROR, ANGLE_ERROR, PLACE_ERROR = 2.6e-10, 7.4e-10, 1e-11
 TAIL, TAIL_SHARE = 40, 4.25e-18  # epsilon times a distance, and what lies beyond it
 KEPT_SHARE = Fraction(99, 100)  # of the nominal epsilon: finite precision may cost no more
@@ -41,7 +41,7 @@ Json = dict[str, Any]
 
 
 class Bounds(NamedTuple):
-    """What encloses a real number."""
+    """Bounds of a real number."""
 
     low: Fraction
     high: Fraction
@@ -57,7 +57,7 @@ def exp_bounds(x: Fraction) -> Bounds:
     for n in range(1, 80):
         term_low, term_high = term_low * low // (one * n), _up(term_high * high, one * n)
         sum_low, sum_high = sum_low + term_low, sum_high + term_high
-    sum_high += 2 * term_high  # what is left out is less than its last term twice, since x <= 1/2
+    sum_high += 2 * term_high  # the rest is less than its last term twice, since x <= 1/2
     for _ in range(halvings):
         sum_low, sum_high = sum_low**2 // one, _up(sum_high**2, one)
     return Bounds(Fraction(sum_low, one), Fraction(sum_high, one))
@@ -152,14 +152,14 @@ def fake_support(channel: Channel, k: int) -> Fraction:
 
 
 def noise(channel: Channel, *, k: int, share: Fraction) -> Fraction:
-    """Variance of one report's estimate of a category that nobody has; share: of answers among reports."""
+    """Variance of one report's estimate of a category that no one has; share: of answers among reports."""
     support = fake_support(channel, k)
     p, q = (share * each + (1 - share) * support for each in (channel.p, channel.q))
     return q * (1 - q) / (p - q) ** 2
 
 
 def channels(mechanism: str, epsilon: Fraction, k: int, *, share: Fraction) -> list[Channel]:
-    """What an indicator may use; more than one only if bounds of e**epsilon cannot tell them apart."""
+    """Return the possible mechanisms of an indicator; several only if bounds of e**epsilon fit both."""
     oracle = mechanism.split("-")[1]
     if oracle in ("grr", "oue", "ouez"):
         return list(grr(epsilon, k) if oracle == "grr" else oue(epsilon, k))
@@ -204,7 +204,7 @@ class Plan:
         return named
 
     def location_sizes(self) -> list[Any]:
-        """What is above 0 of places."""
+        """Settings of places that must be above 0."""
         asked = self.spec.get("location")
         if asked is None:
             return []
@@ -216,7 +216,7 @@ class Plan:
 
     @property
     def hides(self) -> bool:
-        """Whether made-up reports hide which one is the answer, also from who sees all of a person."""
+        """Return whether made-up reports hide which one is the answer, also from who sees all of a person."""
         return self.has_fakes and self.is_static
 
 
@@ -312,7 +312,7 @@ def check_indicator(entry: Json, plan: Plan, index: int, said_epsilon: str, foun
 
 
 def check_fakes(entry: Json, plan: Plan, channel: Channel, *, share: Fraction, found: Findings) -> None:
-    """What made-up reports are."""
+    """Distribution of made-up reports."""
     said, where = entry["fake_data"], f"indicator {entry['slug']}, fake_data"
     if said is None or not plan.has_fakes:
         found.equal(where, said is not None, plan.has_fakes)
@@ -389,7 +389,7 @@ def check_guarantee(statement: Json, plan: Plan, used: list[Channel], found: Fin
 
 
 def sum_bounds(ratio: Fraction, n_reports: int, delta: Fraction) -> Bounds | None:
-    """Epsilon of a sum of so many reports (Feldman, McMillan, Talwar, theorem 3.1); None: none smaller."""
+    """Return epsilon of a sum of n reports (Feldman, McMillan, Talwar, theorem 3.1); None: none smaller."""
     if 16 * ratio * log_bounds(2 / delta).high > n_reports:
         return None
     grown = []
@@ -400,7 +400,7 @@ def sum_bounds(ratio: Fraction, n_reports: int, delta: Fraction) -> Bounds | Non
 
 
 def check_sums(statement: Json, plan: Plan, used: list[Channel], found: Findings) -> None:
-    """What sums reveal less than single reports: only where each person is counted in one sum, once."""
+    """Loss of sums, if smaller than that of single reports: each person is counted in one sum, once."""
     if "sums" not in statement:
         return
     said = statement["sums"]
@@ -423,7 +423,7 @@ def check_sums(statement: Json, plan: Plan, used: list[Channel], found: Findings
 
 
 def check_sum_losses(statement: Json, plan: Plan, bounds: list[Bounds | None], found: Findings) -> None:
-    """Of each indicator what its sum reveals, or a single report where that is less; then both units."""
+    """Check the loss of each indicator's sum, or of a single report where that is less; then both units."""
     said = statement["sums"]
     for row, entry, bound in zip(said["indicators"], statement["indicators"], bounds, strict=True):
         where, single = f"sums, {row['slug']}, epsilon by n_reports", entry["epsilon_attribute"]
@@ -441,7 +441,7 @@ def check_sum_losses(statement: Json, plan: Plan, bounds: list[Bounds | None], f
 
 
 def angle_step(epsilon: Fraction, *, side: int, range_m: int) -> Fraction | None:
-    """What finite precision is worth, in radians: a double by definition, of +, -, * and / alone.
+    """Cost of finite precision, in radians: a double by definition, of +, -, * and / alone.
 
     Noise up to 40 / epsilon beyond the range is displaced by `offset`; longer noise by anything. None: points
     are displaced by more than a square.
@@ -482,7 +482,7 @@ def sampled_epsilon(epsilon: Fraction, *, side: int, q: Fraction) -> Fraction | 
 
 
 def check_location(statement: Json, plan: Plan, found: Findings) -> None:
-    """What is promised of places: per metre, at the radius, over all places of a person."""
+    """Check the promise of places: per metre, at the radius, over all places of a person."""
     said, asked = statement["location"], plan.spec.get("location")
     if said is None or asked is None:
         found.equal("location", said is not None, asked is not None)
@@ -506,7 +506,7 @@ def check_location(statement: Json, plan: Plan, found: Findings) -> None:
 
 
 def check_place_noise(said: Json, asked: Json, epsilon: Fraction, found: Findings) -> None:
-    """What is drawn, and what it keeps: from the nominal epsilon per metre and the grid alone."""
+    """Check the drawn noise and its promise: from the nominal epsilon per metre and the grid alone."""
     grid = asked["grid"]
     side = grid["step_m"]
     range_m = isqrt((grid["n_x"] ** 2 + grid["n_y"] ** 2) * side**2 - 1) + 1
@@ -527,7 +527,7 @@ def check_place_noise(said: Json, asked: Json, epsilon: Fraction, found: Finding
 
 
 def check_presence(statement: Json, plan: Plan, found: Findings) -> None:
-    """What is promised of presence: of one count, of all that a person is in, and of both families."""
+    """Check the promise of presence: of one count, of all counts of a person, and of both families."""
     said, asked = statement["presence"], plan.spec.get("presence")
     if said is None or asked is None:
         found.equal("presence", said is not None, asked is not None)
@@ -573,7 +573,7 @@ def check_noise(where: str, noise: Json, epsilon: Fraction, counts: int, found: 
 def noise_thresholds(step: Fraction) -> tuple[list[int], int]:
     """Nearest integers of a loss just below `step`: 1/2**60, twice that, and so on, until they keep it.
 
-    Digit j of a magnitude is 1 with odds e**-(step 2**j), while that exponent is below 0.7; the tail goes on
+    Digit j of a magnitude is 1 with odds e**-(step 2**j), while that is below 0.7; the tail continues
     with e**-(step 2**digits).
     """
     margin = Fraction(1, 2**60)
@@ -601,7 +601,7 @@ def count_ratio(digits: list[int], tail: int) -> Fraction:
 
 
 def count_variance(noise: Json) -> Fraction:
-    """Of the noise of one count: a magnitude with a fair sign, minus zero drawn again."""
+    """Noise of one count: a magnitude with a fair sign, minus zero drawn again."""
     odds = [Fraction(int(each), WORD) for each in noise["digits"]]
     tail, top = Fraction(int(noise["tail"]), WORD), 2 ** len(odds)
     mean = sum((p * 2**digit for digit, p in enumerate(odds)), top * tail / (1 - tail))
@@ -647,7 +647,7 @@ def check_composition(statement: Json, others: list[Json], found: Findings) -> N
 
 
 def check_losses(row: Json, found: Findings) -> None:
-    """What holds of the losses of any study, also of one whose own statement is not there."""
+    """Check rules for the losses of any study, also of one without a statement here."""
     where = f"composition.studies, from {row['first_day']}"
     value, profile = Fraction(row["epsilon_attribute"]), Fraction(row["epsilon_profile"])
     found.holds(f"{where}, epsilon_profile", 0 < value <= profile, "is below the loss of one value")
@@ -676,7 +676,7 @@ def compare_row(row: Json, statement: Json, found: Findings) -> None:
 
 
 def check_words(statement: Json, plan: Plan, found: Findings) -> None:
-    """What is not protected is said, and the day on which the key ends."""
+    """Check that all limits are named, and the day on which the key ends."""
     named = {each["name"] for each in statement["not_protected"]}
     for name, is_so in {
         "key_holder": True,
@@ -723,7 +723,7 @@ def check(statement: Json, *others: Json) -> Findings:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> Json:
-    """Refuse a name that stands twice in an object: readers would not agree on which of both holds."""
+    """Refuse a repeated name in an object: readers would not agree on the valid one."""
     if len(dict(pairs)) < len(pairs):
         raise ValueError("a name stands twice in one object")
     return dict(pairs)

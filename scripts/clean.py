@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mobility.settings")
 
-# By name: a data folder that somebody chose may hold other things.
+# By name: a data folder that someone chose may hold other things.
 WRITTEN = (
     "main.sqlite3*", "vault.sqlite3*", "secret_key", "keystore", "staging", "logs", "static", "static.stamp",
     "run", "demo", "demo-accounts.json", "ledger_key.pem", "sender_key.pem",

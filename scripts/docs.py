@@ -1,6 +1,6 @@
 """The documentation site: its reference pages, written from the code, and its build.
 
-`make docs` writes the pages anew and builds the site into the folder `site` of the data folder.
+`make docs` writes the pages again and builds the site into the folder `site` of the data folder.
 `make docs CHECK=1` says which pages are not what the code says, and changes nothing.
 """
 
@@ -72,7 +72,7 @@ def main() -> int:
 
 
 def _set_up() -> None:
-    """The pages tell of an installation with both zones, in English."""
+    """Set Django up for an installation with both zones, in English."""
     os.environ["DJANGO_SETTINGS_MODULE"] = "mobility.settings"
     os.environ["MOBILITY_ZONE"] = "all"
     import django

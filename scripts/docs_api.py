@@ -11,7 +11,7 @@ Written by `make docs` from the OpenAPI document at `/api/v1/openapi.json`. Toke
 and refusals: [the API for programs](../api.md). Sending files: [files by a program](feed-api.md).
 
 `{study}` and `{indicator}` are slugs. A list has `items`, the `count` of all entries, and the address of the
-`next` part, or null. Besides 200, every operation can answer %s.
+`next` part, or null. In addition to 200, every operation can answer %s.
 """
 
 
@@ -48,7 +48,7 @@ def page() -> str:
     for (address, operation), own in zip(operations, parameters, strict=True):
         answers = _answers(operation)
         if {status for status in answers if status >= 300} != {status for status in usual if status >= 300}:
-            raise ValueError(f"{address} has refusals of its own: {answers}")
+            raise ValueError(f"{address} has its own refusals: {answers}")
         lines += ["", f"## {operation['summary']}", "", f"`{address}`", "", _plain(operation["description"])]
         lines += ["", *_named(own, _shared(parameters), "Parameters")]
         lines += [f"Answer: {_type(answers[200], lists)}."]

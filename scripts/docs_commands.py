@@ -19,7 +19,7 @@ Written by `make docs` from the commands. Put `.venv/bin/python manage.py` befor
 """
 # Apps whose commands exist in an operator zone only, and in both.
 OPERATOR_APPS = ("mobility",)
-# What the head of the page explains.
+# Options that the head of the page explains.
 EXPLAINED = ("STUDY", "DAY")
 
 
@@ -30,7 +30,7 @@ def page() -> str:
     for name, (app, command) in commands.items():
         if app not in OPERATOR_APPS:
             lines += ["", *_section(name, command)]
-    lines += ["", "## In operator zones", "", "Where `MOBILITY_ZONE` is `all` or `operator`."]
+    lines += ["", "## In operator zones", "", "With `MOBILITY_ZONE` `all` or `operator`."]
     for name, (app, command) in commands.items():
         if app in OPERATOR_APPS:
             lines += ["", *_section(name, command)]
@@ -64,14 +64,14 @@ def _section(name: str, command: BaseCommand) -> list[str]:
 
 
 def _is_djangos(action: argparse.Action) -> bool:
-    """Whether every command of Django has this option."""
+    """Return whether every command of Django has this option."""
     return action.dest in _base_options()
 
 
 @cache
 def _base_options() -> set[str]:
     class Bare(BaseCommand):
-        """A command without options of its own."""
+        """A command without separate options."""
 
     return {action.dest for action in Bare().create_parser("manage.py", "bare")._actions}
 

@@ -37,7 +37,7 @@ def page() -> str:
 
 
 def sections(text: str) -> list[tuple[str, list[Group]]]:
-    """Titles of the file with their groups, in order; what stands before the first title is left out."""
+    """Return the titles of the file with their groups, in order; text before the first title is left out."""
     found: list[tuple[str, list[Group]]] = []
     comment: list[str] = []
     for line in text.splitlines():

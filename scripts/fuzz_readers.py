@@ -2,7 +2,7 @@
 
     python -m scripts.fuzz_readers [--minutes N]
 
-Text is compared with a slow reading in plain Python, and chunks with the whole. What fails is made as small
+Text is compared with a slow reading in Python, and chunks with the whole. Failing input is made as small
 as it can be and printed; the exit status says whether anything did.
 """
 

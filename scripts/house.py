@@ -1,4 +1,4 @@
-"""Measure how the code is laid out: `make map`. What it prints for one commit compares with another's."""
+"""Measure how the code is laid out: `make map`. Its output for one commit compares with another's."""
 
 import ast
 import subprocess

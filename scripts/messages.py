@@ -1,6 +1,6 @@
 """Catalogues of translations: finds the strings of the source, keeps the .po files, compiles them.
 
-    make messages           write the .po files anew from the source, and compile them
+    make messages           write the .po files again from the source, and compile them
     make messages CHECK=1   change nothing; fail if anything is missing, out of date, or not as the source
 
 The compiled .mo files are part of the repository, so that what runs needs neither GNU gettext nor Babel; a
@@ -100,12 +100,12 @@ def updated(language: str, template: Catalog) -> Catalog:
             auto_comments=message.auto_comments,
             context=message.context,
         )
-        added.flags.clear()  # guesses: "95 % sent" is no format, and `faults` looks at placeholders
+        added.flags.clear()  # guesses: "95% sent" is no format, and `faults` looks at placeholders
     return catalog
 
 
 def faults(language: str, template: Catalog) -> list[str]:
-    """What a person would see in the wrong words: missing, superfluous, or with other placeholders."""
+    """Return errors that a person would see: missing, superfluous, or with other placeholders."""
     catalog = read_catalog(language)
     wanted, found = _by_key(template), _by_key(catalog)
     lines = [f"not in the catalogue: {text!r}" for text, _ in wanted.keys() - found.keys()]
@@ -154,7 +154,7 @@ def _strings_of(path: Path) -> Iterator[tuple[int, str | tuple[str, ...], list[s
     """Line, text (or singular and plural), comments for translators, context."""
     text = path.read_text("utf-8")
     if path.suffix == ".html":
-        # What stands outside tags comes back as lines of X, indented anyhow: to Python they are names.
+        # Text outside tags comes back as lines of X, indented anyhow: to Python they are names.
         text = "\n".join(line.strip() for line in templatize(text, origin=str(path)).split("\n"))
     yield from babel_extract("python", io.BytesIO(text.encode()), KEYWORDS, ("Translators:",))
 
@@ -175,7 +175,7 @@ def _faults_of(message: Message) -> list[str]:
 
 
 def _marks(text: str) -> list[str]:
-    """Placeholders and tags of a text, in an order of their own."""
+    """Placeholders and tags of a text, in their own order."""
     named, braced, tags = _NAMED.findall(text), _BRACED.findall(_NAMED.sub("", text)), _TAG.findall(text)
     signs = _PLAIN.findall(_NAMED.sub("", text)) + ["%%"] * text.count("%%")
     return sorted(named) + sorted(braced) + sorted(tags) + sorted(signs)
@@ -209,7 +209,7 @@ def _check(template: Catalog) -> list[str]:
 
 
 def main() -> int:
-    """Write or check; the exit status is 1 if anything is to be done."""
+    """Write or check; the exit status is 1 if a catalogue needs work."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--check", action="store_true", help="change nothing, only say what is wrong")
     arguments = parser.parse_args()

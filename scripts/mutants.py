@@ -1,4 +1,4 @@
-"""Break rules that matter, one at a time, and check that the test beside each rule notices.
+"""Break rules that matter, one at a time, and check that the test of each rule notices.
 
     make mutants ARGS="--only certificates"
 
@@ -35,7 +35,7 @@ OUTCOMES: Final = {0: SURVIVED, 1: KILLED}
 
 
 class DoesNotApplyError(Exception):
-    """The code that a mutant replaces is not there, or stands there more than once."""
+    """The code that a mutant replaces does not occur, or occurs more than once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class Mutant:
     ----------
     rule : the sentence that becomes false
     file : module below the root; function : its qualified name in the module, empty for the module's level
-    old, new : source of an expression or of statements; `old` stands once in the function, compared as syntax
+    old, new : source of an expression or of statements; `old` occurs once in the function, compared as syntax
     by : test file, or test, that must fail
     is_postgres : the test needs PostgreSQL
     """
@@ -95,7 +95,7 @@ def _replaced(source: str, first: ast.expr | ast.stmt, last: ast.expr | ast.stmt
 
 
 def _shape(body: list[ast.stmt]) -> str:
-    """What is compared: syntax without places; an expression alone matches wherever it stands."""
+    """Return the compared form: syntax without places; an expression alone matches anywhere."""
     if len(body) == 1 and isinstance(body[0], ast.Expr):
         return ast.dump(body[0].value)
     return "\n".join(map(ast.dump, body))

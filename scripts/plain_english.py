@@ -62,8 +62,8 @@ class Sign:
     first_sentence: bool = False
 
     def find(self, text: Text) -> Iterator[Hit]:
-        """Yield each place of the text that matches; of its first sentence if the sign says so."""
-        words = " ".join(text.text.split())
+        """Yield each match outside of code, in the first sentence only if the sign says so."""
+        words = re.sub(r"`[^`]*`", "`...`", " ".join(text.text.split()))
         if self.first_sentence:
             words = re.split(r"(?<=[.:!?])\s", words, maxsplit=1)[0] if _starts(text) else ""
         if text.area in self.where:
@@ -101,7 +101,7 @@ def texts(root: Path) -> Iterator[Text]:
 
 
 def prose(path: str, markdown: str) -> Iterator[Text]:
-    """Yield headings, rows of tables, items of lists and paragraphs, without blocks and code within lines."""
+    """Yield headings, rows of tables, items of lists and paragraphs, without blocks of code."""
     is_block, begun = False, Text("docs", path, 0, "")
     for number, line in enumerate([*markdown.splitlines(), ""], start=1):
         is_fence = line.lstrip().startswith("```")

@@ -130,7 +130,7 @@ def modules_with(mark: str) -> list[str]:
 
 
 def is_path(word: str) -> bool:
-    """Whether an option for pytest says where the tests are."""
+    """Return whether an option for pytest says where the tests are."""
     return (ROOT / word.partition("::")[0]).exists()
 
 
@@ -162,7 +162,7 @@ def call(command: list[str], environment: dict[str, str]) -> int:
 def nothing_left_behind() -> Iterator[Path]:
     """A folder for all that is written; at the end it and every process that was started are gone."""
     folder = Path(tempfile.mkdtemp(prefix="mt-"))  # short: paths of sockets must be
-    folder.chmod(0o755)  # PostgreSQL runs under an account of its own
+    folder.chmod(0o755)  # PostgreSQL runs under its own account
     os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
     try:
         yield folder

@@ -26,7 +26,7 @@ POLL_S = 0.05
 
 
 class Server:
-    """A program in a folder of its own that is started, stopped or killed, and started again.
+    """A program in its own folder that is started, stopped or killed, and started again.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def postgres_server(
     Parameters
     ----------
     is_durable : a commit waits for the disk, as it must where people use it
-    host : its address, beside that of the loopback interface
+    host : its address, in addition to the loopback interface
     network : who may come in as well as this machine: 10.9.0.0/24
 
     Raises
@@ -188,14 +188,14 @@ def installed_postgres() -> Path:
 
 
 def postgres_programs() -> Path | None:
-    """The newest installed server; Debian keeps several beside each other, outside PATH."""
+    """The newest installed server; Debian keeps several, outside PATH."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     on_path = shutil.which("initdb")
     return found[-1].parent if found else Path(on_path).resolve().parent if on_path else None
 
 
 def can_create_databases(url: str) -> bool:
-    """Whether a server answers at `url` and lets us make databases."""
+    """Return whether a server answers at `url` and lets us make databases."""
     try:
         with psycopg.connect(url, connect_timeout=3) as connection:
             row = connection.execute(
@@ -221,7 +221,7 @@ def redis_url(port: int, *, host: str = LOOPBACK) -> str:
 
 
 def redis_answers(port: int) -> bool:
-    """Whether a Redis serves at `port`."""
+    """Return whether a Redis serves at `port`."""
     try:
         with redis.Redis(port=port) as client:
             return bool(client.ping())
@@ -237,7 +237,7 @@ def private_folder(name: str) -> Iterator[Path]:
 
 
 def free_port() -> int:
-    """A port of the loopback interface that nobody uses now."""
+    """A port of the loopback interface that no one uses now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

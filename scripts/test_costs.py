@@ -23,7 +23,7 @@ START: Final = "starting up"
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What one test, or all tests of a folder, cost; whether a test is marked `database`."""
+    """Cost of one test, or of all tests of a folder; whether a test is marked `database`."""
 
     name: str
     n_tests: int
@@ -72,7 +72,7 @@ def _total(name: str, costs: list[Cost]) -> Cost:
 
 
 def report(run: str, tests: list[Cost], *, elapsed_s: float) -> Iterator[str]:
-    """Lines about one run: its folders, and the dearest tests."""
+    """Lines about one run: its folders, and the slowest tests."""
     named = [test for test in tests if test.name]
     yield f"{run}: {len(named)} tests in {elapsed_s:.0f} s; processor seconds by folder:"
     for cost in by_folder(tests):

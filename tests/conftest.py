@@ -43,10 +43,10 @@ def _apart_from_real_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     }
     hashers = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     root = tmp_path_factory.mktemp("var")
-    # One key for all tests: a person may sign in before a test gets a data folder of its own.
+    # One key for all tests: a person may sign in before a test gets its data folder.
     paths = RuntimePaths(root)
     folders = folder_settings(root) | {"MOBILITY_LEDGER_KEY_FILE": paths.ledger_key}
-    folders["CELERY_BROKER_URL"] = paths.redis_url  # nobody answers there
+    folders["CELERY_BROKER_URL"] = paths.redis_url  # no one answers there
     with override_settings(**folders, STORAGES=storages, PASSWORD_HASHERS=hashers):
         yield
 
@@ -136,7 +136,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Groups | Non
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What drives a browser, or takes long, comes first: in the end no process waits for the other."""
+    """Tests that drive a browser, or take long, come first: in the end no process waits for the other."""
     in_browser = {item.path for item in items if item.get_closest_marker("e2e")}
     places = {group: place for place, group in enumerate(LONGEST)}
 

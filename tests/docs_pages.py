@@ -18,7 +18,7 @@ MARK = re.compile(r"\s*<!-- (.*) -->\s*")
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """What stands behind `$ `, and the lines below it: what it must print, "..." for anything."""
+    """Text after `$ `, and the lines below it: its required output, "..." for anything."""
 
     line: str
     expected: str = ""
@@ -44,7 +44,7 @@ class Block:
         return f"{self.page.relative_to(ROOT)}:{self.line}"
 
     def mark(self, start: str) -> str | None:
-        """What follows `start` in a mark of this block; None without such a mark."""
+        """Return the rest of a mark of this block after `start`; None without such a mark."""
         return next((mark.removeprefix(start).strip() for mark in self.marks if mark.startswith(start)), None)
 
     @property
@@ -59,7 +59,7 @@ class Block:
 
     @property
     def commands(self) -> list[Command]:
-        """Commands of a console block, in order; a line that ends in a backslash goes on in the next one."""
+        """Commands of a console block, in order; a line that ends in a backslash continues in the next."""
         found: list[tuple[str, list[str]]] = []
         is_open = False
         for line in self.text.splitlines():

@@ -1,7 +1,7 @@
-"""How tests empty the tables after real transactions.
+"""Empty the tables after real transactions of tests.
 
 Also the ledger, which refuses it: no way that the product has. Rows are deleted: TRUNCATE of many small
-tables takes PostgreSQL a second. What Django writes about models stays, and the groups of roles, which a
+tables takes PostgreSQL a second. Rows of Django about models stay, and the groups of roles, which a
 migration makes.
 """
 
@@ -45,7 +45,7 @@ def let_tests_flush(patch: pytest.MonkeyPatch) -> None:
     def statements(_: object, connection: Any, **__: object) -> list[str]:
         tables = set(connection.introspection.django_table_names(only_existing=True, include_views=False))
         quoted = map(connection.ops.quote_name, sorted(tables - KEPT))
-        return [f"DELETE FROM {name}" for name in quoted]  # noqa: S608 - names of our own tables
+        return [f"DELETE FROM {name}" for name in quoted]  # noqa: S608 - names of our tables
 
     def flush_all(operations: BaseDatabaseOperations, given: Sequence[str]) -> None:
         with without_triggers(operations.connection):

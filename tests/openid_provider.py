@@ -1,4 +1,4 @@
-"""A real OpenID provider as a process of its own, for tests of sign-in: Django OAuth Toolkit.
+"""A real OpenID provider as its own process, for tests of sign-in: Django OAuth Toolkit.
 
 `python -m tests.openid_provider FOLDER REDIRECT_ADDRESS...` serves on a free port and prints its issuer.
 It wants PKCE. People sign in with their name as password; some belong to groups.
@@ -98,7 +98,7 @@ def _configure(folder: Path, issuer: str) -> None:
         LOGIN_URL="/log-in/",
         OAUTH2_PROVIDER={
             "OIDC_ENABLED": True,
-            "OIDC_ISS_ENDPOINT": issuer,  # by whatever name it was asked
+            "OIDC_ISS_ENDPOINT": issuer,  # under any name in the request
             "OIDC_RSA_PRIVATE_KEY": key.decode(),
             "OAUTH2_VALIDATOR_CLASS": "tests.openid_provider.validator",
             "SCOPES": {"openid": "identity", "profile": "name", "groups": "groups"},
@@ -109,7 +109,7 @@ def _configure(folder: Path, issuer: str) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """What Django looks for in this module, once it is set up."""
+    """Return names that Django looks up in this module, once it is set up."""
     if name == "urlpatterns":
         from django.contrib.auth.views import LoginView
         from django.http import HttpResponse

@@ -39,7 +39,7 @@ MANY = factory.indicator("region", *(f"r{i}" for i in range(30)))
 GRID = Grid(x0_m=0, y0_m=0, step_m=100, n_x=20, n_y=10)
 PLACES = LocationDefinition(level=Decimal("1.38629436"), radius_m=400, max_values=3, grid=GRID, places=())
 NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?|[0-9]+/[0-9]+|[0-9a-f]{64}|[0-9]{4}-[0-9]{2}-[0-9]{2}")
-# What was typed and promises nothing, and what the software says of itself: no claim follows from it.
+# Typed values without a promise, and statements of the software about itself: no claim follows from them.
 TYPED = {"market_share", "min_publication", "small_cell", "visitor", "area", "software", "name", "categories"}
 GRID_KEYS = {"x0_m", "y0_m", "step_m", "n_x", "n_y"}
 # The same ones are asked for again and again.
@@ -166,7 +166,7 @@ def tampered(statement, path, by=changed):
 def believed(statement, *others):
     """Names of numbers that nothing is said about when they are changed or halved, but for the plan itself.
 
-    What is only used to compute others could be forged together with all that follows from it.
+    Values that are only used to compute others could be forged together with all that follows from them.
     """
     for path in leaves(statement):
         key = next(key for key in reversed(path) if isinstance(key, str) and key not in GRID_KEYS)
@@ -218,7 +218,7 @@ def test_software_that_draws_other_places_is_found_though_all_its_figures_fit(mo
     for module in (planar_laplace, location):
         forged = lambda *given, **grid: honest(*given, **grid) * Decimal("0.995")  # noqa: E731
         monkeypatch.setattr(module, name, forged, raising=False)
-    places = replace(PLACES, radius_m=200 + len(name))  # of its own: what is drawn is kept
+    places = replace(PLACES, radius_m=200 + len(name))  # distinct: the drawn noise is cached
     found = texts(written(factory.create(factory.GENDER, location=places)))
     assert next(text for text in found if name in text).startswith(f"location.{name}")
 

@@ -78,7 +78,7 @@ def test_every_container_is_shut_in_its_secrets_are_files_and_its_logs_do_not_fi
         assert service["logging"]["options"].keys() == {"max-size", "max-file"}, name
         for variable, value in service.get("environment", {}).items():
             if Path(value).parent == Path("/proc/sys/kernel/random"):
-                continue  # nobody knows it
+                continue  # an unknown one
             if variable in READ and variable.endswith("_FILE"):
                 continue  # the software makes it, on a volume
             if re.search(r"KEY|PASSWORD|SECRET|TOKEN|URL", variable) and not variable.endswith("_DIR"):
@@ -131,7 +131,7 @@ def test_the_analyst_zone_is_told_nothing_of_a_vault():
 
 @pytest.mark.parametrize("zone", ZONES)
 def test_folders_of_containers_are_on_volumes(zone):
-    """Whatever the file of settings says: data and keys would die with their container."""
+    """For any file of settings: data and keys would die with their container."""
     folders = {name for name in READ if name.endswith("_DIR")} - {"MOBILITY_WATCH_DIR"}
     folders |= {"MOBILITY_LEDGER_KEY_FILE", "MOBILITY_SENDER_KEY_FILE"}
     for name in ("web", "worker"):
@@ -187,7 +187,7 @@ STREAMS = ("/operator/s/uploads/", "/operator/s/uploads/1/", "/api/v1/studies/s/
 
 
 def location_of(path: str) -> str:
-    """What the proxy does with an address, by the rules of nginx: exact, `^~`, the first expression, `/`."""
+    """Return the proxy's action for an address, by the rules of nginx: exact, `^~`, first expression, `/`."""
     site = NGINX[NGINX.index("listen 443") :]
     found = re.findall(r'^    location (?:(=|~|\^~) )?"?(\S+?)"? \{\n(.*?)^    \}', site, flags=re.M | re.S)
     for kind in ("=", "^~", "~"):
@@ -199,7 +199,7 @@ def location_of(path: str) -> str:
 
 
 def test_who_sends_a_form_slowly_holds_no_thread_and_the_proxy_asks_anew_where_the_server_is():
-    """A body is whole before a thread is given it, in memory; uploads come through, a few of each address."""
+    """A body is complete in memory before a thread gets it; uploads come through, a few per address."""
     server = NGINX[NGINX.index("listen 443") : NGINX.index("    location ")]
     assert ("proxy_request_buffering" in server, "limit_conn mobility_address 40;" in server) == (False, True)
     assert "client_body_timeout 15s;" in server
@@ -214,7 +214,7 @@ def test_who_sends_a_form_slowly_holds_no_thread_and_the_proxy_asks_anew_where_t
         (most,) = re.findall(r"limit_conn mobility_all_uploads (\d+);", location_of(path))
         assert int(most) <= WEB["workers"] * WEB["threads"] * 3 / 4, "pages would wait for uploads"
     assert "proxy_set_header X-Request-ID $request_id;" in server
-    # An upgrade makes a container with another address; nginx asks for a name once, unless told to.
+    # An upgrade makes a container with another address; nginx asks for a name only once by default.
     words = [line.split() for line in (DOCKER / "nginx" / "upstream.conf").read_text().splitlines()]
     told = {line[0]: [word.rstrip(";") for word in line[1:]] for line in words}
     assert told["server"] == ["web:8000", "resolve"]

@@ -1,4 +1,4 @@
-"""The documentation is whole, current, and asks no other host for anything."""
+"""The documentation is complete, current, and asks no other host for anything."""
 
 import ast
 import re
@@ -10,12 +10,12 @@ import pytest
 from scripts import docs
 from tests.docs_pages import ROOT
 
-# Elements that a browser loads by itself, and where their address stands.
+# Elements that a browser loads, and the attribute with their address.
 LOADED = {"script": "src", "img": "src", "iframe": "src", "link": "href", "source": "src", "object": "data"}
 
 
 class Page(HTMLParser):
-    """What a built page loads, where it leads, and the places in it that others lead to."""
+    """Resources and links of a built page, and the places in it that others link to."""
 
     def __init__(self, file):
         super().__init__()

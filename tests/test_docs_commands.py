@@ -1,6 +1,6 @@
-"""Every command that a page of the documentation shows is run, or says who runs it, or why nobody does.
+"""Every command that a page of the documentation shows is run, or has a runner or a reason.
 
-The convention is in CONTRIBUTING.md. A page is run as somebody would who follows it: from the folder of the
+The convention is in CONTRIBUTING.md. A page is run as someone would who follows it: from the folder of the
 software, in order, on an installation that has the studies `my-study` (two days of it) and `other-study`.
 """
 
@@ -60,7 +60,7 @@ os.chdir(folder)
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
 # `.venv/bin/python` of a clone: asks that process with own input, output and exit code, while it is there.
-# What runs until Ctrl-C must be in the session of its terminal.
+# Programs that run until Ctrl-C must be in the session of their terminal.
 PYTHON = """#!{python} -IS
 import os, socket, sys
 if sys.argv[1] != "manage.py" or sys.argv[2] in ("run", "demo") or not os.path.exists("{address}"):
@@ -133,7 +133,7 @@ def test_every_command_is_run_or_says_why_not():
 
 
 def is_explained(block):
-    """Whether a mark gives a reason, or names a test that knows the page."""
+    """Return whether a mark gives a reason, or names a test that knows the page."""
     if block.mark("run by") is not None:
         file = ROOT / block.run_by[0]
         return file.is_file() and block.page.name in file.read_text()
@@ -152,7 +152,7 @@ def parsers():
 def test_every_command_and_option_that_is_named_exists():
     known, wrong = parsers(), []
     for page in pages():
-        if page.name == "CHANGELOG.md":  # tells of what there was
+        if page.name == "CHANGELOG.md":  # describes the past
             continue
         text = re.sub(r"\\\n\s*", " ", page.read_text())
         for command, rest in re.findall(r"manage\.py (\w+)([^`\n|;&]*)", text):
@@ -164,7 +164,7 @@ def test_every_command_and_option_that_is_named_exists():
 
 
 class Clone:
-    """A folder that looks like a fresh clone of the software, with a data folder of its own in var/."""
+    """A folder that looks like a fresh clone of the software, with its own data folder in var/."""
 
     def __init__(self, root):
         self.root = root

@@ -87,7 +87,7 @@ def test_a_secret_in_a_file_that_cannot_be_read(monkeypatch, tmp_path):
 
 @pytest.fixture
 def run(tmp_path):
-    """The script beside a `manage.py` that prints one variable: real shell, no Django."""
+    """The script next to a `manage.py` that prints one variable: real shell, no Django."""
     (tmp_path / "docker").mkdir()
     shutil.copy(ROOT / "docker" / "manage.sh", tmp_path / "docker")
     python = tmp_path / ".venv" / "bin" / "python"
@@ -126,7 +126,7 @@ def test_a_line_that_systemd_may_read_otherwise_is_refused(run, line):
 
 
 def test_the_home_folder_is_that_of_the_account(run):
-    """Root's is closed to the service: libpq would fail there, or go on without TLS."""
+    """Root's is closed to the service: libpq would fail there, or continue without TLS."""
     assert run("PRINT=HOME", HOME="/nowhere").stdout.strip() == ACCOUNT.pw_dir
 
 

@@ -1,4 +1,4 @@
-"""Catalogues are whole, placeholders are the same, and templates and scripts have no other text."""
+"""Catalogues are complete, placeholders are the same, and templates and scripts have no other text."""
 
 import re
 from html.parser import HTMLParser
@@ -13,18 +13,18 @@ from scripts import messages
 ROOT = Path(__file__).parents[1]
 TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
 SCRIPTS = sorted((ROOT / "static" / "js").glob("*.js"))
-# What is the same in every language. A new entry needs a reason.
+# Texts that are the same in every language. A new entry needs a reason.
 SAME_EVERYWHERE = {
     *("CSV", "JSON", "XLSX", "Parquet", "PNG", "SVG", "PDF", "SDMX", "ZIP"),  # names of formats
     *("GET", "POST"),  # methods of HTTP
-    *("UTC", "95 %", "SHA-256", "MB"),  # MB: part of code, in a sentence of its own
+    *("UTC", "95 %", "SHA-256", "MB"),  # MB: part of code, in its own sentence
     *("curl", "pandas", "Python"),
 }
 SHOWN_ATTRIBUTES = ("title", "aria-label", "aria-description", "aria-roledescription", "placeholder", "alt")
-# Text that a browser shows as it stands: code, and what is no text at all.
+# Text that a browser shows unchanged: code, and values that are no text.
 NOT_PROSE = ("code", "pre", "kbd", "samp", "script", "style", "svg")
-OUTPUT = "\ue000"  # stands where a tag or variable of a template writes something
-# What a script writes into a page, as a literal: `node.textContent = "Saved"`.
+OUTPUT = "\ue000"  # in the place of output of a tag or variable of a template
+# Text that a script writes into a page, as a literal: `node.textContent = "Saved"`.
 LITERAL_TEXT = re.compile(
     r"""(?:textContent|innerText|ariaLabel|\btitle|alert|"aria-label")\s*[=(,]\s*("[^"\n]*"|'[^'\n]*'|`[^`]*`)"""
 )

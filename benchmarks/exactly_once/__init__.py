@@ -1,1 +1,1 @@
-"""Exactly once, tried on real processes: whatever is killed, and however files arrive."""
+"""Exactly once, tried on real processes: under any kill, in any order of files."""

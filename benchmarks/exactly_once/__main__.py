@@ -31,7 +31,7 @@ LOG_LINES: Final = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of a run."""
+    """Result of a run."""
 
     fault: str
     seconds: float
@@ -113,7 +113,7 @@ class Striker(threading.Thread):
         time.sleep(self._after_s)
         try:
             self._fault.strike()
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, the run must show it
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the run must show any error
             self.problems.append(f"the fault itself failed: {type(error).__name__}: {error}")
 
 
@@ -135,7 +135,7 @@ def write(line: str) -> None:
 
 
 def last_words(world: World) -> str:
-    """What the workers said at the end."""
+    """Return the last log lines of the workers."""
     logs = [worker.log.read_text(errors="replace").splitlines() for worker in world.installation.workers]
     return "\n".join("\n".join(lines[-LOG_LINES:]) for lines in logs)
 

@@ -9,7 +9,7 @@ Choice = TypeVar("Choice")
 
 
 class Chance:
-    """The same choices for the same seed and run."""
+    """Random choices, equal for the same seed and run."""
 
     def __init__(self, seed: int, run: int) -> None:
         self._stream = keyed_stream(seed, purpose=f"soak {run}")

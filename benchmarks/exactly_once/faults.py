@@ -1,4 +1,4 @@
-"""What goes wrong in a run: processes are killed and started again, as a machine or its keeper would."""
+"""Faults of a run: processes are killed and restarted, as a machine or its supervisor would."""
 
 import signal
 import subprocess
@@ -19,7 +19,7 @@ from benchmarks.installation import ROOT
 from scripts import services
 
 AWAY_S: Final = 0.5  # how long something is gone at most
-SLOW_S: Final = 1.0  # what the killed sender takes for a file
+SLOW_S: Final = 1.0  # duration of a file for the killed sender
 COMMIT_S: Final = 30.0
 POLL_S: Final = 0.002
 MAIN, VAULT = "DATABASE_URL", "VAULT_DATABASE_URL"
@@ -38,7 +38,7 @@ class Fault:
         """Called before each file is sent."""
 
     def strike(self) -> None:
-        """Called once, at a random time after the first file is sent, beside the sending."""
+        """Called once, at a random time after the first file is sent, during the sending."""
 
     def afterwards(self, slug: str, uploads: Sequence[Upload]) -> None:
         """Called when all files are sent and the fault has struck: what the operator does then."""
@@ -113,8 +113,8 @@ class CrashedBetween(Fault):
         # Our own connection goes with the server.
         with suppress(psycopg.OperationalError), self._connected(MAIN) as main:
             main.execute("BEGIN")
-            # Whoever publishes has to wait here, so that the moment in between lasts; who only looks, as a
-            # batch does that has nothing to publish, goes on.
+            # Anyone who publishes has to wait here, so that the moment in between lasts; who only looks, as a
+            # batch does that has nothing to publish, continues.
             main.execute("LOCK TABLE reports_publication IN EXCLUSIVE MODE")
             crossed = {row[0] for row in main.execute("SELECT publication_id FROM reports_publication")}
             self._wait_for_commit(crossed)
@@ -161,7 +161,7 @@ class RestoredDatabase(Fault):
             connection.execute("ALTER DATABASE restored RENAME TO mobility")
 
     def afterwards(self, slug: str, uploads: Sequence[Upload]) -> None:
-        """Whatever is sent next, the vault hands over all that the older database does not have."""
+        """The vault hands over all that the older database lacks, with the next file."""
         self.world.settle(slug, uploads)
         self.world.send(slug, uploads[-1])
 

@@ -1,4 +1,4 @@
-"""How the same week arrives: in order, in any order, twice, with days in common, or in parts."""
+"""Orders in which the same week arrives: in order, in any order, twice, with days in common, or in parts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Week:
         return self._written(name, [line for day in days for line in self._days[day]])
 
     def parts(self, name: str, *, days: range, chance: Chance) -> list[Upload]:
-        """The same rows in several files, each with rows of every day; all but the last say so."""
+        """Split the rows into several files, each with rows of every day; all but the last say so."""
         rows: list[list[str]] = [[] for _ in range(PARTS)]
         for day in days:
             for line in self._days[day]:
@@ -60,12 +60,12 @@ def in_order(week: Week, _: Chance) -> list[Upload]:
 
 
 def reordered(week: Week, chance: Chance) -> list[Upload]:
-    """The same files in any order."""
+    """Shuffle the files."""
     return chance.shuffled(in_order(week, chance))
 
 
 def duplicate(week: Week, chance: Chance) -> list[Upload]:
-    """The same files, one of them sent once more at some time."""
+    """Send one of the files once more at some time."""
     uploads = in_order(week, chance)
     again = chance.below(len(uploads))
     uploads.insert(again + 1 + chance.below(len(uploads) - again), uploads[again])

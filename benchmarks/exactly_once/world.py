@@ -40,8 +40,8 @@ class HangError(Exception):
 class World:
     """Two workers with a process each, a server per database.
 
-    Use it inside `with installation`. Everything it asks of a database is asked again when the database is
-    away: that is what a person would do.
+    Use it inside `with installation`. It repeats every query while the database is
+    down, as a person would.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -95,14 +95,14 @@ class World:
         return self.patiently(lambda: tallies(slug))
 
     def problems(self, slug: str, expected: dict[str, bytes]) -> list[str]:
-        """What is not as if nothing had happened."""
+        """Differences from a run without faults."""
         found = []
         counted = self.tallies(slug)
         if counted != expected:
             names = sorted(name for name in expected if counted.get(name) != expected[name])
             found.append(f"other tallies: {', '.join(names)}")
         deadline = time.monotonic() + REMAINS_S
-        # What a killed process left behind, the sweep removes.
+        # The sweep removes leftovers of killed processes.
         while (left := self.patiently(lambda: remains(slug))) and time.monotonic() < deadline:
             time.sleep(POLL_S)
         return found + left
@@ -121,7 +121,7 @@ class World:
             time.sleep(POLL_S)
 
     def patiently(self, ask: Callable[[], Answer]) -> Answer:
-        """Ask again while a server is away.
+        """Ask again while a server is unavailable.
 
         Raises
         ------
@@ -174,14 +174,14 @@ def receive(slug: str, upload: Upload) -> "Batch":
 
 
 def unfinished(slug: str) -> bool:
-    """Whether a batch of the study has not ended."""
+    """Return whether a batch of the study has not ended."""
     from mobility.vault.models.batch import Batch
 
     return Batch.objects.filter(study__slug=slug).exclude(state__in=Batch.FINAL).exists()
 
 
 def is_broken_upload(batch: "Batch") -> bool:
-    """Whether it failed because its file did not arrive, and says so."""
+    """Return whether it failed because its file did not arrive, and says so."""
     return batch.state == batch.State.FAILED and batch.started_at is None and SEND_AGAIN in batch.failure
 
 
@@ -197,7 +197,7 @@ def tallies(slug: str) -> dict[str, bytes]:
 
 
 def remains(slug: str) -> list[str]:
-    """What a finished study may not leave: failed batches, waiting deltas, staged files, keys of batches."""
+    """Leftovers forbidden in a finished study: failed batches, waiting deltas, staged files, batch keys."""
     from mobility.batches import staging
     from mobility.vault.keystore import keystore
     from mobility.vault.models.batch import Batch

@@ -1,1 +1,1 @@
-"""`make reproduce`: what the papers claim, recomputed from `ldp`, and where it does not hold."""
+"""`make reproduce`: claims of the papers, recomputed from `ldp`, and the exceptions."""

@@ -24,7 +24,7 @@ Setting = TypeVar("Setting")
 
 
 def main() -> int:
-    """Simulate, draw and write; 0, whatever agrees."""
+    """Simulate, draw and write; always returns 0."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, default=Path("docs"), help="folder of reproduction.md")
     parser.add_argument("--runs", type=int, help="of each experiment; fewer are faster and less certain")
@@ -55,7 +55,7 @@ def simulate(
     n_runs: int,
     name: str,
 ) -> Mapping[Setting, Floats]:
-    """Errors of all settings; in their order, whichever process is done first."""
+    """Errors of all settings, in their order."""
     started = time.perf_counter()
     found = dict(zip(settings, pool.map(errors, settings, [n_runs] * len(settings)), strict=True))
     sys.stdout.write(

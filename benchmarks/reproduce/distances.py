@@ -23,7 +23,7 @@ HALF_DIGIT: Final = 0.005  # km, of what is printed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoisyDistances:
-    """What noise of a level makes of the distances, in km, and of their correlation with a linear response.
+    """Effect of a level on the distances, in km, and on their correlation with a linear response.
 
     Parameters
     ----------
@@ -43,14 +43,14 @@ class NoisyDistances:
 
     @property
     def mean_agrees(self) -> bool:
-        """Whether mean and standard deviation are the printed ones, to what the law allows."""
+        """Return whether mean and standard deviation are the printed ones, to what the law allows."""
         printed = self.level
         differences = (self.mean_km - printed.mean_km, self.std_km - printed.std_km)
         return all(abs(each) <= MEAN_WITHIN + HALF_DIGIT for each in differences)
 
     @property
     def square_agrees(self) -> bool:
-        """Whether the printed digits allow our mean square: both sides are rounded."""
+        """Return whether the printed digits allow our mean square: both sides are rounded."""
         printed = (self.level.mean_km, self.level.std_km)
         before = (published.MEAN_KM, published.STD_KM)
         slack = sum(2 * each * HALF_DIGIT for each in (*printed, *before))
@@ -69,7 +69,7 @@ def noisy(level: PlaceLevel) -> NoisyDistances:
     middle = log(published.MEAN_KM) - variance / 2
     normal = NormalDist(middle, sqrt(variance))
     before = np.array([exp(normal.inv_cdf((i + 0.5) / QUANTILES)) for i in range(QUANTILES)])
-    # What noise adds is bounded and smooth, so that it is the part that is summed.
+    # The noise's contribution is bounded and smooth, so it is the part that is summed.
     added = mean_distance(1000 * before, law=law) / 1000 - before
     mean = published.MEAN_KM + float(added.mean())
     square = published.MEAN_KM**2 + published.STD_KM**2 + law.second_moment_m2 / 1e6

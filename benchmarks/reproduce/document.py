@@ -191,7 +191,7 @@ nearly the same means at most {NEARLY} times. At the same loss of a profile it h
 
 
 def loss_section() -> str:
-    """What RS+FD reveals, and exact variances at equal loss."""
+    """Losses of RS+FD, and exact variances at equal loss."""
     rows = [exact.solution_row(epsilon) for epsilon in LOSS_EPSILONS]
     amplified = float(rows[1].amplified)
     attribute = ", ".join(f"{row.attribute_adp / row.smp_adp:.2f}" for row in rows)
@@ -255,7 +255,7 @@ lower: response times grow less than in proportion to distance.
 
 
 def files(found: Findings) -> dict[str, str]:
-    """Large tables by the name of their file beside the charts."""
+    """Return large tables by file name."""
     return exact_files(exact.cells()) | {
         "nursery.csv": tables.csv_table(*tables.gain_rows(found, "nursery")),
         "figures-5-4-5-5.csv": tables.window_table(found),
@@ -308,7 +308,7 @@ def _profile_loss(solution: windows.Solution) -> str:
 
 
 def _profile_lead(found: Findings) -> str:
-    """How many times larger the error of Spl is, in both comparisons."""
+    """Ratio of the errors of Spl and Smp, in both comparisons."""
     leads = []
     for per_profile in (False, True):
         ratios = [

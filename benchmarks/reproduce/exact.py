@@ -50,7 +50,7 @@ class Cell:
 
     @property
     def agrees(self) -> bool:
-        """Whether our channel has the published variance."""
+        """Return whether our channel has the published variance."""
         return abs(self.paper / self.published - 1) <= SAME
 
     @property
@@ -87,7 +87,7 @@ class SolutionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Losses:
-    """What RS+FD as in the thesis reveals: epsilon of a profile, and of each attribute."""
+    """Losses of RS+FD as in the thesis: epsilon of a profile, and of each attribute."""
 
     variant: Variant
     profile: float
@@ -134,7 +134,7 @@ def cell(*, domain_size: int, epsilon_inf: str, alpha: str) -> Cell:
 
 
 def domains_won(*, reports: int) -> tuple[int, int]:
-    """Largest k for which L-GRR beats L-OSUE, both exact for so many reports; least and most of the table."""
+    """Largest k for which L-GRR beats L-OSUE, both exact for n reports; minimum and maximum of the table."""
     largest = []
     for epsilon_inf, alpha in product(published.TABLE_EPSILONS, published.TABLE_ALPHAS):
         nominal = budgets(epsilon_inf, alpha=alpha)
@@ -173,7 +173,7 @@ def solution_row(epsilon: str, *, domain_sizes: Sequence[int] = TABLE_SIZES) -> 
 
 
 def losses(variant: Variant, *, epsilon: str, domain_sizes: Sequence[int] = TABLE_SIZES) -> Losses:
-    """What RS+FD reveals if its answers have the epsilon of the thesis."""
+    """Losses of RS+FD if its answers have the epsilon of the thesis."""
     amplified = amplified_epsilon(Fraction(epsilon), d=len(domain_sizes))
     channel = ldp.fake_data_channel(variant, epsilon=amplified, unit="profile", domain_sizes=domain_sizes)
     return Losses(

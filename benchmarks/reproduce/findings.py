@@ -1,4 +1,4 @@
-"""What the simulations found, and how it compares with what is published."""
+"""Results of the simulations, compared with the published ones."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from benchmarks.reproduce import gains, published, recognition, solutions, windo
 from benchmarks.reproduce.runs import Comparison, Estimate, Floats, mean
 
 RATIO: Final[tuple[solutions.Solution, ...]] = ("adp", "smp")
-NEARLY: Final = 1.1  # "nearly the same" as Smp: at most so many times its error
+NEARLY: Final = 1.1  # "nearly the same" as Smp: at most this multiple of its error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -58,7 +58,7 @@ class Findings:
         return self.window_runs[windows.Setting(solution=solution, epsilon=epsilon, per_profile=per_profile)]
 
     def windows_won(self) -> tuple[int, int]:
-        """How often Smp has the smaller error than Spl, over epsilons and windows; and of how many."""
+        """Count how often Smp has the smaller error than Spl, over epsilons and windows; and of how many."""
         won = 0
         for epsilon in published.WINDOW_EPSILONS:
             smp, spl = (

@@ -104,7 +104,7 @@ def gain(
 
     Notes
     -----
-    All settings have keys of their own, so they are independent: the error follows from the derivatives of
+    All settings have their own keys, so they are independent: the error follows from the derivatives of
     1 - A / B by A and B.
     """
     value, variance = 0.0, 0.0
@@ -147,7 +147,7 @@ def expected_gain(*, alpha: str, baseline: Baseline, tuning: Tuning, data: DataS
 
 
 def compare(found: Errors, *, alpha: str, baseline: Baseline, data: DataSet = "ms-fimu") -> Comparison:
-    """Our gain in paper tuning beside the published one, which is over 100 runs."""
+    """Return our gain in paper tuning and the published one, which is over 100 runs."""
     ours = gain(found, alpha=alpha, baseline=baseline, tuning="paper", data=data)
     n_runs = next(iter(found.values())).size
     published_error = ours.std_error * sqrt(n_runs / published.GAIN_RUNS)

@@ -1,4 +1,4 @@
-"""What the papers print, with its source. Numbers here are cited; nothing here is computed by `ldp`.
+"""Printed results of the papers, with sources. Numbers here are cited; nothing here is computed by `ldp`.
 
 THESIS: H. H. Arcolezi, Production of Categorical Data Verifying Differential Privacy (2022), chapters 5 to 7.
 NOTEBOOKS: those that its author publishes for the same experiments; they print what figures only draw.

@@ -58,7 +58,7 @@ def expected(setting: Setting) -> tuple[float, float]:
 
 
 def before() -> tuple[float, float]:
-    """The same of the best guess without reports."""
+    """Return the success of the best guess without reports."""
     d = len(everybody().domain_sizes)
     return 1 / d, max(float(f.max()) for f in everybody().frequencies) / d
 
@@ -82,7 +82,7 @@ def _success(setting: Setting, *, prf: ldp.KeyedPrf) -> float:
 
 
 def _likelihood(seen: NDArray[Any], *, report: ldp.FakedChannel, shares: Floats) -> Floats:
-    """How much likelier each report is as an answer than as a fake."""
+    """Return the likelihood ratio of each report, as an answer and as a fake."""
     p, q = float(report.answer.p), float(report.answer.q)
     if report.fake == "code":
         return np.asarray(shares.size * (q + (p - q) * shares[seen]))

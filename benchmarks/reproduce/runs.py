@@ -44,7 +44,7 @@ class Comparison:
 
     @property
     def agrees(self) -> bool:
-        """Whether chance explains the difference."""
+        """Return whether chance explains the difference."""
         return self.distance <= TOLERANCE
 
     @property
@@ -64,7 +64,7 @@ def mean(runs: Floats) -> Estimate:
 
 
 def clipped(frequency: Floats) -> Floats:
-    """What the papers do to their estimates, unstated: no negative value, then sum 1."""
+    """Post-process estimates as the papers do, unstated: no negative value, then sum 1."""
     positive = np.maximum(frequency, 0)
     total = positive.sum()
     return positive / total if total else positive

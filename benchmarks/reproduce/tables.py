@@ -31,7 +31,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def csv_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """The same as CSV."""
+    """Return the table as CSV."""
     file = io.StringIO()
     csv.writer(file, lineterminator="\n").writerows([header, *rows])
     return file.getvalue()
@@ -70,7 +70,7 @@ def summary_table(found: Findings) -> str:
 
 
 def printed_table(cells: Sequence[PrintedCell], labels: Sequence[str]) -> str:
-    """Table 6.1 or 6.2 with its printed digits, as CSV; ours beside those that differ."""
+    """Return table 6.1 or 6.2 with its printed digits, as CSV, and ours where they differ."""
     columns = list(dict.fromkeys(each.column for each in cells))
     rows = []
     for row, group in groupby(cells, key=lambda cell: cell.row):
@@ -175,7 +175,7 @@ def solution_table(found: Findings) -> str:
 
 
 def loss_table() -> str:
-    """What the variants of RS+FD reveal at nominal epsilon 1, as CSV."""
+    """Losses of the variants of RS+FD at nominal epsilon 1, as CSV."""
     rows = []
     for variant in exact.VARIANTS:
         found = exact.losses(variant, epsilon="1")
@@ -212,7 +212,7 @@ def loss_variance_table(rows: Sequence[SolutionRow]) -> str:
 
 
 def recognition_table(found: Findings) -> str:
-    """How many of 100 answers are recognised, by epsilon, alone and with their true value, as CSV."""
+    """Recognised answers of 100, by epsilon, alone and with their true value, as CSV."""
     rows = []
     for epsilon in recognition.EPSILONS:
         grr, ouez, ouer = (
@@ -258,7 +258,7 @@ def distance_table(rows: Sequence[NoisyDistances]) -> str:
 
 
 def distances_in_short(rows: Sequence[NoisyDistances]) -> str:
-    """How many levels agree."""
+    """Count the levels that agree."""
     means, squares = sum(row.mean_agrees for row in rows), sum(row.square_agrees for row in rows)
     return f"{means} of {len(rows)} means agree within 20 m, {squares} of {len(rows)} mean squares"
 

@@ -1,4 +1,4 @@
-"""Tables 6.1 and 6.2: each printed variance beside that of the channel that `ldp` makes."""
+"""Tables 6.1 and 6.2: each printed variance and that of the channel that `ldp` makes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class PrintedCell:
 
     @property
     def agrees(self) -> bool:
-        """Whether our variance rounds to the printed digits; to six first, as they were made."""
+        """Return whether our variance rounds to the printed digits; to six first, as they were made."""
         digits = len(self.printed.partition(".")[2])
         slack = 0.5 * 10.0**-digits + (0.5e-6 if digits < 6 else 0)
         return abs(self.ours - float(self.printed)) <= slack + _LARGEST * self.ours

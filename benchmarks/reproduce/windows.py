@@ -86,7 +86,7 @@ def plan(setting: Setting) -> ldp.PlanSpec:
 
 
 def domain_sizes() -> tuple[int, ...]:
-    """Of the six attributes."""
+    """Return the domain sizes of the six attributes."""
     visitors = french_visitors()
     return (*visitors.people.domain_sizes, int(visitors.durations.max()) + 1)
 

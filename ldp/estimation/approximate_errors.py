@@ -176,7 +176,7 @@ def _hidden(
         # The loss of one value, minus 1, over what is allowed, minus 1.
         loss = np.expm1(answers) * weights.max(axis=0) / weights.sum(axis=0) / np.expm1(promised)
         is_clear = np.abs(loss - 1) > np.max([_slack(answers, k) for k in sizes], axis=0)
-        is_too_much = np.expm1(answers) > 2 * len(sizes) * np.expm1(promised)  # whatever was chosen
+        is_too_much = np.expm1(answers) > 2 * len(sizes) * np.expm1(promised)  # for any choice
         is_sure &= ~is_open | is_too_much | np.all([is_clear, *(each for _, each in found)], axis=0)
         kept = np.where(is_open & (loss <= 1), middle, kept)
         broken = np.where(is_open & (loss > 1), middle, broken)

@@ -2,10 +2,10 @@
 
 Errors come from `pure_variance` only; this module says which channel each mechanism uses for which promise:
 
-- Smp: each person answers one indicator, with all of epsilon, whatever the unit.
-- Spl: each answers all, with epsilon / d, whatever the unit: that is what a plan does.
+- Smp: each person answers one indicator, with all of epsilon, in either unit.
+- Spl: each answers all, with epsilon / d, in either unit, as in a plan.
 - RS+FD: each answers one indicator and sends fake values for the others. Per profile that hides nothing: the
-  answers have epsilon. Per attribute they may have more, since nobody is told which value is not fake.
+  answers have epsilon. Per attribute they may have more, since the report that is not fake is unknown.
 """
 
 from collections.abc import Callable, Sequence
@@ -65,7 +65,7 @@ class ExpectedError:
     epsilon : Fraction; the promise
     epsilon_answers : Fraction; nominal epsilon of one answer
     std_errors : tuple of float, shape (d,); standard deviation of a frequency of each indicator
-    half_widths : tuple of float, shape (d,); half of the 95 % interval, 1.96 times as large
+    half_widths : tuple of float, shape (d,); half of the 95% interval, 1.96 times as large
     """
 
     mechanism: Solution
@@ -176,7 +176,7 @@ def epsilon_for_error(
     n_population: int,
     frequency: float = 0.0,
 ) -> Fraction:
-    """Smallest epsilon, to a thousandth, with a mean half-width of the 95 % interval as wanted or smaller.
+    """Smallest epsilon, to a thousandth, with a mean half-width of the 95% interval as wanted or smaller.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def epsilon_for_error(
 
 
 def smp_weights(variances: ArrayLike, *, rule: WeightRule, importance: ArrayLike | None = None) -> Floats:
-    """How often Smp should ask each indicator; independent of all data, so the promise is the same.
+    """Return how often Smp should ask each indicator; independent of all data, so the promise is the same.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ with the noise of one report. The second term is that of ratios, to first order;
 of days apart share between `least` and `largest` reports (`shared_reports`), each pair bounded on the side
 that makes the error larger. Three days never touch each other all, so the whole is a bound.
 
-*Two studies* have independent keys: variances add, whoever is in both.
+*Two studies* have independent keys: variances add, anyone who is in both.
 
 Intervals put together the score intervals of the terms: MOVER, Zou and Donner, Statistics in Medicine 2008.
 """
@@ -233,7 +233,7 @@ def baseline_mean(difference: Contrast) -> Contrast:
 def independent_difference(
     first: Sample, second: Sample, *, of: Quantity, scales: tuple[float, float] = (1.0, 1.0)
 ) -> Contrast:
-    """The second sample less the first, of studies with keys of their own; exact.
+    """The second sample less the first, of studies with their own keys; exact.
 
     Parameters
     ----------

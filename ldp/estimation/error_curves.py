@@ -1,7 +1,7 @@
 """Errors of estimated frequencies as a curve: how wide intervals are, and which differences are found.
 
 Everything follows from `pure_variance`: with n reports of N visitors the variance of an estimated frequency
-is a + b f + c f (1 - f), where a and b are the noise and c the sample. Presence noise adds a square of its
+is a + b f + c f (1 - f), where a and b are the noise and c the sample. Presence noise adds its own square
 own (`noise_variance`): the same form, and c may be below 0.
 """
 
@@ -51,12 +51,12 @@ class ErrorCurve:
         return self.noise + self.slope * f + self.bend * f * (1 - f)
 
     def half_width(self, f: float) -> float:
-        """Half of the 95 % interval at a true frequency."""
+        """Half of the 95% interval at a true frequency."""
         return _z((1 + LEVEL) / 2) * sqrt(self.variance(f))
 
     @property
     def worst_half_width(self) -> float:
-        """Half of the 95 % interval at the frequency of [0, 1] where it is largest."""
+        """Half of the 95% interval at the frequency of [0, 1] where it is largest."""
         ends = max(self.half_width(0), self.half_width(1))
         if self.bend <= 0:
             return ends
@@ -64,7 +64,7 @@ class ErrorCurve:
         return max(ends, self.half_width(min(max(top, 0.0), 1.0)))
 
     def smallest_difference(self, f: float, *, is_shared: bool = False) -> float | None:
-        """Smallest rise from f that a comparison with a window of the same size finds with a power of 80 %.
+        """Smallest rise from f that a comparison with a window of the same size finds with a power of 80%.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class ErrorCurve:
 
         Notes
         -----
-        A difference is found where its 95 % interval leaves out 0. So d = (z(0.975) + z(0.8)) s(d), with the
+        A difference is found where its 95% interval leaves out 0. So d = (z(0.975) + z(0.8)) s(d), with the
         standard error s of a difference from f to f + d. Its square is concave in d, hence so is s, and the
         steps d <- z s(d) from above end at the only root. (Presence noise bends s upwards, but lets it rise
         from f = 1 / domain_size on: then they end at the largest root.)
@@ -102,7 +102,7 @@ class ErrorCurve:
 def error_curve(
     channel: PureChannel, *, n_reports: float, n_visitors: float, noise: UnionNoise | None = None
 ) -> ErrorCurve:
-    """Error of frequencies from so many reports, of visitors of whom the reporters are a random sample.
+    """Error of frequencies from n reports, of visitors of whom the reporters are a random sample.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def error_curve(
 
 
 def _bend(variance: Floats) -> float:
-    """How far the middle of a square lies above its ends: the factor of f (1 - f)."""
+    """Return the distance of a square's middle above its ends: the factor of f (1 - f)."""
     zero, one, half = variance.tolist()
     return float(4 * half - 2 * (zero + one))
 

@@ -147,11 +147,11 @@ def histogram_frequencies(
 
     Raises
     ------
-    LdpError : a rule is broken, or a sum is out of reach of so many reports
+    LdpError : a rule is broken, or a sum is out of reach of this number of reports
 
     Notes
     -----
-    (sum / n - offset) / slope: unbiased whatever the clamp cuts off. The noise is the same for all
+    (sum / n - offset) / slope: unbiased in spite of the clamp. The noise is the same for all
     frequencies; the sample adds its own error.
     """
     _check_sizes(sums, n_reports=n_reports, n_population=n_population, domain_size=channel.domain_size)
@@ -198,7 +198,7 @@ def project_simplex(f: ArrayLike, total: float = 1.0) -> Floats:
 
 
 class _NoiseTerms(NamedTuple):
-    """Of one report: mean contribution `offset + slope f`, variance `constant + linear f` once inverted.
+    """Moments of one report: mean `offset + slope f`, variance `constant + linear f` once inverted.
 
     Each the same for all values, or an array with an entry per value.
     """

@@ -1,6 +1,6 @@
 """Coming, leaving and coming back: figures of a static indicator that follow from the gap tallies alone.
 
-Who is seen last in a window, and who is in both of two windows that overlap or touch, is a part of the
+People seen last in a window, or in both of two windows that overlap or touch, are a part of the
 visitors whose reports are known exactly (see `ldp.estimation.windows`): its interval is that of any window.
 
 Of two days apart from each other the tallies know who goes straight from one to the other, but not who is
@@ -112,7 +112,7 @@ def shared_visitors(
 def shared_share(
     tallies: IndicatorTallies, *, first: Window, second: Window, level: float = 0.95
 ) -> Interval:
-    """Of the visitors of the first window, per category, the share in the second window too; exact.
+    """Return the share of the first window's visitors who are in the second too, per category; exact.
 
     Parameters : as in `shared_visitors`
 
@@ -162,7 +162,7 @@ def day_pair_visitors(tallies: IndicatorTallies, *, days: tuple[int, int], level
 
 
 def day_pair_share(tallies: IndicatorTallies, *, days: tuple[int, int], level: float = 0.95) -> Interval:
-    """Of the visitors of the earlier day, per category, the share on the later one too.
+    """Return the share of the earlier day's visitors who are there on the later one too, per category.
 
     Parameters, Raises : as in `day_pair_visitors`
 
@@ -201,7 +201,7 @@ def day_pair_bounds(
     ----------
     tally : ndarray of int64, shape (days + 1, days + 1); of visitors or of reports
     visitors : the tally of the visitors, if that is another one
-    small_cell : int; bounds that would tell of fewer visitors are left out (`ldp.estimation.overlaps`)
+    small_cell : int; bounds that would reveal fewer visitors are left out (`ldp.estimation.overlaps`)
 
     Returns
     -------
@@ -292,7 +292,7 @@ def _pair(tallies: IndicatorTallies, days: tuple[int, int]) -> _Pair:
 def _from_below(
     tallies: IndicatorTallies, days: tuple[int, int], missing: Part
 ) -> tuple[Part | None, Part | None]:
-    """The sharper one of who goes straight, and of who at most is missing; neither if it tells of few."""
+    """Return the sharper bound, of people who go straight or at most are missing; None if both reveal few."""
     first, last = days
     found = overlap_of(tallies.visitors, (first, first), (last, last))
     limit = tallies.small_cell

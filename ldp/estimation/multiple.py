@@ -23,7 +23,7 @@ class Interval(Protocol):
 
 
 def excludes_zero(interval: Interval) -> Mask:
-    """Whether each interval lies on one side of 0; bool, shape (n,)."""
+    """Return whether each interval lies on one side of 0; bool, shape (n,)."""
     return np.asarray((interval.ci_low > 0) | (interval.ci_high < 0), np.bool_)
 
 

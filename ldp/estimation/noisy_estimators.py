@@ -5,11 +5,11 @@ the sum of their noisy counts N_x, g(f) = q + (p - q) f and f the true frequency
 
     N_x - g(f) n
 
-has mean 0 exactly, whatever the noise, and beside the variance of the answers, n^2 (p - q)^2 Var(f) of
-`pure_variance`, that of its own noise: C s2 ((1 - g)^2 + (k - 1) g^2). So the interval of all f at which it
+has mean 0 exactly, with any noise, and in addition to the variance of the answers, n^2 (p - q)^2 Var(f) of
+`pure_variance`, that of the noise: C s2 ((1 - g)^2 + (k - 1) g^2). So the interval of all f at which it
 is within z standard deviations of 0 (Fieller; Wilson without the noise) needs no unbiased ratio. The estimate
 itself, (N_x / n - q) / (p - q), is a ratio of noisy numbers: its bias is of the order of k C s2 / n^2 of the
-estimate, far below its standard error wherever there is an estimate at all.
+estimate, far below its standard error for each estimate.
 
 The noise has heavier tails than a normal variable; of few cells that moves the 97.5th percentile from 1.96 to
 2.12 standard deviations. z is corrected for it to the first order (Cornish and Fisher).
@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnionNoise:
-    """Noise of one count of a window: that of so many cells.
+    """Noise of one count of a window: that of the given number of cells.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class NoisyTotal:
     ----------
     value : int
     std_error : float
-    ci_low, ci_high : int; both included, and rounded outwards: nobody is there in part
+    ci_low, ci_high : int; both included, and rounded outwards: no one is there in part
     """
 
     value: int
@@ -109,7 +109,7 @@ def noisy_frequencies(
 
     Raises
     ------
-    NoReportsError : the answers are too few to be told from noise: no interval would have an end
+    NoReportsError : the answers cannot be distinguished from noise: no interval would have an end
     LdpError : a rule above is broken
     """
     if counts.shape != (channel.domain_size,):
@@ -143,7 +143,7 @@ def noisy_frequencies(
 
 
 def noise_variance(f: ArrayLike, *, n_reports: float, noise: UnionNoise, channel: GrrChannel) -> Floats:
-    """What the noise of the counts adds to the variance of estimates of true frequencies f; see the module.
+    """Contribution of the counts' noise to the variance of estimates of true frequencies f; see the module.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How many subscribers two windows have in common: known for windows that touch, else between two bounds.
+"""Number of subscribers that two windows share: known for windows that touch, else between two bounds.
 
 Let E be the earlier window, L the later one, B the days between them, and U(...) the subscribers of several
 of them together. The number of subscribers in both E and L is
@@ -8,9 +8,9 @@ of them together. The number of subscribers in both E and L is
     at most     those of E who are seen after it, U(E) + U(B L) - U(E B L),
                 and those of L who are seen before it, U(L) + U(E B) - U(E B L).
 
-Where nobody is seen between, all four are the exact number. A number of visitors is *few* if it is above 0
+Where no one is seen between, all four are the exact number. A number of visitors is *few* if it is above 0
 and below the small-cell limit of the study. A bound is left out if it is few, if what it leaves of E or L is,
-or if it is made of a window B that has few and so is hidden. What remains is made of windows that are shown,
+or if it is made of a window B that has few and so is hidden. The rest is made of shown windows,
 and tells no more than these.
 """
 
@@ -83,23 +83,23 @@ def day_overlaps(tally: Any) -> Overlap:
 
 
 def is_few(number: Any, *, small_cell: int) -> Any:
-    """Whether a number of people is above 0 and below the limit of small cells (0 = no limit)."""
+    """Return whether a number of people is above 0 and below the limit of small cells (0 = no limit)."""
     return (number > 0) & (number < small_cell)
 
 
 def tells_of_few(visitors: Overlap, number: Any, *, small_cell: int) -> Any:
-    """Whether so many in common, or what that leaves of either window, are few."""
+    """Return whether this number in common, or the rest of either window, is few."""
     parts = (number, visitors.early - number, visitors.late - number)
     return np.any([is_few(part, small_cell=small_cell) for part in parts], axis=0)
 
 
 def shared_bounds(counts: Overlap, *, visitors: Overlap, small_cell: int = 0) -> tuple[Any, Any]:
-    """Least and largest number in common, without the bounds that would tell of few visitors.
+    """Least and largest number in common, without the bounds that would reveal few visitors.
 
     Parameters
     ----------
     counts : Overlap; of what is asked for, visitors or reports
-    visitors : Overlap; of the same windows: what decides which bounds are told
+    visitors : Overlap; of the same windows: decides which bounds are shown
     small_cell : int; 0 = all are
     """
     is_hidden = is_few(visitors.between, small_cell=small_cell)

@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Interval:
-    """What is known of a ratio or of a bounded number, per category.
+    """Knowledge of a ratio or of a bounded number, per category.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a plan will show of a crowd that has not come yet: errors, differences that can be told, other plans.
+"""Predict a plan's results for an assumed crowd: errors, detectable differences, other plans.
 
 Numbers of reports are those expected (`ldp.estimation.error_curves` says what follows).
 Each visitor is taken to have a value of each indicator. A union of all days has fewer visitors than the days
@@ -53,7 +53,7 @@ class Crowd:
                 raise LdpError(f"{name} must be >= 1, got {value}")
 
     def in_all(self, days: int) -> float:
-        """Different visitors of so many days; LdpError if they are fewer than `days_present`."""
+        """Return the different visitors of `days`; LdpError if they are fewer than `days_present`."""
         if self.days_present > days:
             raise LdpError(f"days_present must be <= {days}, the days of the study, got {self.days_present}")
         return self.visitors * days / self.days_present
@@ -61,7 +61,7 @@ class Crowd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """What a plan will show of one indicator.
+    """Predicted results of a plan for one indicator.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def forecast(plan: PlanSpec, *, crowd: Crowd) -> tuple[Forecast, ...]:
 
 
 def visitors_error(plan: PlanSpec) -> int:
-    """Half of the 95 % interval of the visitors of the last day, and of all days; 0 if totals are exact."""
+    """Half of the 95% interval of the visitors of the last day, and of all days; 0 if totals are exact."""
     noise = plan.visitor_noise
     if noise is None:
         return 0
@@ -124,7 +124,7 @@ def reporting_share(plan: PlanSpec, index: int) -> Fraction:
 
 
 def has_union(plan: PlanSpec, index: int) -> bool:
-    """Whether a union of days can be counted: everyone who answers does so on each day of presence."""
+    """Return whether a union of days can be counted: everyone who answers does so on each day of presence."""
     return _answered_days(plan, index) == 1
 
 
@@ -177,7 +177,7 @@ def epsilon_for_plan(
     Parameters
     ----------
     plan_at : callable; the plan for an epsilon as an administrator types it
-    half_width : float; largest half of a 95 % interval at the frequency 1 / domain_size, above 0
+    half_width : float; largest half of a 95% interval at the frequency 1 / domain_size, above 0
     crowd : Crowd
     indexes : iterable of int; positions of the indicators
     of_union : of all days together instead of one day
@@ -210,7 +210,7 @@ def epsilon_for_plan(
     plan, before = (plan_at(each) for each in (LARGEST_EPSILON, LARGEST_EPSILON - LEAST_EPSILON))
     laws = _laws(plan, steps)
     for index in chosen:
-        if plan.indicators[index].epsilon == before.indicators[index].epsilon:  # it has one of its own
+        if plan.indicators[index].epsilon == before.indicators[index].epsilon:  # it has its own
             laws[index] = _laws(plan, [plan.indicators[index].epsilon] * most)[index]
     curves = [_nearly(plan, index, laws[index], crowd=crowd, of_union=of_union) for index in chosen]
     nearly = np.max(curves, axis=0)
@@ -227,9 +227,9 @@ def most_categories(
 
     Parameters
     ----------
-    plan_of : callable; the plan with so many categories of the indicator, at least 2
+    plan_of : callable; the plan with this number of categories of the indicator, at least 2
     index : int; position of the indicator
-    half_width : float; largest half of a 95 % interval at the frequency 1 / domain_size, above 0
+    half_width : float; largest half of a 95% interval at the frequency 1 / domain_size, above 0
     crowd : Crowd
 
     Notes
@@ -319,7 +319,7 @@ class Candidate:
 
 
 def promise(certificate: Certificate, *, unit: Unit) -> Fraction:
-    """What a plan promises for a unit, as typed."""
+    """Promise of a plan for a unit, as typed."""
     return certificate.nominal_profile if unit == "profile" else certificate.nominal_attribute
 
 

@@ -26,7 +26,7 @@ _HEADER = struct.Struct(">5sBB")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Delta:
-    """What one publication adds to the totals: visitors, and per indicator counts and reports.
+    """Additions of one publication to the totals: visitors, and per indicator counts and reports.
 
     A plan with locations has one more tally, the last: reports by cell of the grid.
 
@@ -36,7 +36,7 @@ class Delta:
     counts : per tally ndarray of int64, shape (domain_size, days + 1, days + 1)
     n_reports : per tally ndarray of int64, shape (days + 1, days + 1)
     noisy_through : int; with presence noise the last day whose cells are in here, each with its noise; 0 =
-        the counts are exact. Of parts that are added up it says nothing: whoever adds the noise sets it
+        the counts are exact. Of parts that are added up it says nothing: anyone who adds the noise sets it
     """
 
     visitors: Counts
@@ -68,7 +68,7 @@ class Delta:
 
     @property
     def is_zero(self) -> bool:
-        """Whether adding it changes nothing."""
+        """Return whether adding it changes nothing."""
         return not any(array.any() for array in self._arrays())
 
     def pack(self) -> bytes:

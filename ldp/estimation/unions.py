@@ -1,6 +1,6 @@
 """Unions of consecutive days, from gap tallies: plain numpy, so that a reader needs no compiler.
 
-What a gap tally is, `ldp.estimation.tallies` says.
+`ldp.estimation.tallies` explains gap tallies.
 """
 
 from typing import Any

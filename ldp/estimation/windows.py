@@ -74,7 +74,7 @@ class IndicatorTallies:
     small_cell: int = 0
 
     def is_few(self, n_visitors: int) -> bool:
-        """Whether these are too few to be shown."""
+        """Return whether these are too few to be shown."""
         return bool(is_few(n_visitors, small_cell=self.small_cell))
 
 
@@ -187,7 +187,7 @@ def new_visitors(
 
     Notes
     -----
-    They are a part of their own, whose reports are U[since, last] - U[since, first - 1] for static and for
+    They are their own part, whose reports are U[since, last] - U[since, first - 1] for static and for
     daily indicators alike: variance V^2 Var(f) of that part, nothing is shared.
     """
     return visitors_of_part(tallies, _new(tallies, window, since=since), name="new visitors", level=level)
@@ -213,8 +213,8 @@ def shared_reports(tallies: IndicatorTallies, first: Window, second: Window) -> 
 
     For a static indicator whose windows overlap or touch both are equal. For separated ones: those who go
     straight from one to the other are known from the gaps; of those seen between, too, only the bounds of
-    Frechet. For a daily indicator the least is the number whose first day is the same one in both. What would
-    tell of few visitors is left out (`ldp.estimation.overlaps`).
+    Frechet. For a daily indicator the least is the number with the same first day in both. Bounds that would
+    reveal few visitors are left out (`ldp.estimation.overlaps`).
     """
     early, late = sorted((first, second))
     overlaps = [overlap_of(tally, early, late) for tally in (tallies.n_reports, tallies.visitors)]
@@ -226,7 +226,7 @@ def shared_reports(tallies: IndicatorTallies, first: Window, second: Window) -> 
 
 
 def _same_first_day(tallies: IndicatorTallies, early: Window, late: Window) -> int:
-    """Reports of subscribers whose first day in two windows is the same; 0 where it would tell of few."""
+    """Return reports of subscribers with the same first day in two windows; 0 where it would reveal few."""
     if late.first_day > early.last_day:
         return 0
     try:
@@ -316,7 +316,7 @@ def _total(terms: Sequence[_Term], *, correlation: Floats, is_exact: bool) -> Wi
 
 
 def _near(term: _Term, *, up: bool) -> Floats:
-    """How far the interval of a term's frequency reaches, on the side that moves the sum up or down."""
+    """Return the reach of the interval of a term's frequency, on the side that moves the sum up or down."""
     estimates = term.estimates
     if up == (term.factor > 0):
         return estimates.ci_high - estimates.frequency

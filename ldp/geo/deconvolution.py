@@ -27,7 +27,7 @@ _PATIENCE = (
 )
 _FOLDS_KEY: Final = b"folds of reports"  # public: any split will do, the same one makes results repeatable
 _REPLICATES_KEY: Final = b"drawn once again"
-_TINY: Final = 1e-9  # expected reports in a cell, at least: where nobody is near, FFT leaves rounding errors
+_TINY: Final = 1e-9  # expected reports in a cell, at least: where no one is near, FFT leaves rounding errors
 _LEAST_OF_STEP: Final = 1e-3  # a leap leaves this share of a cell at least
 _TOGETHER: Final = 5  # maps that are transformed at once: they fit into the cache
 
@@ -72,7 +72,7 @@ def deconvolve(
     ----------
     counts : ndarray of int64, shape (n_y, n_x); at least one report; not modified
     transition : Transition; as the reports were made
-    land : ndarray of bool, same shape; False where nobody can be. None: people can be anywhere
+    land : ndarray of bool, same shape; False where no one can be. None: people can be anywhere
     steps : int or None; of EM, in [1, 70]. None: as many as predict held-out reports best
 
     Raises
@@ -139,7 +139,7 @@ def advance(density: Floats, counts: Ints, *, transition: Transition, step: int)
 
     Notes
     -----
-    The leap goes on along the last two steps as far as they shrink. Where it ends less likely than without
+    The leap continues along the last two steps as far as they shrink. Where it ends less likely than without
     it, it is not taken: no step lowers the likelihood. Source: Varadhan and Roland, Scand. J. Statist. 2008.
     """
     first = em_step(density, counts, transition=transition)
@@ -234,7 +234,7 @@ def _redrawn(reports: Ints, stream: KeyedStream, *, shape: tuple[int, ...]) -> I
 
 
 def _check(counts: Ints, *, transition: Transition, land: Land | None) -> Land:
-    """Where people can be."""
+    """Return the squares where people can be."""
     shape = transition.grid.shape
     allowed = np.ones(shape, np.bool_) if land is None else land
     for name, array in (("counts", counts), ("land", allowed)):

@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _LEAST_EXPECTED: Final = 25.0  # reports in a block
-_KEY: Final = b"reports made up."  # public: these reports are of nobody
+_KEY: Final = b"reports made up."  # public: these reports are of no one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class Goodness:
     Parameters
     ----------
     chi_square : float; mean over blocks of (reports - expected)^2 / expected
-    low, high : float; in which 95 % of such means lie if the density is right
+    low, high : float; in which 95% of such means lie if the density is right
     n_blocks : int
     """
 
@@ -38,7 +38,7 @@ class Goodness:
 
     @property
     def is_good(self) -> bool:
-        """Whether the fit is not worse than chance makes it; one that is better is no harm."""
+        """Return whether the fit is not worse than chance makes it; one that is better is no harm."""
         return self.chi_square <= self.high
 
 
@@ -65,7 +65,7 @@ def goodness(
     Notes
     -----
     The range is mean +- 1.96 standard deviations over replicates: subscribers as in the density, new noise,
-    and a density deconvolved anew. So it needs no count of degrees of freedom, of which early stopping leaves
+    and a density deconvolved again. So it needs no degrees of freedom, of which early stopping leaves
     no simple number, and knows that counts of subscribers who stay in place vary less than Poisson's.
     It notices noise that is less than assumed, people where there is said to be no land, or reports that are
     not of this mechanism. It hardly notices more noise than assumed: a smoother density explains that.

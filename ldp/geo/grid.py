@@ -91,7 +91,7 @@ class Grid:
         return (rows * self.n_x + columns).astype(np.uint16)
 
     def is_inside(self, x_m: Metres, y_m: Metres) -> NDArray[np.bool_]:
-        """Whether each point is in the grid's rectangle, lower and left edges included."""
+        """Return whether each point is in the grid's rectangle, lower and left edges included."""
         east, north = x_m - self.x0_m, y_m - self.y0_m
         inside = (east >= 0) & (east < self.n_x * self.step_m) & (north >= 0)
         return np.asarray(inside & (north < self.n_y * self.step_m))

@@ -1,4 +1,4 @@
-"""What reports of locations promise: a level within a radius, on a grid. See docs/locations.md."""
+"""Promise of reported places: a level within a radius, on a grid. See docs/locations.md."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _UP: Final = Context(prec=30, rounding=ROUND_CEILING)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocationSpec:
-    """What a study's reports of locations promise: `level` within `radius_m`, on a grid.
+    """Promise of a study's reports of locations: `level` within `radius_m`, on a grid.
 
     Two places at distance d have reports whose probabilities differ by a factor of at most e^(epsilon d),
     epsilon = level / radius_m per metre (geo-indistinguishability).
@@ -57,12 +57,12 @@ class LocationSpec:
 
     @property
     def epsilon_per_m(self) -> Fraction:
-        """What is asked: level / radius_m, exact."""
+        """Return the requested epsilon, level / radius_m, exact."""
         return self.level / self.radius_m
 
     @property
     def precision(self) -> Precision:
-        """How the noise is drawn."""
+        """Return how the noise is drawn."""
         return _precision(self)
 
     @property
@@ -72,7 +72,7 @@ class LocationSpec:
 
     @property
     def angle_step(self) -> Decimal:
-        """What finite precision is worth, as `certified_epsilon` takes it: it covers the whole sampler."""
+        """Return the cost of finite precision, as `certified_epsilon` uses it, for the whole sampler."""
         return angle_step(self.epsilon_per_m, step_m=self.grid.step_m, range_m=self.grid.diameter_m)
 
     @property
@@ -81,7 +81,7 @@ class LocationSpec:
         return PlanarLaplace(epsilon_per_m=float(self.precision.sampled))
 
     def values_per_person(self, days: int) -> int:
-        """Most reports that one subscriber sends in a study of so many days."""
+        """Return the maximum number of reports of one subscriber in a study of `days`."""
         return days if self.max_values is None else min(self.max_values, days)
 
     def loss_at(self, distance_m: Fraction, *, n_places: int = 1) -> Decimal:

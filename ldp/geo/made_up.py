@@ -17,7 +17,7 @@ def made_up_reports(density: Floats, *, transition: Transition, stream: KeyedStr
     ----------
     density : ndarray of float64, shape (n_y, n_x); at least 0, the sum an integer but for rounding
     transition : Transition; whose noise
-    stream : KeyedStream; these are no reports of anybody
+    stream : KeyedStream; these are no reports of anyone
 
     Returns
     -------

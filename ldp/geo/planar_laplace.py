@@ -110,7 +110,7 @@ def certified_epsilon(sampled: Decimal, *, step_m: int, range_m: int, angle_step
             f"precision must allow a promise: u / (range_m angle_step) must be > {growth:.6g}, got {q:.6g}"
         )
     ratio = _UP.divide(_UP.add(q, growth), least)
-    # Decimal.ln rounds to nearest whatever the context says, hence the step up.
+    # Decimal.ln always rounds to nearest, hence the step up.
     loss = _UP.divide(_UP.ln(ratio).next_plus(context=_UP), Decimal(step_m))
     return _UP.add(sampled, loss)
 
@@ -158,7 +158,7 @@ def angle_step(
 
     Parameters
     ----------
-    epsilon : Fraction; per metre; what is sampled must be at least 99 % of it
+    epsilon : Fraction; per metre; the sampled epsilon must be at least 99% of it
     step_m, range_m : int; in metres
     radius_error, angle_error, place_error : float; in 1 / epsilon, radians, squares
 
@@ -183,7 +183,7 @@ def angle_step(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Precision:
-    """What is drawn so that a promise holds, and the promise that it keeps.
+    """The drawn noise and the promise that it keeps.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def precision_of(epsilon: Fraction, *, step_m: int, range_m: int) -> Precision:
 
     Raises
     ------
-    InvalidBudgetError : that would cost more than 1 % of epsilon; says whether squares must be larger
+    InvalidBudgetError : that would cost more than 1% of epsilon; says whether squares must be larger
     """
     try:
         step = angle_step(epsilon, step_m=step_m, range_m=range_m)
@@ -234,5 +234,5 @@ def _imprecise(epsilon: Fraction, *, step_m: int) -> InvalidBudgetError:
 
 
 def _exp_up(x: Decimal) -> Decimal:
-    # Decimal.exp rounds to nearest whatever the context says, hence the step up.
+    # Decimal.exp always rounds to nearest, hence the step up.
     return _UP.exp(x).next_plus(context=_UP)

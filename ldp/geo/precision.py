@@ -1,4 +1,4 @@
-"""What finite precision may add to planar Laplace noise, and the proof that `certified_epsilon` covers it.
+"""Additional loss by finite precision of planar Laplace noise, and the proof of `certified_epsilon`.
 
 Apart from the kernels, which say where the constants come from: reading a plan needs no compiler.
 
@@ -10,8 +10,8 @@ anywhere.
 
 A code stands for a product A of intervals I x J of length at least u; at the edge, with all that is clamped
 to it. The law P of Z* from some place has a density that changes by at most e^(epsilon' t) over a distance t.
-A strip of width delta beside A, shifted by t in [delta, u], lies within A and covers no point longer than
-delta. So P(strip) <= delta / (u - delta) e^(epsilon' u) P(A), and likewise for a strip inside. With
+A strip of width delta next to A, shifted by t in [delta, u], lies within A and covers no point longer than
+delta. So P(strip) <= delta / (u - delta) e^(epsilon' u) P(A), and also for a strip inside. With
 b = 2 delta / (u - delta) e^(epsilon' u), widening I and then J by delta on both sides multiplies P by at most
 (1 + b)^2, narrowing them by at least (1 - b)^2. Long noise adds or takes at most rho P(A), where
 rho = (1 + epsilon' R1) e^(-epsilon' R1) / (u^2 epsilon'^2 e^(-epsilon' rmax) / (2 pi)). Hence from two places

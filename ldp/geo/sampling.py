@@ -104,7 +104,7 @@ def direction(angle: np.uint64) -> tuple[float, float]:
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
 def square_of(place: np.uint16, east: float, north: float, n_x: int, n_y: int) -> np.uint16:
-    """Code of the square that lies so many squares east and north of a square's middle, or is nearest."""
+    """Return the code of the square at an offset in squares from a square's middle, or the nearest one."""
     columns = np.float64(n_x)
     row = np.floor((np.float64(place) + 0.5) / columns)
     column = np.float64(place) - row * columns

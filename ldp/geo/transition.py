@@ -1,8 +1,8 @@
-"""Where planar Laplace noise takes a report: exact probabilities between cells of a grid, and their operator.
+"""Transitions of planar Laplace noise: exact probabilities between cells of a grid, and their operator.
 
-A subscriber stands at the centre of a cell, noise of `epsilon_per_m` is added, the point is clamped to the
+A subscriber is at the centre of a cell, noise of `epsilon_per_m` is added, the point is clamped to the
 rectangle of the grid and snapped to a cell. Without the clamping, the chance depends on the offset of two
-cells only: a convolution, done by FFT. What falls outside lands on the edge, and the chance of an edge cell
+cells only: a convolution, done by FFT. Points outside land on the edge, and the chance of an edge cell
 depends on its distance as well: one transform along the edge for each side, and four corners.
 """
 
@@ -73,7 +73,7 @@ class Transition:
             _wrapped(n, padded) for n, padded in zip(self._shape, self._padded, strict=True)
         )
         kernel = _spread(_spread(self.offsets, around_y, axis=0), around_x, axis=1)
-        # Symmetric kernels have real transforms. Axes: y is halved, x is whole.
+        # Symmetric kernels have real transforms. Axes: y is halved, x is complete.
         self._kernel: Floats = np.fft.rfft2(kernel, axes=(1, 0)).real
         # [wave along the edge, distance from it]
         self._by_column: Floats = np.fft.rfft(_spread(strips[:n_x, :n_y].T, around_y, axis=0), axis=0).real
@@ -88,7 +88,7 @@ class Transition:
 
         Returns
         -------
-        ndarray of float64, same shape, same sum; rounding may leave less than 0 where nobody is near
+        ndarray of float64, same shape, same sum; rounding may leave less than 0 where no one is near
         """
         n_y, n_x = self._check(density)
         padded_y, padded_x = self._padded
@@ -172,7 +172,7 @@ def quadrant_probabilities(n: int, epsilon_per_cell: float) -> Floats:
     -----
     The density a^2 / (2 pi) e^(-a r) is the divergence of F = -(1 + a r) e^(-a r) / (2 pi r) along r, except
     at 0, where F brings in 1: the chance of a region is the flux of F through its border, plus 1 if the
-    point stands in it. So only integrals along the lines between cells are needed. Cost O(n^2).
+    point is in it. So only integrals along the lines between cells are needed. Cost O(n^2).
     """
     rays = _flux_through_rays(n, epsilon_per_cell)
     # Row 0 lies half a cell on the other side of the point: the flux through it has the other sign.
@@ -195,7 +195,7 @@ def _flux_through_rays(n: int, a: float) -> Floats:
         return np.asarray(flux @ weights, np.float64) * lengths / (4 * np.pi)
 
     cells = integrals(np.arange(n, dtype=np.float64) - 0.5, np.ones(n))
-    # The rest of the line in panels that grow with the distance: each is short beside it and beside 1 / a.
+    # The rest of the line in panels that grow with the distance: each is short against it and 1 / a.
     start, edges = n - 0.5, [n - 0.5]
     while start < _FAR / a or len(edges) < 2:
         start += min(max(start, 0.5), 2 / a)

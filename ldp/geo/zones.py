@@ -1,4 +1,4 @@
-"""How many of the present subscribers are in each zone, with intervals, from noisy places.
+"""Number of present subscribers in each zone, with intervals, from noisy places.
 
 The deconvolved density is smoothed, so its sums by zone are biased. Weights of the reports put them right as
 far as the reports tell, and tell how large the error is. Each zone is computed in its own window of the grid:
@@ -25,21 +25,21 @@ Ints = NDArray[np.int64]
 
 MAX_ZONES: Final = 2_000
 _REACH: Final = (
-    8.0  # of a window around its zone, in mean lengths 1 / epsilon; 0.3 % of the noise goes farther
+    8.0  # of a window around its zone, in mean lengths 1 / epsilon; 0.3% of the noise goes farther
 )
 _SIDE: Final = 6.0  # of a piece of a zone, in the same
 _FEW_STEPS: Final = 10
-_LEAST_SHARE: Final = 1e-3  # of the mean over cells: fewer expected reports in a cell count as so many
+_LEAST_SHARE: Final = 1e-3  # of the mean over cells: fewer expected reports in a cell count as this share
 _MAX_ROUNDS: Final = 100
 _PRECISION: Final = 1e-3  # of weights, relative
 _REPLICATES: Final = 40
 _SHARPER: Final = 3  # times the steps of the map: so sharp are the people of replicates
-_REPLICATES_KEY: Final = b"people of a test"  # public: they are nobody
+_REPLICATES_KEY: Final = b"people of a test"  # public: they are no one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prior:
-    """How far the true number in a cell may lie from the density f there: variances.
+    """Variances of the true number in a cell around the density f there.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ _AT_SITES: Final = Prior(linear=1, square=1, piece=0)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ZoneWindow:
-    """What a report adds to the count of one zone, in the part of the grid where that is more than nothing.
+    """Contribution of a report to the count of one zone, in the part of the grid where it is not zero.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class ZoneWeights:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ZoneCounts:
-    """Subscribers by zone; NaN for a zone that holds the centre of no cell, 0 where nobody can be in any.
+    """Subscribers by zone; NaN for a zone that holds the centre of no cell, 0 where no one can be in any.
 
     Parameters
     ----------
@@ -149,8 +149,8 @@ def zone_weights(
     a cell is the density f, give or take what `Prior` says. At sites: variance f + f^2, so that w is all but
     unbiased where there are reports enough. Anywhere on land: variance f, and each piece of a zone (side
     6 / epsilon) off by a common factor of variance 9; f is taken with twice the steps, since what smooths a
-    map well biases sums. Where EM wants more than its plain steps on land, people stand at few places that
-    nobody has named: then variance 600 f. docs/maps.md has how well they do.
+    map well biases sums. Where EM wants more than its plain steps on land, people are at few places that
+    no one has named: then variance 600 f. docs/maps.md has how well they do.
     With S the covariance of the numbers: (diag(A f) + A (S - diag f) A^T) w = A S 1_zone, by conjugate
     gradients; some 10 to 25 rounds of two transforms per zone.
     On land the error is not only noise: the density follows the people as far as it can, but not where they
@@ -193,7 +193,7 @@ def zone_counts(
     -----
     count = deconvolved density in the zone + sum of weights x (counts - expected). Variance, with the density
     for the subscribers: of the noise, E[w^2 | place] - E[w | place]^2 each (places are fixed, so it is less
-    than that of a sample), and of who stands where: in a cell f, at sites f + f^2, times the square of
+    than that of a sample), and of where people are: in a cell f, at sites f + f^2, times the square of
     what the mean weight lacks there of 1 in the zone and of 0 outside. All times the zone's factor.
     """
     if counts.shape != weights.zones.shape:
@@ -216,7 +216,7 @@ def zone_counts(
 
 
 class _LocalTransitions:
-    """The same noise on windows of the grid, one for each size; their borders lie where hardly any comes."""
+    """Draw the same noise on windows of the grid, one for each size."""
 
     def __init__(self, transition: Transition) -> None:
         self.whole = transition
@@ -255,7 +255,7 @@ def _window(
     land: Land | None,
     prior: Prior,
 ) -> ZoneWindow | None:
-    """Weights of one zone, and what follows from them; None where nobody can be in it."""
+    """Weights of one zone, and what follows from them; None where no one can be in it."""
     inside = zones == zone if land is None else (zones == zone) & land
     if not inside.any():
         return None
@@ -300,7 +300,7 @@ def _estimates(counts: Ints, *, transition: Transition, weights: ZoneWeights) ->
 
 
 def _put_right(weights: ZoneWeights, pilot: Density, *, transition: Transition) -> ZoneWeights:
-    """The same weights, with the factor of the standard error of each zone."""
+    """Return the same weights, with the factor of the standard error of each zone."""
     stream = KeyedStream(_REPLICATES_KEY)
     n_zones = len(weights.windows)
     errors, variances = np.empty((2, _REPLICATES, n_zones))

@@ -38,7 +38,7 @@ def cmac64(key: bytes, data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> W
 
 
 def cmac64_of(key: bytes, data: NDArray[np.uint8], begins: Places, ends: Places) -> Words:
-    """As `cmac64`, of messages that stand anywhere in `data`.
+    """Return `cmac64` of messages at any offsets in `data`.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ multiply_high = cast(Callable[[np.uint64, np.uint64], np.uint64], intrinsic(_mul
 
 
 def reciprocal(bound: int) -> np.uint64:
-    """What `remainder` needs to know of a bound in [1, 2**64)."""
+    """Precomputed values of `remainder` for a bound in [1, 2**64)."""
     return np.uint64((2**64 - 1) // bound)
 
 
@@ -258,7 +258,7 @@ def tally_static(
 
 @njit(cache=True, nogil=True)
 def spread_patterns(patterns: NDArray[np.int64], out: NDArray[np.int64], sign: int) -> None:
-    """As `tally_static` of so many subscribers with each code (row) and bitmap (column)."""
+    """Add `tally_static` of the given number of subscribers with each code (row) and bitmap (column)."""
     for code in range(patterns.shape[0]):
         for pattern in range(patterns.shape[1]):
             bits = np.uint64(pattern)
@@ -274,7 +274,7 @@ def spread_patterns(patterns: NDArray[np.int64], out: NDArray[np.int64], sign: i
 def tally_patterns(
     bitmaps: NDArray[np.uint64], codes: NDArray[np.uint16], out: NDArray[np.int64], sign: int
 ) -> None:
-    """As `tally_static`, by counting equal (code, bitmap) first: many times faster, if there are few."""
+    """Add `tally_static`, counting equal (code, bitmap) pairs first: faster if there are few."""
     patterns = np.zeros((out.shape[0], 1 << (out.shape[2] - 1)), np.int64)
     for i in range(bitmaps.shape[0]):
         if codes[i] != NO_ANSWER:
@@ -306,7 +306,7 @@ def count_patterns(
 def tally_daily(
     bitmaps: NDArray[np.uint64], codes: NDArray[np.uint16], out: NDArray[np.int64], sign: int
 ) -> None:
-    """As `tally_static` with one code per day; the previous day counts whatever its answer was."""
+    """As `tally_static` with one code per day; the previous day counts with any answer."""
     for i in range(bitmaps.shape[0]):
         bits = bitmaps[i]
         previous = 0

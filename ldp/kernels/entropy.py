@@ -161,7 +161,7 @@ class KeyedPrf:
         Yields
         ------
         rows, and ndarray of uint64, shape (2 * n_blocks * rows,): both words of every row under the first
-        counter, then those under the next. Their bytes stand as the cipher left them: `words` reverses them.
+        counter, then those under the next. Their bytes are in the order of the cipher: `words` reverses them.
         """
         check_words("pseudonyms", pseudonyms)
         fields = {"purpose": purpose, "indicator": indicator, "plan_version": plan_version}
@@ -228,7 +228,7 @@ class KeyedPrf:
 
 
 def uniform_limits(bound: int) -> tuple[np.uint64, np.uint64, np.uint64]:
-    """What kernels need for numbers below `bound`: itself, its reciprocal, and the largest unbiased word."""
+    """Precomputed values for numbers below `bound`: itself, its reciprocal, and the largest unbiased word."""
     return np.uint64(bound), codes.reciprocal(bound), last_accepted(bound)
 
 

@@ -16,7 +16,7 @@ from ldp.kernels.oracles import bounds_reached
 def pick_words(
     sealed: NDArray[np.uint64], bounds: NDArray[np.uint64], out: NDArray[np.uint16] | NDArray[np.uint8]
 ) -> None:
-    """How many of the bounds, which rise, the first cipher word of each row reaches."""
+    """Count the ascending bounds that the first cipher word of each row reaches."""
     for i in range(out.shape[0]):
         out[i] = bounds_reached(swap(sealed[2 * i]), bounds)
 

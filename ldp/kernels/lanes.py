@@ -34,7 +34,7 @@ def compare_lanes(
     undecided: NDArray[np.uint64],
     below: NDArray[np.uint64],
 ) -> None:
-    """Compare the random numbers of all `drawn` lanes with their thresholds, by so many digits (even).
+    """Compare the random numbers of all `drawn` lanes with their thresholds, by an even number of digits.
 
     Both words of a block hold the binary digits of all numbers in turn, as many as fit: the first ones in
     their lowest bits. `run` has the first block of all rows, then the next. The threshold is p where the lane
@@ -114,7 +114,7 @@ def compare_open(
     below: NDArray[np.uint64],
     rows: NDArray[np.int64],
 ) -> int:
-    """As `compare_lanes`, in some `rows` only, from digit `first` up to `last`; `run` begins with its block.
+    """Compare in some `rows` only, from digit `first` up to `last`; `run` begins with its block.
 
     Keeps in front the rows that are still open, and counts them.
     """

@@ -26,7 +26,7 @@ def subset_bits(
 
     Word 1 + i draws from as many places as `last[i]` is the largest unbiased word of: one more for each i, up
     to the number of other values. Every word is checked, used or not, so that drawing again says nothing
-    about the value. Returns how many rows are to be drawn again; those are empty sets.
+    about the value. Returns the number of rows to draw again; those are empty sets.
     """
     w = last.shape[0]
     redraws = 0
@@ -96,7 +96,7 @@ def walsh_hadamard(counts: NDArray[np.int64]) -> None:
 
 @njit(cache=True, nogil=True, inline="always")
 def bounds_reached(word: np.uint64, bounds: NDArray[np.uint64]) -> int:
-    """How many of the bounds, which rise, are at most the word."""
+    """Count the ascending bounds that are at most the word."""
     low, high = 0, bounds.shape[0]
     while low < high:
         middle = (low + high) // 2
@@ -150,7 +150,7 @@ def noisy_sums(
 
 @njit(cache=True, nogil=True)
 def count_equal(cells: NDArray[np.uint64], answers: NDArray[np.uint16]) -> int:
-    """How many reports have this cell."""
+    """Return the number of reports with this cell."""
     total = 0
     for i in range(cells.shape[0]):
         total += cells[i] == answers[i]

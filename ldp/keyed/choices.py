@@ -1,4 +1,4 @@
-"""What each subscriber answers: which indicator, and on which days; for the whole study."""
+"""Choice of questions: which indicator each subscriber answers, and on which days; for the whole study."""
 
 from collections.abc import Sequence
 
@@ -35,7 +35,7 @@ def choose_indicator(
 
     Notes
     -----
-    With shares, the first word of the block is compared with their running sums. What is asked does not
+    With shares, the first word of the block is compared with their running sums. The choice does not
     depend on any value, so shares change no promise; `smp_weights` says which are good.
     """
     if not 1 <= d <= MAX_INDICATORS:

@@ -108,7 +108,7 @@ def _draw_once(
 
 
 def limits_of(channels: Sequence[GrrChannel]) -> Words:
-    """What `kernels.grr_answers` needs to know of each channel."""
+    """Parameters of `kernels.grr_answers` for each channel."""
     return np.array(
         [(channel.threshold, *uniform_limits(channel.domain_size - 1)) for channel in channels], np.uint64
     )

@@ -74,7 +74,7 @@ def _place_words(
 ) -> Iterator[tuple[slice, int, NDArray[np.uint64]]]:
     """Yield rows, the first of two places, and the words of both, shape (rows, 2).
 
-    Each value has a word of its own: word j is word j % 2 of the keyed block with counter j // 2.
+    Each value has its own word: word j is word j % 2 of the keyed block with counter j // 2.
     """
     check_values(values, pseudonyms=pseudonyms, domain_size=domain_size)
     keyed = keyed_values(values)

@@ -1,6 +1,6 @@
 """Bits with keyed randomness, up to 64 of a subscriber at a time: "lanes" of a word.
 
-Each lane has a 64-bit random number of its own and is one where the number is below the threshold: p where
+Each lane has its own 64-bit random number, and is one where the number is below the threshold: p where
 the true bit is one, else q. The binary digits of the numbers of a group of lanes, highest first, go to both
 words of a keyed block in turn, then to those of the next counter. A word, read with its lowest byte first,
 holds as many digits as fit, 64 // lanes: the first one of all lanes in the lowest bits, the next one above.
@@ -47,7 +47,7 @@ class Digits:
 
     @classmethod
     def of_lanes(cls, *, p: Sequence[int], q: Sequence[int]) -> Self:
-        """Digits of lanes with thresholds of their own, in [0, 2**64).
+        """Digits of lanes with individual thresholds, in [0, 2**64).
 
         Raises
         ------
@@ -68,7 +68,7 @@ class Digits:
 
     @property
     def first(self) -> int:
-        """Digits that all rows draw before the open ones go on alone: so many that few are open."""
+        """Digits that all rows draw before the open ones continue alone: enough that few are open."""
         bits = (self.lanes - 1).bit_length()
         n_blocks = max(1, (bits + 2 + self.per_block // 2) // self.per_block)
         return min(n_blocks * self.per_block, (bits + 5) // 2 * 2)

@@ -138,7 +138,7 @@ def asked_answers(
     channels: Sequence[GrrChannel],
     plan_version: int,
 ) -> Codes:
-    """Answer of each subscriber to the indicator named beside her code.
+    """Answer of each subscriber to the indicator in `beside`, indexed by her code.
 
     Parameters
     ----------

@@ -96,7 +96,7 @@ class Sanitiser:
         ----------
         pseudonyms : ndarray of uint64, shape (n,)
         values : sequence of ndarray of int32, shape (n,), one per indicator in plan order; true codes, -1 for
-            no value, which makes no report, be it an answer or a fake
+            no value, which makes no report, neither answer nor fake
 
         Returns
         -------

@@ -54,13 +54,13 @@ def tally_daily(bitmaps: Bitmaps, codes: Codes, out: Counts, *, sign: Sign) -> N
 def tally_static_words(
     bitmaps: Bitmaps, words: Codes, counts: Counts, n_reports: Counts, *, sign: Sign
 ) -> None:
-    """As `tally_static`, of reports with one bit per value: each bit that is one counts for its value.
+    """Run `tally_static` on reports with one bit per value: each bit that is one counts for its value.
 
     Parameters
     ----------
     words : ndarray of uint16, shape (n, words); 15 bits each, or NO_ANSWER (`ldp.keyed.words`)
     counts : ndarray of int64, shape (domain_size, days + 1, days + 1); [value, previous day, day]
-    n_reports : ndarray of int64, shape (days + 1, days + 1); every report once, whatever it supports
+    n_reports : ndarray of int64, shape (days + 1, days + 1); every report once
     bitmaps, sign, Raises : as in `tally_static`
     """
     _tally_words(bitmaps, words[:, np.newaxis], counts, n_reports, rows=1, sign=sign)
@@ -69,7 +69,7 @@ def tally_static_words(
 def tally_daily_words(
     bitmaps: Bitmaps, words: Codes, counts: Counts, n_reports: Counts, *, sign: Sign
 ) -> None:
-    """As `tally_daily`, of reports with one bit per value.
+    """Run `tally_daily` on reports with one bit per value.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def tally_asked(
 def tally_reports(
     bitmaps: Bitmaps, words: Codes, delta: Delta, *, index: int, is_unary: bool, sign: Sign
 ) -> None:
-    """Add (or take away) reports on an indicator, whatever they are, in place.
+    """Add (or subtract) reports on an indicator, of any kind, in place.
 
     Parameters
     ----------

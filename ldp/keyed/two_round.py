@@ -1,6 +1,6 @@
 """Two rounds with keyed bits: L-GRR, LOLOHA and L-UE.
 
-The first round draws from the block of purpose ANSWER, with the value: its answer is the same for ever. The
+The first round draws from the block of purpose ANSWER, with the value: its answer is permanent. The
 second draws from that of purpose SECOND_ROUND, with the same value and, in the upper 6 bits of the counter,
 the report's number (for instance the day): the same on every retry, and independent of all other reports. The
 lower 10 bits count redraws (L-GRR) or the blocks of `lanes`, 32 for each 64 values (L-UE).
@@ -33,7 +33,7 @@ Words = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Support:
-    """How many reports support each value: what `pure_frequencies` needs.
+    """Counts of the reports that support each value: the input of `pure_frequencies`.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Reports as they are stored: one or more words of 16 bits, none of which is NO_ANSWER.
 
 GRR: the code. Unary encoding: 15 bits to a word, that of the first value lowest. Without a report all words
-are NO_ANSWER. So whoever stores and merges reports need not know what they mean.
+are NO_ANSWER. So anyone who stores and merges reports need not know what they mean.
 """
 
 from typing import Any
@@ -33,7 +33,7 @@ def to_words(
 
     Raises
     ------
-    LdpError : reports are not those of so many values by this channel
+    LdpError : reports do not fit this channel
     """
     is_code = isinstance(channel, GrrChannel)
     dtype = np.uint16 if is_code else np.uint64

@@ -1,4 +1,4 @@
-"""What a plan promises, computed from the integer thresholds it uses, never from the epsilon typed."""
+"""Promise of a plan, computed from the integer thresholds it uses, never from the epsilon typed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ _UP = Context(prec=30, rounding=ROUND_CEILING)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndicatorCertificate:
-    """What answers to one indicator reveal at most.
+    """Maximum loss of the answers to one indicator.
 
     Parameters
     ----------
     slug : str
     n_values : int; most answers of one person
-    ratio : Fraction; exact probability ratio of one answer, of which one knows that it is no fake
+    ratio : Fraction; exact probability ratio of one answer, known to be no fake
     epsilon : Decimal; logarithm of `ratio`, rounded up
     epsilon_attribute : Decimal; what one value loses, rounded up; smaller than `epsilon` if fakes hide it
     nominal : Fraction; epsilon of one answer in the plan, never below `epsilon`
@@ -37,7 +37,7 @@ class IndicatorCertificate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """Realised loss of a plan in both units, rounded up, and the nominal values beside it.
+    """Realised loss of a plan in both units, rounded up, and the nominal values.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def certify(plan: PlanSpec, *, extra_daily_values: int = 0) -> Certificate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PresenceCertificate:
-    """What all counts of a study reveal of whether a subscriber was there; all values rounded up.
+    """Loss of presence from all counts of a study; all values rounded up.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def certify_presence(plan: PlanSpec) -> PresenceCertificate | None:
 
     Notes
     -----
-    Holds for whatever is computed from the counts, over all closings of days: each cell is published once,
+    Holds for any computation from the counts, over all closings of days: each cell is published once,
     and a subscriber is in `max_days` cells of the visitors, and of the answers, in all. Replacing one is
     removing her and adding another.
     """

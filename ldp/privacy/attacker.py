@@ -1,4 +1,4 @@
-"""How often anyone who sees a report guesses its person's value right: exactly, for the best guess.
+"""Success of the best guess of a person's value by someone who sees a report, exact.
 
 Before a report the best guess is the likeliest value, right with probability max prior. After a report y it
 is the value with the largest prior(x) P(y | x), and the guess is right with probability
@@ -44,14 +44,14 @@ def guess_success(channel: ReportChannel, *, prior: Sequence[float] | Floats) ->
 
     Raises
     ------
-    LdpError : prior is not a distribution of so many values, or fakes are encodings of any value (-r)
+    LdpError : prior is not a distribution over the values, or fakes are encodings of any value (-r)
 
     Notes
     -----
     Codes: the report y is true with probability p and is any one other value with q < p, so the largest is
     that of prior(y) p and q max prior(x); the likeliest value may be y itself, since p is larger.
 
-    Bits: against a report of nobody's value, whose bits are 1 with probability q independently, a report is
+    Bits: against a report of no one's value, whose bits are 1 with probability q independently, a report is
     hi = p / q times as likely for a value whose bit is 1, and lo = (1 - p) / (1 - q) times for one whose bit
     is 0. The best guess of a report has the largest of prior(x) hi over bits that are 1, and prior(x) lo over
     the others. Let m of the products prior(x) hi, in descending order, lie above the largest prior(x) lo. The
@@ -127,7 +127,7 @@ def answer_success(channel: FakeDataChannel, *, priors: Priors) -> float:
 def largest_success(ratio: float, *, prior: float) -> float:
     """Most that a guess can succeed after one report, from what is promised of it.
 
-    Whatever else the attacker knows, other reports of the same person excepted. A daily answer stays while
+    Holds for any other knowledge, except other reports of the same person. A daily answer stays while
     the value stays: with the value of one day and the reports of two, more is guessed (`known_day_success`).
 
     Parameters
@@ -202,7 +202,7 @@ def _best_of_bits(hit: float, miss: float, *, q: float, prior: Floats) -> Law:
 
 
 def _likelihood(report: FakedChannel, prior: Floats) -> Law:
-    """How much likelier a fake would be as an answer."""
+    """Return how much likelier a fake would be as an answer."""
     p, q = float(report.answer.p), float(report.answer.q)
     if report.fake == "code":
         return prior.size * (q + (p - q) * prior), np.full(prior.size, 1 / prior.size)

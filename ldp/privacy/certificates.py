@@ -1,4 +1,4 @@
-"""What repeated reports of one person reveal, computed from the integers of a channel."""
+"""Loss of repeated reports of one person, computed from the integers of a channel."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,14 +32,14 @@ class LongitudinalChannel(Protocol):
 
     @property
     def limit_ratio(self) -> Fraction:
-        """What any number of reports of one value does not exceed."""
+        """Return the limit of the loss of any number of reports of one value."""
 
     @property
     def second_ratio(self) -> Fraction | None:
         """Largest ratio of one report under two kept answers, exact; None without a second round."""
 
     def ratio_of(self, *, reports: int) -> Fraction:
-        """Largest ratio of so many reports of one value, exact."""
+        """Return the largest ratio of n reports of one value, exact."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +139,7 @@ def certify_reports(channel: LongitudinalChannel, *, reports: Sequence[int]) -> 
 
 
 def epsilon_of_study(channel: LongitudinalChannel, *, reports: int, n_values: int) -> Decimal:
-    """Largest `epsilon_values` of so many reports of at most n_values distinct values; rounded up.
+    """Return the largest `epsilon_values` of n reports of at most n_values distinct values; rounded up.
 
     Parameters
     ----------

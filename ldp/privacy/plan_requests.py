@@ -53,7 +53,7 @@ def build_plan(
     ----------
     epsilon : Decimal; of one answer under smp; under spl the total, shared equally; under rsfd what is
         promised for the unit
-    location : what everyone reports of places, beside the indicators and their epsilon
+    location : everyone's reports of places, in addition to the indicators and their epsilon
     presence_epsilon, presence_days : of the noise on the counts, and the days of a subscriber that count;
         both or none, None = counts are exact
 
@@ -120,7 +120,7 @@ def _shares(indicators: Sequence[IndicatorRequest], *, mechanism: Mechanism) -> 
 def _answers_epsilon(
     promised: Fraction, *, mechanism: Mechanism, unit: Unit, indicators: Sequence[IndicatorRequest]
 ) -> Fraction:
-    """Epsilon of one answer that has none of its own."""
+    """Return the epsilon of an answer without an individual one."""
     if mechanism == "spl-grr":
         return promised / max(len(indicators), 1)
     if mechanism not in FAKED or unit == "profile":

@@ -76,7 +76,7 @@ class PlanSpec:
     Parameters
     ----------
     mechanism : who answers (smp: each person one indicator; spl: all; rsfd: one, with fake reports on the
-        others) and how (grr; oue: unary encoding; adp: whichever has the smaller variance)
+        others) and how (grr; oue: unary encoding; adp: the one with the smaller variance)
     unit : "profile" or "attribute"; what the promise is about
     version : int; in [1, 255]
     days : int; days of the study, in [1, 62]
@@ -84,8 +84,8 @@ class PlanSpec:
     epsilon : Fraction; rsfd only: what is promised for the unit, where answers may have more; else None
     shares : tuple of int, shape (d,), or None; smp only: how often each indicator is asked, probabilities
         times 2**64; None = equally
-    location : LocationSpec or None; a noisy place a day, which everyone reports beside the indicators; None =
-        nobody does
+    location : LocationSpec or None; a noisy place a day, which everyone also reports; None =
+        none
     presence : PresenceSpec or None; noise on the counts themselves, which hides who was there; None = counts
         are exact
 
@@ -194,12 +194,12 @@ class PlanSpec:
 
     @property
     def is_sampled(self) -> bool:
-        """Whether each person answers one indicator only, and everybody may know which."""
+        """Return whether each person answers one indicator only, and everyone may know which."""
         return self.mechanism.startswith("smp-")
 
     @property
     def has_fakes(self) -> bool:
-        """Whether each person answers one indicator and sends fake reports on the others."""
+        """Return whether each person answers one indicator and sends fake reports on the others."""
         return self.mechanism in FAKED
 
     @property
@@ -239,7 +239,7 @@ class PlanSpec:
         return _answer_channel(self.mechanism, spec.epsilon, spec.domain_size)
 
     def is_unary(self, index: int) -> bool:
-        """Whether reports on an indicator have a bit per value; else they are codes."""
+        """Return whether reports on an indicator have a bit per value; else they are codes."""
         return isinstance(self.answer_channel(index), UnaryChannel)
 
     def index(self, slug: str) -> int:
@@ -250,7 +250,7 @@ class PlanSpec:
         raise PlanError(f"indicator must be one of the plan's, got {slug!r}")
 
     def asked_share(self, index: int) -> Fraction:
-        """Probability that a person answers an indicator, be it among fakes."""
+        """Return the probability that a person answers an indicator, also among fakes."""
         if not (self.is_sampled or self.has_fakes):
             return Fraction(1)
         return Fraction(1, self.d) if self.shares is None else Fraction(self.shares[index], WORD)

@@ -1,6 +1,6 @@
-"""What a plan promises of presence itself: noise on every count, and a cap of days per subscriber.
+"""Promise of a plan about presence: noise on every count, and a cap of days per subscriber.
 
-Answers are protected by their mechanism; that somebody was there is not: whoever is absent sends nothing.
+Answers are protected by their mechanism; that someone was there is not: anyone who is absent sends nothing.
 With presence noise each gap cell (`ldp.estimation.tallies`) gets two-sided geometric noise once. A
 subscriber's first `max_days` present days count, each in one cell, so adding or removing her changes
 `max_days` cells of the visitors by one, and, with c codes a day, c x `max_days` cells of the answers.
@@ -53,7 +53,7 @@ class PresenceSpec:
             raise PlanError(f"presence_days must be an int >= 1, got {self.max_days!r}")
 
     def noise(self, *, codes_a_day: int) -> "CountNoise":
-        """Noise of counts to which a subscriber adds so many codes on each of her days.
+        """Noise of counts to which a subscriber adds a number of codes on each of her days.
 
         Parameters
         ----------

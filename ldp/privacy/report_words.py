@@ -1,4 +1,4 @@
-"""How many words of 16 bits a report takes when it is stored (`ldp.keyed.words`)."""
+"""Number of 16-bit words that store a report (`ldp.keyed.words`)."""
 
 from ldp.codes import WORD_BITS
 from ldp.privacy.plans import Kind, PlanSpec

@@ -1,6 +1,6 @@
-"""What sums of reports reveal less than single reports do: privacy amplification by shuffling.
+"""Smaller loss of sums compared with single reports: privacy amplification by shuffling.
 
-Who sees how often each report was sent, but not by whom, sees what a shuffler lets through. This is about one
+Counts of each report without their senders are the output of a shuffler. This is about one
 sum in which each person is counted once, together with the others who send a report of the same law.
 
 Source: V. Feldman, A. McMillan, K. Talwar, "Hiding among the clones", FOCS 2021, theorem 3.1.
@@ -90,7 +90,7 @@ def certify_sums(
     Over several days a report is counted on each day its person is present, among other people each time,
     and exact presence tells on which: only people with the very same days hide each other. Hence one day, and
     exact counts (noise on them is certified as presence). A person without a value sends nothing and hides
-    nobody, so each indicator has a sum of its own. Which one a person answers (Smp) is drawn without her
+    no one, so each indicator has its own sum. Which one a person answers (Smp) is drawn without her
     values: a profile loses the largest of the indicators' losses; otherwise losses and deltas add up. With
     fake data the reports of a person belong together, which holds if everyone sent all of them.
     """
@@ -141,7 +141,7 @@ def _of_fakes(
 
 
 def _log_up(x: Fraction) -> Fraction:
-    # Decimal.ln rounds to nearest whatever the context says, hence the step up.
+    # Decimal.ln always rounds to nearest, hence the step up.
     log = _UP.ln(_UP.divide(Decimal(x.numerator), Decimal(x.denominator)))
     return Fraction(log.next_plus(context=_UP))
 

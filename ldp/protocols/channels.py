@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 
 from ldp.errors import InvalidBudgetError, InvalidDomainError
 
-Unit = Literal["profile", "attribute"]  # what a promise is about: all values of a person, or one
+Unit = Literal["profile", "attribute"]  # subject of a promise: all values of a person, or one
 
 WORD = 2**64
 MAX_DOMAIN_SIZE = 2**16 - 2  # codes are uint16; the two largest mean "drawn again" and "no answer"
@@ -25,7 +25,7 @@ _WORKING_BITS = 256
 
 
 class SupportProbabilities(Protocol):
-    """How probably a report supports one value."""
+    """Probabilities that a report supports one value."""
 
     __slots__ = ()
 
@@ -39,7 +39,7 @@ class SupportProbabilities(Protocol):
 
 
 class Channel(Protocol):
-    """What all channels have in common: each defines its ratio, and epsilon follows."""
+    """Common parts of all channels: each defines its ratio, and epsilon follows."""
 
     __slots__ = ()
 
@@ -142,7 +142,7 @@ def grr_channel(*, epsilon: Fraction, domain_size: int) -> GrrChannel:
 
 
 def noise_at_zero(support: SupportProbabilities) -> Fraction:
-    """Variance of one report's estimate of a value that nobody has, exact: q (1 - q) / (p - q)^2."""
+    """Variance of one report's estimate of a value that no one has, exact: q (1 - q) / (p - q)^2."""
     return support.q * (1 - support.q) / (support.p - support.q) ** 2
 
 
@@ -169,7 +169,7 @@ def epsilon_of(*ratios: Fraction) -> Decimal:
     shift = max(0, denominator.bit_length() - _WORKING_BITS)
     numerator, denominator = -(-numerator >> shift), denominator >> shift
     up = Context(prec=_WORKING_DIGITS, rounding=ROUND_CEILING)
-    # Decimal.ln rounds to nearest whatever the context says, hence the step up.
+    # Decimal.ln always rounds to nearest, hence the step up.
     log = up.ln(up.divide(Decimal(numerator), Decimal(denominator))).next_plus(context=up)
     return Context(prec=_EPSILON_DIGITS, rounding=ROUND_CEILING).plus(log)
 
@@ -193,5 +193,5 @@ def exp_down(epsilon: Fraction) -> Fraction:
     """Return e to the epsilon, rounded down: never more than what was asked."""
     down = Context(prec=_WORKING_DIGITS, rounding=ROUND_FLOOR)
     exponent = down.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator))
-    # Decimal.exp rounds to nearest whatever the context says, hence the step down.
+    # Decimal.exp always rounds to nearest, hence the step down.
     return Fraction(down.exp(exponent).next_minus(context=down))

@@ -1,8 +1,8 @@
 """RS+FD and RS+RFD: a subscriber answers one indicator and sends fake reports for the others.
 
-Nobody is told which report is the answer, though often it can be guessed
+Nothing marks the report that is the answer, though often it can be guessed
 (`ldp.privacy.attacker.answered_success`). That hides one value better, but not a whole profile: if all values
-differ, all reports may fit the one profile and none the other, whichever is the answer.
+differ, all reports may fit the one profile and none the other, for any answer.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -51,7 +51,7 @@ _ANSWERS: dict[str, Callable[..., GrrChannel | UnaryChannel]] = {
 
 
 class JointLosses:
-    """What all reports of a subscriber reveal together."""
+    """Joint losses of all reports of a subscriber."""
 
     __slots__ = ()
     reports: tuple[FakedReport, ...]
@@ -161,7 +161,7 @@ class PriorFakeDataChannel(JointLosses):
     Notes
     -----
     As for `FakeDataChannel`, but a rare fake hides less: the value that loses most is the one with the
-    smallest prior, beside reports of the most frequent fakes. A code of prior 0 hides nothing.
+    smallest prior, with reports of the most frequent fakes. A code of prior 0 hides nothing.
     """
 
     reports: tuple[PriorFakedChannel, ...]
@@ -356,7 +356,7 @@ def _answer(protocol: str, *, epsilon: Fraction, domain_size: int) -> GrrChannel
 def _log_down(ratio: Fraction) -> Fraction:
     """Natural logarithm, rounded down."""
     down = Context(prec=_WORKING_DIGITS, rounding=ROUND_FLOOR)
-    # Decimal.ln rounds to nearest whatever the context says, hence the step down.
+    # Decimal.ln always rounds to nearest, hence the step down.
     log = down.ln(down.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
     return Fraction(log.next_minus(context=down))
 

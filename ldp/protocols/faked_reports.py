@@ -19,7 +19,7 @@ _HALVINGS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FakedReport(ABC):
-    """What both kinds of fakes have in common: likelihoods of an answer against those of a fake.
+    """Common parts of both kinds of fakes: likelihoods of an answer against those of a fake.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class FakedReport(ABC):
     @property
     @abstractmethod
     def _kind(self) -> Fake:
-        """What a fake is made of."""
+        """Distribution of a fake."""
 
     @property
     @abstractmethod
@@ -51,14 +51,14 @@ class FakedReport(ABC):
 
     @property
     def is_telling(self) -> bool:
-        """Whether some code is never a fake: whoever reports it has answered."""
+        """Return whether some code is never a fake: anyone who reports it has answered."""
         return self._kind == "code" and self.fake_range[0] == 0
 
     @property
     def ratio(self) -> Fraction:
         """Largest probability ratio of this report on its own, exact.
 
-        No promise: with the reports on other indicators beside it, more is revealed (`FakeDataChannel`).
+        No promise: together with the reports on other indicators, more is revealed (`FakeDataChannel`).
         """
         hit, miss = self._hit_and_miss
         faked = (1 - self.share) * self._fakes(self.fake_range[0])
@@ -71,7 +71,7 @@ class FakedReport(ABC):
 
     @property
     def hits(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """How much likelier than a fake an answer is for a value that it supports, and for another value.
+        """Likelihood ratios of an answer and a fake, for a value that it supports and for another value.
 
         A pair is about one report that may be a fake; the first has the largest numbers, the last the
         smallest, and all others lie on a line between them.
@@ -82,7 +82,7 @@ class FakedReport(ABC):
 
     @property
     def least(self) -> Fraction:
-        """How much likelier than a fake an answer is at least; it does not support the true value."""
+        """Return the minimum likelihood ratio of an answer and a fake; it does not support the true value."""
         return self.hits[-1][1]
 
     @property
@@ -97,7 +97,7 @@ class FakedReport(ABC):
         return self.fake_range
 
     def _fakes(self, stands: Fraction) -> Fraction:
-        """How likely a fake is, on the scale of `_hit_and_miss`."""
+        """Return the likelihood of a fake, on the scale of `_hit_and_miss`."""
         if self._kind == "code":
             return stands
         if self._kind == "no value":
@@ -131,7 +131,7 @@ class FakedChannel(FakedReport):
 
     Notes
     -----
-    Everybody sends a report: n_reports is n_population. Source: Arcolezi et al., CIKM 2021 (RS+FD).
+    Everyone sends a report: n_reports is n_population. Source: Arcolezi et al., CIKM 2021 (RS+FD).
     """
 
     fake: Fake
@@ -192,7 +192,7 @@ class PriorFakedChannel(FakedReport):
     share : Fraction; probability that the report is the answer, in (0, 1]
     prior : tuple of int, shape (domain_size,); probability out of 2**64 of each value of a fake, sum 2**64.
         Public, and independent of the data: a prior that was computed from the same people costs an epsilon
-        of its own
+        separately
 
     Raises
     ------
@@ -201,7 +201,7 @@ class PriorFakedChannel(FakedReport):
     Notes
     -----
     A code of prior 0 is never a fake: it reveals that the report is the answer, which then loses its whole
-    epsilon. Everybody sends a report: n_reports is n_population. Source: Arcolezi et al., PVLDB 16(5), 2023
+    epsilon. Everyone sends a report: n_reports is n_population. Source: Arcolezi et al., PVLDB 16(5), 2023
     (RS+RFD).
     """
 

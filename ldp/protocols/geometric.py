@@ -1,6 +1,6 @@
 """Two-sided geometric noise of whole persons, with integer thresholds: what hides presence in a count.
 
-A magnitude is drawn digit by digit, in binary: its lowest digits are 1 with probabilities of their own, and
+A magnitude is drawn digit by digit, in binary: its lowest digits are 1 with separate probabilities, and
 what is above them repeats as long as a last threshold says so. Then a fair sign; minus zero is drawn again.
 With the true probabilities this is exactly P(z) = (1 - a) / (1 + a) a^|z|, a = exp(-step). With integers out
 of 2**64 it is another law, and a known one:
@@ -9,7 +9,7 @@ of 2**64 it is another law, and a known one:
 
 Every whole number has a positive probability: nothing is cut off, so there is no output that only one of two
 neighbouring counts can have. From k to k + 1 the digits below the lowest zero change from 1 to 0, and that
-zero to 1 (or the tail goes one further): one of `digits + 1` ratios, whatever k is. The worst of them, or of
+zero to 1 (or the tail goes one further): one of `digits + 1` ratios, for any k. The worst of them, or of
 their inverses, is the exact ratio of a count that one person more or less moves by one.
 
 Source: Ghosh, Roughgarden and Sundararajan, STOC 2009 (two-sided geometric mechanism); binary digits of a
@@ -28,7 +28,7 @@ from ldp.protocols.channels import WORD, epsilon_of, exp_down
 MIN_STEP = Fraction(1, 10**9)
 MAX_STEP = Fraction(32)  # the tail repeats with probability e^-32 at least: 2**64 still knows it to 1e-5
 
-_MARGIN = Fraction(1, 2**60)  # what rounding costs of a step, doubled until it is enough
+_MARGIN = Fraction(1, 2**60)  # rounding cost of a step, doubled until it is enough
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

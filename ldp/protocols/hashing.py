@@ -88,7 +88,7 @@ def olh_channel(*, epsilon: Fraction, domain_size: int) -> HashChannel:
 
     Notes
     -----
-    Both integers beside exp(epsilon) + 1 are tried, by the exact variance of what their thresholds realise.
+    Both integers next to exp(epsilon) + 1 are tried, by the exact variance of what their thresholds realise.
     There are at most 65534 cells. Source: Wang et al., USENIX Security 2017 (OLH).
     """
     below = min(int(exp_down(epsilon)) + 1, MAX_DOMAIN_SIZE)

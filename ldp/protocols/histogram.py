@@ -98,7 +98,7 @@ def histogram_channel(*, epsilon: Fraction, domain_size: int) -> HistogramChanne
     Notes
     -----
     P(count = y) is proportional to a^|y - x|, a = exp(-epsilon / 2), x = 0 or 1. The counts -j and j + 1
-    together have probability (1 - a) a^j whatever x is; x only says how they share it, 1 to a or a to 1. So
+    together have probability (1 - a) a^j for any x; x only says how they share it, 1 to a or a to 1. So
     the shares are rounded to the private side, and the rest never needs to be exact.
     """
     check_epsilon(epsilon)

@@ -83,7 +83,7 @@ def subset_channel(*, epsilon: Fraction, domain_size: int) -> SubsetChannel:
 
     Notes
     -----
-    p = w e / (w e + k - w), rounded down. Both integers beside k / (e + 1) are tried, by the exact variance
+    p = w e / (w e + k - w), rounded down. Both integers next to k / (e + 1) are tried, by the exact variance
     of what their thresholds realise. Sources as of `SubsetChannel`.
     """
     check_epsilon(epsilon)

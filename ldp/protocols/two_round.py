@@ -35,7 +35,7 @@ class TwoRoundGrr(SupportChannel):
     Parameters
     ----------
     first : GrrChannel; drawn once per value and kept
-    second : GrrChannel; drawn anew for each report, on the answer of the first
+    second : GrrChannel; drawn again for each report, on the answer of the first
 
     Raises
     ------
@@ -77,7 +77,7 @@ class TwoRoundGrr(SupportChannel):
 
     @property
     def limit_ratio(self) -> Fraction:
-        """What `ratio_of` never exceeds, for any number of reports of one value."""
+        """Return the limit of `ratio_of` for any number of reports of one value."""
         return self.first.ratio
 
     @property
@@ -86,7 +86,7 @@ class TwoRoundGrr(SupportChannel):
         return self.second.ratio
 
     def ratio_of(self, *, reports: int) -> Fraction:
-        """Largest probability ratio of so many reports of one value, exact.
+        """Return the largest probability ratio of n reports of one value, exact.
 
         Notes
         -----
@@ -153,7 +153,7 @@ class TwoRoundHash(SupportChannel):
 
     @property
     def limit_ratio(self) -> Fraction:
-        """What `ratio_of` never exceeds, for any number of reports of one value."""
+        """Return the limit of `ratio_of` for any number of reports of one value."""
         return self.rounds.limit_ratio
 
     @property
@@ -162,7 +162,7 @@ class TwoRoundHash(SupportChannel):
         return self.rounds.second_ratio
 
     def ratio_of(self, *, reports: int) -> Fraction:
-        """Largest probability ratio of so many reports of one value, exact."""
+        """Return the largest probability ratio of n reports of one value, exact."""
         return self.rounds.ratio_of(reports=reports)
 
 

@@ -31,7 +31,7 @@ class TwoRoundUnary(SupportChannel):
     Parameters
     ----------
     first : UnaryChannel; drawn once per value and bit, and kept
-    second : UnaryChannel; its p and q apply to the ones and zeros of the first; drawn anew for each report
+    second : UnaryChannel; its p and q apply to the ones and zeros of the first; drawn again for each report
 
     Raises
     ------
@@ -73,7 +73,7 @@ class TwoRoundUnary(SupportChannel):
 
     @property
     def limit_ratio(self) -> Fraction:
-        """What `ratio_of` never exceeds, for any number of reports of one value."""
+        """Return the limit of `ratio_of` for any number of reports of one value."""
         return self.first.ratio
 
     @property
@@ -83,7 +83,7 @@ class TwoRoundUnary(SupportChannel):
         return max(p / q, (1 - q) / (1 - p)) ** self.domain_size
 
     def ratio_of(self, *, reports: int) -> Fraction:
-        """Largest probability ratio of so many reports of one value, exact.
+        """Return the largest probability ratio of n reports of one value, exact.
 
         Notes
         -----
@@ -157,7 +157,7 @@ def lue_channel(
 def allomfree_channel(
     *, epsilon_inf: Fraction, epsilon_1: Fraction, domain_size: int, tuning: Tuning = "exact"
 ) -> TwoRoundGrr | TwoRoundUnary:
-    """L-GRR or L-OSUE, whichever estimates rare values from one report with the smaller variance.
+    """L-GRR or L-OSUE, the one that estimates rare values from one report with the smaller variance.
 
     Parameters
     ----------

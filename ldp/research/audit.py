@@ -55,14 +55,14 @@ class Target:
 
     Parameters
     ----------
-    mechanism, unit : str; what is attacked, and in which respect the inputs differ
+    mechanism, unit : str; the attacked one, and the difference of the inputs
     epsilon_certified : Decimal; what the loss must not exceed
     observe : callable (prf, pseudonyms, side) -> ndarray of int64, shape (n, m); all that each subscriber
         sends when the input is that of side 0 or 1
     summarise : callable (reports) -> ndarray of int64, shape (n, 4); what the observer looks at: the
         indicator asked (-1: all), reports that support only the value of side 0, and only that of side 1, and
         another count
-    beside : str; what the last one counts; empty if nothing
+    beside : str; unit of the last one; empty if nothing
     """
 
     mechanism: str
@@ -83,7 +83,7 @@ class _Event(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditResult:
-    """What an attack proved.
+    """Result of an attack.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class AuditResult:
 
     @property
     def is_within(self) -> bool:
-        """Whether the attack left the certificate standing."""
+        """Return whether the attack left the certificate standing."""
         return Decimal(self.epsilon_lower_bound) <= self.epsilon_certified
 
     def to_json(self) -> dict[str, Any]:
@@ -263,7 +263,7 @@ def _summarise_channel(channel: AuditChannel, pairs: Pairs, reports: Table) -> T
 
 
 def has_bit(words: Table, value: int) -> NDArray[np.bool_]:
-    """Whether the bit of a value is set, 64 bits to a word."""
+    """Return whether the bit of a value is set, 64 bits to a word."""
     return np.asarray(words[:, value // 64] >> (value % 64) & 1 == 1)
 
 
@@ -302,7 +302,7 @@ def _choose(seen: list[Table]) -> tuple[Table, int]:
     """Outcomes that make up the most telling event, and the side that makes it likely."""
     merged = _best_event([outcomes // _KEY_PARTS for outcomes in seen])
     detailed = _best_event(seen)
-    # What another key would have sent splits every event into four: only if that matters is it looked at.
+    # Reports under another key split every event into four: this is used only if it matters.
     if detailed.bound > merged.bound + _WORTH:
         return detailed.outcomes, detailed.side
     return np.ravel(merged.outcomes[:, None] * _KEY_PARTS + np.arange(_KEY_PARTS)), merged.side

@@ -122,7 +122,7 @@ def _answered(plan: PlanSpec, reports: Sequence[Table]) -> Table:
 
 
 def _supports(words: Table, value: int, *, is_unary: bool) -> NDArray[np.bool_]:
-    """Whether a report, shape (n, words), supports a value; none does without words."""
+    """Return whether a report, shape (n, words), supports a value; none does without words."""
     if not is_unary:
         return np.asarray(words[:, 0] == value)
     word, place = divmod(value, WORD_BITS)

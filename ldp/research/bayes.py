@@ -51,7 +51,7 @@ def grr_matrix(channel: GrrChannel) -> Floats:
 
 
 def support_likelihoods(supports: NDArray[np.bool_], *, channel: PureChannel) -> Floats:
-    """Likelihoods for `bayes_reports` of reports that support values, whatever the pure protocol.
+    """Likelihoods for `bayes_reports` of reports that support values, for any pure protocol.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def bayes_frequencies(
 def bayes_reports(
     likelihoods: Floats, *, n_population: int, tolerance: float = 1e-6, max_iterations: int = 1000
 ) -> BayesEstimates:
-    """As `bayes_frequencies`, report by report: for mechanisms with too many answers for a matrix.
+    """Return `bayes_frequencies` report by report: for mechanisms with too many answers for a matrix.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ class _Likelihood:
             f = self._leap(following)
 
     def estimates(self, f: Floats, *, gap: float, information: Floats, n_population: int) -> BayesEstimates:
-        """What was found, with the error that follows from the information."""
+        """Result with the error that follows from the information."""
         covariance = _covariance(f, information=information, n=self._n, n_population=n_population)
         return BayesEstimates(
             frequency=f,
@@ -263,13 +263,13 @@ class _Likelihood:
                 return found
             if damping == _DAMPINGS[0]:
                 undamped = found
-        # Beside the maximum no gain shows any more, but Newton's step still leads there.
+        # At the maximum no gain is visible, but Newton's step still leads there.
         return undamped if self._mean_log(undamped) >= before - _ROUNDING else f
 
     def _newton(self, f: Floats, *, damping: float) -> Floats:
         """Best change that sums to 0, by the second-order expansion of the log-likelihood.
 
-        The damping draws towards the step of EM; also, answers that nobody gave leave directions open.
+        The damping draws towards the step of EM; also, answers that no one gave leave directions open.
         """
         gradient = self._gradient(f)
         curvature = self.curvature(f) + np.diag(damping / np.maximum(f, _TINY))

@@ -1,1 +1,1 @@
-"""What the operator zone's subjects share: environment, errors, logs, locks, memory. Imports no subject."""
+"""Common code of the operator zone: environment, errors, logs, locks, memory. Imports no subject."""

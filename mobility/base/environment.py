@@ -20,9 +20,9 @@ class _Files(FileAwareMapping):  # type: ignore[misc]
 
 
 class Env(environ.FileAwareEnv):  # type: ignore[misc]
-    """As `environ.Env`; `NAME_FILE=/path` stands for `NAME`, without the line end of the file.
+    """As `environ.Env`; `NAME_FILE=/path` replaces `NAME`, without the line end of the file.
 
-    What means nothing is refused with its name: as a traceback nobody would find the line to mend.
+    Meaningless values are refused with their name, since a traceback does not show the line.
     """
 
     ENVIRON: ClassVar[_Files] = _Files()

@@ -45,7 +45,7 @@ class SealBrokenError(MobilityError):
 
 
 class SupersededError(MobilityError):
-    """This work is not wanted any more: the batch has moved on without it; stop without writing."""
+    """This work is no longer wanted: the batch has moved on without it; stop without writing."""
 
 
 class StudyMissingError(MobilityError):
@@ -53,15 +53,15 @@ class StudyMissingError(MobilityError):
 
 
 class CancelError(MobilityError):
-    """A batch cannot be cancelled any more."""
+    """A batch can no longer be cancelled."""
 
 
 class StudyClosedError(MobilityError):
-    """The study was closed; nothing can be taken in or changed."""
+    """The study was closed: it accepts no files or changes."""
 
 
 class StudyStoppedError(MobilityError):
-    """What a database that was restored lacks would be counted twice; nothing can be taken in or changed."""
+    """A restored database lacks data that would count twice: the study accepts no files or changes."""
 
 
 class StagingUnavailableError(MobilityError, ConnectionError):
@@ -81,7 +81,7 @@ class NoRoomError(MobilityError):
 
 
 class QueueFullError(MobilityError):
-    """So much of the study waits for its turn that no more is taken in now."""
+    """Too much of the study waits: it accepts no files now."""
 
 
 class UploadBusyError(MobilityError):
@@ -89,7 +89,7 @@ class UploadBusyError(MobilityError):
 
 
 class OffsetError(MobilityError):
-    """An upload goes on at another byte; `offset` says which."""
+    """An upload continues at another byte; `offset` says which."""
 
     def __init__(self, offset: int) -> None:
         self.offset = offset

@@ -22,11 +22,11 @@ def opened(path: Path) -> Iterator[int]:
 
 @contextmanager
 def exclusive(path: Path, *, waits: bool = True) -> Iterator[None]:
-    """Nobody else holds `path` inside this block.
+    """No one else holds `path` inside this block.
 
     Raises
     ------
-    BlockingIOError : somebody does, and this is not to wait
+    BlockingIOError : someone does, and this is not to wait
     """
     with opened(path) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -41,12 +41,12 @@ def share_for_life(path: Path) -> None:
 
 
 def is_held(path: Path) -> bool:
-    """Whether another process holds `path` exclusively."""
+    """Return whether another process holds `path` exclusively."""
     return not _try_lock(path, fcntl.LOCK_SH)
 
 
 def is_used(path: Path) -> bool:
-    """Whether another process holds `path` at all."""
+    """Return whether another process holds `path` at all."""
     return not _try_lock(path, fcntl.LOCK_EX)
 
 

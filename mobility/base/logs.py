@@ -1,4 +1,4 @@
-"""How log lines are written: where something went wrong and its kind, never the words of the error.
+"""Format of log lines: place and kind of an error, never its words.
 
 The message of an error may quote what it failed on: a cell of a row, a parameter of a statement. The address
 of a request may hold the secret of a share link. Neither is written: a view's name stands for its address.
@@ -62,7 +62,7 @@ class JsonFormatter(QuietFormatter):
 
 
 def fields_of(message: str) -> dict[str, object]:
-    """What an own message says by name: {"event": "batch_done", "batch": ..., "rows": 3}; empty of others."""
+    """Return the fields of messages: {"event": "batch_done", "batch": ..., "rows": 3}; empty of others."""
     event = EVENT.match(message)
     if event is None:
         return {}

@@ -34,7 +34,7 @@ def peak_mb() -> float | None:
 
 
 def limit(megabytes: int) -> None:
-    """Let this process have so many MB (10^6 bytes) more than now; whoever asks for more gets a MemoryError.
+    """Limit this process to `mb` MB (10^6 bytes) more than now; more raises MemoryError.
 
     Counted is what is asked for privately (heap, arrays, stacks of threads), not files and shared libraries.
     0 leaves it unlimited, and so does a kernel that does not tell how much there is now.
@@ -78,7 +78,7 @@ def _held_bytes() -> int | None:
 def keep_freed() -> None:
     """Let the allocator keep memory that arrays have freed; without the C library's help nothing changes.
 
-    By default every large array is mapped anew, and the kernel clears each of its pages: of reading and
+    By default every large array is mapped again, and the kernel clears each of its pages: of reading and
     merging that is a quarter of the time.
     """
     try:

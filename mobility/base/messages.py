@@ -9,7 +9,7 @@ def say(text: str) -> None:
 
 
 def say_progress(text: str) -> None:
-    """Rewrite the current line; silent when nobody watches."""
+    """Rewrite the current line; silent when no one watches."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r\x1b[2K{text}")
         sys.stderr.flush()

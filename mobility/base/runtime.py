@@ -83,7 +83,7 @@ def dump_no_core() -> None:
 
 
 def give_way(by: int) -> None:
-    """Step back behind other processes of the host by so many levels of niceness.
+    """Lower the priority of this process by a number of levels of niceness.
 
     Where the kernel shares the processor between sessions first, and then between their processes, niceness
     alone says nothing to other sessions: the one that our parent leads, as a service does, steps back whole.
@@ -107,7 +107,7 @@ def private_folder(path: Path) -> Path:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file of mode 0600 that is whole or absent."""
+    """Write a file of mode 0600, complete or not at all."""
     private_folder(path.parent)
     fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,6 +1,6 @@
-"""A main database that both zones use: a set-up of earlier releases that nothing serves any more.
+"""A main database shared by both zones: a set-up of earlier releases that is no longer served.
 
-The role of the analysts owned tables that the operator's processes read and write, so that whoever broke into
+The role of the analysts owned tables used by the operator's processes, so that anyone who broke into
 the analysts' server could run code in the operator zone.
 """
 

@@ -1,4 +1,4 @@
-"""HTTP requests that end within a time: the timeout of a socket alone begins anew with every byte."""
+"""HTTP requests that end within a time: the timeout of a socket alone begins again with every byte."""
 
 import io
 import time

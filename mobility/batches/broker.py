@@ -1,4 +1,4 @@
-"""What the broker knows of messages: how long they have waited, and whether it may have lost some."""
+"""The broker's view of messages: how long they have waited, and whether it may have lost some."""
 
 import logging
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 def waits_since() -> datetime | None:
-    """When the chunk or shard was asked for that has waited longest in the broker; None: none waits.
+    """Return the request time of the chunk or shard that has waited longest in the broker; None: none waits.
 
     They are fetched in their order: what was asked for before it, and has not begun, waits no more.
     """
@@ -26,9 +26,9 @@ def waits_since() -> datetime | None:
 
 
 def has_forgotten() -> bool:
-    """Whether the broker may have lost messages since the last look: restarted, emptied or replaced.
+    """Return whether the broker may have lost messages since the last look: restarted, emptied or replaced.
 
-    Of all who look, one is told so. The mark lies where messages lie, and names the server's process: one
+    Only one caller gets True. The mark is stored with the messages and names the server's process: one
     that reads an older state from a disk has another name than its mark.
     """
     mark = f"mobility.{settings.CELERY_TASK_DEFAULT_QUEUE}.process"

@@ -1,4 +1,4 @@
-"""What a chunk of each kind of file becomes: pieces of shards, ready to be sealed."""
+"""Output of a chunk of each kind of file: pieces of shards, ready to be sealed."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class Reading:
 
     @property
     def threads(self) -> int:
-        """Of one chunk: where it is the whole file, the other cores have nothing else to do."""
+        """Read a chunk that is the whole file, in threads: the other cores have nothing else to do."""
         return int(settings.MOBILITY_READ_THREADS) if self.plan.kind == WHOLE else 1
 
     def blocks(self, layout: Layout, *, in_use: int = 1) -> Iterator[RowBlock]:

@@ -1,8 +1,8 @@
-"""Who gets how many of the workers' processes: every batch at work its share, however large it is.
+"""Share of the workers' processes for each batch at work, independent of its size.
 
 A batch never has more chunks or shards asked for than its share, and asks for the next one when one is done.
-Messages of equal priority are taken in their order, so batches take turns: none starves, and none floods the
-broker. Beside what was asked for stands until when it is taken for alive; after that it is asked for again.
+Messages of equal priority are processed in order, so batches take turns: none starves, and none floods the
+broker. Each request has a time until which it counts as alive; after that it is repeated.
 """
 
 import logging
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 LONG_BYTES = 256 << 20
 MAX_ATTEMPTS = 5  # that begin and never end
 CLOCKS_DIFFER = timedelta(seconds=60)  # between hosts, and between asking and the message itself
-AWAY_S = 10.0  # for so long nobody asks a database again that did not answer
+AWAY_S = 10.0  # a database that did not answer is not asked again for this long
 SHARED = (Batch.State.READING, Batch.State.MERGING)  # states in which many tasks work on a batch
 _away = {"until": 0.0}  # the main database, by the clock of this process
 
@@ -70,7 +70,7 @@ def _asking(task: str, batch: Batch) -> Iterator[list[int]]:
     """Ask for what the block adds to a list, each before it is claimed.
 
     A database may claim and be gone before it says so: who comes next would find it claimed, and asked for by
-    nobody, until a lease runs out. Asking twice does no harm.
+    no one, until a lease runs out. Asking twice does no harm.
     """
     claimed: list[int] = []
     try:
@@ -81,7 +81,7 @@ def _asking(task: str, batch: Batch) -> Iterator[list[int]]:
 
 
 def forget_asked(batch: Batch) -> None:
-    """Take what was asked for as lost, unless it may wait still: nobody has worked on the batch for long."""
+    """Take what was asked for as lost, unless it may wait still: no one has worked on the batch for long."""
     until = _unfetched_after()
     lost = Q() if until is None else Q(attempts__gt=0) | Q(alive_until__lte=until)
     batch.chunks.filter(lost, is_done=False).update(alive_until=None)
@@ -89,7 +89,7 @@ def forget_asked(batch: Batch) -> None:
 
 
 def forget_unbegun(batch: Batch) -> None:
-    """Take what was asked for and has not begun as lost. What has begun needs no message to go on.
+    """Treat requested work that has not begun as lost. Work that has begun needs no message to continue.
 
     Were that asked for again, a broker that dies again and again would use up the attempts of a long task.
     """
@@ -107,7 +107,7 @@ def let_long_go_on(batch: Batch) -> None:
 
 
 def share() -> int:
-    """How many chunks or shards a batch may have asked for; one at least.
+    """Return how many chunks or shards a batch may have requested; at least one.
 
     A batch alone asks for twice as many as there are processes, so that none of them waits for a message.
     """
@@ -118,7 +118,7 @@ def share() -> int:
 def processes() -> int:
     """Processes of all workers of this zone that live; if none has shown itself, what one worker has here.
 
-    Reading and merging need the vault alone: while the main database is away, they go on, and do not wait
+    Reading and merging need the vault alone: during an outage of the main database they do not wait
     for it each time.
     """
     if time.monotonic() < _away["until"]:
@@ -139,12 +139,12 @@ def _long() -> Q:
 
 
 def is_long(batch: Batch) -> bool:
-    """Whether one task keeps a process busy for long with its file, now or as soon as it has its turn."""
+    """Return whether one task keeps a process busy for long with its file, now or at its turn."""
     return Batch.objects.filter(_long(), pk=batch.pk).exists()
 
 
 def _claim_chunks(unread: QuerySet[Chunk], claimed: list[int]) -> None:
-    """Add the indices of chunks of a batch that are to be asked for by this task and no other."""
+    """Add the indices of a batch's chunks that this task must request."""
     free = _free(unread)
     room = share() - unread.filter(~free).count()
     chosen = unread.filter(free).order_by("index").values_list("pk", "index")[: max(room, 0)]
@@ -155,7 +155,7 @@ def _claim_chunks(unread: QuerySet[Chunk], claimed: list[int]) -> None:
 
 
 def _claim_long(batch: Batch, unread: QuerySet[Chunk], claimed: list[int]) -> None:
-    """The same of a long one, unless it has to wait: a process stays free for all that is short."""
+    """Reserve a process for a long task, unless it has to wait: one stays free for all short ones."""
     most = max(processes() - 1, 1)
     with transaction.atomic(using="vault"):
         # One counts at a time; SQLite lets one in anyway.
@@ -169,7 +169,7 @@ def _long_at_work(batch: Batch) -> int:
     """Other batches that are read by one long task now, or will be by a task that was asked for."""
     unread = Chunk.objects.filter(is_done=False)
     asked = unread.filter(~_free(unread))
-    busy = Batch.objects.filter(_long(), chunks__in=asked, waits_since=None)  # who waits keeps no process
+    busy = Batch.objects.filter(_long(), chunks__in=asked, waits_since=None)  # waiting ones keep no process
     return busy.exclude(pk=batch.pk).count()
 
 
@@ -183,14 +183,14 @@ def _free(rows: QuerySet[Any]) -> Q:
 
 
 def _unfetched_after() -> datetime | None:
-    """What has not begun and has a sign for later than this may wait in the broker; None: nothing waits."""
+    """Return when requests may begin to count as waiting in the broker; None: nothing waits."""
     since: datetime | None = later("mobility.batches.broker.waits_since")()
     lease = timedelta(seconds=settings.MOBILITY_BATCH_LEASE_S)
     return None if since is None else since + lease - CLOCKS_DIFFER
 
 
 def _next_claim() -> Case:
-    """A new sign; none of what began too often and rests: so its next task sees that nobody is at it."""
+    """A new sign; none of what began too often and rests: so its next task sees that no one is at it."""
     is_dead = When(attempts__gte=MAX_ATTEMPTS, then=Value(None))
     return Case(is_dead, default=Value(next_sign()), output_field=DateTimeField())
 

@@ -1,4 +1,4 @@
-"""How a batch ends: done, failed with a reason, or cancelled; what was staged for it is destroyed first."""
+"""End of a batch: done, failed with a reason, or cancelled; its staged data are destroyed first."""
 
 import errno
 import logging
@@ -31,12 +31,12 @@ from mobility.vault.models.subscribers import VaultDay
 log = logging.getLogger(__name__)
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
-# Not mounted, mounted read-only or for others, or its server is away.
+# Not mounted, mounted read-only or for others, or its server is down.
 AWAY = (
     errno.EACCES, errno.EHOSTDOWN, errno.EIO, errno.ENODEV, errno.ENOENT, errno.ENOTCONN, errno.ENXIO,
     errno.EPERM, errno.EROFS, errno.ESTALE, errno.ETIMEDOUT,
 )  # fmt: skip
-# The database, the network or the keystore went away, a disk is full, or the task's time is over: the same
+# The database, the network or the keystore failed, a disk is full, or the task's time is over: the same
 # work can be tried again. Nothing staged may be destroyed for it: it is all that is left of the file.
 PASSING_ERRORS = (
     OperationalError,
@@ -68,7 +68,7 @@ def waiting_for_storage() -> Iterator[None]:
 
 @contextmanager
 def failing_with_a_reason(batch: Batch) -> Iterator[None]:
-    """Whatever goes wrong in this block ends the batch, unless it passes or the work is not wanted any more.
+    """Errors in this block end the batch, unless they pass or the work is no longer wanted.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def failing_with_a_reason(batch: Batch) -> Iterator[None]:
 
 
 def memory_problem() -> str:
-    """That a task needs more memory than it may have."""
+    """A task needs more memory than it may have."""
     limit_mb = memory.limit_mb()
     if limit_mb is None:
         return "it needs more memory than this machine has"
@@ -118,7 +118,7 @@ def time_problem(*, tries: int) -> str:
 
 
 def death_problem(*, tries: int) -> str:
-    """That every try of a task has ended without a word: what its worker died of, it could not say."""
+    """Every try of a task has ended without an error: its worker died of an unknown cause."""
     return (
         f"tried {tries} times, and each time its worker died, or was ended because the task hung beyond "
         "MOBILITY_TASK_TIME_LIMIT_S"
@@ -126,7 +126,7 @@ def death_problem(*, tries: int) -> str:
 
 
 def storage_problem(error: OSError) -> str:
-    """What is wrong with the disk; neither a path nor a value."""
+    """Describe what is wrong with the disk; neither a path nor a value."""
     return os.strerror(error.errno) if error.errno else "the storage failed"
 
 
@@ -172,7 +172,7 @@ def end_failed(batch: Batch, *, leaves_remains: bool = False) -> None:
 
 
 def give_up(batch: Batch, *, by: str) -> None:
-    """End a batch that waits for what does not come back, whatever of it is merged.
+    """End a batch that waits for a lost key or storage, however much of it is merged.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a batch did, for scripts and for people."""
+"""Result of a batch, for scripts and for people."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,7 +23,7 @@ LATE_SHARE = 0.01  # of the subscriber-days of a file, above which its late chan
 
 
 def summary(batch: Batch) -> dict[str, Any]:
-    """What an extract did, as `manage.py ingest` prints it."""
+    """Result of an extract, as `manage.py ingest` prints it."""
     seconds = batch.seconds or 0.0
     return {
         "batch": str(batch.pk),
@@ -49,7 +49,7 @@ def summary(batch: Batch) -> dict[str, Any]:
 
 
 def summary_for_feed(batch: Batch) -> dict[str, Any]:
-    """What a feed learns of a batch that it sent: what its file's bytes decide.
+    """Answer to a feed about a batch that it sent: only what its file's bytes decide.
 
     Never what the vault holds, by no number and no combination of files: who was there before, who has opted
     out, whether others sent the same file, or whether the change covers `min_publication` subscribers.
@@ -60,7 +60,7 @@ def summary_for_feed(batch: Batch) -> dict[str, Any]:
 
 
 def change(batch: Batch) -> dict[str, Any]:
-    """What closing or undoing days did; the numbers may be negative when days were undone."""
+    """Result of closing or undoing days; the numbers may be negative when days were undone."""
     return {
         "batch": str(batch.pk),
         "subscriber_days": batch.subscriber_days,
@@ -70,7 +70,7 @@ def change(batch: Batch) -> dict[str, Any]:
 
 
 def is_published(batch: Batch) -> bool:
-    """Whether everything that the batch brought has crossed to the analyst zone."""
+    """Return whether everything that the batch brought has crossed to the analyst zone."""
     brought_nothing = batch.duplicate_of_id is not None or batch.more_to_come or batch.validate_only
     # With presence noise only a closing of days lets anything cross.
     waits = is_noisy(batch.study) and batch.kind != Batch.Kind.CLOSE_DAYS
@@ -84,7 +84,7 @@ def misfit(batch: Batch) -> str:
 
 
 def notes_for_reader(batch: Batch) -> Iterator[str]:
-    """What a person should know beyond the numbers."""
+    """Notes for a person, in addition to the numbers."""
     if batch.validate_only:
         yield "only checked: nothing of it was kept or published"
     if batch.duplicate_of_id is not None:

@@ -1,4 +1,4 @@
-"""What the pages of operators read from the vault; whole definitions, with their areas, stay there."""
+"""Queries of the vault for pages of operators; whole definitions, with their areas, stay there."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ BATCHES_SHOWN = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyHead:
-    """What an operator needs to know of a study; `columns` are those that an extract must have.
+    """Facts of a study for an operator; `columns` are those that an extract must have.
 
     closed_at : since then it takes nothing; None while it is open
     is_noisy : its totals have presence noise, and cross when days are closed
@@ -81,7 +81,7 @@ class RowOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingHandover:
-    """What an analyst server that runs apart does not have of a study.
+    """Backlog of a study for a separate analyst server.
 
     publications : how many wait; 0 when it does not know of the study, or of its end
     problem : why the last try failed, empty before the first
@@ -96,7 +96,7 @@ class WaitingHandover:
 
 
 def waiting_handover(study_id: int) -> WaitingHandover | None:
-    """What waits to be handed over of a study; None when nothing does, or no analyst server runs apart."""
+    """Return the backlog of a study; None when nothing waits, or no separate analyst server is set."""
     if not settings.HANDS_OVER:
         return None
     waiting = VaultPublication.objects.filter(study=study_id, handed_over_at=None).count()
@@ -169,7 +169,7 @@ def ignored_rows(batch: Batch) -> list[RowOutcome]:
 
 
 def is_blocked(batch: Batch) -> bool:
-    """Whether a queued batch waits for another one of its study."""
+    """Return whether a queued batch waits for another one of its study."""
     return (
         VaultStudy.objects.filter(pk=batch.study_id)
         .exclude(Q(active_batch__isnull=True) | Q(active_batch=batch.pk))
@@ -178,7 +178,7 @@ def is_blocked(batch: Batch) -> bool:
 
 
 def waiting_subscribers(batch: Batch) -> int:
-    """Subscribers that wait for a publication now; 0 when nothing of this batch waits any more.
+    """Count subscribers that wait for a publication now; 0 when nothing of this batch waits.
 
     Of a study that was closed: those that waited at the end of the batch, and were never published.
     """
@@ -192,7 +192,7 @@ def waiting_subscribers(batch: Batch) -> int:
 
 
 def waits_s(batch: Batch) -> float:
-    """Seconds since a batch was created, for a queue that nobody serves."""
+    """Seconds since a batch was created, for a queue that no one serves."""
     return (timezone.now() - batch.created_at).total_seconds()
 
 
@@ -240,7 +240,7 @@ def _head(row: dict[str, Any]) -> StudyHead:
 
 
 def is_noisy(study: VaultStudy) -> bool:
-    """Whether the plan of a study has presence noise."""
+    """Return whether the plan of a study has presence noise."""
     return "presence" in study.plan
 
 

@@ -41,8 +41,8 @@ State = Batch.State
 
 
 def same_content(batch: Batch) -> Batch | None:
-    """An earlier batch with the same bytes that has published at least as much as this one would."""
-    if batch.validate_only:  # whoever asks for a check wants to see it
+    """Return an earlier batch with the same bytes that has published at least as much as this one would."""
+    if batch.validate_only:  # anyone who asks for a check wants to see it
         return None
     # A feed must not learn which files others have sent: only its own count as the same.
     of_whom = {"created_by": batch.created_by} if batch.is_of_feed else {}
@@ -96,7 +96,7 @@ def _create_chunks(batch: Batch, plans: list[ChunkPlan]) -> None:
 
 
 def _pieces(size: int, *, plans: list[ChunkPlan], n_shards: int) -> int:
-    """Parts that the rows of a shard are grouped in, so that memory has a bound whatever the file's size."""
+    """Parts that the rows of a shard are grouped in, so that memory has a bound for any size of the file."""
     rows = size // (TEXT_ROW_BYTES if plans[0].kind == BYTES else PACKED_ROW_BYTES)
     pieces = 1
     while pieces < MAX_PIECES and rows > pieces * n_shards * PIECE_ROWS:
@@ -105,7 +105,7 @@ def _pieces(size: int, *, plans: list[ChunkPlan], n_shards: int) -> int:
 
 
 def is_whole(chunk: Chunk) -> bool:
-    """Whether this chunk is read from the beginning of the file to its end."""
+    """Return whether this chunk is read from the beginning of the file to its end."""
     return ChunkPlan.from_json(chunk.plan).kind == WHOLE
 
 
@@ -114,7 +114,7 @@ def read_chunk(batch: Batch, chunk: Chunk, study: OpenStudy) -> None:
 
     Raises
     ------
-    BatchFormatError : the file is not what its profile describes, or this is not a chunk to read by itself
+    SupersededError : the batch has ended meanwhile
     SupersededError : the batch has ended meanwhile
     """
     memory.reset_peak()
@@ -157,7 +157,7 @@ def _staged(reading: Reading, name: str) -> list[dict[str, list[list[int]]]]:
 
 
 def _delete(batch: Batch, name: str, n_segments: int) -> None:
-    """Remove what was staged in vain; what cannot be removed now goes when the batch ends."""
+    """Remove useless staged data; the rest goes when the batch ends."""
     for number in range(n_segments):
         with suppress(OSError):
             staging.delete_chunk(batch, f"{name}-{number}")
@@ -166,7 +166,7 @@ def _delete(batch: Batch, name: str, n_segments: int) -> None:
 def _living(
     blocks: Iterator[RowBlock], *, batch: Batch, chunk: Chunk, stream: UploadReader
 ) -> Iterator[RowBlock]:
-    """The same blocks; beside them the batch shows how far it is, and the chunk that somebody is at it."""
+    """Yield the same blocks, and record progress and signs of life of the chunk."""
     rows = noted_rows = noted_bytes = 0
     noted = renewed = time.monotonic()
     for block in blocks:
@@ -189,7 +189,7 @@ def _living(
 
 
 def judge(batch: Batch, study: OpenStudy) -> bool:
-    """Add up all chunks and note what the file is; False if it has to be read, or is read, in another way.
+    """Add up all chunks and store the facts of the file; False if it must be read in another way.
 
     Raises
     ------
@@ -197,7 +197,7 @@ def judge(batch: Batch, study: OpenStudy) -> bool:
     TooManyBadRowsError : the batch is refused whole
     """
     chunks = list(batch.chunks.all())
-    if not all(chunk.is_done for chunk in chunks):  # another task has judged it, and begun anew
+    if not all(chunk.is_done for chunk in chunks):  # another task has judged it, and begun again
         return False
     # A chunk that is all ASCII says nothing about the file.
     encodings = {chunk.counts["encoding"] for chunk in chunks} - {""}

@@ -38,13 +38,13 @@ def recover() -> None:
 
 
 def resume_at_once() -> None:
-    """Take up everything but uploads: nobody else can be at work on it."""
+    """Take up everything but uploads: no one else can be at work on it."""
     has_forgotten()  # of a broker that is new all is asked for here
     _take_up(~Q(state=State.RECEIVING))
 
 
 def _ask_again() -> None:
-    """Messages were lost: nobody waits for a lease to know it."""
+    """Messages were lost: no one waits for a lease to know it."""
     for batch in _in_line().exclude(state=State.RECEIVING):
         if Batch.objects.filter(pk=batch.pk, state=batch.state).update(alive_until=next_sign()):
             log.info("asked_again batch=%s", batch.pk)

@@ -1,4 +1,4 @@
-"""The way in: every change to a study starts here as a batch, whoever asks for it and however it arrives."""
+"""Requests: every change to a study starts here as a batch, from any caller and in any way."""
 
 import time
 from collections.abc import Callable
@@ -115,7 +115,7 @@ def _too_much(day: int, error: Exception) -> DayStateError:
 
 
 def adds_a_value(study: UnlockedStudy, day: VaultDay) -> bool:
-    """Whether undoing `day` lets people report a daily value, or a place, once more: it was published."""
+    """Return whether undoing `day` lets people report a daily value, or a place, once more."""
     if study.plan.presence is not None:  # nothing of a day crosses before it is closed, and then it is final
         return False
     has_daily = any(spec.kind == "daily" for spec in study.plan.indicators)

@@ -57,7 +57,7 @@ def advance(batch_id: str) -> None:
         State.PUBLISHING: _publish,
     }
     batch = Batch.objects.get(pk=batch_id)
-    if batch.is_final:  # a database was away while it ended
+    if batch.is_final:  # a database failed while it ended
         settle(batch)
     elif batch.state in steps:
         with failing_with_a_reason(batch):
@@ -82,7 +82,7 @@ def _start(batch: Batch) -> None:
 
 
 def _is_overtaking(batch: Batch) -> bool:
-    """Whether one that came before could start now: nobody heard who asked for it."""
+    """Return whether one that came before could start now: no one heard who asked for it."""
     earlier = Batch.objects.filter(
         study_id=batch.study_id,
         study__active_batch=None,
@@ -120,7 +120,7 @@ def read_chunk(batch_id: str, index: int) -> None:
 
     Raises
     ------
-    PASSING_ERRORS : try the same again, also when what failed was to take the batch on
+    PASSING_ERRORS : try again, also when advancing the batch failed
     """
     batch = Batch.objects.select_related("study").get(pk=batch_id)
     chunk = Chunk.objects.filter(batch=batch, index=index).first()
@@ -172,7 +172,7 @@ def apply_shard(batch_id: str, shard: int) -> None:
 
     Raises
     ------
-    PASSING_ERRORS : try the same again, also when what failed was to take the batch on
+    PASSING_ERRORS : try again, also when advancing the batch failed
     """
     batch = Batch.objects.select_related("study").get(pk=batch_id)
     if batch.state != State.MERGING:
@@ -199,7 +199,7 @@ def _publish(batch: Batch) -> None:
 
 
 def _is_still(batch: Batch) -> bool:
-    """Whether the batch is in the state that it was found in: it may have failed, or gone on."""
+    """Return whether the batch is in the state that it was found in: it may have failed, or gone on."""
     return Batch.objects.filter(pk=batch.pk, state=batch.state).exists()
 
 
@@ -210,7 +210,7 @@ def _attempt(batch: Batch, work: Batch | Chunk | ShardRun) -> Iterator[None]:
     Raises
     ------
     MobilityError : it has begun too often, or met its time limit in the last try
-    SupersededError : others are at it, and nobody knows yet that they died; or it has to wait, and another
+    SupersededError : another task works on it, or died unnoticed; or it has to wait, and another
         task has begun the same since, and will try again
     """
     if work.attempts >= MAX_ATTEMPTS:

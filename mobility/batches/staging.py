@@ -1,7 +1,7 @@
 """Staged bytes of a batch: an upload and the chunks read from it. Ciphertext from first byte to last.
 
 An upload is a row of frames of FRAME_BYTES, the last one shorter. Each is sealed and stored on its own, so
-that an upload that broke off goes on after its last whole frame. How many there are follows from
+that an upload that broke off continues after its last whole frame. How many there are follows from
 `Batch.bytes_total`; the context of a frame says which one it is. A frame that is sent again gets a new nonce.
 """
 
@@ -26,7 +26,7 @@ FRAME_BYTES = 4 << 20
 FRAMES_KEPT = 8  # of a file in which several places are read side by side: Parquet has a place per column
 UPLOAD = "upload"
 CHUNKS = "chunks"
-_scratch = threading.local()  # what a thread seals frames into, again and again
+_scratch = threading.local()  # a thread's buffer for sealed frames
 
 
 def create_key(batch: Batch) -> None:
@@ -61,7 +61,7 @@ def staged_batches() -> set[UUID]:
 
 
 def bytes_left(batch_id: UUID) -> int:
-    """How many bytes are staged under the id of a batch now, by looking.
+    """Return the bytes now staged under the id of a batch.
 
     Raises
     ------
@@ -145,13 +145,13 @@ class UploadReader(io.RawIOBase):
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._length}[whence]
         target = max(base + offset, 0)
-        if target != self._at:  # whoever jumps comes back
+        if target != self._at:  # anyone who jumps comes back
             self._n_kept = FRAMES_KEPT
         self._at = target
         return self._at
 
     def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
-        if self._broken:  # whatever follows must not look like the rest, or the end, of the plaintext
+        if self._broken:  # later bytes must not look like the plaintext
             raise SealBrokenError(self._broken)
         if self._at >= self._length:
             return 0
@@ -251,7 +251,7 @@ def write_chunk(batch: Batch, name: str, segments: Iterable[tuple[int, bytes]]) 
     {shard: [[offset, length], ...]} for `read_segments`
     """
     key = chunk_key(batch)
-    _check_mounted(batch)  # what is written beside the storage of the others is lost when that is mounted
+    _check_mounted(batch)  # bytes under the mount point are lost when it is mounted
     places: dict[str, list[list[int]]] = {}
     sealed: list[bytes] = []
     offset = 0
@@ -293,7 +293,7 @@ def sealed_bytes(size: int) -> int:
 
 
 def check_whole(batch: Batch) -> None:
-    """Raise StagingUnavailableError unless all frames of an upload are there: its sender is to keep it."""
+    """Raise StagingUnavailableError unless all frames of an upload are there: its sender must keep it."""
     _, names = staging_storage().listdir(str(batch.pk))
     found, wanted = sum(name.startswith(f"{UPLOAD}-") for name in names), _frame_count(batch.bytes_total)
     if found < wanted:

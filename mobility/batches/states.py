@@ -14,7 +14,7 @@
     cancel   merging publishing        cancelled   person  no failure is noted, and the file is only checked
 
 `TRANSITIONS` is this table, `move` the only way to take a batch from one state to the next, and the modules
-beside this one are its steps: `requests` (queue), `running` (read to finish), `finalisation` (fail, cancel),
+next to this one are its steps: `requests` (queue), `running` (read to finish), `finalisation` (fail, cancel),
 `recovery` (when a worker died). Until `merge` nothing of a batch is in any shard; from then on it only
 resumes.
 
@@ -39,7 +39,7 @@ from mobility.vault.models.subscribers import VaultStudy
 State = Batch.State
 Event = Literal["queue", "read", "repeat", "merge", "publish", "finish", "fail", "cancel"]
 AT_WORK: Final = (State.READING, State.MERGING, State.PUBLISHING)
-LONGEST_WAIT_S = 60  # between two tries of work that a storage or a database holds up
+LONGEST_WAIT_S = 60  # between two tries of work that a storage or a database blocks
 
 
 class Transition(NamedTuple):
@@ -84,12 +84,12 @@ def move(batch: Batch, event: Event, **changes: object) -> State | None:
 
 
 def next_sign() -> datetime:
-    """When a batch that shows no further sign of life is taken for abandoned."""
+    """Return when a batch without further signs of life counts as abandoned."""
     return timezone.now() + timedelta(seconds=settings.MOBILITY_BATCH_LEASE_S)
 
 
 def sign_of_waiting() -> datetime:
-    """The same of work that is tried again by itself: what waits for its next try is not abandoned."""
+    """Return when retried work counts as abandoned: not while it waits for its next try."""
     return next_sign() + timedelta(seconds=LONGEST_WAIT_S)
 
 
@@ -98,9 +98,9 @@ def show_waiting(batch: Batch, *, waits_for: str = "") -> None:
 
     Parameters
     ----------
-    waits_for : a key or a storage, in words; empty for what passes by itself
+    waits_for : a key or a storage, in words; empty for transient problems
     """
-    # An upload has signs of its own.
+    # An upload has separate signs of life.
     at_work = Batch.objects.exclude(state__in=(*Batch.FINAL, Batch.State.RECEIVING)).filter(pk=batch.pk)
     at_work.update(alive_until=sign_of_waiting())
     if waits_for:
@@ -114,13 +114,13 @@ def goes_on(batch: Batch) -> None:
 
 
 def has_ended(batch: Batch) -> bool:
-    """Whether a batch has ended, or is about to: before that, a key of it that is missing is elsewhere."""
+    """Return whether a batch has ended, or is about to: until then, a missing key is elsewhere."""
     unended = Batch.objects.exclude(state__in=Batch.FINAL).filter(pk=batch.pk, failure="")
     return not unended.exists()
 
 
 def show_life(batch: Batch, *, state: str, **progress: object) -> None:
-    """Note that somebody works on the batch, and how far it is; call it every few seconds.
+    """Note that someone works on the batch, and how far it is; call it every few seconds.
 
     Raises
     ------

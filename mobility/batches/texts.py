@@ -79,7 +79,7 @@ NO_DATA = _("no data")
 
 
 def batch_title(batch: Batch) -> str:
-    """What a batch is: the name of its file, or the change that was asked for."""
+    """Describe a batch: the name of its file, or the requested change."""
     match batch.kind:
         case Batch.Kind.CLOSE_DAYS:
             return gettext("Close days 1 to %(day)s") % {"day": batch.day}
@@ -90,13 +90,13 @@ def batch_title(batch: Batch) -> str:
 
 
 def source_words(batch: Batch) -> str:
-    """What the file turned out to be: "CSV, semicolons, Latin-1, gzip"; empty before it was read."""
+    """Describe the file: "CSV, semicolons, Latin-1, gzip"; empty before it was read."""
     found = (batch.source.get(fact) for fact in ("format", "delimiter", "encoding", "compression"))
     return ", ".join(str(SOURCES[fact]) for fact in found if fact)
 
 
 def size_of(done: int, total: int | None) -> str:
-    """How much of a file: "3.3 of 11.6 MB"; a file of which all is done has one number."""
+    """Describe the progress of a file: "3.3 of 11.6 MB"; one number when all is done."""
     if total is None or done == total:
         return gettext("%(size)s MB") % {"size": megabytes(done)}
     return gettext("%(done)s of %(total)s MB") % {"done": megabytes(done), "total": megabytes(total)}

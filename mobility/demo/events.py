@@ -16,7 +16,7 @@ OPEN_S: Final = DAY_S - 1 - OPENING_S  # longest possible visit: up to 23:59:59
 LAST_BAND_LOW_S: Final = 10 * HOUR_S
 
 EVENTS_MIN, EVENTS_EXTRA = 8, 22  # a present subscriber has 8 to 30 events a day
-# The noise: one in so many.
+# The noise: one in this many.
 PASSING_ABSENT: Final = 30  # of the subscribers who are absent that day
 PASSING_OTHERS: Final = 3  # of those who only ever pass through
 ELSEWHERE: Final = 12  # of the people of the day: events at cells of other areas

@@ -32,7 +32,7 @@ COLUMNS: Final = (
 ATTRIBUTES: Final = COLUMNS[3:]
 UTC_OFFSET: Final = "+02:00"  # Paris in summer
 CENTRE_ZONE: Final = "City of Belfort"
-PASSERS_SHARE: Final = 10  # one person who only ever passes through for so many subscribers
+PASSERS_SHARE: Final = 10  # subscribers per person who only passes through
 N_OUTSIDE: Final = 24
 CHUNK_ROWS: Final = 100_000
 NETWORKS: Final = ("22801", "23410", "22201", "21407", "26201", "20601", "20416", "31026")
@@ -42,7 +42,7 @@ Writable = BinaryIO | gzip.GzipFile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractSummary:
-    """What was written; the JSON that `make_extract` prints."""
+    """Summary of the written files; the JSON that `make_extract` prints."""
 
     directory: str
     files: tuple[str, ...]
@@ -54,7 +54,7 @@ class ExtractSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cast:
-    """How people and cells are written; people as in `day_events`."""
+    """Format of people and cells; people as in `day_events`."""
 
     ids: pa.StringArray
     attributes: pa.StringArray  # the six columns and the end of the line
@@ -127,7 +127,7 @@ def _clock() -> pa.StringArray:
 
 def _ids(is_foreign: NDArray[np.bool_], *, stream: KeyedStream) -> pa.StringArray:
     """Distinct numbers: French ones, and for foreign SIM cards a text with their network."""
-    drawn = np.unique(stream.uniform_int(2 * is_foreign.size, 0, 10**8))  # about 0.1 % fall together
+    drawn = np.unique(stream.uniform_int(2 * is_foreign.size, 0, 10**8))  # about 0.1% coincide
     numbers = stream.shuffled(drawn)[: is_foreign.size].tolist()
     networks = stream.uniform_int(is_foreign.size, 0, len(NETWORKS)).tolist()
     return pa.array(
@@ -217,7 +217,7 @@ def _write_lines(lines: pa.StringArray, *, file: Writable) -> None:
 
 @contextmanager
 def _replacing(path: Path, *, is_compressed: bool) -> Iterator[Writable]:
-    """Open a file that takes its name only when it is whole."""
+    """Open a file that gets its name only when it is complete."""
     fresh = path.with_name(f".{path.name}.part")
     try:
         with fresh.open("wb") as raw:

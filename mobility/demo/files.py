@@ -1,4 +1,4 @@
-"""Where the demo's files are."""
+"""Folders of the demo's files."""
 
 from pathlib import Path
 

@@ -86,7 +86,7 @@ def ingest(study: VaultStudy, file: Path, *, check_workers: Callable[[], None]) 
         check_workers()
         say_progress("" if batch.is_final else f"  {batch.state}: {batch.rows_read:,} rows")
 
-    # What was received only in part died with its sender.
+    # Parts of a file died with their sender.
     not_loaded = (Batch.State.FAILED, Batch.State.CANCELLED, Batch.State.RECEIVING)
     batch = study.batches.filter(filename=file.name).exclude(state__in=not_loaded).first()
     if batch is None:

@@ -82,11 +82,11 @@ class Population:
         return int(np.bitwise_count(self.presence).sum())
 
     def is_present(self, day: int) -> NDArray[np.bool_]:
-        """Whether each subscriber is present on study day `day` (1 = first)."""
+        """Return whether each subscriber is present on study day `day` (1 = first)."""
         return present_on(self.presence, day=day)
 
     def part(self, rows: Indices) -> "Population":
-        """The same truth for some of the subscribers."""
+        """Return the same truth for some of the subscribers."""
         return Population(
             days=self.days,
             categories=self.categories,
@@ -129,7 +129,7 @@ def keyed_stream(seed: int, *, purpose: str) -> KeyedStream:
 
 
 def present_on(presence: NDArray[np.uint64], *, day: int) -> NDArray[np.bool_]:
-    """Whether bit `day` - 1 is set."""
+    """Return whether bit `day` - 1 is set."""
     return (presence >> np.uint64(day - 1) & np.uint64(1)).astype(np.bool_)
 
 
@@ -204,7 +204,7 @@ def _codes_of(chosen: Sequence[str], *, names: Sequence[str]) -> Indices:
 
 
 def _deal(counts: Indices, *, groups: Sequence[tuple[Indices, Indices]], stream: KeyedStream) -> Codes:
-    """Deal one card to everybody: each group, in turn, from the cards left of the categories it may have."""
+    """Deal one card to everyone: each group, in turn, from the cards left of the categories it may have."""
     left = counts.copy()
     codes = np.empty(int(counts.sum()), np.int32)
     for people, allowed in groups:

@@ -1,7 +1,7 @@
 """Removing the demo: its study in both zones, its keys, its staged files, its extract, and what leads to it.
 
 A study that people set up is closed, never removed: its reports stay. The demo's people are made up, so
-nothing is lost, and a first look does not stand beside real numbers for ever. Every step can be repeated.
+nothing is lost, and demo figures do not stay among real ones. Every step can be repeated.
 The accounts stay, since who removes the demo has one of them; the file with their passwords goes.
 """
 
@@ -45,7 +45,7 @@ def demo_study() -> Study:
 
 
 def remove_demo(*, by: str) -> None:
-    """Remove the demo for ever.
+    """Remove the demo permanently.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""What the embedded default starts by itself: databases, Redis, a worker and the web server."""
+"""Services that the embedded default starts: databases, Redis, a worker and the web server."""

@@ -1,4 +1,4 @@
-"""Whether Redis and workers answer: what a command that starts them asks, and loads Celery for."""
+"""Answers of Redis and workers to the commands that start them; loads Celery."""
 
 from contextlib import suppress
 
@@ -12,14 +12,14 @@ from mobility.workers.app import app
 
 
 def redis_answers() -> bool:
-    """Whether our own Redis does."""
+    """Return whether our own Redis does."""
     with suppress(RedisError), Redis(unix_socket_path=str(settings.PATHS.redis_socket)) as client:
         return bool(client.ping())
     return False
 
 
 def worker_answers(timeout_s: float) -> bool:
-    """Whether any worker does, by the broker.
+    """Return whether any worker does, by the broker.
 
     Raises
     ------

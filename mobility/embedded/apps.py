@@ -2,7 +2,7 @@ from django.apps import AppConfig
 
 
 class EmbeddedConfig(AppConfig):
-    """What every zone has: system checks, and the command that serves."""
+    """Parts of every zone: system checks, and the command that serves."""
 
     name = "mobility.embedded"
     verbose_name = "running it"

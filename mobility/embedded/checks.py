@@ -46,7 +46,7 @@ def keystore(**_: Any) -> list[CheckMessage]:
 
 @register(INSTALLATION)
 def databases(**_: Any) -> list[CheckMessage]:
-    """The vault is a database of its own: an analyst's server must never hold it."""
+    """The vault is its own database: an analyst's server must never hold it."""
     if not settings.HAS_VAULT:
         return _knows_no_vault()
     places = [
@@ -60,7 +60,7 @@ def databases(**_: Any) -> list[CheckMessage]:
 
 
 def _knows_no_vault() -> list[CheckMessage]:
-    """A server of analysts that is told where the vault is could be made to open it."""
+    """A server of analysts that knows the vault's address could be made to open it."""
     told = [name for name in ("VAULT_DATABASE_URL", "VAULT_DATABASE_URL_FILE") if os.environ.get(name)]
     if told:
         text = f"{told[0]} must be unset where MOBILITY_ZONE is analyst"
@@ -70,7 +70,7 @@ def _knows_no_vault() -> list[CheckMessage]:
 
 @register(INSTALLATION)
 def handing_over(**_: Any) -> list[CheckMessage]:
-    """An operator zone knows where its totals go, and sends them where nobody can read or change them."""
+    """An operator zone knows where its totals go, and sends them where no one can read or change them."""
     url: str = settings.MOBILITY_ANALYST_URL
     if not settings.HANDS_OVER:
         if not url:

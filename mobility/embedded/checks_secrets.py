@@ -14,11 +14,11 @@ from django.core.checks import CheckMessage, Error, register
 from reports.base.commands import INSTALLATION
 
 SECRET_KEY_MIN = 32
-DIFFERENT_MIN = 8  # characters of a key: fewer are a pattern that somebody typed
+DIFFERENT_MIN = 8  # characters of a key: fewer are a pattern that someone typed
 PASSWORD_MIN = 12  # characters of a password that other machines can try
 PASSWORD_DIFFERENT_MIN = 5
 NAME_MIN = 4  # characters of a user's name that a random password does not have by chance
-# What documentation, images and tutorials write where a secret belongs.
+# Placeholders of secrets in documentation, images and tutorials.
 KNOWN: Final = frozenset(
     {
         "admin", "administrator", "analyst", "change-me", "change_me", "changeit", "changeme", "default",
@@ -33,7 +33,7 @@ OPEN_TO_OTHERS = 0o077
 
 @register(INSTALLATION)
 def secret_key(**_: Any) -> list[CheckMessage]:
-    """Who knows it signs in as anybody."""
+    """Anyone with it can sign in as anyone."""
     key: str = settings.SECRET_KEY
     is_example = any(word in key.lower() for word in EXAMPLES)
     if len(key) >= SECRET_KEY_MIN and len(set(key)) >= DIFFERENT_MIN and not is_example:
@@ -60,7 +60,7 @@ def passwords_of_databases(**_: Any) -> list[CheckMessage]:
 
 @register(INSTALLATION)
 def password_of_redis(**_: Any) -> list[CheckMessage]:
-    """Who writes to the broker gives work to workers."""
+    """Anyone who can write to the broker gives work to workers."""
     parts = urlsplit(settings.REDIS_URL)
     if parts.scheme not in ("redis", "rediss") or is_this_machine(parts.hostname or ""):
         return []
@@ -72,7 +72,7 @@ def password_of_redis(**_: Any) -> list[CheckMessage]:
 
 @register(INSTALLATION)
 def secrets_of_services(**_: Any) -> list[CheckMessage]:
-    """Those of the OpenID provider, the bucket, the metrics and the webhook, where they are used."""
+    """Secrets of the OpenID provider, the bucket, the metrics and the webhook, where they are used."""
     storages: dict[str, Any] = settings.STORAGES
     staging = storages["staging"].get("OPTIONS", {})
     used = {
@@ -107,7 +107,7 @@ def files_of_secrets(**_: Any) -> list[CheckMessage]:
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether `host` can be reached from this machine only; a folder is one of Unix sockets."""
+    """Return whether `host` can be reached from this machine only; a folder is one of Unix sockets."""
     name = host.strip("[]").lower()
     if name.startswith("/") or name == "localhost" or name.endswith(".localhost"):
         return True

@@ -52,7 +52,7 @@ def embedded_files() -> dict[str, Path]:
 
 
 def is_migrated(file: Path) -> bool:
-    """Whether `file` holds every migration of this code: asked from the file itself, never from a stamp."""
+    """Return whether `file` holds every migration of this code, read from the file itself."""
     if not file.exists():
         return False
     with closing(sqlite3.connect(file, timeout=30)) as database:

@@ -1,4 +1,4 @@
-"""What gunicorn answers to a request that it cannot read: Django never sees such a request."""
+"""Answer of gunicorn to a request that it cannot read: Django never sees such a request."""
 
 from http import HTTPStatus
 from socket import socket

@@ -20,7 +20,7 @@ LOG_LINES = 15
 
 
 class ServiceError(MobilityError):
-    """A service did not come up, or went away; the text ends with its last words."""
+    """A service did not start, or failed; the text ends with its last words."""
 
 
 class Service:
@@ -40,7 +40,7 @@ class Service:
         return locks.is_held(self.lock)
 
     def start(self, argv: list[str], *, descriptors: tuple[int, ...] = ()) -> None:
-        """Run `argv` in a session of its own: Ctrl-C reaches us, and we decide the order of stopping."""
+        """Run `argv` in its own session: Ctrl-C reaches us, and we decide the order of stopping."""
         private_folder(self.log.parent)
         environment = os.environ | {
             "DJANGO_SETTINGS_MODULE": "mobility.settings",
@@ -70,7 +70,7 @@ class Service:
             time.sleep(POLL_S)
 
     def stop(self, *, grace_s: float = 10.0) -> None:
-        """Ask the leader, which ends its children in good order; whoever remains is killed."""
+        """Ask the leader, which ends its children in good order; anyone who remains is killed."""
         if self.is_alive():
             pid = int(self.lock.read_text())
             with suppress(ProcessLookupError):

@@ -22,7 +22,7 @@ REDIS_TIMEOUT_S = 15.0
 WORKER_TIMEOUT_S = 90.0  # the first start on a machine compiles kernels
 redis_answers = later("mobility.embedded.answers.redis_answers")
 worker_answers = later("mobility.embedded.answers.worker_answers")
-RESTARTS, RESTARTS_S = 5, 600.0  # more within that time: it does not pass by itself
+RESTARTS, RESTARTS_S = 5, 600.0  # more within that time: the failure is not transient
 
 
 @contextmanager
@@ -91,7 +91,7 @@ class _Watch:
 
 
 def in_use() -> bool:
-    """Whether some command uses the embedded services now."""
+    """Return whether some command uses the embedded services now."""
     return locks.is_used(_users_lock())
 
 
@@ -137,7 +137,7 @@ def _start_missing(redis: Service, worker: Service) -> None:
 
 
 def _redis_command() -> list[str]:
-    """A queue that nobody else can reach and that keeps nothing on disk."""
+    """A queue that no one else can reach and that keeps nothing on disk."""
     paths = settings.PATHS
     return [
         redis_program().path, "--port", "0", "--unixsocket", str(paths.redis_socket),

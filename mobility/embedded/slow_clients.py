@@ -1,4 +1,4 @@
-"""The web server's threads do not wait for ever: limits of time for clients that send or read slowly.
+"""The web server's threads do not wait permanently: limits of time for clients that send or read slowly.
 
 gunicorn waits without any limit once a request has begun, and each such client holds one of a few threads. A
 proxy in front keeps most of them away; the embedded server has none.

@@ -1,4 +1,4 @@
-"""Settings of an installation that a command was not given: it would make another one, beside the code."""
+"""Settings that a command did not get: it would make another installation in the folder of the code."""
 
 import os
 from typing import Final
@@ -8,7 +8,7 @@ ANY_OF: Final = frozenset({"MOBILITY_ZONE", "MOBILITY_DATA_DIR", "DATABASE_URL",
 
 
 def refusal(argv: list[str]) -> str:
-    """Why the command in `argv` must not run with the settings it has; empty if it may."""
+    """Return why the command in `argv` must not run with these settings; empty if it may."""
     command = argv[1] if len(argv) > 1 else "help"
     file = os.environ.get("MOBILITY_SETTINGS", SETTINGS)
     if command in ("help", "version") or command.startswith("-") or ANY_OF & os.environ.keys():

@@ -29,7 +29,7 @@ WATCH_S = 0.5
 
 
 def running_address() -> str | None:
-    """Where a command serves already."""
+    """Return the address at which a command already serves."""
     return _address_file().read_text() if Service("web").is_alive() else None
 
 
@@ -52,7 +52,7 @@ def web_server(*, port: int) -> Iterator[str]:
 
 
 def serve_until_stopped(check_workers: Callable[[], None]) -> None:
-    """Return at Ctrl-C; raise ServiceError when the web server goes away by itself."""
+    """Return at Ctrl-C; raise ServiceError when the web server ends unexpectedly."""
     try:
         while True:
             check_workers()
@@ -76,7 +76,7 @@ def collect_static() -> None:
 
 @contextmanager
 def free_socket(port: int) -> Iterator[socket.socket]:
-    """A socket that listens on `port` or the next free one; handed over open, so nobody can take it."""
+    """A socket that listens on `port` or the next free one; handed over open, so no one can take it."""
     for number in range(port, port + PORTS_TRIED):
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as candidate:
             candidate.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -109,7 +109,7 @@ def _command(listening: socket.socket) -> list[str]:
 
 
 def _answers(address: str) -> bool:
-    """Whether something answers; sending on to https, or refusing the name of this host, is an answer too."""
+    """Return whether something answers; a redirect to https, or a refusal of the host name, counts."""
     connection = HTTPConnection(urlsplit(address).netloc, timeout=2)
     try:
         connection.request("GET", "/")

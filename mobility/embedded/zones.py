@@ -10,7 +10,7 @@ OF_ANALYSTS: Final = frozenset({"adopt_studies", "register_sender", "revoke_send
 
 
 def refusal(argv: list[str]) -> str:
-    """Why the command in `argv` is none here; empty when the zone has nothing to do with it."""
+    """Return why the command in `argv` does not exist in this zone; empty if it does."""
     command = argv[1] if len(argv) > 1 else ""
     zone = settings.MOBILITY_ZONE
     if not settings.HAS_VAULT and command in _of_operators():
@@ -27,7 +27,7 @@ def refusal(argv: list[str]) -> str:
 
 
 def counts(argv: list[str]) -> bool:
-    """Whether the command in `argv` works on studies of a vault: never with a main database of two zones."""
+    """Return whether the command in `argv` works on studies of a vault."""
     return bool(set(argv[1:2]) & _of_operators() - {"make_extract", "sender_key"})
 
 

@@ -1,4 +1,4 @@
-"""Where the chunks of an extract lie; what reads them is `mobility.extracts.readers.chunks`."""
+"""Limits of the chunks of an extract; `mobility.extracts.readers.chunks` reads them."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, Self
@@ -10,7 +10,7 @@ ROW_GROUPS: Final = "row_groups"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkPlan:
-    """Where a chunk lies.
+    """Limits of a chunk.
 
     kind : "whole" file, a range of "bytes" of plain text, or a range of "row_groups" of Parquet
     begin, end : the range; of the whole in bytes

@@ -26,12 +26,12 @@ class Field:
 
     @property
     def id(self) -> str:
-        """Of the control; several may have one name."""
+        """Name of the control; several may have one name."""
         return f"id-{self.key or self.name}"
 
     @property
     def described_by(self) -> str:
-        """Ids of the texts beside it."""
+        """Return the ids of the texts next to it."""
         parts = [("help", self.help), ("note", self.note), ("errors", self.errors)]
         return " ".join(f"{self.id}-{part}" for part, text in parts if text)
 
@@ -44,7 +44,7 @@ class Errors:
     taken: set[int] = field(default_factory=set)
 
     def of(self, *keys: str) -> list[str]:
-        """Texts of the problems of a key and of everything below it that nobody has asked for yet."""
+        """Texts of the problems of a key and of everything below it that no one has asked for yet."""
         found = []
         for place, problem in enumerate(self.problems):
             if place not in self.taken and any(

@@ -1,4 +1,4 @@
-"""What commands that start a batch share: workers, progress, one JSON value at the end."""
+"""Common parts of commands that start a batch: workers, progress, one JSON value at the end."""
 
 import json
 import sys
@@ -29,7 +29,7 @@ def calendar_day(text: str) -> date:
 
 
 class BatchCommand(BaseCommand):
-    """Run a batch and wait for its end, whatever database is away meanwhile; exit 0 only if it is done."""
+    """Run a batch and wait for its end, also during outages of a database; exit 0 only if it is done."""
 
     def run_batch(
         self,
@@ -75,7 +75,7 @@ class BatchCommand(BaseCommand):
 
 
 def started(start: Callable[[UUID], Batch]) -> Batch:
-    """Return the batch that `start` makes; where a database was away meanwhile, one of its tries."""
+    """Return the batch that `start` makes; after an outage of a database, one of its tries."""
     tries: list[UUID] = []
 
     def begun() -> Batch:
@@ -84,7 +84,7 @@ def started(start: Callable[[UUID], Batch]) -> Batch:
             finalisation.fail(
                 broken, "a database was away before it could begin: the command starts it again"
             )
-        # A database that went away as it was told to queue the batch may have done so.
+        # A database that failed while queueing the batch may have done so.
         waiting = mine.exclude(state__in=(Batch.State.FAILED, Batch.State.CANCELLED)).first()
         if waiting is not None:
             return waiting

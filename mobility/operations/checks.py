@@ -15,7 +15,7 @@ LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 @register(INSTALLATION)
 def telling(**_: Any) -> list[CheckMessage]:
-    """Alerts go where nobody can read them on the way, and what is set up is complete."""
+    """Alerts go where no one can read them on the way, and what is set up is complete."""
     found: list[CheckMessage] = []
     url, secret = settings.MOBILITY_ALERT_WEBHOOK_URL, settings.MOBILITY_ALERT_WEBHOOK_SECRET
     if url:

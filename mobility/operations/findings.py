@@ -1,4 +1,4 @@
-"""What is found about an installation: one list for pages, health checks, metrics, alerts and the doctor."""
+"""Findings about an installation: one list for pages, health checks, metrics, alerts and the doctor."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ Fact = int | float | str
 
 
 class Level(IntEnum):
-    """How bad it is. NOTE: worth knowing. WARNING: act within a day. ERROR: act now."""
+    """Severity. NOTE: worth knowing. WARNING: act within a day. ERROR: act now."""
 
     OK = 0
     NOTE = 1
@@ -22,14 +22,14 @@ CODES: Final = (
     "database_unreachable",  # subject: default or vault
     "migrations_pending",  # subject: default or vault
     "broker_unreachable",
-    "workers_missing",  # nobody works on a queue: subject is the queue
+    "workers_missing",  # no one works on a queue: subject is the queue
     "worker_silent",  # one of several: subject is its name
     "queue_long",
     "job_failed",  # a periodic job: subject is its name
     "disk_low",  # subject: data, staging, keystore, backups
     "keystore_unusable",
     "key_missing",  # an open study without its key: subject is the study
-    "key_due",  # a key that is to be destroyed soon, or should have been: subject is the study
+    "key_due",  # a key that must be destroyed soon, or should have been: subject is the study
     "batch_failed",  # subject: the study
     "batch_waiting",  # a batch that has not moved for long: subject is the study
     "feed_late",  # subject: the study
@@ -40,7 +40,7 @@ CODES: Final = (
     "backup_old",
     "escrow_old",  # a key that is in no escrow yet
     "settings_unsafe",  # subject: id of the system check
-    "alert_untold",  # a channel refuses what it is told: subject is the channel
+    "alert_untold",  # a channel refuses messages: subject is the channel
     "look_failed",  # a probe broke: subject is its name
 )
 

@@ -1,4 +1,4 @@
-"""What is kept for a while only, and goes in one job that every worker asks for, once an hour.
+"""Deletion of temporary data in one job that every worker requests, once an hour.
 
 docs/retention.md lists it all, also what is not here: staged uploads, day states, keys, backups.
 """
@@ -26,9 +26,9 @@ if settings.HAS_VAULT:  # the models of a vault exist there only
     from mobility.vault.models.batch import Applied, Batch, Chunk, ShardRun
     from mobility.vault.models.subscribers import VaultStudy
 
-JOBS_FORGOTTEN_AFTER: Final = timedelta(days=30)  # that no worker runs any more
+JOBS_FORGOTTEN_AFTER: Final = timedelta(days=30)  # that no worker runs now
 BATCHES_AT_ONCE: Final = 500
-PARTS_KEPT: Final = timedelta(days=1)  # after the end of a batch: then nobody asks which shard has taken it
+PARTS_KEPT: Final = timedelta(days=1)  # after the end of a batch: then its shards no longer matter
 ACTOR: Final = "data retention"
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ def forget() -> dict[str, int]:
     now = timezone.now()
     history = now - timedelta(days=settings.MOBILITY_KEEP_HISTORY_DAYS)
     record_reads()
-    of_another_zone = ~Q(zone=settings.MOBILITY_ZONE)  # of before: nobody sees them, so none would end
+    of_another_zone = ~Q(zone=settings.MOBILITY_ZONE)  # of before: no check sees them, so none would end
     forgotten = {
         "share_views": forget_old_views(),
         "sessions": forget_ended(),
@@ -65,13 +65,13 @@ def forget() -> dict[str, int]:
 def finish_closings() -> int:
     """Erase what closings left that were interrupted or failed; how many came to their end.
 
-    Whoever closed a study has decided: from then on it only goes forward, and nobody else comes back to it.
+    Anyone who closed a study has decided: from then on it only goes forward.
     """
     finished = 0
     for slug in [study.slug for study in unerased()]:
         try:
             close_study(VaultStudy.objects.get(slug=slug), by=ACTOR, leave=Leave())
-        except Exception as error:  # noqa: BLE001  # other studies are not held up; the alert stays
+        except Exception as error:  # noqa: BLE001  # other studies are not delayed; the alert stays
             log.warning("study_not_erased study=%s error=%s", slug, type(error).__name__)
         else:
             finished += 1
@@ -79,7 +79,7 @@ def finish_closings() -> int:
 
 
 def close_due_studies() -> int:
-    """Close studies whose key is to be destroyed by today, and destroy their keys; how many.
+    """Close studies whose key must be destroyed by today, and destroy their keys; returns how many.
 
     On the day itself a study is closed if all its batches have ended and all its days are published. From the
     day after, the promised date counts more: batches that have changed nothing are cancelled, and days that
@@ -96,7 +96,7 @@ def close_due_studies() -> int:
         leave = Leave(cancel_batches=is_overdue, drop_unpublished=is_overdue)
         try:
             close_study(VaultStudy.objects.get(slug=slug), by=ACTOR, leave=leave)
-        except Exception as error:  # noqa: BLE001  # other studies are not held up; the alert stays
+        except Exception as error:  # noqa: BLE001  # other studies are not delayed; the alert stays
             log.warning("study_not_closed study=%s error=%s", slug, type(error).__name__)
         else:
             closed += 1

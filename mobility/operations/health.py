@@ -23,7 +23,7 @@ from mobility.operations.probes import broker, databases
 PREFIX: Final = "/healthz"
 OK, DEGRADED, FAILED = "ok", "degraded", "failed"
 BROKER: Final = "broker"
-KEPT_S: Final = 2.0  # whoever asks more often gets the same answer
+KEPT_S: Final = 2.0  # anyone who asks more often gets the same answer
 
 Respond = Callable[[HttpRequest], HttpResponse]
 
@@ -60,7 +60,7 @@ def live() -> dict[str, str]:
 
 
 def ready() -> dict[str, str]:
-    """What serving takes, by component: "ok" or "failed"."""
+    """State of serving, by component: "ok" or "failed"."""
     return _kept.get()
 
 
@@ -69,7 +69,7 @@ def both() -> dict[str, str]:
 
 
 def look() -> dict[str, str]:
-    """As `ready`, now."""
+    """Return `ready`, now."""
     offer_to_stand_in()
     found = {_name(alias): databases.answer(alias).level for alias in settings.DATABASES}
     well = {name: level == Level.OK for name, level in found.items()}

@@ -1,6 +1,6 @@
 """Which installation this is: a random code in the main database, so a restored one has that of its backup.
 
-It tells backups apart that several installations put into one folder. It is no secret.
+It distinguishes backups that several installations put into one folder. It is no secret.
 """
 
 import secrets
@@ -35,7 +35,7 @@ def settle_code(*, before: str, brought: str, stays_other: bool) -> None:
     ----------
     before : what it was before; empty: there was none
     brought : that of the backup; empty: it was made before there were codes
-    stays_other : that which made the backup goes on elsewhere, and this is another one
+    stays_other : that which made the backup continues elsewhere, and this is another one
     """
     kept = "" if before == brought else before
     if stays_other:

@@ -1,4 +1,4 @@
-"""What an installation knows of itself: who works, which jobs ran, what was backed up, what is wrong.
+"""State of an installation: workers, jobs, backups, problems.
 
 All of it lies in the main database; rows from before a change of MOBILITY_ZONE have another `zone`. No row
 names a person, a file or a value: names of workers, slugs of studies and counts only.
@@ -62,7 +62,7 @@ class Backup(models.Model):
 
 
 class Alert(models.Model):
-    """A finding that people are told of, from when it was first seen until it was gone."""
+    """A finding that people were notified of, from its first to its last sighting."""
 
     code = models.CharField(max_length=64, help_text="of mobility.operations.findings.CODES")
     subject = models.CharField(max_length=200, blank=True)
@@ -87,7 +87,7 @@ class Alert(models.Model):
 
 
 class AlertWatch(models.Model):
-    """When somebody last compared what is found with the open alerts: whoever moves this on does it next."""
+    """Time of the last comparison of findings and open alerts: the process that advances it does the next."""
 
     zone = models.CharField(max_length=8, unique=True, help_text="MOBILITY_ZONE")
     looked_at = models.DateTimeField()
@@ -97,7 +97,7 @@ class AlertWatch(models.Model):
 
 
 class AlertChannel(models.Model):
-    """A way by which people are told of alerts, and whether it takes what it is told."""
+    """A channel of alerts, and whether it accepts messages."""
 
     zone = models.CharField(max_length=8, help_text="MOBILITY_ZONE")
     name = models.CharField(max_length=16, help_text="email or webhook")

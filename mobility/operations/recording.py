@@ -1,4 +1,4 @@
-"""What Celery tells of workers and tasks, noted."""
+"""Signals of Celery about workers and tasks, recorded."""
 
 import atexit
 from typing import Any
@@ -17,7 +17,7 @@ from mobility.workers import signs
 
 def _begins(sender: Any, **_: Any) -> None:
     signs.begin(sender)
-    # One that is told to stop at once (REMAP_SIGTERM=SIGQUIT) sends no `worker_shutdown`. At the end of its
+    # One that must stop at once (REMAP_SIGTERM=SIGQUIT) sends no `worker_shutdown`. At the end of its
     # process its timer is silent: nothing writes the sign again. Processes that it forks end without this.
     atexit.unregister(signs.end)  # it is ready again whenever it has found its broker again
     atexit.register(signs.end, sender.hostname)

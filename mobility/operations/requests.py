@@ -1,4 +1,4 @@
-"""What is told of each request: an id for the log and for who asked, its view, how long it took.
+"""Log of requests: an id for the log and for the client, its view, its duration.
 
 A view's name, never its address: addresses hold slugs, ids and the secrets of share links.
 """
@@ -22,7 +22,7 @@ from reports.base.problems import problem
 
 log = logging.getLogger(__name__)
 HEADER: Final = "X-Request-ID"
-# What a proxy may have set: nothing that could break a line of a log or pass for another field.
+# Possible request ids of a proxy: nothing that could break a line of a log or pass for another field.
 GIVEN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{7,63}")
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 # Bodies before a sign-in: forms to sign in, second factors, passwords of share links.

@@ -1,4 +1,4 @@
-"""What the status page shows: everything that was found, in words, and the tables beside it."""
+"""Contents of the status page: all findings, in words, and the tables."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ if settings.HAS_VAULT:  # the models of a vault exist there only
     from mobility.batches.texts import BATCH_STATES
     from mobility.vault.models.batch import Batch
 
-# Sign, and class of the badge: a word stands beside them.
+# Sign and class of the badge, next to a word.
 SIGNS: Final = {
     Level.OK: ("✓", "badge--ok"),
     Level.NOTE: ("i", "badge--accent"),
@@ -97,7 +97,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """The page. `next_step` is empty where nothing is to be done; `batches` None where the vault is away."""
+    """Contents of the page. `next_step` is empty if no action is needed; `batches` None without the vault."""
 
     at: datetime
     badge: Badge
@@ -191,13 +191,13 @@ def _queue(finding: Finding) -> Line:
 
 
 def _batches_if_known(found: Iterable[Finding], now: datetime) -> tuple[Line, ...] | None:
-    """None where the vault does not answer: the page is needed most while something is away."""
+    """Return None where the vault does not answer: the page is needed most during outages."""
     for each in found:
         if (each.code, each.subject) == (UNREACHABLE, "vault") and each.level > Level.OK:
             return None  # a server that hangs would hold the page up
     try:
         return _batches(now)
-    except (DatabaseError, InterfaceError):  # it went away since it was looked at
+    except (DatabaseError, InterfaceError):  # it failed since the check
         return None
 
 

@@ -1,4 +1,4 @@
-"""The sweep: batches that were left behind are taken up again or ended, and what nobody owns is removed.
+"""The sweep: batches that were left behind are taken up again or ended, and what no one owns is removed.
 
 Any number of workers may sweep at once: each step happens under a condition that only one of them meets.
 """
@@ -28,7 +28,7 @@ def sweep() -> None:
 
 
 def _remove_orphans() -> None:
-    """What a process left that died while it ended a batch, or that the database has forgotten."""
+    """Finish batches whose process died while ending them, or that a restored database forgot."""
     # Of what the database does not know, only what is ours by its key: others may share the storage.
     keys = {UUID(name) for name in keystore().names(prefix=KEY_PREFIX)}
     known = Batch.objects.filter(pk__in=staging.staged_batches() | keys)

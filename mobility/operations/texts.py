@@ -38,7 +38,7 @@ MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """A finding for people: a title, what was found, and what to do (empty where nothing is to be done)."""
+    """A finding for people: a title, a description, and the fix (empty where no action is needed)."""
 
     title: str
     what: str
@@ -57,7 +57,7 @@ def words(finding: Finding) -> Words:
 
 
 def component(finding: Finding) -> str:
-    """What was looked at, whether it is fine or not."""
+    """Return the subject of a check, fine or not."""
     return str(TEXTS[finding.code].component) % _Facts(subject=subject_words(finding.subject))
 
 
@@ -93,7 +93,7 @@ def duration(seconds: float) -> str:
 
 
 def every(seconds: float) -> str:
-    """How often, in the unit of `duration`: "every 15 seconds", "every hour"."""
+    """Return an interval in the unit of `duration`: "every 15 seconds", "every hour"."""
     unit_s, n = _in_units(seconds)
     words_of = {
         DAY_S: ngettext("every day", "every %(n)d days", n),
@@ -105,7 +105,7 @@ def every(seconds: float) -> str:
 
 
 def ago(seconds: float) -> str:
-    """How long since."""
+    """Return the time since a moment."""
     if seconds < 1:
         return _("just now")
     return _("%(time)s ago") % {"time": duration(seconds)}

@@ -15,7 +15,7 @@ EVERY_S = 15
 @require_safe
 @never_cache
 def status(request: HttpRequest) -> HttpResponseBase:
-    """How the installation is; asked by itself, the changing part alone."""
+    """Render the status page; a refresh gets the changing part alone."""
     is_fragment = bool(request.htmx)  # type: ignore[attr-defined]
     if is_fragment and not request.user.is_authenticated:
         return HttpResponseClientRefresh()  # the session has ended: the page leads to the sign-in

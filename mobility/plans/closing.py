@@ -1,8 +1,8 @@
 """Closing a study: its key is destroyed, what the key sealed is erased, and a certificate says so.
 
-First everything that may cross to the analyst zone crosses. Then one transaction decides, and counts what
-there is. Then the key goes, and then the rest. From the decision on a closing only goes forward: whatever
-interrupts it, closing again ends in the same certificate.
+First everything that may cross to the analyst zone crosses. Then one transaction decides, and counts the data
+present. Then the key goes, and then the rest. From the decision on a closing only goes forward: after an
+interruption, closing again ends in the same certificate.
 """
 
 import logging
@@ -62,7 +62,7 @@ class StudyNotClosedError(MobilityError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leave:
-    """What closing may do instead of refusing.
+    """Permissions of a closing to continue instead of refusing.
 
     cancel_batches : end batches that have changed nothing yet
     drop_unpublished : lose the rows of days that were never published
@@ -78,11 +78,11 @@ class Leave:
 
 
 def close_study(study: VaultStudy, *, by: str, leave: Leave) -> Certificate:
-    """Close a study for ever; a study that is closed gives its certificate again.
+    """Close a study permanently; a study that is closed gives its certificate again.
 
     Raises
     ------
-    StudyNotClosedError : something stands against it; nothing was erased
+    StudyNotClosedError : an obstacle exists; nothing was erased
     VaultBusyError : the key is destroyed, but old pages could not be given back: close it again
     """
     study.refresh_from_db()
@@ -103,12 +103,12 @@ def close_study(study: VaultStudy, *, by: str, leave: Leave) -> Certificate:
 
 
 def unfinished(study: VaultStudy) -> QuerySet[Batch]:
-    """Batches that stand against closing."""
+    """Batches that prevent closing."""
     return Batch.objects.filter(study=study).exclude(state__in=Batch.FINAL)
 
 
 def unpublished_days(study: VaultStudy) -> tuple[date, ...]:
-    """Days with rows that nobody has published, be it those of their nights."""
+    """Days with unpublished rows, including those of their nights."""
     head = study_head(study.pk)
     waits = Q(state=VaultDay.State.OPEN) | Q(pending=True)
     if is_noisy(study):  # then nothing crosses before its day is closed
@@ -184,7 +184,7 @@ def _publish_last(study: VaultStudy, opened: OpenStudy | None) -> None:
 
 
 def _decide_again(study: VaultStudy, *, by: str) -> None:
-    """Close a study that a restore brought back, whatever stands against it."""
+    """Close a study that a restore brought back, in spite of obstacles."""
     for batch in unfinished(study):
         finalisation.fail(batch, "ended: the study was closed, and came back with a restored backup")
     try:
@@ -221,7 +221,7 @@ def _decide(study: VaultStudy, opened: OpenStudy | None, *, by: str, leave: Leav
 
 
 def _dropped(study: VaultStudy, days: tuple[date, ...]) -> Dropped:
-    """What never crosses; with presence noise nobody may know how many subscribers it is of."""
+    """Count changes that never cross; with presence noise the number of subscribers stays secret."""
     has_noise = study.plan.get("presence") is not None
     waiting, opted_out = (None, None) if has_noise else waiting_subscribers(study)
     return Dropped(waiting_subscribers=waiting, opted_out_in_totals=opted_out, unpublished_days=days)
@@ -272,7 +272,7 @@ def _holdings(study: VaultStudy, opened: OpenStudy | None) -> Holdings:
 
 
 def _pseudonyms(study: VaultStudy, opened: OpenStudy | None) -> tuple[int | None, int]:
-    """How many pseudonyms have a place, and how many shards cannot be read."""
+    """Count pseudonyms with a place, and unreadable shards."""
     if opened is None:
         return None, 0
     total = damaged = 0

@@ -1,4 +1,4 @@
-"""Drafts of plans: written by one, approved as they stand by another. `plan_publishing` publishes them."""
+"""Drafts of plans: written by one, approved unchanged by another. `plan_publishing` publishes them."""
 
 import hashlib
 import json
@@ -33,7 +33,7 @@ class DraftError(MobilityError):
 
 
 class DraftConflictError(DraftError):
-    """Somebody else changed the draft in the meantime; nothing was saved."""
+    """Someone else changed the draft in the meantime; nothing was saved."""
 
 
 class DraftOpenError(DraftError):
@@ -66,7 +66,7 @@ def draft_new_study(
     Raises
     ------
     StudyExistsError : the slug is taken
-    DraftOpenError : somebody drafts a study of that slug already
+    DraftOpenError : someone drafts a study of that slug already
     """
     _check_free(definition.slug)
     return _create(definition, by=by, base=like, version=FIRST_VERSION, replaces="")
@@ -111,8 +111,8 @@ def save_draft(draft: PlanDraft, definition: StudyDefinition, *, revision: int, 
 
     Raises
     ------
-    DraftConflictError : somebody saved another revision first
-    DraftError : it is not open any more, or the study would change its name in addresses
+    DraftConflictError : someone saved another revision first
+    DraftError : it is no longer open, or the study would change its name in addresses
     StudyExistsError : the new slug is taken
     """
     if not draft.is_new_study and definition.slug != draft.slug:
@@ -147,11 +147,11 @@ def submit_draft(draft: PlanDraft, *, revision: int, by: str) -> None:
 
 
 def approve_draft(draft: PlanDraft, *, revision: int, by: str, remark: str = "") -> None:
-    """Approve a draft exactly as it stands.
+    """Approve the exact text of a draft.
 
     Raises
     ------
-    DraftError : whoever wrote any of it cannot approve it, nor an account that an author could act through
+    DraftError : anyone who wrote any of it cannot approve it, nor an account that an author could act through
         (reports/accounts/second_person.py); or it does not wait for a review
     DraftConflictError : it was changed since the reviewer looked at it
     """
@@ -169,7 +169,7 @@ def approve_draft(draft: PlanDraft, *, revision: int, by: str, remark: str = "")
 
 
 def send_back(draft: PlanDraft, *, revision: int, by: str, remark: str) -> None:
-    """Do not approve: the author goes on, and reads why.
+    """Do not approve: the author continues, and reads why.
 
     Raises
     ------
@@ -205,12 +205,12 @@ def reasons_of(draft: PlanDraft) -> list[str]:
 
 
 def base_of(draft: PlanDraft) -> StudyDefinition | None:
-    """What a draft is compared with, without area."""
+    """Return the base of comparison of a draft, without area."""
     return None if draft.base is None else StudyDefinition.from_json(draft.base)
 
 
 def may_review(draft: PlanDraft, *, by: str) -> bool:
-    """Whether an account has written nothing of a draft."""
+    """Return whether an account has written nothing of a draft."""
     return not second_person.is_author(by, authors=draft.editors)
 
 

@@ -103,15 +103,15 @@ class PlanDraft(models.Model):
 
     @property
     def is_open(self) -> bool:
-        """Whether it can still be changed."""
+        """Return whether it can still be changed."""
         return self.state in self.OPEN
 
     @property
     def is_new_study(self) -> bool:
-        """Whether publishing makes a study, instead of replacing the plan of one."""
+        """Return whether publishing makes a study, instead of replacing the plan of one."""
         return not self.base_plan_hash
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether publishing was interrupted between the two databases: it can only go on."""
+        """Return whether publishing was interrupted between the two databases: it can only continue."""
         return self.state == self.State.PUBLISHED and self.announced_at is None

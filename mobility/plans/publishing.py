@@ -2,7 +2,7 @@
 
 The vault's copy and the state of the draft change in one transaction; the main rows are written before it and
 committed after it. A draft that is published but not announced is what a crash between the two leaves: it can
-only go on, and the next sweep lets it.
+only continue, and the next sweep lets it.
 """
 
 import logging
@@ -52,11 +52,11 @@ class NotReviewedError(DraftError):
 
 
 def publish_draft(draft: PlanDraft, *, revision: int, by: str) -> None:
-    """Put a draft in force; one whose publishing was interrupted goes on.
+    """Put a draft in force; one whose publishing was interrupted continues.
 
     Raises
     ------
-    NotReviewedError : nobody else approved what needs it
+    NotReviewedError : no one else approved what needs it
     StudyHasDataError : the study holds data, or a batch waits
     DraftError : it is not open, or a batch or another draft came in between
     StudyExistsError, StudyVaultError, PlanInUseError, BudgetExceededError
@@ -89,7 +89,7 @@ def publish_draft(draft: PlanDraft, *, revision: int, by: str) -> None:
 
 
 def finish_draft(draft: PlanDraft) -> None:
-    """Go on with publishing that was interrupted; nothing happens where it was not.
+    """Continue with publishing that was interrupted; nothing happens where it was not.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def finish_draft(draft: PlanDraft) -> None:
 
 
 def finish_interrupted(*, older_than_s: int = 60) -> None:
-    """Let all publishing go on that was interrupted; what cannot go on is logged, and tried again."""
+    """Let all publishing continue that was interrupted; what cannot continue is logged, and tried again."""
     since = timezone.now() - timedelta(seconds=older_than_s)
     for draft in PlanDraft.objects.filter(state=State.PUBLISHED, announced_at=None, published_at__lte=since):
         try:
@@ -133,7 +133,7 @@ def review_of(draft: PlanDraft) -> str:
 
 
 def obstacle(slug: str) -> str:
-    """Why the plan of a study cannot be replaced any more, as a message; empty if it can."""
+    """Return why the plan of a study can no longer be replaced, as a message; empty if it can."""
     row = VaultStudy.objects.filter(slug=slug).first()
     if row is None:
         return f"study {slug!r} is not in the vault any more"
@@ -158,7 +158,7 @@ def _put_in_force(draft: PlanDraft, *, with_copy: Callable[[], None]) -> None:
 
 
 def _is_there(draft: PlanDraft) -> bool:
-    """Whether the main rows of this very draft were committed before the crash."""
+    """Return whether the main rows of this very draft were committed before the crash."""
     return Plan.objects.filter(study__slug=draft.slug, spec_hash=draft.plan_hash).exists()
 
 
@@ -230,7 +230,7 @@ def _write_copy(row: VaultStudy, definition: StudyDefinition, draft: PlanDraft) 
 
 
 def _claim(draft: PlanDraft, *, review: str, by: str) -> None:
-    """Mark a draft as published, if nobody changed it; in the transaction that writes the vault's copy."""
+    """Mark a draft as published, if no one changed it; in the transaction that writes the vault's copy."""
     now = timezone.now()
     earlier = PlanDraft.objects.filter(slug=draft.slug, state=State.PUBLISHED)
     earlier.update(state=State.SUPERSEDED, ended_by=by, ended_at=now)

@@ -1,4 +1,4 @@
-"""What is known of studies that were closed."""
+"""Knowledge of studies that were closed."""
 
 from mobility.batches.publication import certificate
 from mobility.vault.models.subscribers import VaultStudy

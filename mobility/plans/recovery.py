@@ -1,7 +1,7 @@
 """The vault after a restore: closed studies stay closed, batches end, and totals are compared.
 
 A backup brings back what was erased since: a study that was closed, batches whose files and one-time keys are
-gone. Nothing of that may go on. Every step can be repeated.
+gone. Nothing of that may continue. Every step can be repeated.
 """
 
 import logging
@@ -115,7 +115,7 @@ def closed_there(slugs: Collection[str]) -> tuple[set[str], set[str]]:
 
 
 def _end_batches() -> dict[str, int]:
-    """End batches whose file cannot be read any more; those that need none go on. {slug: batches}"""
+    """End batches whose file can no longer be read; those that need none continue. {slug: batches}"""
     needs_file = Q(kind__in=Batch.FILES) & ~Q(state=Batch.State.PUBLISHING)
     under_way = Batch.objects.exclude(state__in=Batch.FINAL).filter(needs_file, failure="")
     staged, ended = staging.staged_batches(), dict[str, int]()

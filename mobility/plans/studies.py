@@ -34,7 +34,7 @@ class StudyVaultError(MobilityError):
 
 
 class Created(TypedDict):
-    """What `create_study` prints."""
+    """Output of `create_study`."""
 
     study: str
     indicators: int
@@ -62,12 +62,12 @@ def create_study(
 ) -> Created:
     """Create a study in both zones, or nothing; after a crash the same file again completes it.
 
-    The main rows are written first and committed last: until then nobody sees the study, and a second
+    The main rows are written first and committed last: until then the study is invisible, and a second
     attempt at the same slug waits for this one to end.
 
     Parameters
     ----------
-    approval : who approved the plan, or why nobody had to
+    approval : who approved the plan, or why no one had to
     version : of the plan: above the first where earlier ones were replaced on another installation
     with_copy : called in the transaction that writes the vault's copy; what it raises ends everything
 
@@ -184,7 +184,7 @@ def _check_same(left: VaultStudy, definition: StudyDefinition) -> VaultStudy:
 
 
 def _withdraw(copy: VaultStudy) -> None:
-    """The main rows could not be committed: take back what the vault got, unless somebody uses it now."""
+    """The main rows could not be committed: take back what the vault got, unless someone uses it now."""
     with transaction.atomic(using="vault"):
         mine = VaultStudy.objects.select_for_update(of=("self",)).filter(pk=copy.pk, batches=None).first()
         if mine is not None:

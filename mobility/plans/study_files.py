@@ -31,7 +31,7 @@ class StudyImportError(MobilityError):
 
 
 def export_study(row: VaultStudy) -> dict[str, Any]:
-    """What `import_study` reads of a study, open or closed; its schema is docs/study_export.schema.json."""
+    """Return the study as `import_study` reads it; its schema is docs/study_export.schema.json."""
     definition = StudyDefinition.from_json(row.definition)
     versions = Plan.objects.filter(study__slug=row.slug).order_by("version")
     return _file(
@@ -40,7 +40,7 @@ def export_study(row: VaultStudy) -> dict[str, Any]:
 
 
 def export_draft(draft: PlanDraft) -> dict[str, Any]:
-    """The same of a draft: importing it makes a draft."""
+    """Return the same of a draft: importing it makes a draft."""
     return _file(DRAFT, StudyDefinition.from_json(draft.definition), version=draft.version, plans=[])
 
 
@@ -145,7 +145,7 @@ def _definition(content: dict[str, Any]) -> StudyDefinition:
 
 
 def _checked(definition: StudyDefinition, *, slug: str) -> StudyDefinition:
-    """The same definition under `slug`, through the readers of a study file."""
+    """Return the same definition under `slug`, through the readers of a study file."""
     _check_cells(definition)
     tables = tables_of(definition)
     tables["study"]["slug"] = slug

@@ -1,4 +1,4 @@
-"""What this site decides where allauth asks: who gets an account, what is a guess, how secrets are kept."""
+"""Decisions of this site for allauth: who gets an account, what is a guess, how secrets are kept."""
 
 import base64
 import logging
@@ -44,7 +44,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return False
 
     def is_ajax(self, request: HttpRequest) -> bool:
-        """Pages only: no answer in JSON, whatever a visitor says to accept."""
+        """Pages only: no answer in JSON, for any Accept header."""
         return False
 
     def get_client_ip(self, request: HttpRequest) -> str:
@@ -55,7 +55,7 @@ class AccountAdapter(DefaultAccountAdapter):
         self._login_failed_rl_usage = limits.take_one(request, account=account)
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
-        """Find the account by its folded name, as nobody else can have it."""
+        """Find the account by its folded name, as no one else can have it."""
         found = find_account(credentials.get("username", ""))
         if found is not None:
             credentials["username"] = found.get_username()
@@ -81,7 +81,7 @@ class AccountAdapter(DefaultAccountAdapter):
 
 
 class SocialAdapter(DefaultSocialAccountAdapter):
-    """People whom the OpenID provider knows: each gets an account of their own, without roles."""
+    """People whom the OpenID provider knows: each gets their own account, without roles."""
 
     def list_apps(
         self, request: HttpRequest, provider: str | None = None, client_id: str | None = None
@@ -164,7 +164,7 @@ class SecondFactorAdapter(DefaultMFAAdapter):
 
 
 def _fernet() -> MultiFernet:
-    """The seal of second factors, under a key of its own that follows from SECRET_KEY."""
+    """The seal of second factors, under its own key that follows from SECRET_KEY."""
     secrets = [str(secret) for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)]
     return MultiFernet([Fernet(base64.urlsafe_b64encode(_derived(secret))) for secret in secrets])
 

@@ -1,6 +1,6 @@
 """The shared cache of sign-in: counts of guesses and codes that were used, kept as JSON.
 
-Django's caches keep pickles, and reading a pickle runs what it says: whoever can write to the table would run
+Django's caches keep pickles, and reading a pickle runs code: anyone who can write to the table would run
 code in every web server. A row of this cache is data and nothing else.
 """
 

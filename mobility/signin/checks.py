@@ -14,7 +14,7 @@ HERE = ("localhost", "127.0.0.1", "::1")
 
 @register(INSTALLATION)
 def provider(**_: Any) -> list[CheckMessage]:
-    """An OpenID provider is whole, and reached by TLS."""
+    """An OpenID provider is complete, and reached by TLS."""
     issuer: str = settings.MOBILITY_OIDC_ISSUER
     if not issuer:
         return []

@@ -1,4 +1,4 @@
-"""What second factors have to do with the ledger: who added or removed one, and codes that were wrong."""
+"""Ledger entries of second factors: additions, removals, and wrong codes."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ COMMAND_LINE = "command line"
 
 @receiver(authenticator_added, dispatch_uid="ledger")
 def _added(user: User, authenticator: Authenticator, **_: Any) -> None:
-    if authenticator.type != Authenticator.Type.RECOVERY_CODES:  # they only stand in for one
+    if authenticator.type != Authenticator.Type.RECOVERY_CODES:  # they only replace one
         note_change(user, actor=user.get_username(), change="second factor added")
 
 

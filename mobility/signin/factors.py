@@ -1,4 +1,4 @@
-"""Who needs a second factor, and who has one."""
+"""Accounts that need a second factor, and those that have one."""
 
 from allauth.mfa.models import Authenticator
 from django.conf import settings
@@ -6,9 +6,9 @@ from django.contrib.auth.models import AnonymousUser, User
 
 from reports.studies.policies import Role, fetch_rights, roles_of
 
-# Who can change what is promised, or see all of it.
+# Accounts that can change promises, or see all of them.
 STRONG_ROLES = frozenset({Role.ADMINISTRATOR, Role.PRIVACY_OFFICER})
-FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)  # recovery codes only stand in for one
+FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)  # recovery codes only replace one
 
 
 def factors_of(user: User) -> list[Authenticator]:
@@ -17,7 +17,7 @@ def factors_of(user: User) -> list[Authenticator]:
 
 
 def is_required(user: User | AnonymousUser) -> bool:
-    """Whether a role of `user` needs a second factor here."""
+    """Return whether a role of `user` needs a second factor here."""
     if settings.MOBILITY_SECOND_FACTOR != "required":
         return False
     fetch_rights(user)  # a page asks for them again
@@ -25,11 +25,11 @@ def is_required(user: User | AnonymousUser) -> bool:
 
 
 def is_missing(user: User | AnonymousUser) -> bool:
-    """Whether `user` has to add a second factor before anything else."""
+    """Return whether `user` has to add a second factor before anything else."""
     return is_required(user) and not Authenticator.objects.filter(user_id=user.pk, type__in=FACTORS).exists()
 
 
 def is_last_of_required(authenticator: Authenticator) -> bool:
-    """Whether `authenticator` is the only second factor of somebody who needs one."""
+    """Return whether `authenticator` is the only second factor of someone who needs one."""
     others = Authenticator.objects.filter(user_id=authenticator.user_id, type__in=FACTORS)
     return is_required(authenticator.user) and not others.exclude(pk=authenticator.pk).exists()

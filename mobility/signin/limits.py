@@ -1,4 +1,4 @@
-"""How often a sign-in may fail, by account and by address, and how often a shared report may be read."""
+"""Limits for failed sign-ins, by account and by address, and for readings of shared reports."""
 
 import ipaddress
 import math
@@ -11,17 +11,17 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils.translation import ngettext
 
-APP = "allauth.account"  # whose setting ACCOUNT_RATE_LIMITS holds the limits
+APP = "allauth.account"  # the limits are in its setting ACCOUNT_RATE_LIMITS
 BY_ADDRESS, BY_ACCOUNT = "sign_in_address", "login_failed"
 WITHOUT_ACCOUNT = ("shared_address", "shared_link")
-NO_ADDRESS = "0.0.0.0"  # noqa: S104 - not bound: whoever has none shares one count
+NO_ADDRESS = "0.0.0.0"  # noqa: S104 - not bound: anyone who has none shares one count
 
 
 def client_address(request: HttpRequest) -> str:
     """Address of the visitor; from X-Forwarded-For only as far as MOBILITY_TRUSTED_PROXIES wrote it.
 
     Of n trusted proxies each adds the address that it sees, so the n-th from the right is the visitor; what
-    stands before it anybody may have written. Limits count the whole network of an IPv6 address
+    precedes it may be forged. Limits count the whole network of an IPv6 address
     (ALLAUTH_RATE_LIMIT_IPV6_PREFIX).
     """
     trusted = settings.ALLAUTH_TRUSTED_PROXY_COUNT
@@ -69,7 +69,7 @@ def longest_wait() -> float:
 
 
 def too_many(seconds: float) -> ValidationError:
-    """What a person reads who has to wait: the same for an account that exists and for one that does not."""
+    """Text of a blocked sign-in: the same for accounts that exist and those that do not."""
     minutes = max(1, math.ceil(seconds / 60))
     text = ngettext(
         "Too many attempts have failed. Wait %(minutes)d minute, then try again.",

@@ -1,4 +1,4 @@
-"""What holds for every page: headers, and the second factor of those who need one."""
+"""Rules for every page: headers, and the second factor of those who need one."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +21,7 @@ PERMISSIONS_POLICY = ", ".join(
         "publickey-credentials-get=(self)",
     ]
 )
-# What somebody may do who still has to add a second factor.
+# Views open to people who still have to add a second factor.
 WITHOUT_FACTOR = frozenset(
     {
         "account", "account_change_password", "account_login", "account_reauthenticate", "login", "logout",
@@ -45,7 +45,7 @@ class HeadersMiddleware:
 
 
 class NoStoreMiddleware:
-    """Whatever a view answers is for one reader and kept nowhere, be it a page, a file or the API."""
+    """Mark every answer as private and not cacheable: page, file or API."""
 
     def __init__(self, get_response: Respond) -> None:
         self.get_response = get_response
@@ -57,7 +57,7 @@ class NoStoreMiddleware:
 
 
 class WithoutAccountMiddleware:
-    """What is read without an account is read so often only: by address, and by link."""
+    """Limit readings without an account: by address, and by link."""
 
     def __init__(self, get_response: Respond) -> None:
         self.get_response = get_response

@@ -42,7 +42,7 @@ SHOWN_CHARS = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenSession:
-    """Where somebody is signed in."""
+    """Places where someone is signed in."""
 
     row: UserSession
     browser: str
@@ -50,7 +50,7 @@ class OpenSession:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecondFactors:
-    """What stands beside the password of an account."""
+    """Second factors and sessions of an account."""
 
     totp: Authenticator | None
     keys: list[Authenticator]
@@ -80,7 +80,7 @@ sign_in = SignInView.as_view()
 @never_cache
 @login_required
 def account(request: HttpRequest) -> HttpResponse:
-    """Who I am here, how I sign in, and where I am signed in."""
+    """Page of the own account: name, ways to sign in, sessions."""
     user = _user(request)
     sessions = UserSession.objects.purge_and_list(user)
     context = {

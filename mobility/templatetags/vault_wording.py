@@ -39,13 +39,13 @@ def total_rows(outcomes: dict[str, int]) -> int:
 
 @register.filter
 def reason_words(reason: str) -> str:
-    """Why rows were not used."""
+    """Reasons for unused rows."""
     return str(texts.ROW_REASONS[reason])
 
 
 @register.filter
 def note_words(name: str) -> str:
-    """What a note of a batch counts."""
+    """Unit of a note's count."""
     return str(texts.NOTES[name])
 
 

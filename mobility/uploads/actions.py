@@ -1,4 +1,4 @@
-"""Taking files in: one service under the browser's uploads, the API, the watched folder and the command.
+"""Acceptance of files: one service for the browser's uploads, the API, the watched folder and the command.
 
 A file is sealed frame by frame while it arrives. A frame is noted when it is durable, together with the state
 of the content hash: d_0 = H(key, ""), d_i = H(key, d_(i-1) || frame i). H is keyed BLAKE3, or HMAC-SHA256 in
@@ -57,7 +57,7 @@ KINDS = {
 
 
 class Readable(Protocol):
-    """Where an upload's bytes come from."""
+    """Source of an upload's bytes."""
 
     def read(self, size: int, /) -> bytes: ...
 
@@ -98,7 +98,7 @@ def receive(
     try:
         _append(batch, stream, Hold(batch, rest_s=rest_s))
         return complete(batch)
-    except BaseException as error:  # whatever breaks an upload, nothing of it may stay
+    except BaseException as error:  # no error may leave anything of an upload
         reason, has_lapsed = _why_broken(error, batch), _has_lapsed(error, batch)
         fail(batch, reason)
         if not isinstance(error, Exception):  # Ctrl-C
@@ -122,7 +122,7 @@ def begin(
 
     Parameters
     ----------
-    rest_s : seconds without a byte after which it ends by itself; MOBILITY_UPLOAD_EXPIRES_S by default
+    rest_s : seconds without a byte after which it ends; MOBILITY_UPLOAD_EXPIRES_S by default
 
     Raises
     ------
@@ -152,7 +152,7 @@ def begin(
     try:
         staging.create_key(batch)
         study.refresh_from_db(fields=["closed_at"])
-        unlock(study)  # whoever has closed it in between has not seen this key
+        unlock(study)  # anyone who has closed it in between has not seen this key
     except BaseException:
         fail(batch, "the upload could not begin: send the file again")
         raise
@@ -170,9 +170,9 @@ def file_name(given: str) -> str:
 
 
 def append(batch: Batch, stream: Readable, *, offset: int, length: int | None = None) -> int:
-    """Add what a connection brings to an upload; returns the byte at which the next one goes on.
+    """Add what a connection brings to an upload; returns the byte at which the next one continues.
 
-    What has not filled a frame, when the stream ends before the file does, has to be sent again. Whole frames
+    An incomplete frame, when the stream ends before the file does, must be sent again. Complete frames
     stay, however the stream breaks.
 
     Parameters
@@ -181,7 +181,7 @@ def append(batch: Batch, stream: Readable, *, offset: int, length: int | None = 
 
     Raises
     ------
-    OffsetError : the upload goes on elsewhere
+    OffsetError : the upload continues elsewhere
     UploadTooLargeError : the stream has more bytes than the file was announced with; none is taken
     UploadBusyError : another connection is at it
     SupersededError, KeyMissingError : the upload is complete, or has ended
@@ -232,7 +232,7 @@ def abandon(batch: Batch, *, by: str) -> None:
 
 
 def _append(batch: Batch, stream: Readable, hold: Hold) -> None:
-    """Seal and note frames until the stream ends; whatever breaks it, those that are whole are noted."""
+    """Seal and note frames until the stream ends; after any error, complete frames are noted."""
     try:
         with ThreadPoolExecutor(WRITERS, thread_name_prefix="seal", initializer=step_back) as pool:
             frames = _Frames(batch, hold, pool)
@@ -243,7 +243,7 @@ def _append(batch: Batch, stream: Readable, hold: Hold) -> None:
                 frames.finish()
     except (KeyMissingError, SupersededError) as error:
         if has_ended(batch):
-            staging.discard(batch.pk)  # what was stored since it was cancelled
+            staging.discard(batch.pk)  # objects stored since it was cancelled
         elif isinstance(error, KeyMissingError):
             raise KeyAwayError(error) from None
         raise
@@ -270,7 +270,7 @@ def _read_frames(stream: Readable, batch: Batch, show_life: Callable[[], None]) 
 
 def _fill(frame: memoryview, stream: Readable, show_life: Callable[[], None]) -> int:
     """Read until the frame is full or the stream ends; returns how much was read."""
-    readinto = getattr(stream, "readinto", None)  # what files have, bodies of requests have not
+    readinto = getattr(stream, "readinto", None)  # files have it, bodies of requests do not
     count = 0
     while count < len(frame):
         part = frame[count : count + READ_BYTES]
@@ -329,7 +329,7 @@ class _Frames:
         try:
             stored.result()
         except BaseException:
-            self._on_their_way.clear()  # what follows a frame that is missing does not count
+            self._on_their_way.clear()  # frames after a missing one do not count
             raise
         self._batch.bytes_received += size
         self._batch.content_hash = digest.hex()
@@ -348,7 +348,7 @@ def _chained(study: UnlockedStudy, before: bytes, frame: bytes | memoryview) -> 
 
 
 def _has_lapsed(error: BaseException, batch: Batch) -> bool:
-    """Whether the sweep ended the upload before its sender went on."""
+    """Return whether the sweep ended the upload before its sender continued."""
     met_its_end = isinstance(error, SupersededError | KeyMissingError | StagingUnavailableError)
     return met_its_end and Batch.objects.filter(pk=batch.pk, state=Batch.State.FAILED).exists()
 

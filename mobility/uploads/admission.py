@@ -1,6 +1,6 @@
-"""What is let in: an upload that would not fit, or only wait, is refused before its bytes are taken.
+"""Admission: an upload that would not fit, or only wait, is refused before its bytes are received.
 
-Who sends it keeps it, and is told when to come again; so nothing is lost.
+The sender keeps it, and gets a time for the next try; so nothing is lost.
 """
 
 from datetime import timedelta
@@ -19,8 +19,8 @@ from mobility.vault.models.subscribers import VaultStudy
 
 RESTS_AFTER_S = 300  # without a byte
 COME_AGAIN = "send the file again later"
-# A row as it is sent has so many bytes at least: measured were 74 to 114 as text, 14 with gzip, and 7.3 to
-# 9.9 as Parquet. What it becomes when it is read has a length of its own.
+# Minimum bytes of a row as it is sent: measured were 74 to 114 as text, 14 with gzip, and 7.3 to
+# 9.9 as Parquet. Its length after reading is separate.
 TEXT_ROW_BYTES = 60
 ROW_BYTES = {".gz": 12, ".gzip": 12, ".zst": 10, ".zstd": 10, ".parquet": 7}
 
@@ -30,7 +30,7 @@ def check_queue(study: VaultStudy) -> None:
 
     Raises
     ------
-    QueueFullError : so many files, or bytes, of the study wait for their turn
+    QueueFullError : too many files, or bytes, of the study wait
     """
     waiting = Batch.objects.filter(study=study, state=Batch.State.QUEUED, kind__in=Batch.FILES)
     found = waiting.aggregate(files=Count("pk"), size=Sum("bytes_total"))
@@ -48,7 +48,7 @@ def check_queue(study: VaultStudy) -> None:
 
 
 def check_size(size: int | None, *, study: VaultStudy, filename: str, stored: int = 0) -> None:
-    """Refuse a file that is too large, or would not fit beside what uploads bring and reading makes of them.
+    """Refuse a file that is too large, or would not fit in addition to uploads and their coded rows.
 
     Without room for what is read, a large file would wait for room that it takes itself.
 
@@ -83,7 +83,7 @@ def check_size(size: int | None, *, study: VaultStudy, filename: str, stored: in
 
 
 def check_room() -> None:
-    """Refuse to go on with an upload while staging is down to its reserve; what has arrived of it stays.
+    """Refuse to continue with an upload while staging is down to its reserve; what has arrived of it stays.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def check_room() -> None:
 
 
 def reading_bytes(filename: str, size: int, *, slots: int) -> int:
-    """Room that reading a file takes beside it at most, as far as its name and length tell."""
+    """Return the additional room that reading a file takes at most, estimated from its name and length."""
     row_bytes = ROW_BYTES.get(PurePath(filename.lower()).suffix, TEXT_ROW_BYTES)
     return size * packed_row_bytes(slots) // row_bytes
 

@@ -10,7 +10,7 @@ from mobility.batches.quality import words
 from mobility.batches.quality.coverage import Coverage, DayCoverage, DayStatus, SourceCoverage
 from reports.base.formats import window_title
 
-# Never colour alone: a letter in a shape of its own, and the words beside it or for screen readers.
+# Never colour alone: a letter in its own shape, and words next to it or for screen readers.
 LETTERS = {
     DayStatus.COMPLETE: "C",
     DayStatus.PARTIAL: "P",

@@ -33,7 +33,7 @@ class UnfinishedUpload:
 
 
 def upload_context(study: VaultStudy, *, by: str) -> dict[str, object]:
-    """What templates/uploads/_upload.html needs."""
+    """Context of templates/uploads/_upload.html."""
     resting = study.batches.filter(
         state=Batch.State.RECEIVING, created_by=by, kind__in=Batch.FILES, bytes_total__isnull=False
     )
@@ -58,7 +58,7 @@ def _profile_words(name: str) -> str:
 
 
 def upload_texts() -> dict[str, str]:
-    """What the script of the upload form says; it fills in the braces."""
+    """Texts of the upload form's script; it fills in the braces."""
     return {
         "progress": gettext("{sent} of {total} MB sent ({percent} %), {speed} MB/s, {left} left"),
         "sealing": gettext("{total} MB sent, the last of it is being stored"),

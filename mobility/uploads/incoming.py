@@ -1,4 +1,4 @@
-"""What the addresses to which files are sent have in common."""
+"""Common parts of the addresses that receive files."""
 
 from django.http import HttpRequest, HttpResponse
 
@@ -55,7 +55,7 @@ def status_of(error: MobilityError) -> int:
 
 
 def say_when(response: HttpResponse) -> None:
-    """Tell the sender when to come again, if what is wrong passes by itself."""
+    """Add Retry-After for transient problems."""
     if response.status_code in (STATUS[QueueFullError], STATUS[NoRoomError]):
         response["Retry-After"] = str(RETRY_AFTER_S)
 

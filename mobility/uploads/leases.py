@@ -1,7 +1,7 @@
 """One sender at a time: who may add bytes to an upload.
 
 No column says who holds it. The time up to which a receiving batch is taken for alive is its last sign of
-life plus what the upload may rest. Every sign is a compare-and-swap on it: of two senders, one goes on.
+life plus what the upload may rest. Every sign is a compare-and-swap on it: of two senders, one continues.
 """
 
 from datetime import datetime, timedelta
@@ -11,11 +11,11 @@ from django.utils import timezone
 from mobility.base.errors import SupersededError, UploadBusyError
 from mobility.vault.models.batch import Batch
 
-HOLD_S = 10.0  # without a byte: after it another connection may go on with the upload
+HOLD_S = 10.0  # without a byte: after it another connection may continue with the upload
 
 
 def free_until(rest_s: float) -> datetime:
-    """What `alive_until` is of an upload that rests, and that nobody holds."""
+    """Value of `alive_until` of a paused upload without a holder."""
     return timezone.now() + timedelta(seconds=rest_s) - _hold(rest_s)
 
 
@@ -35,8 +35,8 @@ class Hold:
 
         Raises
         ------
-        UploadBusyError : somebody else holds it
-        SupersededError : nothing can be added any more: it is complete, or has ended
+        UploadBusyError : someone else holds it
+        SupersededError : nothing can be added: it is complete, or has ended
         """
         self._batch = batch
         self._rest_s = rest_s
@@ -59,12 +59,12 @@ class Hold:
 
         Raises
         ------
-        SupersededError : another connection goes on, or the batch has ended
+        SupersededError : another connection continues, or the batch has ended
         """
         self._swap(timezone.now() + timedelta(seconds=self._rest_s), progress)
 
     def release(self, **progress: object) -> None:
-        """Let somebody else go on at once."""
+        """Let someone else continue at once."""
         self._swap(free_until(self._rest_s), progress)
 
     def _swap(self, until: datetime, progress: dict[str, object]) -> None:

@@ -67,7 +67,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
 @require_GET
 @operators_only
 def batch(request: HttpRequest, batch_id: UUID) -> HttpResponse:
-    """How far a batch is and how it ended; the fragment asks for itself until the end."""
+    """Show progress and end of a batch; the fragment refreshes itself until the end."""
     found = batch_or_404(request, batch_id)
     head = queries.study_head(found.study_id)
     context = {

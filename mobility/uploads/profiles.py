@@ -15,7 +15,7 @@ def create_profile(typed: TypedProfile, *, study: VaultStudy, by: str) -> Extrac
 
     Raises
     ------
-    StudyClosedError : the study takes no file in any more
+    StudyClosedError : the study accepts no files
     ProfileExistsError : the study has one of that name
     """
     if study.closed_at is not None:

@@ -99,7 +99,7 @@ def collection(request: HttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "PATCH", "DELETE"])
 @tus
 def upload(request: HttpRequest, slug: str, upload_id: UUID) -> HttpResponse:
-    """Go on with an upload, ask how far it is, or give it up; a plain GET leads to the page of its batch."""
+    """Continue an upload, ask for its progress, or cancel it; a plain GET leads to the page of its batch."""
     study = vault_study_or_404(request, slug)
     batch = get_object_or_404(Batch, pk=upload_id, study=study, kind__in=Batch.FILES)
     if request.method == "GET":
@@ -129,7 +129,7 @@ def _append(request: HttpRequest, batch: Batch) -> HttpResponse:
     try:
         uploads.append(batch, request, offset=offset, length=length)
     except UnreadablePostError:
-        return problem(400, gettext("The connection broke."))  # to nobody
+        return problem(400, gettext("The connection broke."))  # to no one
     except SupersededError:
         batch.refresh_from_db()
         if batch.state not in (Batch.State.FAILED, Batch.State.CANCELLED):

@@ -1,9 +1,9 @@
-"""The watched folder: files that a transfer puts there are taken in, and deleted once staged as ciphertext.
+"""The watched folder: transferred files are accepted, and deleted once staged as ciphertext.
 
-MOBILITY_WATCH_DIR / slug of a study / [profile /] [more-to-come /] file. What lies in more-to-come leaves its
+MOBILITY_WATCH_DIR / slug of a study / [profile /] [more-to-come /] file. Files in more-to-come leave their
 days open until close_days. A file is taken when it has not changed for a while.
 A transfer that may pause longer writes to a hidden name, or one that ends in .part, and renames it then.
-What is refused stays where it is, with the reason beside it, and is tried again later or when it changes.
+Refused files stay, with the reason next to them, and are tried again later or when they change.
 """
 
 import fcntl
@@ -48,22 +48,22 @@ class Found:
 
     @property
     def note(self) -> Path:
-        """Where the reason of a refusal is written."""
+        """Return the file with the reason of a refusal."""
         name = os.fsencode(self.path.name)[:NOTED_BYTES]
         return self.path.with_name(os.fsdecode(name) + NOTE)
 
 
 def scan() -> None:
-    """Ask for a worker if there is a file to take in."""
+    """Request a worker if there is a file to read."""
     if any(True for _ in ready_files()):
         ask("take_in_watched")
 
 
 def take_in_watched() -> None:
-    """Take in files that are ready, oldest first, for about TURN_S; nothing if another worker is at it.
+    """Read the files that are ready, oldest first, for about TURN_S; nothing if another worker does.
 
     Files that come by the dozen must occupy neither every process of every worker nor the only one for hours.
-    What is left is asked for by the next sweep, behind the chunks that wait by then.
+    The next sweep requests the rest, behind the chunks that wait by then.
     """
     with _alone() as is_alone:
         if not is_alone:
@@ -83,7 +83,7 @@ def take_in_watched() -> None:
 
 @contextmanager
 def _alone() -> Iterator[bool]:
-    """Whether nobody else takes files in; as long as this lasts, nobody else will."""
+    """Return whether no other worker reads files; while this lasts, none will."""
     if not settings.MOBILITY_WATCH_DIR:
         yield False
         return
@@ -149,7 +149,7 @@ def _taken(path: Path) -> Iterator[BinaryIO | None]:
         return
     with file:
         try:
-            # The lock dies with its worker, so that another one can go on.
+            # The lock dies with its worker, so that another one can continue.
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             is_mine = _is_at(path, file)
         except BlockingIOError:
@@ -158,7 +158,7 @@ def _taken(path: Path) -> Iterator[BinaryIO | None]:
 
 
 def _is_at(path: Path, file: BinaryIO) -> bool:
-    """Whether the open file still has that name: the next delivery may have been renamed onto it."""
+    """Return whether the open file still has that name: the next delivery may have been renamed onto it."""
     try:
         return os.path.samestat(path.stat(), os.fstat(file.fileno()))
     except FileNotFoundError:
@@ -203,7 +203,7 @@ def _refuse(found: Found, error: Exception) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """What the note says; nothing of an unexpected error, whose words may quote anything."""
+    """Return the text of the note; nothing of an unexpected error, whose words may quote anything."""
     if isinstance(error, MobilityError):
         return str(error)
     if isinstance(error, OSError) and error.errno:
@@ -221,7 +221,7 @@ def _is_ready(found: Found) -> bool:
         return False
     now = time.time()
     is_refused = noted >= changed and now - noted < RETRY_S
-    # Where it cannot be deleted it would be taken in again and again.
+    # A file that cannot be deleted would be read again and again.
     return now - changed >= settings.MOBILITY_WATCH_SETTLE_S and not is_refused and _can_delete(found.path)
 
 
@@ -233,7 +233,7 @@ def _can_delete(path: Path) -> bool:
 
 
 def _changed_at(path: Path) -> float:
-    """When its content or name last changed: a copy that keeps the time of its source is new here."""
+    """Return when its content or name last changed: a copy that keeps the time of its source is new here."""
     found = path.stat()
     return max(found.st_mtime, found.st_ctime)
 
@@ -255,7 +255,7 @@ def _listed(path: Path) -> list[Path]:
 
 
 def _entries(path: Path, is_wanted: Callable[[Path], bool]) -> list[Path]:
-    """What is wanted of a folder: nothing hidden, no links."""
+    """Return the usable entries of a folder: nothing hidden, no links."""
     try:
         shown = (entry for entry in path.iterdir() if not entry.name.startswith("."))
         return sorted(entry for entry in shown if is_wanted(entry) and not entry.is_symlink())

@@ -1,4 +1,4 @@
-"""What is kept of subscribers, sealed: keystore, shards, opt-outs, sanitising.
+"""State of subscribers, sealed: keystore, shards, opt-outs, sanitising.
 
 Imports extracts; knows no batch step.
 """

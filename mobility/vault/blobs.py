@@ -1,4 +1,4 @@
-"""Sealed state in the vault: replaced as a whole, and only by whoever has read what it replaces."""
+"""Sealed state in the vault: replaced as a whole, and only by anyone who has read what it replaces."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Successor:
 
         Raises
         ------
-        SupersededError : somebody else has written meanwhile
+        SupersededError : someone else has written meanwhile
         """
         if self.before is None:
             self.fresh.save(force_insert=True)

@@ -14,7 +14,7 @@ POLL_S = 0.2
 
 
 class VaultBusyError(MobilityError):
-    """Somebody uses the vault for so long that old pages cannot be given back."""
+    """Someone uses the vault for so long that old pages cannot be given back."""
 
 
 class _InUseError(Exception):
@@ -22,7 +22,7 @@ class _InUseError(Exception):
 
 
 def compact(*tables: type[models.Model]) -> None:
-    """Rewrite what held deleted rows of `tables`; whoever works in them meanwhile waits.
+    """Rewrite what held deleted rows of `tables`; anyone who works in them meanwhile waits.
 
     Raises
     ------
@@ -63,9 +63,9 @@ def _wait_while(is_busy: Callable[[], bool]) -> None:
 
 
 def _has_older_reader(cursor: CursorWrapper, now: str) -> bool:
-    """Whether somebody may still see what was deleted before transaction `now`: it would be kept for them.
+    """Return whether someone may still see rows deleted before transaction `now`: they would be kept.
 
-    A transaction that writes counts in whatever database of the server: every snapshot reaches back to it,
+    Transactions that write in any database of the server count: every snapshot reaches back to it,
     also the one under which a table is rewritten.
     """
     cursor.execute(

@@ -1,7 +1,7 @@
-"""Whether the vault fits the main database of its zone: after a restore one may be older than the other.
+"""Consistency of the vault and the main database of its zone: after a restore one may be older.
 
 A vault that is newer applies again what is missing. One that is older does not know which rows are in the
-totals already: whatever it added might count twice, and totals hold no history to look it up in. So its study
+totals already: its additions might count twice, and totals have no history to check that. So its study
 stops until databases that fit are there.
 """
 
@@ -16,7 +16,7 @@ from mobility.vault.models.subscribers import VaultDay, VaultStudy
 
 log = logging.getLogger(__name__)
 
-# What ends by itself when databases that fit are there. Whether a day has crossed, nothing that can be
+# Stops that end automatically with databases that fit. Whether a day has crossed, nothing that can be
 # compared shows: that ends by a decision of people only, and so does what this release does not know.
 PASSING: Final = (VaultStudy.Stopped.AHEAD, VaultStudy.Stopped.CLOSED)
 _AHEAD_WORDS: Final = (
@@ -60,7 +60,7 @@ def check(study: VaultStudy, known: Collection[UUID]) -> None:
 
 
 def let_go_on(study: VaultStudy) -> None:
-    """Everything fits: a study that was stopped goes on, unless people have to decide."""
+    """Everything fits: a study that was stopped continues, unless people have to decide."""
     if VaultStudy.objects.filter(pk=study.pk).filter(stopped__in=PASSING).update(stopped=""):
         log.info("study_goes_on study=%s", study.slug)
     study.refresh_from_db(fields=["stopped"])
@@ -69,8 +69,8 @@ def let_go_on(study: VaultStudy) -> None:
 def stop_noisy() -> list[str]:
     """Stop open studies with presence noise that could publish a day again after a restore; their slugs.
 
-    The noise of a day depends on the key and the place alone, and that a day has crossed stands in databases
-    that were restored: the same day would cross with the same noise, after opt-outs with other counts.
+    The noise of a day depends on the key and the place alone. Restored databases may have forgotten that a
+    day has crossed: it would cross again with the same noise, and after opt-outs with other counts.
     """
     stopped = []
     for study in VaultStudy.objects.filter(closed_at=None).order_by("slug"):

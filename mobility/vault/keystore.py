@@ -2,7 +2,7 @@
 
 Destroying a key is how data is forgotten: what it sealed can never be read again. A destroyed key leaves a
 tombstone of its name, so that it stays destroyed when a copy of it turns up. One-time keys leave none: they
-come by the thousand, and nobody copies them.
+come by the thousand, and no one copies them.
 """
 
 import json
@@ -54,7 +54,7 @@ class Keystore:
         Raises
         ------
         FileExistsError : there is one of that name; a whole key is never replaced
-        KeyDestroyedError : it was destroyed here, and stays so for ever
+        KeyDestroyedError : it was destroyed here, and stays so permanently
         """
         if len(key) != KEY_BYTES:
             raise ValueError(f"key must have {KEY_BYTES} bytes, got {len(key)}")
@@ -82,7 +82,7 @@ class Keystore:
         ------
         KeyMissingError : it was destroyed or never made here
         """
-        self._refuse_destroyed(key_id)  # whoever copied the file back has not undone that
+        self._refuse_destroyed(key_id)  # anyone who copied the file back has not undone that
         try:
             key = self._path(key_id).read_bytes()
         except FileNotFoundError:
@@ -94,7 +94,7 @@ class Keystore:
         return key
 
     def is_damaged(self, key_id: str) -> bool:
-        """Whether there is a file of that name that is no key."""
+        """Return whether there is a file of that name that is no key."""
         path = self._path(key_id)
         return path.exists() and path.stat().st_size != KEY_BYTES
 
@@ -102,11 +102,11 @@ class Keystore:
         return self._path(key_id).exists()
 
     def names(self, *, prefix: str) -> list[str]:
-        """What follows `prefix` in the ids of the keys that begin with it."""
+        """Return the rest of the ids of keys that begin with `prefix`."""
         return [path.stem.removeprefix(prefix) for path in self.folder.glob(f"{prefix}*.key")]
 
     def note_escrow(self, key_ids: Iterable[str], *, made_at: datetime) -> None:
-        """Keep beside the keys that copies of them went into an escrow: a restored database may not know."""
+        """Record with the keys that copies went into an escrow: a restored database may not know."""
         private_folder(self.folder)
         line = json.dumps({"made_at": made_at.astimezone(UTC).isoformat(), "keys": sorted(key_ids)})
         descriptor = os.open(self.folder / ESCROWS, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -127,7 +127,7 @@ class Keystore:
         return tuple(sorted(days))
 
     def is_destroyed(self, key_id: str) -> bool:
-        """Whether a tombstone says that the key of that name was destroyed."""
+        """Return whether a tombstone says that the key of that name was destroyed."""
         return self._tombstone(key_id).exists()
 
     def destroyed(self) -> list[str]:
@@ -147,7 +147,7 @@ class Keystore:
 
         Parameters
         ----------
-        was_lost : nobody knows where the key is: its tombstone keeps it from coming back, and says so
+        was_lost : the key's place is unknown: its tombstone keeps it from coming back, and says so
         """
         path = self._path(key_id)
         if not key_id.startswith(ONE_TIME_PREFIX) and not self.is_destroyed(key_id):
@@ -186,7 +186,7 @@ def _overwrite(path: Path) -> None:
             file.write(secrets.token_bytes(KEY_BYTES))
             file.flush()
             os.fsync(file.fileno())
-            file.truncate(0)  # what is left if this is interrupted must not pass for a key
+            file.truncate(0)  # a rest after an interruption must not pass for a key
     except FileNotFoundError:
         return
     path.unlink(missing_ok=True)

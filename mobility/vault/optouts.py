@@ -33,7 +33,7 @@ class OptOuts:
         return OptOuts(pseudonym=positions.union([self.pseudonym, others.pseudonym])[0])
 
     def split(self, *, n_shards: int) -> "dict[int, OptOuts]":
-        """Those of each shard that has any."""
+        """Return the pseudonyms of each shard that has any."""
         ends = np.searchsorted(shard_of(self.pseudonym, n_shards=n_shards), np.arange(n_shards), side="right")
         starts = np.concatenate([[0], ends[:-1]])
         return {

@@ -1,4 +1,4 @@
-"""The profiles of a study by name: those built in, and those that somebody made."""
+"""The profiles of a study by name: those built in, and those that someone made."""
 
 from mobility.extracts.profiles.definition import BUILT_IN, SUBSCRIBERS, Profile
 from mobility.extracts.profiles.errors import ProfileMissingError

@@ -22,7 +22,7 @@ def find_study(slug: str) -> VaultStudy:
 
 
 def closed_error(at: datetime) -> StudyClosedError:
-    """Why nothing can be added to a study that was closed."""
+    """Return why a closed study accepts nothing."""
     return StudyClosedError(
         f"the study was closed on {closed_on(at)}: its key is destroyed, and nothing can be added"
     )

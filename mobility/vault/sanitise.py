@@ -1,6 +1,6 @@
 """Raw codes to sanitised reports of one study, and which stored words belong to which indicator.
 
-A sampled plan (Smp) keeps one static and one daily code per subscriber, whatever the indicator that the keyed
+A sampled plan (Smp) keeps one static and one daily code per subscriber, for the indicator that the keyed
 function picked; another plan (Spl, RS+FD) keeps one of each indicator. A report takes one word, or several
 (`ldp.keyed.words`). `places` hides the difference. The noisy place of a day, which everyone reports, is
 one more daily word, the last.
@@ -25,7 +25,7 @@ Pseudonyms = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where an indicator stands: `rows` of those who report on it, `slot` of its raw code, its `words`.
+    """Place of an indicator: `rows` of those who report on it, `slot` of its raw code, its `words`.
 
     `indicator` is its position among the plan's tallies; `is_unary`: its reports have a bit per value.
     """

@@ -55,7 +55,7 @@ class OpenStudy(UnlockedStudy):
         return derive_subkey(self.master_key, purpose="pseudonym")
 
     def row_coder(self, profile: Profile, *, is_blind: bool = False) -> RowCoder:
-        """Of files of events; a blind one does not know who has opted out, which merging looks at."""
+        """Read files of events; a blind reader does not know the opt-outs, which merging checks."""
         closed = VaultDay.objects.filter(study=self.row, state=VaultDay.State.CLOSED)
         return RowCoder(
             self.definition,

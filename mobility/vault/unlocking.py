@@ -1,4 +1,4 @@
-"""A study whose key was read: enough to take files in, and without what works on its subscribers."""
+"""A study with a readable key: enough to accept files, without the tools that process its subscribers."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,6 +1,6 @@
 """The Celery application, and asking workers for tasks by name: who asks loads no task.
 
-Its settings are Django's, with the prefix CELERY_. What workers do with it besides: mobility/celery.py.
+Its settings are Django's, with the prefix CELERY_. Use by workers: mobility/celery.py.
 """
 
 import sys
@@ -26,7 +26,7 @@ TASKS: Final = frozenset({
 TRANSPORT_ALIASES.update(dict.fromkeys(("redis", "rediss"), "mobility.workers.transport:Transport"))
 app = Celery("mobility")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-# Celery would open every database anew for each task: Django's rules for requests do for tasks.
+# Celery would open every database again for each task: Django's rules for requests do for tasks.
 app.add_defaults({"CELERY_DB_REUSE_MAX": sys.maxsize})
 app.autodiscover_tasks(["mobility", "reports"])
 
@@ -37,7 +37,7 @@ def send(task: str, *ids: str | int, in_s: int = 0) -> None:
     Parameters
     ----------
     task : full name
-    in_s : seconds that a worker is to wait
+    in_s : seconds that a worker waits
 
     Raises
     ------

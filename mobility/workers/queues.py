@@ -33,7 +33,7 @@ def client() -> redis.Redis:
 
 
 def queue_names() -> list[str]:
-    """Queues that workers of this zone are to fetch from."""
+    """Queues that workers of this zone fetch from."""
     return sorted(app.amqp.queues)
 
 
@@ -50,7 +50,7 @@ def ping() -> float:
 
 
 def depth(queue: str) -> Depth:
-    """How much waits in a queue.
+    """Return the number of messages that wait in a queue.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def _lists(queue: str) -> list[str]:
 
 
 def _sent_at(message: bytes | None) -> float | None:
-    """When a task was asked for; the rest of its message is not looked at."""
+    """Return the request time of a task; the rest of its message is not read."""
     try:
         return float(json.loads(message or b"{}")["headers"][SENT_AT])
     except (KeyError, TypeError, ValueError):
@@ -100,7 +100,7 @@ def _sent_at(message: bytes | None) -> float | None:
 
 @cache
 def _client(url: str) -> redis.Redis:
-    """A client that gives up soon; whatever breaks its connection, the next question opens another."""
+    """Return a client with short timeouts; after a connection error, the next question opens another."""
     address = re.sub(r"^redis\+socket://", "unix://", url)
     address = re.sub(r"ssl_cert_reqs=CERT_(\w+)", lambda found: f"ssl_cert_reqs={found[1].lower()}", address)
     return redis.Redis.from_url(

@@ -1,4 +1,4 @@
-"""How often workers ask for the jobs that no setting times, in seconds."""
+"""Intervals of jobs without a setting, in seconds."""
 
 from typing import Final
 

@@ -63,7 +63,7 @@ def forget_old() -> None:
 
 
 def _apart(write: Callable[[], Any]) -> None:
-    """Write by a connection that waits for nobody for long; without a database a worker goes on."""
+    """Write by a connection that waits for no one for long; without a database a worker continues."""
     connection = connections["default"]
     try:
         with connection.cursor() as cursor:

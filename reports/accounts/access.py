@@ -1,4 +1,4 @@
-"""Who reads reports, and how a page finds what its address names."""
+"""Readers of reports, and how a page finds the study in its address."""
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
@@ -24,7 +24,7 @@ openers_only = require_role(*OPENERS)
 
 
 def sees_all(user: Somebody) -> bool:
-    """Whether every study is open to an account, so that each may be named."""
+    """Return whether every study is open to an account, so that each may be named."""
     return bool(roles_of(user) & SEES_ALL)
 
 

@@ -1,6 +1,6 @@
-"""How reports leave the pages: tokens of programs, links for people without an account, saved views.
+"""Sharing of reports: tokens of programs, links for people without an account, saved views.
 
-Of a token and of a link only a digest is kept: whoever reads the database can open nothing with it.
+Of a token and of a link only a digest is kept: anyone who reads the database can open nothing with it.
 """
 
 from datetime import date
@@ -13,7 +13,7 @@ from reports.studies.models import Indicator, Study
 
 
 class Opening(models.Model):
-    """What tokens and links have in common: a digest, an end, and a way to end it at once."""
+    """Common parts of tokens and links: a digest, an end, and a way to end it at once."""
 
     digest = models.CharField(max_length=64, unique=True, help_text="SHA-256 of the token")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -26,7 +26,7 @@ class Opening(models.Model):
 
     @property
     def is_valid(self) -> bool:
-        """Whether it opens anything now, if its maker may still read."""
+        """Return whether it opens anything now, if its maker may still read."""
         return self.revoked_at is None and self.expires_at > timezone.now()
 
 
@@ -49,7 +49,7 @@ class ApiToken(Opening):
 
 
 class ShareLink(Opening):
-    """Shows one report to whoever has its address."""
+    """Shows one report to anyone who has its address."""
 
     indicator = models.ForeignKey(Indicator, on_delete=models.CASCADE, related_name="+")
     query = models.CharField(max_length=500, help_text="what stands behind the ? of the report's address")

@@ -1,4 +1,4 @@
-"""Accounts and their roles. New ones get nothing but what is named; every change stands in the ledger."""
+"""Accounts and their roles. New ones get nothing but what is named; the ledger records every change."""
 
 import secrets
 from collections.abc import Collection
@@ -15,7 +15,7 @@ from reports.ledger.models import LedgerKind
 from reports.studies.policies import Role, roles_of
 
 PASSWORD_BYTES = 12
-COMMAND_LINE = "command line"  # whoever has the shell of the server is trusted
+COMMAND_LINE = "command line"  # anyone who has the shell of the server is trusted
 
 
 class AccessChangeError(ValueError):
@@ -32,7 +32,7 @@ def create_account(
     ----------
     roles : empty: the account sees nothing yet
     password : empty: one is made
-    by : who creates it; None = whoever has the shell of the server
+    by : who creates it; None = anyone who has the shell of the server
 
     Returns
     -------
@@ -58,7 +58,7 @@ def set_roles(account: User, *, roles: Collection[Role], by: User | None = None)
 
     Raises
     ------
-    AccessChangeError : `by` may not change this account, or nobody would administer the site
+    AccessChangeError : `by` may not change this account, or the site would lose its last administrator
     """
     lock_access()
     check_may_change(account, by=by)
@@ -81,7 +81,7 @@ def set_active(account: User, *, is_active: bool, by: User | None = None) -> Non
 
     Raises
     ------
-    AccessChangeError : `by` may not change this account, or nobody would administer the site
+    AccessChangeError : `by` may not change this account, or the site would lose its last administrator
     """
     lock_access()
     check_may_change(account, by=by)
@@ -114,12 +114,12 @@ def replace_password(account: User, *, by: User | None = None) -> str:
 
 
 def new_password() -> str:
-    """A password that nobody guesses and somebody can type."""
+    """A password that no one guesses and someone can type."""
     return secrets.token_urlsafe(PASSWORD_BYTES)
 
 
 def check_may_change(account: User, *, by: User | None) -> None:
-    """Raise AccessChangeError unless `by` may change these rights: nobody changes the own ones."""
+    """Raise AccessChangeError unless `by` may change these rights: no one changes the own ones."""
     _check_administrator(by)
     if by is not None and by.pk == account.pk:
         raise AccessChangeError(

@@ -1,4 +1,4 @@
-"""Opening studies to accounts, and closing them again. Every change stands in the ledger."""
+"""Opening studies to accounts, and closing them again. The ledger records every change."""
 
 from datetime import date
 
@@ -12,7 +12,7 @@ from reports.ledger.models import LedgerKind
 from reports.studies.grant_models import StudyGrant, today
 from reports.studies.models import Study
 
-ALL_STUDIES = "all studies"  # in the ledger, where a slug would stand; no slug has a blank
+ALL_STUDIES = "all studies"  # in the ledger, in the place of a slug; no slug has a blank
 
 
 @transaction.atomic
@@ -25,7 +25,7 @@ def give_grant(
     ----------
     study : None = all studies, also those to come
     until : last day in UTC; None = no end
-    by : who changes it; None = whoever has the shell of the server
+    by : who changes it; None = anyone who has the shell of the server
 
     Raises
     ------

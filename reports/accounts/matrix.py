@@ -1,4 +1,4 @@
-"""Who can see what, until when: accounts, programs and links against studies, as it is now."""
+"""Review of access: accounts, programs and links against studies, as of now."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Right:
 class Account:
     """An account with all that decides about what it sees; `rights` are by the key of a study.
 
-    An account that is shut out keeps its roles and grants, and has no rights.
+    A deactivated account keeps its roles and grants, and has no rights.
     """
 
     user: User
@@ -39,7 +39,7 @@ class Account:
 class Opening:
     """A token or share link that opens a study now.
 
-    `until` is when it ends by itself, or when the grant of its maker does, if that is earlier.
+    `until` is its own end, or that of its maker's grant, if earlier.
     """
 
     kind: str  # "token", "link"
@@ -63,7 +63,7 @@ class Matrix:
 
 
 def access_matrix(studies: Iterable[Study]) -> Matrix:
-    """Who sees these studies now; as many queries for many accounts, studies, tokens and links as for one."""
+    """Return the readers of these studies; the number of queries does not depend on the number of rows."""
     among = tuple(studies)
     accounts = accounts_with_rights(User.objects.filter(is_active=True), studies=among)
     return Matrix(
@@ -137,7 +137,7 @@ def _of_link(link: ShareLink, account: Account | None, study: Study) -> Iterable
 
 
 def _until(expires_at: datetime, account: Account | None, study: Study) -> datetime | None:
-    """When what an account has opened ends; None if its maker may not open this study any more."""
+    """Return the end of what an account has opened; None if its maker may no longer open this study."""
     rights = [] if account is None else [each for each in account.rights[study.pk] if each.role in OPENERS]
     if not rights:
         return None

@@ -1,4 +1,4 @@
-"""Who can see what, until when: as a page and as a file."""
+"""Review of access: as a page and as a file."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
@@ -22,7 +22,7 @@ overseers_only = require_role(*OVERSEERS)
 COLUMNS = (
     "study", "account", "way", "role", "name", "report", "password", "until_utc", "last_used_utc"
 )  # fmt: skip
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would compute
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # starts of formulas in spreadsheets
 
 
 @require_safe
@@ -48,7 +48,7 @@ def matrix(request: HttpRequest) -> HttpResponse:
 @overseers_only
 @never_cache
 def matrix_file(request: HttpRequest) -> HttpResponse:
-    """The same as CSV: a row for each way into a study."""
+    """Return the matrix as CSV: a row for each way into a study."""
     found = access_matrix(_asked(Study.objects.order_by("slug"), request.GET.get("study", "")))
     text = csv_text(COLUMNS, _records(found))
     disposition = f'attachment; filename="who-can-see-what-{datetime.now(UTC):%Y-%m-%d}.csv"'

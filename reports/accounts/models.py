@@ -1,4 +1,4 @@
-"""What the main database knows of an account beyond Django's row of it."""
+"""Data of an account in the main database beyond Django's row of it."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ class AccountName(models.Model):
 
 @receiver(post_save, sender=User, dispatch_uid="account_name")
 def _keep_name(instance: User, update_fields: frozenset[str] | None = None, **_: Any) -> None:
-    """Write the folded name with every account, whatever made or renamed it."""
+    """Write the folded name with every account, however it was made or renamed."""
     if update_fields is not None and "username" not in update_fields:
         return
     name = folded(instance.username)

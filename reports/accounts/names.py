@@ -1,6 +1,6 @@
 """Names of accounts: how they are compared, and which ones are refused.
 
-Two names are the same when they fold to the same text (NFKC, then case folding), so that nobody passes for
+Two names are the same when they fold to the same text (NFKC, then case folding), so that no one passes for
 another account with capitals, fullwidth letters or characters that cannot be seen.
 """
 
@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 NAME_MAX: Final = 150
 DEMO_ACTOR: Final = "demo"
 SIGN_IN: Final = "sign-in"  # the actor of what a first sign-in does
-# What acts without an account has these names in the ledger. Others that act so have a blank in theirs,
+# Actors without an account have these names in the ledger. Others that act so have a blank in theirs,
 # which no account has.
 RESERVED: Final = frozenset({DEMO_ACTOR, SIGN_IN})
 FILLERS: Final = frozenset("\u115f\u1160")  # letters, by their category, that are not drawn

@@ -1,8 +1,8 @@
 """The one rule of who counts as a second person, for everything that takes two: plans, caps, days to undo.
 
-Two accounts are two people only if nobody can act through both. Whoever created an account, or changed its
+Two accounts are two people only if no one can act through both. Anyone who created an account, or changed its
 password, roles or second factor, may act through it: for MOBILITY_SECOND_PERSON_DAYS it counts as theirs. The
-ledger says who changed what; a command on the server has the trust of the server, and counts for nobody.
+ledger says who changed what; a command on the server has the trust of the server, and counts for no one.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -18,11 +18,11 @@ from reports.accounts.names import RESERVED, folded
 from reports.base import formats
 from reports.ledger.models import LedgerEntry, LedgerKind
 
-# Changes of rights by which nobody comes to act as somebody else, or brings an accomplice in.
+# Changes of rights by which no one comes to act as someone else, or brings an accomplice in.
 HARMLESS: Final = frozenset({"granted", "withdrawn", "deactivated", "revoked"})
 # They bring an accomplice in, but do not let anyone act as that account.
 ROLES_ONLY: Final = frozenset({"roles", "activated"})
-DAYS_MAX: Final = 36_500  # for ever: a calendar does not go back as far as a setting may ask for
+DAYS_MAX: Final = 36_500  # permanently: a calendar does not go back as far as a setting may ask for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class Change:
 
 
 def is_author(reviewer: str, *, authors: Iterable[str]) -> bool:
-    """Whether an account is among those that wrote or asked for what is to be approved."""
+    """Return whether an account is among those that wrote or requested the change to approve."""
     return folded(reviewer) in {folded(author) for author in authors}
 
 

@@ -1,4 +1,4 @@
-"""Sessions of an account, and since when an account has been shut out."""
+"""Sessions of an account, and the time of its deactivation."""
 
 from datetime import datetime
 from typing import Any, Final
@@ -19,7 +19,7 @@ def end_sessions(account: User) -> None:
 
 
 def has_ended(account: User, *, since: datetime) -> bool:
-    """Whether an account was deactivated at or after a time: what it was given before that has ended."""
+    """Return whether an account was deactivated at or after a time: its access before that has ended."""
     return AccountName.objects.filter(account=account, ended_at__gte=since).exists()
 
 

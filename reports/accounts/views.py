@@ -31,7 +31,7 @@ ALL = "*"  # the choice of all studies; no slug has a star
 
 
 class RolesForm(forms.Form):
-    """What an account may do."""
+    """Roles and rights of an account."""
 
     roles = forms.TypedMultipleChoiceField(
         label=_("Roles"),

@@ -1,4 +1,4 @@
-"""How answers are sent: what has not changed is not sent again, and long lists come in pages."""
+"""Delivery of answers: unchanged ones are not sent again, and long lists come in pages."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from reports.base.version import software
 from reports.estimates.queries import WindowReport
 from reports.exports.records import CONTENT_TYPES, render, report_record
 
-# What the same address may answer differently to: who asks, and in which language.
+# Inputs of an answer, except its address: the reader, and the language.
 VARY = ("Authorization", "Cookie", "Accept-Language")
 
 
@@ -46,7 +46,7 @@ def answer(request: HttpRequest, *, state: object, build: Callable[[], Content])
 
     Parameters
     ----------
-    state : all that the answer depends on beside the address, the language and this version of the software
+    state : all that the answer depends on, except address, language and version of the software
     """
     etag = _etag(request, state)
     response = get_conditional_response(request, etag=etag)
@@ -63,7 +63,7 @@ def answer(request: HttpRequest, *, state: object, build: Callable[[], Content])
 
 
 def as_json(value: object) -> Content:
-    """The same JSON as in exports: every letter as it is, no NaN."""
+    """Return JSON as in exports: every letter as it is, no NaN."""
     return Content(text=json.dumps(value, ensure_ascii=False, allow_nan=False))
 
 
@@ -77,7 +77,7 @@ def one_report(report: WindowReport, *, file_format: str) -> Content:
 def page_of_reports(
     request: HttpRequest, reports: Iterable[WindowReport], *, page: Page, count: int, file_format: str
 ) -> Content:
-    """Reports of one page of windows; as CSV, only the header Link tells of the next."""
+    """Reports of one page of windows; as CSV, only the header Link names the next."""
     links = page_links(request, page, count=count)
     if file_format == "csv":
         return _csv(reports, links=links)

@@ -1,4 +1,4 @@
-"""Who asks: a program with a token, or a person who is signed in on this site."""
+"""Reader of the API: a program with a token, or a person who is signed in on this site."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from reports.studies.policies import EXPORTERS, OPENERS, Role, fetch_rights, may
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """Whose rights count, in which roles, and the one study that a token opens; None = all of them.
+    """Rights of a request: account, roles, and the one study that a token opens; None = all of them.
 
     token_id : of a program; None: the person asks in a browser
     """
@@ -27,13 +27,13 @@ class Reader:
     token_id: int | None = None
 
     def studies(self) -> QuerySet[Study]:
-        """What may be read now."""
+        """Return the studies that may be read now."""
         found = studies_for(self.user, *self.roles)
         return found if self.study_id is None else found.filter(pk=self.study_id)
 
 
 class Token(HttpBearer):
-    """A token of the API in the header Authorization; a wrong one is refused even beside a session."""
+    """A token of the API in the header Authorization; a wrong one is refused, also with a session."""
 
     def __call__(self, request: HttpRequest) -> Reader | None:
         header = request.headers.get("Authorization", "")
@@ -60,7 +60,7 @@ class Session(APIKeyCookie):
             return None
         fetch_rights(user)
         if not may_export(user):
-            raise Http404  # as on every page: who has no business here does not learn what there is
+            raise Http404  # as on every page: strangers do not learn which studies exist
         return Reader(user=user)
 
 

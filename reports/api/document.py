@@ -106,7 +106,7 @@ def _other(_request: HttpRequest, error: Any) -> HttpResponse:
 
 
 def _broken(request: HttpRequest, error: Any) -> HttpResponse:
-    """The fault is ours, or a database is away: it is logged like one of any page."""
+    """Handle our errors and outages of databases: logged like those of any page."""
     got_request_exception.send(sender=None, request=request)
     if isinstance(error, AWAY):
         refusal: HttpResponse = come_again_problem()

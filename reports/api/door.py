@@ -22,7 +22,7 @@ ALLOWED = "GET, HEAD"
 
 @require_safe
 def root(_request: HttpRequest) -> HttpResponse:
-    """Whoever opens the bare address wants to know what there is."""
+    """Redirect the bare address to the overview."""
     return redirect("reading:docs")
 
 

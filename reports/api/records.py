@@ -95,7 +95,7 @@ def outages_of(notes: list[DayNote]) -> frozenset[int]:
 
 
 def _day(shown: ShownVisitors, day: DayCoverage) -> dict[str, Any]:
-    """A day with what was counted, as in files: pages leave out what is not to be read, programs judge."""
+    """A day with its counts, as in files: pages leave out unreliable figures, programs judge."""
     study, number = shown.study, day.day
     return {
         "day": day.date.isoformat(),

@@ -1,4 +1,4 @@
-"""What the API answers, as its OpenAPI document describes it. Names are those of the exports."""
+"""Schemas of the API, as its OpenAPI document describes them. Names are those of the exports."""
 
 from datetime import date, datetime
 from typing import Annotated, Any, Literal
@@ -108,7 +108,7 @@ class Day(Strict):
 
 
 class VisitorRule(Strict):
-    """Who counts as a visitor on a day."""
+    """Rule for visitors of a day."""
 
     min_minutes: int
     from_: str = Field(alias="from", description="local time, HH:MM")

@@ -81,7 +81,7 @@ api = DocumentedApi(auth=[Token(), Session(csrf=False)])
 
 
 def answers(schema: Any) -> dict[int, Any]:
-    """What an operation answers, well and badly."""
+    """Successful answer and refusals of an operation."""
     return {200: schema, 304: None, **dict.fromkeys((401, 404, 422), schemas.Problem)}
 
 
@@ -102,7 +102,7 @@ def studies(request: HttpRequest, limit: Limit = PAGE, offset: Offset = 0) -> Ht
 
 @api.get(STUDY, response=answers(schemas.StudyRecord), summary=gettext_noop("One study"), by_alias=True)
 def study(request: HttpRequest, study: str) -> HttpResponseBase:
-    """What, where, when, who counts as a visitor, the plan, and what was collected on each day."""
+    """Subject, place, days, visitor rule and plan of a study, and the data collected on each day."""
     refuse_unknown(request)
     found = _study(request, study)
     return answer(
@@ -144,7 +144,7 @@ def visitors(
 
 @api.get(STUDY + "/statement", response=answers(schemas.Statement), summary=gettext_noop("Privacy statement"))
 def statement(request: HttpRequest, study: str) -> HttpResponseBase:
-    """What is promised, what is not, the exact numbers behind it, and what is kept until when."""
+    """Promises, their limits, the exact numbers behind them, and data retention."""
     refuse_unknown(request)
     found = _study(request, study)
     others = composition_facts(found, with_names=False)  # it changes with studies that are not asked for

@@ -26,7 +26,7 @@ def ledger_lines(*, study: str | None = None) -> Iterator[str]:
         entries = LedgerEntry.objects.order_by("number").filter(number__gt=after, number__lte=last)
         found = list(entries[:ROWS_AT_ONCE])
         if not found:
-            break  # some are missing: whoever checks the file sees it by the head
+            break  # some are missing: anyone who checks the file sees it by the head
         for entry in found:
             yield _line(line_of(entry) if study in (None, entry.study) else left_out_line(entry))
         after = found[-1].number

@@ -83,12 +83,12 @@ BATCH_STATES = {"done": _("Done."), "failed": _("Failed."), "cancelled": _("Canc
 
 
 def kind_words(kind: str) -> str:
-    """What kind of entry it is; one of a later version as it is called there."""
+    """Return the name of the kind of entry; one of a later version keeps its code."""
     return str(KIND_WORDS.get(kind, kind))  # type: ignore[call-overload]
 
 
 def entry_words(entry: LedgerEntry) -> str:
-    """What an entry tells, beyond its kind; empty where that says it all."""
+    """Describe an entry, beyond its kind; empty where the kind says it all."""
     words = _SENTENCES.get(entry.kind)
     return "" if words is None else words(entry.facts)
 

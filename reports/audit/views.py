@@ -1,4 +1,4 @@
-"""The ledger as a page: who did what, whether the chain is whole, and files to check it elsewhere."""
+"""Page of the ledger: actions and actors, the state of the chain, and files to check it elsewhere."""
 
 import json
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ CHOICES_MAX = 500  # names that are offered
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """What the page shows; empty: everything. Days are in UTC, both included."""
+    """Filter of the page; empty: everything. Days are in UTC, both included."""
 
     study: str = ""
     kind: str = ""
@@ -41,7 +41,7 @@ class Filter:
 
     @classmethod
     def from_query(cls, query: QueryDict) -> "Filter":
-        """What the address asks for; what is no day is left out."""
+        """Return the filter in the address; an invalid day is ignored."""
         return cls(
             study=query.get("study", "")[:64],
             kind=query.get("kind", "") if query.get("kind", "") in set(LedgerKind) else "",
@@ -64,7 +64,7 @@ class Filter:
 
     @property
     def query(self) -> str:
-        """The same as an address has it."""
+        """Return the filter as in an address."""
         query = QueryDict(mutable=True)
         for name, value in {
             "study": self.study,
@@ -134,7 +134,7 @@ def file(request: HttpRequest) -> StreamingHttpResponse:
 @overseers_only
 @never_cache
 def head(_request: HttpRequest) -> HttpResponse:
-    """The signed head: whoever keeps it can tell later whether anything before it was changed."""
+    """The signed head: anyone who keeps it can tell later whether anything before it was changed."""
     found = _head_or_404()
     text = json.dumps({HEAD: found.signed.to_json()}, indent=1)
     return _attachment(text, content_type="application/json", name=f"ledger_head_{found.number}.json")
@@ -144,7 +144,7 @@ def head(_request: HttpRequest) -> HttpResponse:
 @overseers_only
 @never_cache
 def public_key(_request: HttpRequest) -> HttpResponse:
-    """What signatures are checked with."""
+    """Return the key that checks signatures."""
     pem = public_pem(_head_or_404().public_key).decode()
     return _attachment(pem, content_type="application/x-pem-file", name="ledger_public_key.pem")
 
@@ -172,7 +172,7 @@ def _row(entry: LedgerEntry) -> dict[str, Any]:
 
 
 def _known(column: str) -> list[str]:
-    """What the column holds, for the person to choose from."""
+    """Choices of the column, for the person."""
     found = LedgerEntry.objects.exclude(**{column: ""}).order_by(column)
     return list(found.values_list(column, flat=True).distinct()[:CHOICES_MAX])
 

@@ -1,1 +1,1 @@
-"""What every subject uses: formats of numbers and dates, status of a figure, outages. Imports no subject."""
+"""Common code of all subjects: numbers, dates, status of a figure, outages. Imports no subject."""

@@ -1,4 +1,4 @@
-"""What a worker computes once because a page asked for it, and what is kept until the tally changes."""
+"""Results that a worker computes once on request of a page, and keeps until the tally changes."""
 
 from datetime import timedelta
 from typing import ClassVar
@@ -19,7 +19,7 @@ class Computation(models.Model):
         DONE = "done"
         FAILED = "failed"
 
-    # Without a sign of life for so long, whoever computed it is gone.
+    # Without a sign of life for so long, anyone who computed it is gone.
     PATIENCE: ClassVar[timedelta] = timedelta(minutes=15)
 
     fingerprint = models.CharField(max_length=64, help_text="SHA-256 of all that it is computed from")
@@ -33,12 +33,12 @@ class Computation(models.Model):
 
     @property
     def is_on_its_way(self) -> bool:
-        """Whether a worker is at it, or soon will be."""
+        """Return whether a worker is at it, or soon will be."""
         is_asked_for = self.state in (self.State.WAITING, self.State.RUNNING)
         return is_asked_for and self.changed_at >= timezone.now() - self.PATIENCE
 
     def is_to_be_computed(self, fingerprint: str) -> bool:
-        """Whether it has to be asked for (again), where it should have this fingerprint."""
+        """Return whether it has to be asked for (again), where it should have this fingerprint."""
         if self.fingerprint != fingerprint:
             return True
         return self.state != self.State.DONE and not self.is_on_its_way

@@ -1,4 +1,4 @@
-"""How numbers, days and epsilons are written: the same on pages, in charts and in texts for screen readers.
+"""Formats of numbers, days and epsilons: the same on pages, in charts and in texts for screen readers.
 
 Thousands are apart by a narrow space in every language; the decimal sign is that of the reader's.
 """
@@ -58,12 +58,12 @@ def decimal(value: float, *, decimals: int) -> str:
     """Number with a fixed count of decimals: 1234.56, 1 -> "1 234.6", in French "1 234,6"."""
     text = f"{value:,.{decimals}f}"
     if text.startswith("-") and not text.strip("-0.,"):
-        text = text.lstrip("-")  # what rounds to nothing has no sign
+        text = text.lstrip("-")  # zero after rounding has no sign
     return with_decimal_sign(text.replace(",", SPACE).replace("-", MINUS))
 
 
 def decimal_sign() -> str:
-    """What stands before decimals in the active language."""
+    """Return the decimal sign of the active language."""
     return _decimal_sign(get_language())
 
 
@@ -79,7 +79,7 @@ def with_decimal_sign(text: str) -> str:
 
 @_remembered
 def percent(value: float | None) -> str:
-    """Share with one decimal: 0.1234 -> "12.3 %"."""
+    """Share with one decimal: 0.1234 -> "12.3%"."""
     return MISSING if value is None else f"{_tenths(value)}{SPACE}%"
 
 
@@ -90,7 +90,7 @@ def points(value: float) -> str:
 
 @_remembered
 def percent_range(low: float | None, high: float | None) -> str:
-    """Both bounds, never a width: "11.1 to 13.5 %"."""
+    """Both bounds, never a width: "11.1 to 13.5%"."""
     if low is None or high is None:
         return MISSING
     return gettext("%(low)s to %(high)s") % {"low": _tenths(low), "high": percent(high)}
@@ -153,7 +153,7 @@ def window_title(first: date, last: date) -> str:
 
 
 def status_word(status: str) -> str:
-    """Why a number is not to be read, in a word or two; a number that is to be read has none."""
+    """Return why a number is unreliable, in a word or two; a reliable one has none."""
     words = {
         Status.NOT_RELIABLE: pgettext("status", "not reliable"),
         Status.NOT_COLLECTED: pgettext("status", "not collected"),
@@ -164,7 +164,7 @@ def status_word(status: str) -> str:
 
 
 def status_sign(status: str) -> str:
-    """One character beside the word: no colour is needed to tell the four blanks apart."""
+    """Return one character next to the word: no colour is needed to distinguish the four blanks."""
     signs = {
         Status.NOT_RELIABLE: "?",
         Status.NOT_COLLECTED: MISSING,
@@ -175,17 +175,17 @@ def status_sign(status: str) -> str:
 
 
 def counted(value: int | None) -> str:
-    """A count, which presence noise alone can make negative: nobody is there less than not at all."""
+    """A count, which presence noise alone can make negative: no one is there less than not at all."""
     return number(None if value is None else max(value, 0))
 
 
 def noisy_number(total: NoisyTotal) -> str:
-    """A noisy number of visitors; nobody has less than none."""
+    """A noisy number of visitors; no one has less than none."""
     return number(max(total.value, 0))
 
 
 def noisy_range(total: NoisyTotal) -> str:
-    """Both bounds of a noisy number of visitors; nobody has less than none."""
+    """Both bounds of a noisy number of visitors; no one has less than none."""
     return number_range(max(total.ci_low, 0), max(total.ci_high, 0))
 
 

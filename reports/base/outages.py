@@ -1,4 +1,4 @@
-"""What a request hears while a database is away: not now, come again. The fault is not the request's."""
+"""Answer of a request during an outage of a database: 503, try again. The fault is not the request's."""
 
 import sys
 from http import HTTPStatus
@@ -14,7 +14,7 @@ from reports.base.problems import missing_problem, problem
 
 AWAY: Final = (OperationalError, InterfaceError)  # a database did not answer, or broke the connection off
 RETRY_AFTER_S: Final = 5
-OF_PROGRAMS: Final = ("PUT", "PATCH", "DELETE")  # what no browser sends by itself, as uploads by tus do
+OF_PROGRAMS: Final = ("PUT", "PATCH", "DELETE")  # sent by browsers only in scripts, as uploads by tus
 API: Final = "/api/"
 
 
@@ -45,7 +45,7 @@ def missing(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def come_again_page(*, request_id: str = "") -> HttpResponse:
-    """For people; rendered without the request, since whoever asks is known from a database."""
+    """For people; rendered without the request, since anyone who asks is known from a database."""
     page = loader.get_template("503.html").render({"request_id": request_id})
     return _come_again(HttpResponse(page, status=HTTPStatus.SERVICE_UNAVAILABLE))
 

@@ -1,4 +1,4 @@
-"""Why a number is not to be read: four kinds of blank, which no page and no file may confuse with zero.
+"""Status of a figure: four kinds of blank, which no page and no file may confuse with zero.
 
 Which one it is depends on sizes, marks and widths only, never on an estimate itself: leaving out estimates
 because of their values would bias those that stay.
@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 # From low to high, as a share. A wider interval spans more than half of all shares there are: it cannot tell
-# a quarter from three quarters, whatever the question was. (Seven categories at epsilon 1 reach it with about
+# a quarter from three quarters, for any question. (Seven categories at epsilon 1 reach it with about
 # 1,000 reports.)
 WIDEST_INTERVAL: Final = 0.5
 # Half of it: from here on a report says that it is imprecise.
@@ -20,7 +20,7 @@ WIDE_INTERVAL: Final = 0.1
 class Status(StrEnum):
     """Of a report or an estimate; exports write the value.
 
-    ok : to be read, with its interval
+    ok : reliable, with its interval
     not_reliable : the intervals of the report are too wide for any use
     not_collected : there is no data, or no answer, of that window
     suppressed : the study hides windows with so few visitors; a policy, not a part of the privacy promise
@@ -35,7 +35,7 @@ class Status(StrEnum):
 
 
 def is_suppressed(n_visitors: int, *, small_cell: int) -> bool:
-    """Whether the small-cell rule hides a window: it has visitors, but fewer than the limit (0 = none)."""
+    """Return whether the small-cell rule hides a window: visitors, but fewer than the limit (0 = none)."""
     return 0 < n_visitors < small_cell
 
 
@@ -58,7 +58,7 @@ def estimates_status(window: Status, *, ci_low: Sequence[float], ci_high: Sequen
 
     The mean width of their intervals decides for all of them together. A single width grows with its
     estimate: near the limit only the lowest estimates would stay, which would bias what is read. The mean
-    hardly does, since shares add up to one whatever they are.
+    hardly does, since shares add up to one in any case.
     """
     widths = [high - low for low, high in zip(ci_low, ci_high, strict=True)]
     if window == Status.OK and math.fsum(widths) / len(widths) > WIDEST_INTERVAL:

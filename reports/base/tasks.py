@@ -19,7 +19,7 @@ def send_on_commit(task: str, pk: int, *, robust: bool = False) -> None:
     ----------
     task : full name
     pk : of the row that it works on
-    robust : whether a broker that is away is only logged
+    robust : whether an unavailable broker is only logged
 
     Raises
     ------

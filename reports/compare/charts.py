@@ -1,4 +1,4 @@
-"""The figure of a comparison: a dot and a whisker per difference, beside the line of no difference."""
+"""The figure of a comparison: a dot and a whisker per difference, with the line of no difference."""
 
 from collections.abc import Sequence
 from html import escape
@@ -14,7 +14,7 @@ from reports.estimates.charts import Figure, axis_label, base_layout, row_px
 
 Finding = Literal["held", "alone", "none", "blank"]
 
-# Told apart by shape and filling, not by colour only.
+# distinguished by shape and filling, not by colour only.
 _LOOKS: Final[dict[Finding, dict[str, Any]]] = {
     "held": {"symbol": "circle", "color": "--chart-1", "size": 11},
     "alone": {"symbol": "diamond-open", "color": "--chart-2", "size": 11, "line": {"width": 2}},
@@ -24,7 +24,7 @@ _LOOKS: Final[dict[Finding, dict[str, Any]]] = {
 
 
 def comparison_figure(comparison: Comparison) -> Figure:
-    """Differences with their 95 % intervals, in plan order; what differs has another mark."""
+    """Differences with their 95% intervals, in plan order; significant ones have another mark."""
     rows = comparison.rows
     labels = [axis_label(row.category) for row in rows]
     plot_px = len(rows) * row_px(labels, one_line=32)
@@ -46,7 +46,7 @@ def comparison_figure(comparison: Comparison) -> Figure:
         "showgrid": False,
         "zeroline": False,
     }
-    # As far below the plot whatever its height: 1 is the height of the plot.
+    # The same distance below a plot of any height: 1 is the height of the plot.
     below = -12 / plot_px
     layout["legend"] = {"orientation": "h", "y": below, "yanchor": "top", "x": 0, "itemclick": False}
     layout |= {"showlegend": len(rows) > 1, "hovermode": "closest"}

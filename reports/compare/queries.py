@@ -1,7 +1,7 @@
 """Comparisons: of windows, categories, a day and its baseline, studies. Each difference with its interval.
 
 The differences come from `ldp.estimation.windows` and `ldp.estimation.contrasts`; here they are asked for,
-scaled, and judged: one by one at 95 %, and over all rows of a table together (Holm).
+scaled, and judged: one by one at 95%, and over all rows of a table together (Holm).
 """
 
 from collections.abc import Callable, Sequence
@@ -41,7 +41,7 @@ Intervals = Callable[[float], WindowEstimate]
 
 
 class Kind(StrEnum):
-    """What is compared."""
+    """Name of a compared figure."""
 
     WINDOWS = "windows"
     CATEGORIES = "categories"
@@ -50,7 +50,7 @@ class Kind(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What can be said of a difference."""
+    """Verdict on a difference."""
 
     HIGHER = "higher"
     LOWER = "lower"
@@ -58,7 +58,7 @@ class Verdict(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why there is nothing to compare."""
+    """Reason for having nothing to compare."""
 
     SAME_WINDOWS = "same_windows"
     SAME_CATEGORIES = "same_categories"
@@ -79,7 +79,7 @@ class NotComparableError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """A share, or visitors (scaled to the population), with its 95 % interval."""
+    """A share, or visitors (scaled to the population), with its 95% interval."""
 
     value: float | None
     low: float | None
@@ -89,9 +89,9 @@ class Value:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One difference: `value` less `reference`. `alone` judges the row by itself, `held` within its table.
+    """One difference: `value` less `reference`. `alone` judges the row, `held` within its table.
 
-    Where a side is not reliable, neither is the difference: nothing is judged, whatever its interval.
+    Where a side is not reliable, neither is the difference: nothing is judged, with any interval.
     """
 
     category: str
@@ -106,7 +106,7 @@ class Row:
 
     @property
     def status(self) -> Status:
-        """Whether the difference is to be read: only if both sides are."""
+        """Return whether the difference is reliable: only if both sides are."""
         return _status_of(self.value, self.reference)
 
 
@@ -118,7 +118,7 @@ class Comparison:
     ----------
     report, reference : reports of what is compared, and of what with; the same one for two categories, that
         of the first day for a baseline
-    is_exact : False: the errors are upper bounds, and the intervals cover at least 95 %
+    is_exact : False: the errors are upper bounds, and the intervals cover at least 95%
     category : name of the category that the others are compared with, for two categories
     baseline, left_out : days of the baseline, and those that have no numbers
     """
@@ -144,7 +144,7 @@ class Comparison:
 
     @property
     def n_alone(self) -> int:
-        """Rows that differ by themselves, held or not."""
+        """Rows that differ on their own, held or not."""
         return sum(row.alone != Verdict.NOT_SHOWN for row in self.rows)
 
     @property
@@ -238,7 +238,7 @@ def compare_baseline(
 def compare_studies(
     indicator: Indicator, window: Window, *, other: Indicator, other_window: Window, of: Quantity
 ) -> Comparison:
-    """Per category, a window less a window of an indicator of another study, which has a key of its own.
+    """Per category, a window less a window of an indicator of another study, which has its own key.
 
     Raises
     ------
@@ -369,7 +369,7 @@ def _row(
     judged: tuple[Mask, Mask],
     of: Quantity,
 ) -> Row:
-    """One row; `judged` says which differ by themselves, and which in their table."""
+    """One row; `judged` says which differ on their own, and which in their table."""
     value, difference = _value(estimate, of=of), float(found.value[place])
     is_read = _status_of(value, reference) == Status.OK
     alone, held = (_verdict(difference, is_shown=is_read and bool(mask[place])) for mask in judged)

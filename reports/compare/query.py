@@ -1,4 +1,4 @@
-"""What is compared with what, read from an address: a page and its files mean the same by the same words."""
+"""Sides of a comparison, read from an address: a page and its files mean the same by the same words."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -16,7 +16,7 @@ from reports.estimates.queries import Counts, Window, WindowError, visitor_union
 from reports.studies.models import Indicator
 
 Asked = dict[str, Any]
-# What an address must name before there is something to compare.
+# Parameters required before there is something to compare.
 _NEEDED: Final = {
     Kind.WINDOWS: ("from", "with_from"),
     Kind.CATEGORIES: ("from", "reference"),
@@ -30,7 +30,7 @@ class AddressError(ValueError):
 
 
 def kind_of(query: QueryDict) -> Kind:
-    """What is compared; windows if the address does not say, or names something else."""
+    """Return the compared kind; windows if the address names none, or something else."""
     text = query.get("kind", "")
     return Kind(text) if text in list(Kind) else Kind.WINDOWS
 
@@ -41,12 +41,12 @@ def measure_of(query: QueryDict) -> Quantity:
 
 
 def is_complete(query: QueryDict, kind: Kind) -> bool:
-    """Whether the address names both sides."""
+    """Return whether the address names both sides."""
     return all(query.get(name) for name in _NEEDED[kind])
 
 
 def asked_of(query: QueryDict, kind: Kind, *, indicator: Indicator, others: Sequence[Indicator]) -> Asked:
-    """What an address names, checked; only windows have a default.
+    """Comparison in an address, checked; only windows have a default.
 
     Parameters
     ----------

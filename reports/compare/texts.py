@@ -1,4 +1,4 @@
-"""How differences are said: signed numbers, what is compared with what, and the sentence on top."""
+"""Texts of differences: signed numbers, the sides of a comparison, and the sentence on top."""
 
 from datetime import date
 
@@ -12,7 +12,7 @@ from reports.studies import texts as studies_texts
 
 
 def amount(value: float | None, of: Quantity) -> str:
-    """A share as "12.3 %", visitors as whole numbers."""
+    """A share as "12.3%", visitors as whole numbers."""
     return formats.percent(value) if of == "frequency" else formats.number(value)
 
 
@@ -46,7 +46,7 @@ def verdict_word(verdict: Verdict) -> str:
 
 
 def verdict_sign(verdict: Verdict) -> str:
-    """One character beside the word."""
+    """Return one character next to the word."""
     return {Verdict.HIGHER: "\u25b2", Verdict.LOWER: "\u25bc", Verdict.NOT_SHOWN: formats.MISSING}[verdict]
 
 
@@ -68,7 +68,7 @@ def reference_title(comparison: Comparison) -> str:
 
 
 def summary(comparison: Comparison) -> str:
-    """What the table says, in one or two sentences."""
+    """Return the result of the table, in one or two sentences."""
     if comparison.status != Status.OK:
         return gettext(
             "Not reliable: the intervals of one side at least are so wide that its estimates are not shown, "
@@ -110,7 +110,7 @@ def correction(comparison: Comparison) -> str:
 
 
 def error_words(comparison: Comparison) -> str:
-    """Whether the intervals of the differences are exact, and why or why not."""
+    """Return whether the intervals of the differences are exact, and why or why not."""
     if comparison.kind == Kind.CATEGORIES:
         return gettext(
             "Both categories come from the same reports: what their errors have in common is counted exactly."

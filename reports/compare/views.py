@@ -60,7 +60,7 @@ def comparison(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResp
 def _answer(
     query: QueryDict, kind: Kind, *, indicator: Indicator, asked: Mapping[str, Any]
 ) -> dict[str, Any]:
-    if indicator.study.presence is not None:  # whatever is asked for: say so before a form is filled in
+    if indicator.study.presence is not None:  # in any case: say so before a form is filled in
         return {
             "state": "not_comparable",
             "reason": texts.not_comparable(NotComparableError(Reason.NOISY)),
@@ -77,7 +77,7 @@ def _answer(
 
 
 def result_context(result: Comparison) -> dict[str, Any]:
-    """What the page says of a comparison."""
+    """Context of a comparison's page."""
     return {
         "comparison": result,
         "figure": charts_compare.comparison_figure(result),

@@ -167,7 +167,7 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
 
 
 def _days_words(spec: PlanSpec) -> tuple[str, ...]:
-    """What reports of several days add."""
+    """Additional knowledge from reports of several days."""
     text = gettext(
         "A daily report shows whether the value changed. The last column is for someone who knows the value "
         "of one day and has the reports of two: right guesses of the other day's value, where all values are "

@@ -1,4 +1,4 @@
-"""What a document of the pack is made of, whatever it is written as."""
+"""Parts of a document of the pack, in any format."""
 
 from dataclasses import dataclass, field
 
@@ -18,7 +18,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A heading and what stands below it, in this order.
+    """A heading and the parts below it, in this order.
 
     article : of the GDPR that asks for it
     to_fill : what the controller has to write, since no configuration knows it
@@ -45,7 +45,7 @@ class Pack:
 
     @property
     def introduction(self) -> str:
-        """What the pack is, and what it is not."""
+        """Return the purpose and limits of the pack."""
         text = gettext(
             "Record of processing (article 30 GDPR) and impact assessment (article 35), filled in by "
             "%(software)s from the configuration in force. It is a draft: the controller completes what is "

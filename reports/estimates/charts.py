@@ -32,7 +32,7 @@ _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Bar:
-    """What is drawn of an estimate: percent or visitors, 0 where there is nothing."""
+    """Drawn value of an estimate: percent or visitors, 0 where there is nothing."""
 
     value: float
     low: float
@@ -40,7 +40,7 @@ class _Bar:
 
 
 def report_figure(report: WindowReport, *, options: ReportOptions = DEFAULT_OPTIONS) -> Figure:
-    """Horizontal bars with 95 % intervals, one per category, in the order and measure of the options."""
+    """Horizontal bars with 95% intervals, one per category, in the order and measure of the options."""
     estimates = ordered(report, options=options)
     shown = [_bar(report, estimate, options=options) for estimate in estimates]
     labels = [axis_label(estimate.category) for estimate in estimates]
@@ -75,7 +75,7 @@ def report_figure(report: WindowReport, *, options: ReportOptions = DEFAULT_OPTI
 def days_figure(
     reports: Sequence[WindowReport], *, shown: Sequence[int], measure: str = "frequency"
 ) -> Figure:
-    """Lines over the days with 95 % bands, for the categories with the codes `shown`.
+    """Lines over the days with 95% bands, for the categories with the codes `shown`.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def _outline(
     xs: list[Any] = []
     ys: list[Any] = []
     for run in runs:
-        # A single day has no width of its own: give it a little.
+        # A single day has no width: give it a little.
         x = [days[i] for i in run] if len(run) > 1 else [days[run[0]] - 0.12, days[run[0]] + 0.12]
         places = run if len(run) > 1 else [run[0], run[0]]
         if xs:
@@ -280,7 +280,7 @@ def _bar_text(report: WindowReport, estimate: Estimate, *, options: ReportOption
 
 
 def _numbers(bars: Sequence[_Bar], texts: Sequence[str]) -> dict[str, Any]:
-    """The estimate in figures, beside the upper end of its interval."""
+    """Return the estimate in figures, at the upper end of its interval."""
     return {
         "type": "scatter",
         "mode": "text",
@@ -294,7 +294,7 @@ def _numbers(bars: Sequence[_Bar], texts: Sequence[str]) -> dict[str, Any]:
 
 
 def _error_bars(bars: Sequence[_Bar]) -> dict[str, Any]:
-    """Intervals of the unbiased estimates; a consistent value may lie outside of its own."""
+    """Intervals of the unbiased estimates; a consistent value may lie outside."""
     return {
         "type": "data",
         "symmetric": False,
@@ -307,7 +307,7 @@ def _error_bars(bars: Sequence[_Bar]) -> dict[str, Any]:
 
 
 def _bar_range(bars: Sequence[_Bar]) -> list[float]:
-    """From the lowest to the highest bound, with room for the number beside the longest bar."""
+    """Return the range from the lowest to the highest bound, with room for the number at the longest bar."""
     low = min(0.0, *(bar.low for bar in bars))
     high = max(1.0, *(max(bar.high, bar.value) for bar in bars))
     return [low * 1.05, high + 0.34 * (high - low)]
@@ -324,7 +324,7 @@ def _hover(estimate: Estimate) -> str:
 
 
 def _bar_colour(estimate: Estimate) -> str:
-    """No bar where the estimate is not to be read: only its interval is drawn."""
+    """Draw no bar for an unreliable estimate: only its interval."""
     return "--chart-1" if estimate.status == Status.OK else "rgba(0,0,0,0)"
 
 
@@ -337,7 +337,7 @@ def _figure_or_blank(estimate: Estimate) -> str:
 
 
 def axis_label(category: str) -> str:
-    """A name for an axis; the table beside every chart has the whole of a longer one."""
+    """Return a name for an axis; the table below every chart has longer ones in full."""
     lines = textwrap.wrap(category, _LABEL_WIDTH, max_lines=_LABEL_LINES, placeholder=" …")
     return "<br>".join(escape(line) for line in lines) or " "
 

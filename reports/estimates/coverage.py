@@ -1,4 +1,4 @@
-"""What there is of each day of a study: visitors, or which kind of blank, and what people noted."""
+"""State of each day of a study: visitors, or the kind of blank, and people's notes."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ from reports.studies.models import Study
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayCoverage:
-    """One day; `visitors` and `first_time` are None where they are not to be read, never zero for a blank.
+    """One day; `visitors` and `first_time` are None where they are unreliable, never zero for a blank.
 
     `first_time` : of the visitors, those who were not there on an earlier day of the study
     `noisy`, `noisy_first_time` : both with presence noise; they may be negative then, and pages show 0
@@ -53,7 +53,7 @@ class Coverage:
 
     @property
     def next_missing(self) -> DayCoverage | None:
-        """The first day without data that nobody has explained."""
+        """The first day without data that no one has explained."""
         return next((day for day in self.days if day.status == Status.NOT_COLLECTED), None)
 
     @property
@@ -70,7 +70,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyOverview:
-    """A study with what there is of its days; `n_visitors` is None where the small-cell rule hides it."""
+    """A study with the state of its days; `n_visitors` is None where the small-cell rule hides it."""
 
     study: Study
     n_indicators: int
@@ -100,7 +100,7 @@ def study_overviews(studies: QuerySet[Study]) -> list[StudyOverview]:
 
 
 def coverage_of(study: Study, *, visitors: Counts, notes: Iterable[DayNote]) -> Coverage:
-    """What there is of each day.
+    """Return the state of each day.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Figures that follow from the tallies alone, at no further epsilon: totals, which are exact.
 
-Who is present is counted without noise, so every number here is a count or a ratio of counts and has no
+Presence is counted without noise, so every number here is a count or a ratio of counts and has no
 error. Per category see `reports.movement.queries`.
 """
 
@@ -15,12 +15,12 @@ from reports.studies.models import Study
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyFigures:
-    """What a study says in a few numbers; all exact, in visitors of the operator (not scaled).
+    """Key figures of a study; all exact, in visitors of the operator (not scaled).
 
     A visit is one visitor on one day. It is a first one if the visitor was on no earlier day of the study,
-    else a return; there are as many first visits as visitors. None where nobody has been there yet, or where
+    else a return; there are as many first visits as visitors. None where no one has been there yet, or where
     the small-cell rule suppresses so few; `status` says which. Where it suppresses a single day, or few
-    visits are returns, `n_visits` and what is made of it are None, too: they would tell of these few.
+    visits are returns, `n_visits` and what is made of it are None, too: they would reveal these few.
     """
 
     status: Status

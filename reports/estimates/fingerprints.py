@@ -1,4 +1,4 @@
-"""What reports depend on: as long as it is the same, so are they."""
+"""Version of the inputs of reports: equal versions mean equal reports."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ from reports.studies.tally_models import Publication
 
 
 def state_of(studies: Sequence[Study]) -> list[object]:
-    """What reports of some studies depend on: their rows, plans, notes, and which deltas they count."""
+    """Return versions of the inputs of reports of some studies: rows, plans, notes, and counted deltas."""
     pks = [study.pk for study in studies]
     return [
         [[str(getattr(study, field.attname)) for field in study._meta.concrete_fields] for study in studies],
@@ -32,6 +32,6 @@ def state_of(studies: Sequence[Study]) -> list[object]:
 
 
 def fingerprint_of(study: Study, *more: object) -> str:
-    """SHA-256 of all that a file of a study depends on; `more` beside the study and this software."""
+    """Return the SHA-256 of all inputs of a file of a study; `more` is added to study and software."""
     parts = [software(), state_of([study]), *more]
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()

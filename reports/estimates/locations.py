@@ -51,7 +51,7 @@ class LocationWindow:
 
 
 def location_spec(study: Study) -> LocationSpec | None:
-    """What the study's plan in force promises of places; None where it asks for none."""
+    """Return the promise of places in the study's plan in force; None where it has none."""
     plan = study.plans.order_by("-version").first()
     return None if plan is None else PlanSpec.from_json(plan.spec).location
 

@@ -1,4 +1,4 @@
-"""What people know of a day that its numbers do not tell."""
+"""Notes of people on a day."""
 
 from datetime import date
 

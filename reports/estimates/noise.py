@@ -22,7 +22,7 @@ from reports.studies.models import Study
 
 
 class Figures(NamedTuple):
-    """Of all categories of a window: shares, and persons; named as the fields of an Estimate."""
+    """Estimates of all categories of a window: shares, and persons; named as the fields of an Estimate."""
 
     frequency: Sequence[float]
     std_error: Sequence[float]
@@ -34,7 +34,7 @@ class Figures(NamedTuple):
     visitors_ci_high: Sequence[float]
 
     def scaled(self, factor: float) -> "Figures":
-        """The same with so many persons for one visitor."""
+        """Return the same, scaled to a number of persons per visitor."""
         names = ("visitors", "visitors_ci_low", "visitors_ci_high")
         return self._replace(**{name: [factor * each for each in getattr(self, name)] for name in names})
 
@@ -70,7 +70,7 @@ class VisitorNoise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerNoise:
-    """Noise of the answers to an indicator, and of the visitors beside them."""
+    """Noise of the answers to an indicator, and of the visitors."""
 
     visitors: VisitorNoise
     channel: GeometricChannel
@@ -84,7 +84,7 @@ class AnswerNoise:
         first_day: int,
         last_day: int,
     ) -> Figures | None:
-        """What a window's noisy counts say; None = they could be noise alone."""
+        """Return estimates from a window's noisy counts; None = they could be noise alone."""
         total = self.visitors.total(n_visitors, first_day=first_day, last_day=last_day)
         if total is None:
             return None
@@ -105,7 +105,7 @@ class AnswerNoise:
 
 
 def has_totals(study: Study, visitors: NDArray[np.int64]) -> bool:
-    """Whether anything of a study is here.
+    """Return whether anything of a study is here.
 
     Parameters
     ----------

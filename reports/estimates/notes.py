@@ -36,6 +36,6 @@ def note_day(study: Study, *, day: date, kind: DayNote.Kind, text: str, by: str)
 
 
 def remove_note(study: Study, *, note_id: int) -> bool:
-    """Take a note back; False when it is not there (any more)."""
+    """Remove a note; False when it does not exist."""
     deleted, _ = DayNote.objects.filter(study=study, pk=note_id).delete()
     return deleted > 0

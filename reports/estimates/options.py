@@ -1,4 +1,4 @@
-"""How a page shows its numbers: chart, table or map, order, measure, kind of value; all in the address."""
+"""Display of a page's numbers: chart, table or map, order, measure, kind of value; all in the address."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from reports.estimates.queries import Estimate, Window, WindowReport, single_day
 from reports.studies.models import Indicator
 from reports.studies.queries import has_unions
 
-MAX_LINES = 8  # more cannot be told apart
+MAX_LINES = 8  # more cannot be distinguished
 MAX_MULTIPLES = 24  # small charts on a page
 _FIRST_LINES = 5  # without a choice: bands of more hide each other
 
@@ -45,7 +45,7 @@ class _Options:
 
     @property
     def chosen(self) -> dict[str, str]:
-        """What differs from the default."""
+        """Return the options that differ from the default."""
         values = {name: str(getattr(self, name)) for name in self.choices}
         return {name: value for name, value in values.items() if value != self.choices[name][0]}
 
@@ -57,10 +57,10 @@ class _Options:
 
 @dataclass(frozen=True, kw_only=True)
 class ReportOptions(_Options):
-    """Of the page of one window.
+    """Options of the page of one window.
 
     order : "natural" is that of the plan, "sorted" by what is shown, the largest first
-    values : "unbiased" estimates may be negative; "consistent" ones add up to 100 %
+    values : "unbiased" estimates may be negative; "consistent" ones add up to 100%
     layer : what the colours of a map stand for: the estimate, or half of the width of its interval
     """
 
@@ -74,7 +74,7 @@ class ReportOptions(_Options):
 
 @dataclass(frozen=True, kw_only=True)
 class DaysOptions(_Options):
-    """Of the page of all days.
+    """Options of the page of all days.
 
     show : "daily" = each day for itself, "cumulative" = the union of the days from the first one on
     form : "lines" in one chart, or a small chart per category ("multiples")
@@ -88,7 +88,7 @@ class DaysOptions(_Options):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownValue:
-    """What is shown of an estimate: shares, or visitors; low and high belong to the unbiased estimate."""
+    """Shown values of an estimate: shares, or visitors; low and high belong to the unbiased one."""
 
     value: float | None
     low: float | None
@@ -96,7 +96,7 @@ class ShownValue:
 
 
 def shown_value(report: WindowReport, estimate: Estimate, *, options: ReportOptions) -> ShownValue:
-    """Value and interval of an estimate in the measure that was asked for; None where nobody answered."""
+    """Value and interval of an estimate in the measure that was asked for; None where no one answered."""
     is_consistent = options.values == "consistent"
     if options.measure == "frequency":
         value = estimate.consistent if is_consistent else estimate.frequency
@@ -108,7 +108,7 @@ def shown_value(report: WindowReport, estimate: Estimate, *, options: ReportOpti
 
 
 def ordered(report: WindowReport, *, options: ReportOptions) -> Sequence[Estimate]:
-    """Estimates in the order that was asked for; those that are not to be read come last when sorted."""
+    """Return estimates in the requested order; unreliable ones come last when sorted."""
     if options.order == "natural":
         return report.estimates
 
@@ -163,7 +163,7 @@ def windows_shown(indicator: Indicator, *, options: DaysOptions) -> list[Window]
 
 
 def max_shown(options: DaysOptions) -> int:
-    """How many categories a chart has at most."""
+    """Return the maximum number of categories of a chart."""
     return MAX_MULTIPLES if options.form == "multiples" else MAX_LINES
 
 

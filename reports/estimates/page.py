@@ -1,4 +1,4 @@
-"""What pages about an indicator share."""
+"""Common parts of pages about an indicator."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from reports.studies.models import Indicator, Study
 
 
 def page_context(study: Study, *, indicators: list[Indicator], indicator: Indicator) -> dict[str, Any]:
-    """What pages about an indicator share."""
+    """Common parts of pages about an indicator."""
     return {
         "study": study,
         "indicators": indicators,

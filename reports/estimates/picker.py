@@ -77,7 +77,7 @@ def requested_window(query: QueryDict, *, indicator: Indicator, visitors: Counts
     if not first:
         return _default_window(indicator, visitors)
     days = _date(first), _date(query.get("to") or first)
-    # Whoever picks the days in the wrong order means the window between them.
+    # Anyone who picks the days in the wrong order means the window between them.
     return window_from_dates(indicator.study, min(days), max(days))
 
 
@@ -153,7 +153,7 @@ def _choice(
 
 
 def _noisy_title(study: Study, window: Window, days: str, n_visitors: int | None) -> str:
-    """Of a study with presence noise: a day is there when it is closed, also with nobody."""
+    """Of a study with presence noise: a day is there when it is closed, also with no one."""
     if window.first_day > study.noisy_through:
         return _title(days, 0)
     return gettext("%(days)s: about %(visitors)s visitors") % {

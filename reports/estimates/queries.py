@@ -48,11 +48,11 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """One category in one window; all but the counts are None where nobody answered.
+    """One category in one window; all but the counts are None where no one answered.
 
     `frequency` is unbiased and may leave [0, 1]; `consistent` is its nearest distribution. `visitors` is
     scaled to the population by the market share. `reports` is None, too, where the small-cell rule suppresses
-    the window. `status` says whether the numbers are to be read, and if not, why.
+    the window. `status` says whether the numbers are reliable, and if not, why.
     """
 
     category: str
@@ -180,7 +180,7 @@ def visitor_unions(study: Study) -> Counts:
 
 
 def unions_of(tally: VisitorTally) -> Counts:
-    """As `visitor_unions`, of a tally that was read already."""
+    """Return `visitor_unions` of a tally that was read already."""
     return all_unions(visitors_of(tally))
 
 
@@ -311,7 +311,7 @@ def _estimates(
 def _figures(
     loaded: Loaded, window: Window, counts: Counts, *, n_reports: int, n_visitors: int
 ) -> Figures | None:
-    """What the counts of a window say, visitors scaled; None = nothing."""
+    """Return the meaning of a window's counts, visitors scaled; None = nothing."""
     study = loaded.indicator.study
     if loaded.noise is not None:
         found = loaded.noise.figures(

@@ -48,7 +48,7 @@ class ShownVisitors:
         return None if self._is_few(n_visitors) else n_visitors
 
     def cut(self, first: Days, second: Days) -> Cut | None:
-        """How two windows, of which the second begins where the first ends, cut their visitors.
+        """Split the visitors of two windows, of which the second begins where the first ends.
 
         None where a window is hidden, or a part has few visitors: each part is the rest of another one.
         """
@@ -59,12 +59,12 @@ class ShownVisitors:
         return None if any(self._is_few(part) for part in cut) else cut
 
     def first_time(self, day: int) -> int | None:
-        """Of the visitors of a day, those who were on no earlier one; noisy where totals are."""
+        """Return a day's visitors who were on no earlier one; noisy where totals are."""
         cut = self.cut((1, day - 1), (day, day))
         return None if cut is None else cut.only_second
 
     def last_time(self, day: int) -> int | None:
-        """Of the visitors of a day, those who were on no later one."""
+        """Return a day's visitors who were on no later one."""
         cut = self.cut((day, day), (day + 1, self.study.days))
         return None if cut is None else cut.only_first
 
@@ -92,7 +92,7 @@ class ShownVisitors:
         return int(least), int(most)
 
     def status(self, first_day: int, last_day: int, *, is_outage: bool) -> Status:
-        """Of a number of visitors, which is exact or has an interval of its own."""
+        """Of a number of visitors, which is exact or has its own interval."""
         n_visitors = int(self.unions[first_day, last_day])
         is_here = self.study.presence is not None and first_day <= self.study.noisy_through
         return window_status(

@@ -1,4 +1,4 @@
-"""What a report of a window says, in sentences."""
+"""Texts of a report of a window, in sentences."""
 
 from collections.abc import Sequence
 
@@ -57,7 +57,7 @@ def report_summary(report: WindowReport) -> str:
 
 
 def _visitors_of(report: WindowReport) -> str:
-    """Whose shares a report gives: as many as all categories together, and how many of them were counted."""
+    """Describe the people of a report's shares: the sum of all categories, and how many were counted."""
     if report.study.market_share == 1:
         if report.noisy_visitors is not None:
             return gettext("about %(number)s visitors") % {"number": noisy_number(report.noisy_visitors)}
@@ -72,7 +72,7 @@ def _visitors_of(report: WindowReport) -> str:
 
 
 def _runner_up(others: Sequence[Estimate]) -> str:
-    """The second largest of all categories, where it surely has somebody; `others` are in order."""
+    """The second largest of all categories, where it surely has someone; `others` are in order."""
     if not others or (others[0].ci_low or 0.0) <= 0:
         return ""
     return gettext("The next one is %(category)s with %(share)s (%(range)s).") % {

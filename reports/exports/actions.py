@@ -1,6 +1,6 @@
 """Files of exports: asked for by a page or a script, made by a worker, kept until the tally changes.
 
-Each account has one at a time. One for which nobody waits any more is given up: whoever waits asks again
+Each account has one at a time. One for which no one waits any more is given up: anyone who waits asks again
 every few seconds.
 """
 
@@ -31,14 +31,14 @@ from reports.studies.models import Study
 ABANDONED: Final = timedelta(seconds=90)  # a page in a hidden tab asks once a minute
 RESTING: Final = timedelta(seconds=10)  # so long without asking, a file gives way to another of its account
 UNSENT: Final = timedelta(seconds=30)  # so long without a worker, its message may be lost, and is sent again
-REMEMBERED: Final = timedelta(seconds=30)  # so long a failure is told, and not tried again
+REMEMBERED: Final = timedelta(seconds=30)  # a failure is shown for this long, and not tried again
 KEPT_PER_STUDY: Final = 20
 _TOLD_S: Final = 1.0  # from one sign of life of a worker to the next
 _State = ExportFile.State
 
 
 class AbandonedError(Exception):
-    """Nobody waits for the file any more."""
+    """No one waits for the file now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +50,9 @@ class Asked:
 
 
 def ask_for_file(study: Study, recipe: Recipe, *, by: User) -> Asked:
-    """Ask for a file, or say that somebody still waits for it; who waits does so every few seconds.
+    """Ask for a file, or say that someone still waits for it; who waits does so every few seconds.
 
-    What is kept is not made again, nor what is on its way. `content` of the file is not loaded.
+    Kept files, and those in the making, are not made again. `content` of the file is not loaded.
     """
     language = translation.get_language() or ""
     key = _key(study, recipe, language=language)
@@ -87,11 +87,11 @@ def make_file(pk: int, *, is_again: bool = False) -> None:
 
     Parameters
     ----------
-    is_again : this worker was at it when the database went away
+    is_again : this worker was making it when the database failed
 
     Raises
     ------
-    Exception : whatever went wrong; the file is marked as failed, unless a database is away
+    Exception : any error; the file is marked as failed, except during an outage of a database
     """
     now = timezone.now()
     since = now if is_again else now - ExportFile.PATIENCE
@@ -133,7 +133,7 @@ def _make(row: ExportFile) -> None:
 
 
 def _ticking(pk: int) -> Callable[[int], None]:
-    """Gives signs of life and how far a file is; raises AbandonedError when nobody waits for it any more."""
+    """Give signs of life and progress of a file; raises AbandonedError when no one waits for it."""
     told_at = 0.0
 
     def tick(percent: int) -> None:
@@ -150,7 +150,7 @@ def _ticking(pk: int) -> Callable[[int], None]:
 
 
 def _made_or_coming(key: str, fingerprint: str) -> ExportFile | None:
-    """The file if it need not be made: what is on its way goes on, and a failure is told for a while."""
+    """Return the file unless it must be made: one in the making continues, a failure is shown for a while."""
     row = ExportFile.objects.defer("content").filter(key=key).first()
     if row is None or row.is_on_its_way:
         return row
@@ -160,7 +160,7 @@ def _made_or_coming(key: str, fingerprint: str) -> ExportFile | None:
 
 
 def _touched(row: ExportFile) -> ExportFile:
-    """The same row; whoever makes it knows that somebody waits."""
+    """Return the same row; its maker knows that someone waits."""
     now = timezone.now()
     if row.is_on_its_way and row.asked_at < now - RESTING / 3:
         ExportFile.objects.filter(pk=row.pk).update(asked_at=now)
@@ -171,9 +171,9 @@ def _touched(row: ExportFile) -> ExportFile:
 
 
 def _other_of(account: User, *, key: str) -> ExportFile | None:
-    """Another file of an account that is on its way; one for which nobody asks just now gives way.
+    """Return another file of an account in the making; one that is not requested now gives way.
 
-    What a worker is at counts until that worker stops: it looks when it gives a sign of life.
+    A file of a worker counts until that worker stops: it checks at each sign of life.
     """
     rows = ExportFile.objects.filter(asked_by=account, state__in=(_State.WAITING, _State.RUNNING))
     now = timezone.now()
@@ -195,7 +195,7 @@ def _forget_oldest(study: Study) -> None:
 
 
 def _send(row: ExportFile) -> None:
-    """Ask a worker; where the broker is away, whoever waits asks again."""
+    """Request a worker; during an outage of the broker, waiting clients request again."""
     send_on_commit("reports.tasks.make_export", row.pk, robust=True)
 
 
@@ -207,6 +207,6 @@ def _key(study: Study, recipe: Recipe, *, language: str) -> str:
 def _fingerprint(study: Study, recipe: Recipe) -> str:
     study.refresh_from_db()
     more: list[object] = [state_of_places(study, recipe.window)] if recipe.is_of_places else []
-    if recipe.scope == BUNDLE:  # whose statement changes with other studies of the population, too
+    if recipe.scope == BUNDLE:  # its statement changes with other studies of the population, too
         more.append(composition_facts(study, with_names=False))
     return fingerprint_of(study, *more)

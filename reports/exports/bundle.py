@@ -28,7 +28,7 @@ from reports.studies.models import Study
 from reports.studies.queries import current_plan, has_unions
 from reports.studies.tally_models import Tally
 
-# What `ldp.privacy.plans`, `ldp.estimation.estimators` and `ldp.estimation.unions` import: numpy and the
+# Imports of `ldp.privacy.plans`, `ldp.estimation.estimators` and `ldp.estimation.unions`: numpy and the
 # standard library, no compiler.
 LDP_MODULES: Final = (
     "codes.py",

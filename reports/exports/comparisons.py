@@ -56,7 +56,7 @@ _KINDS = {
 
 
 def _reference(comparison: Comparison) -> Record:
-    """What is compared with; a mean of several days has no days and counts of its own, but a list."""
+    """Reference of a comparison; a mean of several days has a list instead of days and counts."""
     found = {f"reference_{name}": value for name, value in head_of(comparison.reference).items()}
     days = {
         "baseline_days": _dates(comparison, comparison.baseline),

@@ -1,4 +1,4 @@
-"""Why a file cannot be made."""
+"""Reasons for not making a file."""
 
 
 class ExportError(ValueError):

@@ -1,4 +1,4 @@
-"""What a file says about itself: where its numbers come from, what protects them, how to read them."""
+"""Facts in a file about itself: sources of its numbers, their protection, how to read them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ def software_words() -> str:
 
 
 def status_words() -> dict[str, str]:
-    """What each value of the column `status` means."""
+    """Describe each value of the column `status`."""
     return {
         "ok": gettext("to be read, with its interval"),
         "not_reliable": gettext("the interval is too wide for any use"),

@@ -1,6 +1,6 @@
-"""How a file is answered: at once where it is small, else when a worker has made it.
+"""Delivery of files: at once if small, else when a worker has made it.
 
-A browser sees a page with the progress, which asks again by itself. A script waits: the answer to its request
+A browser sees a page with the progress, which refreshes itself. A script waits: the answer to its request
 is the file, or, after a minute, the same address once more.
 """
 
@@ -27,7 +27,7 @@ WAIT_S: Final = {"browser": 3.0, "script": 60.0}  # that a request waits for a w
 LOOK_S: Final = 0.3
 PLACES: Final = 4  # requests of a process that wait: each holds a thread
 AGAIN_S: Final = 5
-MAX_TURNS: Final = 5  # what most clients follow
+MAX_TURNS: Final = 5  # most clients follow as many
 TURN: Final = "turn"
 _places = threading.BoundedSemaphore(PLACES)
 
@@ -67,12 +67,12 @@ def refused(error: ValueError) -> HttpResponse:
 
 
 def _is_browser(request: HttpRequest) -> bool:
-    """Whether a person looks at the answer: scripts take anything, browsers name pages."""
+    """Return whether a person looks at the answer: scripts take anything, browsers name pages."""
     return "text/html" in request.headers.get("Accept", "") or bool(request.headers.get("HX-Request"))
 
 
 def _held(request: HttpRequest, study: Study, recipe: Recipe) -> tuple[Asked, bool]:
-    """Ask, and wait for a while where a thread can be spared; whether one could."""
+    """Request the file, and wait for a while if a thread can be spared; returns whether it could."""
     asked = ask_for_file(study, recipe, by=account(request))
     if request.headers.get("HX-Request") or not _places.acquire(blocking=False):
         return asked, False
@@ -91,7 +91,7 @@ def _is_coming(asked: Asked) -> bool:
 
 
 def _kept(found: ExportFile) -> HttpResponseBase:
-    """What is kept; a large file is unpacked as it is sent."""
+    """Send the kept file; a large one is unpacked as it is sent."""
     headers = {"Content-Disposition": f'attachment; filename="{found.name}"'}
     if found.size <= AT_ONCE_BYTES:
         content = b"".join(found.pieces())
@@ -101,7 +101,7 @@ def _kept(found: ExportFile) -> HttpResponseBase:
 
 
 def _page(request: HttpRequest, study: Study, asked: Asked) -> HttpResponse:
-    """How far a file is: the page, or its part that asks again."""
+    """Show the progress of a file: the page, or its part that refreshes."""
     context = {
         "study": study,
         "file": asked.file,
@@ -124,7 +124,7 @@ def _page(request: HttpRequest, study: Study, asked: Asked) -> HttpResponse:
 
 
 def _turned(request: HttpRequest) -> HttpResponse:
-    """The same address again, a few times; then a script has to come again by itself."""
+    """Redirect to the same address a few times; then a script has to try again later."""
     text = request.GET.get(TURN, "")
     turn = int(text) if text.isascii() and text.isdigit() and len(text) == 1 else 0
     if turn >= MAX_TURNS:

@@ -102,7 +102,7 @@ def _about(findings: Findings) -> dict[str, Sequence[tuple[str, str]]]:
 
 
 def interval_codes() -> dict[str, str]:
-    """What each value of the column `interval` means."""
+    """Describe each value of the column `interval`."""
     return {
         "exact": gettext("95 of 100 such intervals hold the truth"),
         "at_least": gettext("the error is an upper bound: at least 95 of 100 such intervals hold the truth"),
@@ -112,13 +112,13 @@ def interval_codes() -> dict[str, str]:
 
 
 def head_of(report: WindowReport) -> Record:
-    """What a report says of itself, as in other exports."""
+    """Return the facts of a report about itself, as in other exports."""
     record = report_record(report)
     return {name: record[name] for name in REPORT_NAMES}
 
 
 def tail_of(report: WindowReport) -> Record:
-    """What is behind all else, as in other exports, and how visitors of categories are scaled."""
+    """Return the last columns, as in other exports, and the scale of visitors of categories."""
     record = report_record(report)
     share = {"market_share": float(report.study.market_share)}
     return share | {name: record[name] for name in CONTEXT_NAMES}

@@ -15,7 +15,7 @@ PIECE_BYTES = 256 << 10
 
 
 class ExportFile(Computation):
-    """One file as somebody asked for it; the same for every reader who may have it.
+    """One file as someone asked for it; the same for every reader who may have it.
 
     `stage` is how much of it is done, in percent.
     """
@@ -52,7 +52,7 @@ class ExportFile(Computation):
         return self
 
     def pieces(self) -> Iterator[bytes]:
-        """What `set_content` kept, a piece at a time: the plain file is never whole in memory.
+        """Yield the data of `set_content`, a piece at a time: the plain file is never complete in memory.
 
         Raises
         ------

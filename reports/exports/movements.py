@@ -90,7 +90,7 @@ def _where(found: Movement, point: Point, *, place: int) -> dict[str, Any]:
 
 
 def _total(point: Point) -> dict[str, Any]:
-    """Of all visitors: exact, or exact bounds."""
+    """Values of all visitors: exact, or exact bounds."""
     if point.total is not None or point.low is None:
         return {"value": point.total, "interval": "count", "status": point.status}
     return {"ci_low": point.low, "ci_high": point.high, "interval": "bounds", "status": point.status}

@@ -1,4 +1,4 @@
-"""What a file is to hold, as plain values: a web server says so, and a worker makes the same file."""
+"""Contents of a requested file, as plain values: named by a web server, made by a worker."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
@@ -74,7 +74,7 @@ class Recipe:
         return "application/zip" if self.scope == BUNDLE else FORMATS[self.ending].content_type
 
     def is_made_at_once(self, study: Study) -> bool:
-        """Whether it is so small that its reader waits for it."""
+        """Return whether it is so small that its reader waits for it."""
         if self.scope not in (*Scope, MOVEMENT) or self.ending not in AT_ONCE_ROWS:
             return False
         indicators = (

@@ -1,4 +1,4 @@
-"""What a file is about: one window of an indicator, its days, or a whole study."""
+"""Subject of a file: one window of an indicator, its days, or a whole study."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -71,12 +71,12 @@ class Selection:
 
     @property
     def measure(self) -> str:
-        """What is drawn: "frequency" or "visitors"."""
+        """Return the drawn measure: "frequency" or "visitors"."""
         return self.days_options.measure if self.scope == Scope.DAYS else self.options.measure
 
     @property
     def is_cumulative(self) -> bool:
-        """Whether the days are unions of the days 1..j."""
+        """Return whether the days are unions of the days 1..j."""
         return self.scope == Scope.DAYS and self.reports[-1].window.days > 1
 
     @property

@@ -1,4 +1,4 @@
-"""What a page shows, as a file."""
+"""Downloads of pages as files."""
 
 from urllib.parse import urlencode
 
@@ -132,7 +132,7 @@ def download_movement(
 @exporters_only
 @handed_out
 def download_bundle(request: HttpRequest, slug: str) -> HttpResponseBase:
-    """All that somebody else needs to recompute every number of a study."""
+    """All that someone else needs to recompute every number of a study."""
     return file_response(request, study_or_404(request, slug), Recipe(scope=BUNDLE, ending="zip"))
 
 

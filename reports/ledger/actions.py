@@ -34,7 +34,7 @@ def record(
 
     Parameters
     ----------
-    actor : name of the account, or what acted ("command line"); empty: nobody is known
+    actor : name of the account, or what acted ("command line"); empty: no one is known
     study : slug; empty: it concerns no study
     facts : text, whole numbers, truth values and lists or objects of these. Counts, hashes, ids and names of
         accounts; never a raw value, an identifier of a subscriber or a secret: nothing is ever removed
@@ -48,7 +48,7 @@ def record(
     content = dict(facts or {})
     _check(content)
     _check_length(actor=actor, study=study, event_id=event_id)
-    if event_id and _is_recorded(event_id):  # nobody has to wait for the lock
+    if event_id and _is_recorded(event_id):  # no one has to wait for the lock
         return
     with transaction.atomic():
         head, _ = LedgerHead.objects.select_for_update().get_or_create(pk=LedgerHead.ONLY)
@@ -69,7 +69,7 @@ def record(
 
 
 def renew_key(*, by: str) -> str:
-    """Go on with a new key after the old one was lost; its public half, hexadecimal.
+    """Continue with a new key after the old one was lost; its public half, hexadecimal.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""How entries of the ledger hang together: canonical text, hashes, and the signed head. Knows no database.
+"""Chain of ledger entries: canonical text, hashes, and the signed head. Knows no database.
 
 Each entry has two hashes. The one of its content covers what happened and a salt; the one of the entry covers
 its number, the hash of the entry before it, and the hash of its content. So an export may leave the content
@@ -23,7 +23,7 @@ BEFORE_THE_FIRST = "0" * 64  # the previous hash of entry 1
 
 
 def canonical(value: Any) -> bytes:
-    """JSON that is the same whoever writes it: sorted keys, no spaces, UTF-8."""
+    """JSON that is the same anyone who writes it: sorted keys, no spaces, UTF-8."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.encode()
 
@@ -35,7 +35,7 @@ def moment(at: datetime) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """What an entry tells; `at` as `moment` writes it, `salt` 32 hexadecimal digits."""
+    """Content of an entry; `at` as `moment` writes it, `salt` 32 hexadecimal digits."""
 
     at: str
     kind: str
@@ -69,7 +69,7 @@ def entry_hash(*, number: int, previous_hash: str, content_hash: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedHead:
-    """The end of the chain at one time; whoever keeps one can tell later whether the chain was cut.
+    """The end of the chain at one time; anyone who keeps one can tell later whether the chain was cut.
 
     public_key, signature : hexadecimal, of Ed25519; the signature covers all other fields
     """
@@ -105,7 +105,7 @@ class SignedHead:
         return {"format": HEAD_FORMAT, **asdict(self)}
 
     def is_signed_by(self, public_key: str) -> bool:
-        """Whether the key, and no other, signed exactly this."""
+        """Return whether the key, and no other, signed exactly this."""
         try:
             key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key))
             key.verify(bytes.fromhex(self.signature), self._signed)

@@ -29,7 +29,7 @@ class ChainError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerReport:
-    """How a check ended. `left_out`: entries of which an export shows the hashes only."""
+    """Result of a check. `left_out`: entries of which an export shows the hashes only."""
 
     entries: int
     left_out: int
@@ -56,7 +56,7 @@ class LedgerReport:
 
 
 class Chain:
-    """Entries one after the other, from the first; whatever does not fit raises ChainError."""
+    """Check entries one after the other, from the first; raises ChainError at the first that does not fit."""
 
     def __init__(self, *, public_key: str | None, earlier: SignedHead | None = None) -> None:
         self.public_key = public_key
@@ -147,7 +147,7 @@ def check_tables(*, public_key: str | None = None, earlier: SignedHead | None = 
     Parameters
     ----------
     public_key : hexadecimal; None: that of this installation
-    earlier : a head that was kept: the ledger must go on from it
+    earlier : a head that was kept: the ledger must continue from it
     """
     chain = Chain(public_key=public_key or own_public_key(), earlier=earlier)
 
@@ -186,7 +186,7 @@ def check_lines(
 
 
 def read_head(text: bytes) -> SignedHead:
-    """A head that was kept: by itself, in what `verify_ledger` printed, or the last line of an export.
+    """A head that was kept: alone, in the output of `verify_ledger`, or the last line of an export.
 
     Raises
     ------
@@ -261,7 +261,7 @@ def _stored_lines(*, after: int) -> Iterator[dict[str, Any]]:
 
 
 def _until_unreadable(after: int) -> Iterator[dict[str, Any]]:
-    """Entries one by one, up to the one that is no entry any more."""
+    """Yield entries one by one, up to the first line that is no entry."""
     numbers = LedgerEntry.objects.filter(number__gt=after).order_by("number")
     for number in numbers.values_list("number", flat=True)[:ROWS_AT_ONCE]:
         try:

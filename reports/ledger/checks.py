@@ -27,7 +27,7 @@ def check_ledger(*, public_key: str | None = None, earlier: SignedHead | None = 
 
 
 def check_now_and_then() -> None:
-    """Check the ledger unless somebody has done so lately: any number of workers may ask."""
+    """Check the ledger unless someone has done so lately: any number of workers may ask."""
     lately = timezone.now() - CHECKED_LATELY
     if LedgerHead.objects.filter(checked_at__gt=lately).exists():
         return

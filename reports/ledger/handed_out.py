@@ -48,7 +48,7 @@ def _file_name(response: HttpResponseBase) -> str:
 
 
 def _is_day(text: str) -> bool:
-    """Whether this is a date: nothing else that somebody may have typed is kept."""
+    """Return whether this is a date: nothing else that someone may have typed is kept."""
     try:
         date.fromisoformat(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What leaves the site as a file, or through the API, is in the ledger: what, of which window, to whom."""
+"""Ledger entries for files and API answers: subject, window and recipient."""
 
 import hashlib
 from collections.abc import Mapping

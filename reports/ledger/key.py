@@ -1,4 +1,4 @@
-"""The key that signs the head of the ledger: a file of its own, in no database."""
+"""The key that signs the head of the ledger: its own file, in no database."""
 
 import os
 import secrets
@@ -26,7 +26,7 @@ def signing_key(*, may_make: bool) -> Ed25519PrivateKey:
     Parameters
     ----------
     may_make : whether a missing key is made: only while the ledger is empty. Otherwise a server that was
-        started without the file would go on with a key that nobody knows.
+        started without the file would continue with an unknown key.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def signing_key(*, may_make: bool) -> Ed25519PrivateKey:
 
 
 def replace_key() -> str:
-    """Make a new key where there is none any more; its public half, hexadecimal.
+    """Make a new key if there is none; its public half, hexadecimal.
 
     Raises
     ------

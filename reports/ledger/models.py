@@ -1,7 +1,7 @@
 """The ledger: what was done, by whom, in the order in which it happened. Entries are only ever added.
 
 Each entry carries a hash of itself and of the one before it, and the head is signed with a key that is in no
-database (reports/ledger/chain.py). Triggers refuse to change or remove an entry; whoever removes the triggers
+database (reports/ledger/chain.py). Triggers refuse changes and removals; anyone who removes the triggers
 first is found out by the chain.
 """
 
@@ -101,7 +101,7 @@ class LedgerEntry(models.Model):
 
     @property
     def content(self) -> Content:
-        """What the entry tells, as it is hashed."""
+        """Return the content of the entry, as it is hashed."""
         return Content(
             at=moment(self.at),
             kind=self.kind,
@@ -114,7 +114,7 @@ class LedgerEntry(models.Model):
 
 
 class LedgerHead(models.Model):
-    """The end of the chain: one row, which whoever adds an entry locks; and how the last check ended."""
+    """The end of the chain: one row, which anyone who adds an entry locks; and how the last check ended."""
 
     ONLY = 1  # its primary key
 
@@ -136,7 +136,7 @@ class LedgerHead(models.Model):
 
     @property
     def signed(self) -> SignedHead:
-        """The signed head; of an empty ledger it is signed by nobody."""
+        """The signed head; of an empty ledger it is signed by no one."""
         return SignedHead(
             number=self.number,
             hash=self.hash,

@@ -43,7 +43,7 @@ def add_grant_arguments(parser: ArgumentParser) -> None:
 
 
 def asked_of(options: Mapping[str, Any]) -> Asked:
-    """What these options ask for.
+    """Return the input that these options name.
 
     Raises
     ------

@@ -24,7 +24,7 @@ N_REPLICATES: Final = 50
 
 
 def kept_maps(area: Area, windows: Sequence[LocationWindow]) -> list[DensityMap | None]:
-    """The map of each window that is not out of date, in whatever state; None where there is none."""
+    """Return the map of each window if it is up to date, in any state; else None."""
     rows = {(row.first_day, row.last_day): row for row in DensityMap.objects.filter(study=area.study_id)}
     found = [rows.get((each.window.first_day, each.window.last_day)) for each in windows]
     return [
@@ -67,7 +67,7 @@ def compute_map(pk: int) -> None:
 
     Raises
     ------
-    Exception : whatever went wrong; the map is marked as failed
+    Exception : any error; the map is marked as failed
     """
     row = DensityMap.objects.select_related("study__area").filter(pk=pk).first()
     if row is None or row.state == DensityMap.State.DONE:
@@ -80,7 +80,7 @@ def compute_map(pk: int) -> None:
 
 
 def map_on_its_way(study: Study, window: Window) -> DensityMap | None:
-    """The map of a window if a worker is at it, or soon will be, be it of what was published or of before."""
+    """Return the map of a window that a worker computes, or will soon, of present or earlier data."""
     rows = DensityMap.objects.filter(study=study, first_day=window.first_day, last_day=window.last_day)
     row = rows.defer("layers").first()
     return row if row is not None and row.is_on_its_way else None
@@ -99,7 +99,7 @@ def _compute(row: DensityMap) -> None:
 
     done(0)
     layers, figures = _computed(found, grid_map, n_zones=len(area.zones), done=done)
-    # Where another map was asked for since, because more was published, this one is nobody's any more.
+    # A newer request, after a publication, makes this one obsolete.
     still_wanted = DensityMap.objects.filter(pk=row.pk, fingerprint=row.fingerprint)
     still_wanted.update(
         fingerprint=found.fingerprint(area),  # of what was read, which may be newer than what was asked for
@@ -173,6 +173,6 @@ def _zones(
 
 
 def state_of_places(study: Study, window: Window) -> list[object]:
-    """How far the deconvolved map is, and of which counts."""
+    """State of the deconvolved map, and the counts that it is from."""
     rows = DensityMap.objects.filter(study=study, first_day=window.first_day, last_day=window.last_day)
     return list(rows.values_list("fingerprint", "state"))

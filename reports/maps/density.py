@@ -1,4 +1,4 @@
-"""Reported places on a map: noisy counts beside the deconvolved density, one scale for both and all days."""
+"""Reported places on a map: noisy counts and the deconvolved density, one scale for both and all days."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from reports.studies.models import Study
 
 Floats = NDArray[np.float64]
 _Z_95: Final = 1.96
-_SHARPER: Final = 3.0  # a deconvolved peak may be so many times as high as the noisy one and have its class
+_SHARPER: Final = 3.0  # a deconvolved peak may be this many times the noisy one and have its class
 _FAINT: Final = 0.1  # of the first class: less has no colour, so that the land below can be seen
 
 
@@ -47,7 +47,7 @@ def density_scale(windows: Sequence[LocationWindow], *, options: ReportOptions) 
 
 
 def noise_of(counts: Floats) -> Floats:
-    """Half of a 95 % interval of reports in a square if the noise were drawn anew; somewhat too large.
+    """Half of a 95% interval of reports in a square if the noise were drawn again; somewhat too large.
 
     Reports of a square are a sum of rare, independent events: their variance is at most their number.
     """
@@ -129,7 +129,7 @@ def _classes(
 
 
 def _rounded(values: Floats) -> list[float]:
-    """Tenths where they can be told apart, and whole numbers above."""
+    """Tenths where they can be distinguished, and whole numbers above."""
     rounded: list[float] = np.where(values < 100, np.round(values, 1), np.round(values)).tolist()
     return [int(value) if value == int(value) else value for value in rounded]
 
@@ -180,7 +180,7 @@ def _half_width(estimate: Estimate) -> float:
 
 
 def half_width_of_report(report: WindowReport, *, zones: Sequence[str]) -> float | None:
-    """The same of a report of an indicator of zones: in subscribers seen by the network, not scaled."""
+    """Return the same of a report of zones: in subscribers seen by the network, not scaled."""
     widths = [
         (estimate.ci_high - estimate.ci_low) / 2
         for estimate in report.estimates

@@ -102,7 +102,7 @@ def compute(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 @readers_only
 def state(request: HttpRequest, slug: str) -> HttpResponse:
-    """How far the map of a window is."""
+    """Return the state of the map of a window."""
     study, spec = located_or_404(request, slug)
     try:
         window = window_of(request.GET, study, spec)
@@ -112,7 +112,7 @@ def state(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _fragment(request: HttpRequest, study: Study, window: Window) -> HttpResponse:
-    """How far a map is; one that is done has a page, which is to be loaded again."""
+    """Return the state of a map; the page of a finished one is loaded again."""
     context = _state(study, window)
     response = render(request, "maps/_density_state.html", context)
     if context["is_done"]:
@@ -130,7 +130,7 @@ def located_or_404(request: HttpRequest, slug: str) -> tuple[Study, LocationSpec
 
 
 def window_of(query: QueryDict, study: Study, spec: LocationSpec) -> Window:
-    """What the address names, if places can be counted in it; else WindowError."""
+    """Return the window in the address, if places can be counted in it; else WindowError."""
     places = locations.as_indicator(study, spec)
     window = requested_window(query, indicator=places, visitors=visitor_unions(study))
     if window not in locations.windows_with_maps(study, spec):
@@ -154,7 +154,7 @@ def _area(study: Study) -> tuple[Area, GridMap]:
 
 
 def _frame_of_page(study: Study) -> dict[str, Any]:
-    """What the page has, whatever the window."""
+    """Return the contents of the page for any window."""
     plan = current_plan(study)
     protection = location_protection(certified(plan)[0], extra_days=plan.voided_days)
     return {
@@ -174,7 +174,7 @@ def _switches(options: ReportOptions, query: str) -> list[Any]:
 
 
 def _map(study: Study, spec: LocationSpec, window: Window, *, options: ReportOptions) -> dict[str, Any]:
-    """What the page shows of a window, or why it shows nothing."""
+    """Return the page's view of a window, or why it has none."""
     area, grid_map = _area(study)
     of_scale = _windows_of_scale(study, spec)
     found = locations.location_windows(study, [window, *of_scale])
@@ -220,9 +220,9 @@ def _document(
 
 
 def _state(study: Study, window: Window) -> dict[str, Any]:
-    """What the fragment about the computation shows."""
+    """Return the fragment about the computation."""
     kept = densities.map_on_its_way(study, window)
-    if kept is None:  # only now the tally has to be read
+    if kept is None:  # only now is the tally needed
         found = locations.location_windows(study, [window])
         (kept,) = densities.kept_maps(Area.objects.get(study=study), found)
     context = {"study": study, "query": window_query(study, window)}

@@ -45,7 +45,7 @@ class DensityMap(Computation):
         return self
 
     def get_layers(self, shape: tuple[int, int]) -> Layers:
-        """What `set_layers` kept, for a grid of this shape."""
+        """Return the layers of `set_layers`, for a grid of this shape."""
         if self.layers is None:
             raise ValueError(f"layers of {self} must have been computed, its state is {self.state}")
         return np.frombuffer(zlib.decompress(self.layers), "<f4").reshape(4, *shape).astype(np.float32)

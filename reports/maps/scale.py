@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from reports.base import formats
 
 MAX_CLASSES: Final = 5
-NOT_ASKED, NOT_READ = -1, -2  # instead of a class: no category is this zone; its number is not to be read
+NOT_ASKED, NOT_READ = -1, -2  # instead of a class: no category is this zone; its number is unreliable
 
 _ROUND_STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
 _LADDER: Final = (1.0, 2.0, 5.0)
@@ -50,7 +50,7 @@ class Scale:
         return bisect_right(self.breaks, value)
 
     def labels(self, *, unit: str = "") -> list[str]:
-        """What each class holds, in words: "under 10 %", "10 to 20 %", "20 % and more"."""
+        """Describe the range of each class: "under 10%", "10 to 20%", "20% and more"."""
         decimals = max((_decimals(each) for each in self.breaks), default=0)
         texts = [formats.decimal(each, decimals=decimals) for each in self.breaks]
         if not texts:

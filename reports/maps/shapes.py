@@ -31,7 +31,7 @@ class LineLayer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AreaShapes:
-    """What a map of an area is drawn from."""
+    """Input for drawing a map of an area."""
 
     zones: tuple[ZoneShape, ...]
     layers: tuple[LineLayer, ...] = ()
@@ -96,7 +96,7 @@ def _turned(ring: Path, *, is_hole: bool) -> Path:
 
 
 def _holds(ring: Path, point: Path) -> bool:
-    """Whether a point is inside a ring: an odd number of edges lies to the right of it."""
+    """Return whether a point is inside a ring: an odd number of edges lies to the right of it."""
     (x1, y1), (x2, y2) = ring[:-1].T, ring[1:].T
     crosses = (y1 > point[1]) != (y2 > point[1])
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""What is said of deconvolved maps: how far a worker is, how well they fit, which view is the better one."""
+"""Texts of deconvolved maps: progress of a worker, goodness of fit, and the better view."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -14,7 +14,7 @@ LEAST_BLOCKS: Final = 5  # of enough reports each: of fewer, a density that is w
 
 
 def goodness_words(kept: DensityMap) -> str:
-    """Whether the density explains the reports."""
+    """Return whether the density explains the reports."""
     figures = kept.figures
     found = {
         "chi": formats.decimal(figures["chi_square"], decimals=2),
@@ -94,7 +94,7 @@ def _better(*, is_places: bool) -> str:
 
 
 def stage_words(kept: DensityMap) -> str:
-    """What a worker is doing."""
+    """Describe a worker's progress."""
     if kept.state == DensityMap.State.WAITING:
         return gettext("Waiting for a worker.")
     stages = (

@@ -17,7 +17,7 @@ from reports.studies.models import Area, Indicator
 
 
 def map_context(report: WindowReport, *, zones: Sequence[str], options: ReportOptions) -> dict[str, Any]:
-    """What the page of a window shows in its map view.
+    """Contents of the map view of a window's page.
 
     Parameters
     ----------
@@ -64,6 +64,6 @@ def _shapes(indicator: Indicator) -> AreaShapes:
 
 
 def _summary(report: WindowReport, *, frame: maps.MapDocument, bounds: str) -> str:
-    """What a screen reader says in place of the map."""
+    """Return the text for screen readers in place of the map."""
     words = {"name": report.indicator.name, "days": frame["title"], "bounds": bounds}
     return gettext("Map of %(name)s, %(days)s. The colours go from %(bounds)s.") % words

@@ -51,7 +51,7 @@ def windows_of_scale(indicator: Indicator) -> list[Window]:
 
 
 def map_scale(reports: Sequence[WindowReport], *, options: ReportOptions) -> Scale:
-    """One scale for all windows of an indicator, from the numbers that are to be read."""
+    """Return one scale for all windows of an indicator, from the reliable numbers."""
     rows = [
         [_drawn(report, estimate, options=options) for estimate in report.estimates]
         for report in reports
@@ -118,7 +118,7 @@ def _class_of(
 
 
 def _drawn(report: WindowReport, estimate: Estimate, *, options: ReportOptions) -> float | None:
-    """What colours stand for: percent or visitors; the estimate, or half of its interval's width."""
+    """Describe the values of the colours: percent or visitors; the estimate, or half of its interval."""
     shown = shown_value(report, estimate, options=options)
     value = shown.value
     if options.layer == "uncertainty":
@@ -149,7 +149,7 @@ def _text(report: WindowReport, estimate: Estimate | None, *, options: ReportOpt
 
 
 def _blank(report: WindowReport) -> str:
-    """Why nothing of a window is to be read, by a sign and a word; empty where it is."""
+    """Return why nothing of a window is reliable, by a sign and a word; empty where it is."""
     if report.status == Status.OK:
         return ""
     return f"{formats.status_sign(report.status)} {formats.status_word(report.status)}"

@@ -15,7 +15,7 @@ from reports.movement.texts import derived_text, value_text
 from reports.studies.models import Study
 
 _FIRST_LINES: Final = 5  # without a choice: more hide each other
-_APART: Final = 0.09  # days between two categories, so that their intervals can be told apart
+_APART: Final = 0.09  # days between two categories, so that their intervals can be distinguished
 _FLAT: Final[dict[str, Any]] = {"symbol": "line-ew-open", "size": 7, "line": {"width": 1}}
 _LEGEND: Final[dict[str, Any]] = {
     "orientation": "h", "y": -0.14, "yanchor": "top", "x": 0, "itemclick": "toggle", "traceorder": "normal",
@@ -166,7 +166,7 @@ def _dots(found: Movement) -> Figure:
 
 
 def point_name(found: Movement, place: int) -> str:
-    """What a point of a figure without days is called."""
+    """Name the points of a figure without days."""
     if found.show == Show.WINDOW:
         return gettext("First time") if place == 0 else gettext("Returning")
     return gettext("Days present")
@@ -175,7 +175,7 @@ def point_name(found: Movement, place: int) -> str:
 def _estimates_and_intervals(
     estimates: Sequence[Derived], *, unit: Unit, axis: str, colour: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What is drawn as an estimate, and what as an interval alone: bounds, and what is not reliable."""
+    """Split into estimates, and intervals alone: bounds, and unreliable values."""
     found = []
     for alone in (False, True):
         middles = [
@@ -191,7 +191,7 @@ def _is_alone(estimate: Derived) -> bool:
 
 
 def _middle(estimate: Derived, *, unit: Unit) -> float | None:
-    """Where an estimate is drawn; an interval alone hangs on its middle."""
+    """Return the place of an estimate; an interval alone uses its middle."""
     if estimate.ci_low is None or estimate.ci_high is None:
         return None
     middle = (estimate.ci_low + estimate.ci_high) / 2

@@ -1,4 +1,4 @@
-"""What the page of movements shows: figures per day and category, as values."""
+"""Contents of the page of movements: figures per day and category, as values."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -32,7 +32,7 @@ class Show(StrEnum):
 
 
 class Unit(StrEnum):
-    """Of the values of a figure: visitors, shares (1 = all), or days."""
+    """Unit of the values of a figure: visitors, shares (1 = all), or days."""
 
     VISITORS = "visitors"
     SHARE = "share"
@@ -45,7 +45,7 @@ OF_A_DAY: Final = (Show.BACK_WITHIN, Show.THERE_AGAIN)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayTotals:
-    """All visitors of one day; exact, None where they are not to be read.
+    """All visitors of one day; exact, None where they are unreliable.
 
     `returning` were there on an earlier day of the study, `arrivals` were not; `departures` were not there
     on a later one (so far).
@@ -91,7 +91,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Movement:
-    """What the page of an indicator shows.
+    """Contents of the page of an indicator.
 
     `points` are days, or for `days_present` one point for the study, for `window` first those who are new
     and then those who return. `cohort` is the day that shares are of. `report` is that of all days, or of the
@@ -110,10 +110,10 @@ class Movement:
 
     @property
     def unit(self) -> Unit:
-        """Of the values of the points."""
+        """Unit of the values of the points."""
         return Unit.VISITORS if self.show is None else UNITS.get(self.show, Unit.VISITORS)
 
     @property
     def is_exact(self) -> bool:
-        """Whether every interval is exact; else some are bounds."""
+        """Return whether every interval is exact; else some are bounds."""
         return all(point.is_exact for point in self.points)

@@ -1,4 +1,4 @@
-"""Who comes, leaves and comes back: per category, from tallies that were published anyway.
+"""Arrivals, departures and returns: per category, from tallies that were published anyway.
 
 No answer is asked for again, so nothing here costs epsilon. Totals are exact; a category has an interval,
 which is exact or a bound (`ldp.estimation.windows`, `ldp.estimation.movement`). Visitors of a category are
@@ -73,7 +73,7 @@ class _Source:
         return [day for day in range(1, self.days + 1) if self.has_visitors(day)]
 
     def has_visitors(self, first_day: int, last_day: int | None = None) -> bool:
-        """Whether anybody was there on a day, or on the days of a window; shown or not."""
+        """Return whether anyone was there on a day, or on the days of a window; shown or not."""
         return bool(self.shown.unions[first_day, last_day or first_day])
 
 
@@ -196,7 +196,7 @@ def _departures(source: _Source, day: int) -> Point:
 
 
 def _window_points(source: _Source, window: Window) -> tuple[Point, ...]:
-    """Those who are new in a window, and those who return."""
+    """New visitors of a window, and returning ones."""
     first, last = window.first_day, window.last_day
     status = source.shown.status(first, last, is_outage=False)
     cut = source.shown.cut((1, first - 1), (first, last))
@@ -261,7 +261,7 @@ def _visitors(
 ) -> Point:
     """A point in visitors; `status` of the window that they are a part of, if that is not the day.
 
-    `total` is None where it is not to be read: if the window is, by the small-cell rule.
+    `total` is None where it is unreliable: if the window is, by the small-cell rule.
     """
     status = status or source.totals[day - 1].coverage.status
     if status == Status.OK and total is None:

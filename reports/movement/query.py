@@ -12,11 +12,11 @@ from reports.movement.queries import available_shows
 from reports.studies.models import Indicator, Study
 
 Asked = dict[str, Any]
-NAMES: Final = ("show", "day", "from", "to")  # what an address may say
+NAMES: Final = ("show", "day", "from", "to")  # parameters of an address
 
 
 def asked_of(query: QueryDict, *, indicator: Indicator) -> Asked:
-    """What the address asks for; WindowError, with a text for people, if there is no such thing."""
+    """Return the query of the address; WindowError, with a text for people, if it is invalid."""
     study, asked = indicator.study, Asked()
     if name := query.get("show"):
         if name not in available_shows(indicator):

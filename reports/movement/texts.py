@@ -1,4 +1,4 @@
-"""What each figure of movements means, in words."""
+"""Texts that explain each figure of movements."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -61,7 +61,7 @@ WORDS: Final = {
 
 
 def interval_words(found: Movement) -> str:
-    """Whether the intervals are exact, in one sentence."""
+    """Return whether the intervals are exact, in one sentence."""
     if found.show == Show.THERE_AGAIN:
         return gettext(
             "The next day has exact 95 % intervals. Of days further apart it is not known who was there on "
@@ -80,7 +80,7 @@ def interval_words(found: Movement) -> str:
 
 
 def reason_for_nothing(indicator: Indicator) -> str:
-    """Why an indicator has no figures per category; empty where it has."""
+    """Return why an indicator has no figures per category; empty where it has."""
     if indicator.study.days < 2:
         return gettext("The study has one day only: nobody can come back.")
     if has_unions(indicator):
@@ -92,7 +92,7 @@ def reason_for_nothing(indicator: Indicator) -> str:
 
 
 def reason_for_less(indicator: Indicator) -> str:
-    """Why a daily indicator has some of the figures only; empty where it has all."""
+    """Return why a daily indicator has some of the figures only; empty where it has all."""
     if indicator.kind != Indicator.Kind.DAILY or not has_unions(indicator):
         return ""
     return gettext(

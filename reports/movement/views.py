@@ -1,4 +1,4 @@
-"""Who comes, leaves and comes back: totals of every day, and one figure per category."""
+"""Arrivals, departures and returns: totals of every day, and one figure per category."""
 
 from typing import Any
 
@@ -99,7 +99,7 @@ def _columns(found: Movement) -> list[dict[str, Any]]:
 
 
 def _head(found: Movement, place: int) -> str:
-    """What a column is about."""
+    """Return the subject of a column."""
     if found.show in (Show.DAYS_PRESENT, Show.WINDOW):
         return charts_movement.point_name(found, place)
     return formats.short_day(found.points[place].date)

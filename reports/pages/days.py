@@ -75,7 +75,7 @@ def shown_rows(reports: list[WindowReport], *, page: str | None) -> Page[Row]:
 
 
 def _head(report: WindowReport) -> str:
-    """What a column is about, where the table is too wide to have heads: on paper."""
+    """Return the subject of a column, where the table is too wide to have heads: on paper."""
     day = formats.short_day(report.last_date)
     return day if report.window.first_day == report.window.last_day else f"{pgettext('dates', 'to')} {day}"
 

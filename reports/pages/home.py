@@ -13,7 +13,7 @@ from reports.studies.policies import READERS
 
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
-    """What a person can do here, and how far each study is."""
+    """Return a person's possible actions here, and the state of each study."""
     policies.fetch_rights(request.user)
     is_reader = settings.HAS_REPORTS and bool(policies.roles_of(request.user) & READERS)
     context = {

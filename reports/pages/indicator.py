@@ -61,7 +61,7 @@ def indicator(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
 def window_context(
     indicator: Indicator, window: Window, *, visitors: Counts, options: ReportOptions
 ) -> dict[str, Any]:
-    """What the page of one window shows; `query` names the window alone, `full_query` the options too."""
+    """Contents of the page of one window; `query` names the window alone, `full_query` the options too."""
     study = indicator.study
     query = window_query(study, window)
     zones = maps.zones_of(indicator)
@@ -171,7 +171,7 @@ def report_switches(options: ReportOptions, query: str, *, has_map: bool) -> lis
 
 
 def typical_half_width(report: WindowReport) -> float | None:
-    """Mean half width of the intervals, as a share; None where nobody answered."""
+    """Mean half width of the intervals, as a share; None where no one answered."""
     halves = [
         (estimate.ci_high - estimate.ci_low) / 2
         for estimate in report.estimates

@@ -32,7 +32,7 @@ def studies(request: HttpRequest) -> HttpResponse:
 @require_safe
 @readers_only
 def study(request: HttpRequest, slug: str) -> HttpResponse:
-    """What, where, when, who counts, how answers are protected, visitors per day, indicators."""
+    """Subject, place, days, visitor rule, protection, visitors per day and indicators of a study."""
     found = study_or_404(request, slug)
     plan = current_plan(found)
     spec, certificate = certified(plan)

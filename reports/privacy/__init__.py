@@ -1,4 +1,4 @@
-"""What a study promises and spends: composition, plan changes, retention.
+"""Promises and spending of a study: composition, plan changes, retention.
 
 Statement and budget have folders.
 """

@@ -1,6 +1,6 @@
-"""What the studies of the same people reveal of one of them together: their losses add up.
+"""Joint loss of a person in the studies of the same people: losses add up.
 
-Each kind of loss has a unit of its own, and no two kinds are added: values (per profile, per attribute),
+Each kind of loss has its own unit, and no two kinds are added: values (per profile, per attribute),
 presence, and places (per kilometre).
 """
 
@@ -64,7 +64,7 @@ class Losses:
 
 @lru_cache(maxsize=1024)
 def losses_of(spec: PlanSpec, *, voided_days: int = 0) -> Losses:
-    """What a plan reveals of a person, from the numbers in use; kept, since it takes a millisecond.
+    """Return the loss of a person by a plan, from the numbers in use; cached, since it takes a millisecond.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def counted(studies: Iterable[StudyLosses]) -> Losses:
 
 
 def composition_facts(study: Study, *, with_names: bool) -> dict[str, Any]:
-    """What a person who is in all studies of a population loses, as plain values of the statement.
+    """Joint loss of a person who is in all studies of a population, as plain values of the statement.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What reports of several days tell of a daily value beside what epsilon says."""
+"""Knowledge from reports of several days about a daily value, beyond epsilon."""
 
 from django.utils.translation import gettext
 
@@ -17,7 +17,7 @@ def repeated(spec: PlanSpec) -> list[int]:
 
 
 def daily_limits(spec: PlanSpec) -> dict[str, str]:
-    """What is not protected of daily values, by name; nothing without daily indicators."""
+    """Return the unprotected facts of daily values, by name; nothing without daily indicators."""
     if all(asked.kind == "static" for asked in spec.indicators):
         return {}
     sentences = [
@@ -56,7 +56,7 @@ def _known_day(spec: PlanSpec, index: int) -> str:
 
 
 def two_categories(spec: PlanSpec) -> str:
-    """Why epsilon per attribute promises nothing of days seen together; empty where it does."""
+    """Return why epsilon per attribute promises nothing of days seen together; empty where it does."""
     slugs = [spec.indicators[i].slug for i in repeated(spec) if spec.indicators[i].domain_size == 2]
     if not slugs:
         return ""

@@ -1,4 +1,4 @@
-"""What the noise of reported places means, in sentences."""
+"""Explain the noise of reported places, in sentences."""
 
 from django.utils.translation import gettext, ngettext
 
@@ -7,7 +7,7 @@ from reports.privacy.statement.locations import LocationProtection, squares_word
 
 
 def noise_words(protection: LocationProtection) -> list[str]:
-    """What the noise means, in sentences."""
+    """Explain the noise, in sentences."""
     spec = protection.spec
     facts = {
         "mean": formats.number(protection.mean_shift_m),

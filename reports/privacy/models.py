@@ -1,4 +1,4 @@
-"""How much the studies of the same people may reveal of one of them: caps, and who decided on them.
+"""Limits for the joint loss of people in several studies: caps, and who decided on them.
 
 A row is never edited: a cap that changes is another row, and a decision about it one more.
 """
@@ -17,7 +17,7 @@ class BudgetPopulation(models.Model):
 
 
 class BudgetCap(models.Model):
-    """What all studies of a population together may reveal of a person in a period, since some day.
+    """Limit of a person's joint loss in all studies of a population in a period, since some day.
 
     A smaller cap is in force at once; a larger one, or none, once a second person confirmed it, where the
     installation asks for one.
@@ -65,7 +65,7 @@ class BudgetCap(models.Model):
 
 
 class DeletedStudy(models.Model):
-    """What a study that was deleted had spent: deleting it gives nothing back."""
+    """Spending of a deleted study: deleting it gives nothing back."""
 
     population = models.SlugField(max_length=64)
     slug = models.SlugField(max_length=64)
@@ -82,7 +82,7 @@ class DeletedStudy(models.Model):
 
 
 class CapDecision(models.Model):
-    """What a second person said of a cap that needs one; refused also by the person who asked for it."""
+    """Decision of a second person on a cap that needs one; refused also by the person who asked for it."""
 
     cap = models.OneToOneField(BudgetCap, on_delete=models.PROTECT, related_name="decision")
     is_confirmed = models.BooleanField()

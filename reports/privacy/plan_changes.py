@@ -1,6 +1,6 @@
-"""What a proposed plan changes against the one before it: weaker, stronger or neither, in words.
+"""Comparison of a proposed plan with the one before it: weaker, stronger or neither, in words.
 
-The one place that says what needs a second person. Whatever is not known to keep or strengthen the protection
+The one place that says what needs a second person. Any change not known to keep or strengthen the protection
 needs one: a field that this module has never heard of, too.
 """
 
@@ -20,7 +20,7 @@ from reports.studies.studyfile import IndicatorDefinition, PlanDefinition, Study
 
 
 class Direction(StrEnum):
-    """What a change does to the protection of a person."""
+    """Effect of a change on the protection of a person."""
 
     WEAKER = "weaker"
     STRONGER = "stronger"
@@ -65,7 +65,7 @@ def plan_changes(before: StudyDefinition | None, after: StudyDefinition) -> tupl
 def second_person_reasons(
     before: StudyDefinition | None, after: StudyDefinition, *, is_new_study: bool
 ) -> list[str]:
-    """Why somebody else must approve it, as sentences; empty if the author may publish alone."""
+    """Why someone else must approve it, as sentences; empty if the author may publish alone."""
     if is_new_study:
         return [gettext("It is a new study: nobody has approved what it asks of people.")]
     return [change.text for change in plan_changes(before, after) if change.needs_second_person]
@@ -243,7 +243,7 @@ def _plain(value: object) -> object:
 
 
 def _other(pattern: str, old: object = "", new: object = "") -> Change:
-    """A change that is neither: somebody has to look at it."""
+    """A change that is neither: someone has to look at it."""
     text = pattern % {"old": old, "new": new} if old or new else pattern
     return Change(text=text, direction=Direction.OTHER, needs_second_person=True)
 

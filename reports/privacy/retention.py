@@ -1,4 +1,4 @@
-"""What is kept of a study, and until when; what its closing has ended."""
+"""Data retention of a study, and the data that its closing has ended."""
 
 from datetime import UTC, datetime
 from typing import TypedDict
@@ -19,7 +19,7 @@ class Kept(TypedDict):
 
 
 def retention(study: Study) -> list[Kept]:
-    """What is kept of a study, in words."""
+    """Describe a study's data retention, in words."""
     batch, day = gettext("the end of its batch"), gettext("the closing of the day")
     key, with_key, on = _of_key(study)
     logs = settings.MOBILITY_SHARE_LOG_DAYS

@@ -39,7 +39,7 @@ ADDRESS_MAX = 1000
 VIEWS_MAX = 100  # saved by one person
 VIEW_LOGGED_EVERY = timedelta(hours=1)
 USE_NOTED_EVERY = timedelta(minutes=1)  # a write for every answer would slow all readers
-WRONG_PASSWORDS_MAX = 10  # within GUESSING_TIME, then nobody may try
+WRONG_PASSWORDS_MAX = 10  # within GUESSING_TIME, then no one may try
 GUESSING_TIME = timedelta(hours=1)
 
 Found = TypeVar("Found", bound=Opening)
@@ -99,7 +99,7 @@ def token_of(text: str) -> ApiToken | None:
 
 
 def state_of(opening: Opening, *, maker: User, study_id: int | None) -> str:
-    """ "valid", or why not: "revoked", "expired", "suspended" (its maker may not read that any more).
+    """ "valid", or why not: "revoked", "expired", "suspended" (its maker may no longer read that).
 
     Roles and grants of the maker were fetched already: no query for each row of a list.
     """
@@ -127,7 +127,7 @@ def links_of(user: User) -> QuerySet[ShareLink]:
 
 
 def revoke(opening: ApiToken | ShareLink, *, by: User) -> None:
-    """Close a token or link for ever; nothing happens when it is closed already."""
+    """Close a token or link permanently; nothing happens when it is closed already."""
     revoking.revoke(opening, actor=by.get_username())
 
 
@@ -142,7 +142,7 @@ def create_link(
 
     Parameters
     ----------
-    query : what stands behind the ? of the report's address; it names the window
+    query : the query of the report's address; it names the window
     days : how long it is valid, 1 to 366
     note : for whom it is, up to 80 characters
     password : at least 8 characters, or empty: none is asked for
@@ -213,14 +213,14 @@ def forget_old_views() -> int:
 
 
 def may_try(link: ShareLink) -> bool:
-    """Whether another password may be tried now."""
+    """Return whether another password may be tried now."""
     since = timezone.now() - GUESSING_TIME
     return link.views.filter(is_granted=False, at__gt=since).count() < WRONG_PASSWORDS_MAX
 
 
 @transaction.atomic
 def is_password(link: ShareLink, password: str) -> bool:
-    """Whether the password is the link's; a wrong one is logged. False without a look if tried too often."""
+    """Return whether the password is the link's; a wrong one is logged. False after too many tries."""
     # The lock makes guesses queue up: many at once count like many in a row.
     ShareLink.objects.select_for_update().get(pk=link.pk)
     if not may_try(link):
@@ -232,7 +232,7 @@ def is_password(link: ShareLink, password: str) -> bool:
 
 
 def proof_of(link: ShareLink) -> str:
-    """What a browser keeps to show that it knew the password; another password makes it worthless."""
+    """Return a browser's proof that it knew the password; another password makes it worthless."""
     return _digest(f"{link.pk} {link.password}")
 
 
@@ -266,7 +266,7 @@ def forget_views_of_study(study: Study) -> None:
 
 
 def is_report_address(address: str) -> bool:
-    """Whether an address is a page of this site about a study: no file, no other site."""
+    """Return whether an address is a page of this site about a study: no file, no other site."""
     path = address.partition("?")[0]
     if len(address) > ADDRESS_MAX or not address.isprintable():
         return False
@@ -282,7 +282,7 @@ def is_report_address(address: str) -> bool:
 
 def _opening(openings: QuerySet[Found], text: str) -> Found | None:
     digest = _digest(text)
-    # Whoever measures how long this takes learns of digests, not of tokens.
+    # Anyone who measures how long this takes learns of digests, not of tokens.
     found = openings.filter(digest=digest).first()
     if found is None or not hmac.compare_digest(found.digest, digest) or not found.is_valid:
         return None
@@ -295,7 +295,7 @@ def _check_opener(user: User, study: Study | None = None) -> None:
 
 
 def _opens(maker: User, study_id: int | None) -> bool:
-    """Whether what a person opens to others is open now; None: studies that reading looks up one by one."""
+    """Return whether access given by a person is open now; None: studies must be looked up one by one."""
     if study_id is None:
         return may_open(maker)
     return is_open_to(maker, study_id, *OPENERS)

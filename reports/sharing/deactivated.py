@@ -1,7 +1,7 @@
-"""What ends for good with an account that is deactivated, whatever does it: sessions, tokens and links.
+"""End access of a deactivated account for good: sessions, tokens and links.
 
-Letting the account in again brings none of them back: whoever held one while it was shut out holds nothing.
-So they end a second time then: a sign-in or a token may have been under way while the account was shut out.
+Enabling the account again brings none of them back.
+So they end a second time then: a sign-in or a token may have been under way while the account was inactive.
 """
 
 from typing import Any, Final
@@ -35,7 +35,7 @@ def _comes_back(instance: User, update_fields: frozenset[str] | None = None, **_
 
 @transaction.atomic
 def end_everything(account: User) -> None:
-    """End the sessions, tokens and share links of an account for ever."""
+    """End the sessions, tokens and share links of an account permanently."""
     revoke_all(account, actor=ACTOR)
     end_sessions(account)
     AccountName.objects.filter(account=account).update(ended_at=timezone.now())

@@ -1,4 +1,4 @@
-"""Closing tokens and share links for ever, and what the ledger is told of reads of links."""
+"""Ends of tokens and share links, and ledger entries for reads of links."""
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -13,7 +13,7 @@ from reports.studies.models import Study
 
 
 def revoke_all(maker: User, *, actor: str) -> None:
-    """Close all tokens and links of an account for ever.
+    """Close all tokens and links of an account permanently.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def revoke_all(maker: User, *, actor: str) -> None:
 
 @transaction.atomic
 def revoke(opening: ApiToken | ShareLink, *, actor: str) -> None:
-    """Close a token or link for ever; nothing happens when it is closed already."""
+    """Close a token or link permanently; nothing happens when it is closed already."""
     if isinstance(opening, ShareLink):
         record_reads(link=opening)
     openings = type(opening)._default_manager.filter(pk=opening.pk, revoked_at=None)
@@ -69,7 +69,7 @@ def _record_reads(pk: int, *, is_daily: bool) -> None:
 
 
 def link_facts(link: ShareLink) -> dict[str, Json]:
-    """What entries of the ledger say of a link."""
+    """Return the facts of a link for entries of the ledger."""
     return {
         "link": str(link.pk),
         "indicator": link.indicator.slug,

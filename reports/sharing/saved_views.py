@@ -41,7 +41,7 @@ def _keep(request: HttpRequest) -> HttpResponse:
         view = actions.save_view(name=request.POST.get("name", ""), address=address, by=account(request))
     except actions.AccessError as error:
         messages.error(request, str(error))
-        # Where the form stood, but only if that is a page of this site.
+        # The page with the form, but only if it is one of this site.
         return redirect(address if actions.is_report_address(address) else "access:saved")
     messages.success(request, gettext("Kept as “%(name)s”, on the page of studies.") % {"name": view.name})
     return redirect(view.address)

@@ -54,7 +54,7 @@ class ShareForm(forms.Form):
 
 
 class PasswordForm(forms.Form):
-    """What opens a shared report."""
+    """Password that opens a shared report."""
 
     password = forms.CharField(
         label=_("Password"),
@@ -120,7 +120,7 @@ def new_share(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
 @require_POST
 @openers_only
 def revoke_share(request: HttpRequest, link_id: int) -> HttpResponse:
-    """Close a link for ever."""
+    """Close a link permanently."""
     link = get_object_or_404(access.links_of(account(request)), pk=link_id)
     access.revoke(link, by=account(request))
     messages.success(request, gettext("The link was revoked: it shows nothing any more."))
@@ -146,7 +146,7 @@ def shared(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _report(link: ShareLink) -> dict[str, Any]:
-    """What the page of the report shows, without its ways to other pages."""
+    """Return the page of the report, without its ways to other pages."""
     indicator = link.indicator
     study = indicator.study
     window = Window(study.day_of(link.first_day), study.day_of(link.last_day))
@@ -228,7 +228,7 @@ def _made(request: HttpRequest, form: ShareForm, indicator: Indicator, window: W
 
 
 def _query(request: HttpRequest, study: Study, window: Window) -> str:
-    """What names the report as it is shown now, and nothing else of the address."""
+    """Return the parameters that name the report as it is shown now."""
     return ReportOptions.from_query(request.GET).query(window_query(study, window))
 
 

@@ -1,1 +1,1 @@
-"""What a plan will show of an expected crowd: model, example, advice and texts. Reads no data of a study."""
+"""Prediction of a plan's results for an expected crowd: model, example, advice, texts. Reads no data."""

@@ -1,4 +1,4 @@
-"""What would make a hopeless setting readable: each change on its own, and worked out, not guessed."""
+"""Changes that would make a hopeless setting readable: each on its own, and worked out, not guessed."""
 
 from dataclasses import dataclass
 from math import ceil, floor, log10
@@ -30,7 +30,7 @@ class Advice:
 
 
 def advice(simulation: Simulation) -> list[Advice]:
-    """What would make the worst of the hopeless indicators readable on a day, each change on its own."""
+    """Return changes that make the worst of the hopeless indicators readable on a day, each on its own."""
     hopeless = [row for row in simulation.rows if row.day_reading == Reading.NOISE]
     if not hopeless:
         return []

@@ -1,6 +1,6 @@
-"""A made-up day: shares that nobody has measured, with the noise that the plan would really add.
+"""A made-up day: shares that no one has measured, with the noise that the plan would really add.
 
-The noise comes from the kernels that sanitise, with a key that everybody knows: the same setting always shows
+The noise comes from the kernels that sanitise, with a key that everyone knows: the same setting always shows
 the same picture, and it is worth nothing as protection.
 """
 
@@ -37,7 +37,7 @@ from reports.studies.plan_models import Plan
 
 Words = NDArray[np.uint64]
 
-# Who are drawn, and bits of theirs: more would take longer than a page should.
+# Drawn people, and their bits: more would take longer than a page should.
 MOST_PEOPLE: Final = 200_000
 MOST_BITS: Final = 20_000_000
 MOST_BARS: Final = 40
@@ -69,7 +69,7 @@ def example_shares(domain_size: int) -> tuple[float, ...]:
 
 @lru_cache(maxsize=64)
 def draw_example(plan: PlanSpec, index: int, *, n_visitors: int) -> Example | None:
-    """Sanitise and estimate a made-up day; None if nobody answers."""
+    """Sanitise and estimate a made-up day; None if no one answers."""
     k = plan.indicators[index].domain_size
     people = np.arange(min(n_visitors, MOST_PEOPLE, MOST_BITS // k), dtype=np.uint64)
     ends = np.rint(np.cumsum(example_shares(k)) * people.size).astype(np.int64)
@@ -146,7 +146,7 @@ def example_figure(example: Example, *, question: str) -> Figure:
 
 
 def _reports(plan: PlanSpec, index: int, people: Words, values: NDArray[np.int32]) -> NDArray[np.uint16]:
-    """What people send on a day, as words; those who send nothing may be left out."""
+    """Return the reports of a day, as words; those who send nothing may be left out."""
     sanitiser = Sanitiser(plan, KeyedPrf(_KEY))
     sends = np.ones(people.size, np.bool_)
     if plan.is_sampled:
@@ -163,7 +163,7 @@ def _reports(plan: PlanSpec, index: int, people: Words, values: NDArray[np.int32
 def _estimates(
     support: NDArray[np.int64], *, n_reports: int, n_population: int, plan: PlanSpec, index: int
 ) -> Estimates:
-    """What would be published of the last day, which has the most noisy cells if presence is hidden."""
+    """Return the publication of the last day, which has the most noisy cells if presence is hidden."""
     channel, noise = plan.channel(index), plan.answer_noise
     if noise is None:
         return pure_frequencies(support, n_reports=n_reports, n_population=n_population, channel=channel)

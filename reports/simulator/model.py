@@ -1,6 +1,6 @@
-"""What a plan will show of an expected crowd, and what it reveals: for the simulator and for drafts.
+"""Prediction of a plan's results and risks for an expected crowd: for the simulator and for drafts.
 
-Nothing here looks at data. What is counted is in `ldp.estimation.simulation` and `ldp.privacy.attacker`; here
+Nothing here looks at data. The figures are in `ldp.estimation.simulation` and `ldp.privacy.attacker`; here
 it is put together for the questions of a study, and judged by the limits that pages of reports go by.
 """
 
@@ -50,10 +50,10 @@ from reports.studies.studyfile import StudyDefinition
 
 
 class Reading(StrEnum):
-    """How far the bars of an indicator can be read.
+    """Readability of the bars of an indicator.
 
     clear : each of them
-    large_only : a category of average size cannot be told from an empty one
+    large_only : a category of average size cannot be distinguished from an empty one
     imprecise : pages say that the report is imprecise
     noise : pages show intervals only
     """
@@ -79,7 +79,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What is simulated; valid only if `plan` can be made.
+    """Setting of a simulation; valid only if `plan` can be made.
 
     small_cell : least visitors of a window that is shown; 0 = no such rule
     presence_epsilon, presence_days : of the noise that hides who was there; None = totals are exact
@@ -97,7 +97,7 @@ class Setting:
 
     @property
     def has_own(self) -> bool:
-        """Whether a question has an epsilon or weight of its own, which only some mechanisms know."""
+        """Return whether a question has its own epsilon or weight, which only some mechanisms know."""
         return any(each.epsilon is not None or each.weight is not None for each in self.questions)
 
     @property
@@ -132,7 +132,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guess:
-    """How often a person's value is guessed right: before and after her report is seen."""
+    """Success of guesses of a person's value: before and after her report is seen."""
 
     before: float
     after: float
@@ -140,7 +140,7 @@ class Guess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recognition:
-    """How often the best guess among all reports of a person, most of them made up, is right.
+    """Success of the best guess among all reports of a person, most of them made up.
 
     answered : which report is the answer
     with_value : that, and its true value
@@ -157,7 +157,7 @@ class Row:
     certified : what its answers reveal at most
     knowing_nothing : of an attacker to whom all categories are alike
     knowing_shares : of one who knows the shares of the example
-    at_most : success of any guess after this report, whatever else the attacker knows except other reports of
+    at_most : success of any guess after this report, for any other knowledge except other reports of
         the same person, if all categories are alike before
     knowing_a_day : of one who knows another day's value and sees both reports; None if no one sends two
     """
@@ -173,23 +173,23 @@ class Row:
 
     @property
     def day_half_width(self) -> float:
-        """Half of the 95 % interval of a category of average size, on one day."""
+        """Half of the 95% interval of a category of average size, on one day."""
         return self.forecast.day.half_width(self.forecast.even)
 
     @property
     def union_half_width(self) -> float | None:
-        """The same of all days together; None where there is no union."""
+        """Return the same of all days together; None where there is no union."""
         union = self.forecast.union
         return None if union is None else union.half_width(self.forecast.even)
 
     @property
     def day_reading(self) -> Reading:
-        """How far bars of one day can be read."""
+        """Return the readability of bars of one day."""
         return reading(self.forecast.day, even=self.forecast.even)
 
     @property
     def union_reading(self) -> Reading | None:
-        """How far bars of all days together can be read."""
+        """Return the readability of bars of all days together."""
         union = self.forecast.union
         return None if union is None else reading(union, even=self.forecast.even)
 
@@ -221,7 +221,7 @@ class Simulation:
 
     @cached_property
     def recognition(self) -> tuple[Recognition, Recognition] | None:
-        """Of one who knows nothing, and one who knows the example's shares; None without made-up reports."""
+        """Success without knowledge, and with the example's shares; None without made-up reports."""
         if not self.plan.has_fakes or self.plan.d == 1:
             return None
         sizes = [each.domain_size for each in self.plan.indicators]
@@ -232,7 +232,7 @@ class Simulation:
 
     @cached_property
     def visitors_error(self) -> int:
-        """Half of the 95 % interval of the visitors of a day; 0 if totals are exact."""
+        """Half of the 95% interval of the visitors of a day; 0 if totals are exact."""
         return visitors_error(self.plan)
 
     def row(self, slug: str) -> Row:
@@ -241,7 +241,7 @@ class Simulation:
 
 
 def reading(curve: ErrorCurve, *, even: float) -> Reading:
-    """How far bars can be read whose categories have a share of `even` in the mean."""
+    """Return the readability of bars whose categories have a share of `even` in the mean."""
     half_width = curve.half_width(even)
     if 2 * half_width > WIDEST_INTERVAL:
         return Reading.NOISE
@@ -277,7 +277,7 @@ def epsilon_wanted(setting: Setting, *, half_width: float, slugs: Sequence[str],
 
 
 def follows_plan(setting: Setting, question: Question) -> bool:
-    """Whether the epsilon of the plan is that of a question, which has none of its own."""
+    """Return whether the epsilon of the plan is that of a question, because it has no individual one."""
     return question.epsilon is None or not setting.mechanism.startswith("smp-")
 
 

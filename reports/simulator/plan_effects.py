@@ -1,4 +1,4 @@
-"""What a plan does, in figures by which two are compared: what it reveals, and how well it measures.
+"""Figures by which two plans are compared: their risks and accuracy.
 
 Errors are those of `ldp.estimation.simulation`, so that this comparison and the simulator never say two
 things.
@@ -23,7 +23,7 @@ class Effect:
     epsilon : certified, of one answer
     n_values : most answers of a person
     kept_of_100 : answers of a hundred that name, or mark, the true category; made-up reports are none
-    half_width : of the 95 % interval of a category of average size, on one day; a share of the visitors
+    half_width : of the 95% interval of a category of average size, on one day; a share of the visitors
     """
 
     epsilon: Decimal

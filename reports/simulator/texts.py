@@ -1,4 +1,4 @@
-"""What a simulation says in sentences: what can be read, what anyone can learn, and why a mechanism wins."""
+"""Texts of a simulation: readable results, risks, and why a mechanism wins."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ def half_width(value: float) -> str:
 
 
 def plus_minus(value: float) -> str:
-    """The same without the unit, where it stands beside: "± 2.4"."""
+    """Return the same without the unit, for a place that shows it: "± 2.4"."""
     return f"±{formats.SPACE}{_digits(value)}"
 
 
@@ -52,7 +52,7 @@ def reading_word(found: Reading) -> str:
 
 
 def reading_words() -> list[tuple[str, str]]:
-    """What each word means, from the best to the worst."""
+    """Explain each word, from the best to the worst."""
     return [
         (
             reading_word(Reading.CLEAR),
@@ -99,7 +99,7 @@ def summary(simulation: Simulation) -> str:
 
 
 def warnings(simulation: Simulation) -> list[str]:
-    """What is hopeless, and what is not shown at all."""
+    """Name the hopeless indicators, and those not shown at all."""
     setting, found = simulation.setting, []
     visitors = formats.number(setting.crowd.visitors)
     if setting.crowd.visitors < setting.small_cell:
@@ -117,7 +117,7 @@ def warnings(simulation: Simulation) -> list[str]:
 
 
 def truth_words(channel: ReportChannel) -> str:
-    """How often an answer is true, in cases of a hundred."""
+    """Describe how often an answer is true, in cases of a hundred."""
     answer = channel.answer if isinstance(channel, FakedChannel) else channel
     facts = {"kept": of_100(float(answer.p)), "other": of_100(float(answer.q))}
     if isinstance(answer, GrrChannel):
@@ -169,7 +169,7 @@ def _days_words(plan: PlanSpec) -> list[str]:
 
 
 def totals_words(simulation: Simulation) -> str:
-    """What numbers of visitors say, and what they reveal of presence."""
+    """Describe numbers of visitors, and their risk for presence."""
     presence = certify_presence(simulation.plan)
     if presence is None:
         return gettext(
@@ -187,7 +187,7 @@ def totals_words(simulation: Simulation) -> str:
 
 
 def winner_words(simulation: Simulation) -> list[str]:
-    """Why the best mechanism is the best here, and what is to be minded."""
+    """Explain why the best mechanism is the best here, and its limits."""
     first, *others = simulation.ranking
     found = [_family_words(first), _method_words(first, simulation)]
     chosen = next((each for each in others if each.mechanism == simulation.setting.mechanism), None)
@@ -222,7 +222,7 @@ def mechanism_words(mechanism: str) -> str:
 
 
 def unreachable_words(setting: Setting, *, slugs: Sequence[str], of_union: bool) -> str:
-    """The best that can be had, where no epsilon will do."""
+    """Describe the best possible error, where no epsilon is enough."""
     best = simulate(replace(setting, epsilon=LARGEST_EPSILON))
     widths = [
         row.union_half_width if of_union else row.day_half_width
@@ -239,14 +239,14 @@ def unreachable_words(setting: Setting, *, slugs: Sequence[str], of_union: bool)
 
 
 def wanted_words(epsilon: Decimal) -> str:
-    """What epsilon an error needs."""
+    """Describe the epsilon that an error needs."""
     return gettext("Epsilon %(epsilon)s would do: it is the smallest, to a thousandth.") % {
         "epsilon": formats.epsilon(epsilon)
     }
 
 
 def own_epsilon_words() -> str:
-    """Why the plan's epsilon does not change an error."""
+    """Explain why the plan's epsilon does not change an error."""
     return gettext("This indicator has an epsilon of its own, which the epsilon of the plan does not change.")
 
 

@@ -1,1 +1,1 @@
-"""Studies: models, study file, geography. What both zones know of a study; no figures (estimates)."""
+"""Studies: models, study file, geography. Shared by both zones; no figures (estimates)."""

@@ -1,4 +1,4 @@
-"""What the analyst zone gets to know of an area: zones and layers as maps show them, never the cells."""
+"""Parts of an area for the analyst zone: zones and layers as maps show them, never the cells."""
 
 from typing import Any
 

@@ -39,7 +39,7 @@ class StudyGrant(models.Model):
 
     @property
     def is_in_force(self) -> bool:
-        """Whether it opens anything now."""
+        """Return whether it opens anything now."""
         return self.until is None or self.until >= today()
 
 
@@ -49,5 +49,5 @@ def today() -> date:
 
 
 def last_moment(until: date) -> datetime:
-    """When a grant with this last day ends."""
+    """Return the end of a grant with this last day."""
     return datetime.combine(until, datetime.max.time(), tzinfo=UTC)

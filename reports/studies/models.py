@@ -1,4 +1,4 @@
-"""What is measured: a study, its area and its indicators."""
+"""Models of a study, its area and its indicators."""
 
 from datetime import date, timedelta
 
@@ -76,7 +76,7 @@ class Study(models.Model):
 
     @property
     def is_key_overdue(self) -> bool:
-        """Whether the study should have been closed, and its key destroyed, before today."""
+        """Return whether the study should have been closed, and its key destroyed, before today."""
         until = self.key_until
         return self.state == self.State.OPEN and until is not None and until < timezone.localdate()
 

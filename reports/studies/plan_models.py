@@ -1,4 +1,4 @@
-"""How answers are protected: an immutable, versioned plan with an epsilon for each indicator."""
+"""Models of protection: an immutable, versioned plan with an epsilon for each indicator."""
 
 from django.db import models
 from django.db.models import Q
@@ -14,12 +14,12 @@ class Plan(models.Model):
         ATTRIBUTE = "attribute"
 
     class Review(models.TextChoices):
-        """Whether a second person approved it, and if not, why nobody had to."""
+        """Approval by a second person, or why none was needed."""
 
         APPROVED = "approved"
         LOWERS_ONLY = "lowers_only"
         SWITCHED_OFF = "switched_off"
-        ON_SERVER = "on_server"  # made by a command: whoever has a shell there is trusted
+        ON_SERVER = "on_server"  # made by a command: anyone who has a shell there is trusted
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="plans")
     version = models.PositiveSmallIntegerField()
@@ -61,7 +61,7 @@ class Plan(models.Model):
 
 
 class PlanIndicator(models.Model):
-    """What the administrator typed for one indicator in a plan."""
+    """Typed settings of one indicator in a plan."""
 
     plan = models.ForeignKey(Plan, on_delete=models.CASCADE, related_name="indicators")
     indicator = models.ForeignKey(Indicator, on_delete=models.PROTECT, related_name="+")

@@ -1,4 +1,4 @@
-"""Who may do what, and in which studies.
+"""Rules of access: who may do what, and in which studies.
 
 A role is a Django group; an account without one gets nothing. A role says what an account may do, a grant in
 which study. Administrators and privacy officers see all studies and need none.
@@ -36,16 +36,16 @@ SEES_ALL = frozenset({Role.ADMINISTRATOR, Role.PRIVACY_OFFICER})
 READERS = SEES_ALL | {Role.ANALYST, Role.VIEWER}
 # Numbers that leave the pages: files, and the API.
 EXPORTERS = SEES_ALL | {Role.ANALYST}
-# What lets others read: tokens and share links. A privacy officer reads, but opens nothing.
+# Ways to let others read: tokens and share links. A privacy officer reads, but opens nothing.
 OPENERS = frozenset({Role.ADMINISTRATOR, Role.ANALYST})
-# What the pages of administrators show, without a way to change it.
+# Read-only pages of administrators.
 OVERSEERS = SEES_ALL
 
 
 def fetch_rights(user: Somebody) -> None:
-    """Read groups and grants of an account: whatever asks for them with this `user` does not ask again.
+    """Read groups and grants of an account; later questions about this `user` read nothing again.
 
-    What changes later is not seen: who must know after a long time reads the account anew. For lists of
+    Later changes are not seen: long tasks must read the account again. For lists of
     people: `prefetch_related("groups", "study_grants")`.
     """
     if isinstance(user, User):
@@ -60,12 +60,12 @@ def roles_of(user: Somebody) -> frozenset[str]:
 
 
 def may_export(user: Somebody) -> bool:
-    """Whether `user` may take numbers out of the pages, of the studies that are open to the account."""
+    """Return whether `user` may download figures of the studies that are open to the account."""
     return bool(roles_of(user) & EXPORTERS)
 
 
 def may_open(user: Somebody) -> bool:
-    """Whether `user` may let programs and people without an account read."""
+    """Return whether `user` may let programs and people without an account read."""
     return bool(roles_of(user) & OPENERS)
 
 
@@ -92,7 +92,7 @@ def studies_for(user: Somebody, *roles: Role) -> QuerySet[Study]:
 
 
 def is_open_to(person: User, study_id: int, *roles: Role) -> bool:
-    """As `studies_for`, of one study: for lists."""
+    """Return `studies_for`, of one study: for lists."""
     acting = roles_of(person) & frozenset(roles or Role)
     if not acting or acting & SEES_ALL:
         return bool(acting)
@@ -105,7 +105,7 @@ def study_for(user: Somebody, slug: str, *roles: Role) -> Study:
 
     Raises
     ------
-    Http404 : there is none of that name, or it is not open: nobody learns which
+    Http404 : there is none of that name, or it is not open: no one learns which
     """
     found = studies_for(user, *roles).filter(slug=slug).first()
     if found is None:

@@ -1,4 +1,4 @@
-"""What both zones and every page ask of a study."""
+"""Queries about studies for both zones and every page."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ Counts = NDArray[np.int64]
 
 
 def has_unions(indicator: Indicator) -> bool:
-    """Whether a union of several days can be counted: everyone who answers does so on each present day."""
+    """Return whether a union of several days can be counted: everyone answers on each present day."""
     return indicator.kind == Indicator.Kind.STATIC or indicator.max_values in (None, indicator.study.days)
 
 

@@ -1,4 +1,4 @@
-"""What crossed from the operator zone: totals of sanitised answers, and no history of them.
+"""Data from the operator zone: totals of sanitised answers, and no history of them.
 
 Tallies are int64 little endian in C order; the shapes are those of `ldp.estimation.tallies`.
 """

@@ -1,4 +1,4 @@
-"""What a study measures and how it is protected, in words."""
+"""Texts about a study's measurements and protection."""
 
 from django.utils.translation import gettext
 
@@ -10,13 +10,13 @@ from reports.studies.models import Study
 
 
 def plan_words(spec: PlanSpec) -> str:
-    """What a plan's mechanism does, in plain words."""
+    """Explain a plan's mechanism, in plain words."""
     sentences = (_who_answers(spec), _how(spec), _what_fakes_hide(spec))
     return " ".join(sentence for sentence in sentences if sentence)
 
 
 def answer_words(channel: ReportChannel) -> str:
-    """What a report says of a true category, in plain words."""
+    """Explain a report about a true category, in plain words."""
     answer = channel.answer if isinstance(channel, FakedChannel) else channel
     values = {"kept": percent(float(answer.p)), "other": percent(float(answer.q))}
     if isinstance(answer, GrrChannel):
@@ -49,7 +49,7 @@ def status_reason(status: str, study: Study) -> str:
 
 
 def visitors_title(study: Study) -> str:
-    """What a total is called: beside scaled visitors of categories, that it is not one of them."""
+    """Return the name of a total: next to scaled visitors of categories, that it is not one of them."""
     is_whole = study.market_share == 1
     if study.presence is not None:
         return gettext("Visitors (noisy)") if is_whole else gettext("Visitors (noisy, not scaled)")
@@ -59,12 +59,12 @@ def visitors_title(study: Study) -> str:
 
 
 def reports_title(study: Study) -> str:
-    """What a number of answers is called."""
+    """Return the name of a number of answers."""
     return gettext("Reports (exact)") if study.presence is None else gettext("Reports (noisy)")
 
 
 def visitor_rule(study: Study) -> str:
-    """Who counts as a visitor."""
+    """Explain the rule for visitors."""
     return gettext(
         "Present on a day: at least %(minutes)d minutes between the first and the last event inside the "
         "area, from %(start)s to %(end)s, local time (%(timezone)s)."

@@ -38,7 +38,7 @@ for function in (
 
 @register.simple_tag
 def second_person_days() -> int:
-    """Days for which an account counts as belonging to whoever created or changed it."""
+    """Days for which an account counts as belonging to anyone who created or changed it."""
     return settings.MOBILITY_SECOND_PERSON_DAYS
 
 

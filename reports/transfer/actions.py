@@ -33,7 +33,7 @@ from reports.transfer.studies import create_study_rows, delete_study_rows, mark_
 P = ParamSpec("P")
 R = TypeVar("R")
 MAX_AGE_S: Final = 300  # between the clocks of both servers
-# What a malformed message can make the code that builds a study from it raise.
+# Errors of the code that builds a study from a malformed message.
 MALFORMED: Final = (
     ArithmeticError, AttributeError, DatabaseError, KeyError, LdpError, TypeError, ValidationError,
     ValueError,
@@ -57,7 +57,7 @@ def register_sender(name: str, *, public_key: str, by: str, replaces: bool = Fal
 
     Parameters
     ----------
-    replaces : the sender is known, be it revoked, and has a new key from now on; its studies stay its own
+    replaces : a known sender, also a revoked one, has a new key from now on; it keeps its studies
 
     Raises
     ------
@@ -173,7 +173,7 @@ def _refusing(work: Callable[P, R]) -> Callable[P, R]:
 
 
 def state_of(sender: Sender, *, slug: str) -> dict[str, Any]:
-    """What is here of a study of a sender; of another one's no more than of none."""
+    """Return the state of a sender's study here; of another one's no more than of none."""
     sent = SentStudy.objects.select_related("study").filter(sender=sender, study__slug=slug).first()
     if sent is None:
         return {"study": slug, "is_known": False}
@@ -190,7 +190,7 @@ def state_of(sender: Sender, *, slug: str) -> dict[str, Any]:
 
 
 def _receipts(sender: Sender, slug: str) -> Iterable[str]:
-    """Those that it sent, and those of an adopted study that were recorded here."""
+    """Return those that it sent, and those of an adopted study that were recorded here."""
     own = Q(event_id__startswith=f"{sender.name}/") | Q(event_id__startswith=f"{LedgerKind.BATCH_ENDED}/")
     found = LedgerEntry.objects.filter(own, kind=LedgerKind.BATCH_ENDED, study=slug)
     return found.order_by("number").values_list("event_id", flat=True)
@@ -258,7 +258,7 @@ def _create(sender: Sender, *, slug: str, content: dict[str, Any]) -> Study:
         raise MessageError("plan_hash must be that of the plan in the definition, got another")
     by = _actor(sender)  # no account is called so
     with transaction.atomic():  # a refusal by the database leaves the outer transaction usable
-        # The operator zone has caps of its own; those of here hold for all senders together.
+        # The operator zone has separate caps; those of here apply to all senders together.
         check_budget(definition, by=by)
         approval = messages.approval_of(content["approval"])
         study = create_study_rows(
@@ -325,7 +325,7 @@ def take_publication(sender: Sender, *, slug: str, publication_id: UUID, body: b
         voided_days=head["voided_days"],
     )
     facts: dict[str, Json] = {"publication": str(publication_id), "number": head["number"]}
-    if not study.small_cell:  # as in `apply_publication`; the length of what is compressed tells of it, too
+    if not study.small_cell:  # as in `apply_publication`; the length of compressed data reveals it, too
         facts |= {"sha256": messages.digest_of(body), "bytes": len(body)}
     event = f"delta {publication_id}"
     record(LedgerKind.DELTA_RECEIVED, actor=_actor(sender), study=slug, facts=facts, event_id=event)

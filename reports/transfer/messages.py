@@ -1,6 +1,6 @@
-"""What crosses from an operator zone that runs apart, as bytes, and how each message is signed.
+"""Messages from a separate operator zone, as bytes, and their signatures.
 
-A message is a request below `/api/v1/intake/`. Its kind, study and item stand in the address; four headers
+A message is a request below `/api/v1/intake/`. Its kind, study and item are in the address; four headers
 say who sends it, when, the SHA-256 of its body, and the Ed25519 signature of all of that. So a signature is
 good for one message only, and a server can refuse strangers before it reads a byte of their body.
 """
@@ -42,7 +42,7 @@ class MessageError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:
-    """What is signed of a message.
+    """Signed content of a message.
 
     item : which of its kind in the study: the id of a publication; else empty
     sent_at : seconds since 1970
@@ -57,7 +57,7 @@ class Envelope:
     digest: str
 
     def to_bytes(self) -> bytes:
-        """What the signature is of; no part can hold a line break, so that no two messages share these."""
+        """Return the signed bytes; no part can hold a line break, so that no two messages share these."""
         parts = (FORMAT, self.kind, self.sender, self.study, self.item, str(self.sent_at), self.digest)
         return "\n".join(parts).encode()
 
@@ -71,7 +71,7 @@ class Envelope:
         }
 
     def is_signed_by(self, public_key: str, signature: str) -> bool:
-        """Whether `signature` is that of this message under a public key, both in base64."""
+        """Return whether `signature` is that of this message under a public key, both in base64."""
         try:
             key = Ed25519PublicKey.from_public_bytes(base64.b64decode(public_key, validate=True))
             key.verify(base64.b64decode(signature, validate=True), self.to_bytes())
@@ -209,7 +209,7 @@ def area_of(content: Any) -> dict[str, Any] | None:
 
 
 def approval_of(content: Any) -> Approval:
-    """Who approved the plan, in the body of a study.
+    """Approval of the plan, in the body of a study.
 
     Raises
     ------

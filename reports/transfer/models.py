@@ -1,4 +1,4 @@
-"""Who hands totals over from elsewhere: operator zones that run apart, each known by its public key."""
+"""Senders of totals: separate operator zones, each known by its public key."""
 
 from django.db import models
 from django.db.models import Q
@@ -24,7 +24,7 @@ class Sender(models.Model):
 
 
 class SentStudy(models.Model):
-    """A study that a sender has created: nobody else may add to it."""
+    """A study that a sender has created: no one else may add to it."""
 
     study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="sent")
     sender = models.ForeignKey(Sender, on_delete=models.PROTECT, related_name="studies")

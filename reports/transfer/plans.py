@@ -68,7 +68,7 @@ def _check_replaceable(study: Study, old: Plan, *, replaces: str) -> None:
 
 
 def _replace_indicators(study: Study, definition: StudyDefinition) -> list[Indicator]:
-    """Indicators that ask the same stay, and what people keep of them; the others are made anew."""
+    """Indicators that ask the same stay, and what people keep of them; the others are made again."""
     kept: dict[str, Indicator] = {}
     for row in study.indicators.all():
         asked = next((each for each in definition.indicators if each.slug == row.slug), None)

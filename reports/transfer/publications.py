@@ -69,7 +69,7 @@ def apply_publication(
         "plan_sha256": plan_hash,
         "voided_days": voided_days,
     }
-    if not study.small_cell:  # else whoever knows all but a few hidden counts could try which ones fit
+    if not study.small_cell:  # else anyone who knows all but a few hidden counts could try which ones fit
         facts["delta_sha256"] = hashlib.sha256(delta.pack()).hexdigest()
     record(LedgerKind.PUBLICATION_APPLIED, study=study.slug, facts=facts)
     return True

@@ -24,7 +24,7 @@ FIRST_VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """Who approved a plan, or why nobody had to."""
+    """Approval of a plan, or why none was needed."""
 
     review: str
     by: str = ""
@@ -106,9 +106,9 @@ def mark_closed(*, study_slug: str, closed_at: datetime) -> None:
 
 @transaction.atomic
 def delete_study_rows(study: Study) -> None:
-    """Delete a study with its plans, tallies and everything else of the analyst zone; for ever.
+    """Delete a study with its plans, tallies and everything else of the analyst zone; permanently.
 
-    What it has revealed stays spent: the budget of its population keeps a row of it.
+    Its loss stays spent: the budget of its population keeps a row of it.
     """
     plan = study.plans.order_by("version").last()
     if plan is not None and Publication.objects.filter(study=study).exists():

@@ -54,7 +54,7 @@ def signed(
 
 @signed("GET", kind="state")
 def state(sender: Sender, _body: bytes, *, slug: str) -> HttpResponse:
-    """What is here of a study: a sender sends what is missing."""
+    """Return the state of a study here: a sender sends the missing parts."""
     return _answer(intake.state_of(sender, slug=slug))
 
 

@@ -76,7 +76,7 @@ def test_only_a_refusal_that_says_when_to_come_again_is_no_error_while_a_server_
         "longest_s": 0.1,
     }  # fmt: skip
     wrong = [
-        asked(50, status=503, retry_after=True),  # nothing is away
+        asked(50, status=503, retry_after=True),  # no outage
         asked(101, status=503),  # does not say when to come again
         asked(101, status=500),
         asked(101, status=0),  # no answer
@@ -216,7 +216,7 @@ def test_what_a_country_needs_is_the_sum_of_shards_chunks_and_tasks_as_in_the_pr
     assert day.wal_bytes_per_s == pytest.approx((WAL_PERSON * 1e8 + WAL_TASK * day.tasks) / 28_800)
     assert cut.wal_bytes > 1.5 * day.wal_bytes  # each file brings every shard up to date
     files = Work(workers=1, rows=1, file_bytes=4 * 9_000_000, subscribers=1, shards=4, files=4)
-    assert files.tasks == 4 * (2 + 4)  # each is cut by itself
+    assert files.tasks == 4 * (2 + 4)  # each is cut separately
     for subscribers in (1, 99_000, 400_001, 6_400_000, 100_000_000):
         assert capacity.shards_of(subscribers) == shard_count(subscribers)
     for size in (1, 9 << 20, 36_991_808, 147_973_860, 444 << 20, 600_000_001, 111 * 10**9):

@@ -1,4 +1,4 @@
-"""The benchmark measures what it says: every job counts every subscriber, and the table is whole."""
+"""The benchmark measures its stated job: every job counts every subscriber, and the table is complete."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""A whole installation in a folder of its own, as `make run` starts it, and a browser in front of it."""
+"""A whole installation in its own folder, as `make run` starts it, and a browser in front of it."""
 
 import json
 import os
@@ -151,7 +151,7 @@ def browser() -> Iterator[Browser]:
 
 @dataclass
 class Watch:
-    """What a page must never do: break its own content policy, fail in a script, or ask another host."""
+    """Forbidden on a page: breaking its own content policy, failing in a script, or asking another host."""
 
     host: str
     complaints: list[str] = field(default_factory=list)
@@ -166,7 +166,7 @@ class Watch:
         page.on("request", lambda request: note(self._is_elsewhere(request), f"asked {request.url}"))
 
     def _is_bad(self, page: Page, message: ConsoleMessage) -> bool:
-        """Whether it is an error; that the page itself answers with 404 is for its test to judge."""
+        """Return whether it is an error; that the page itself answers with 404 is for its test to judge."""
         is_its_status = message.text.startswith("Failed to load") and message.location["url"] == page.url
         return message.type == "error" and not is_its_status
 
@@ -177,7 +177,7 @@ class Watch:
 
 @pytest.fixture
 def watched(site: Site, browser: Browser) -> Iterator[Callable[..., Page]]:
-    """A page of nobody, watched until the end of the test: `watched(color_scheme="dark")`."""
+    """A page of no one, watched until the end of the test: `watched(color_scheme="dark")`."""
     contexts: list[BrowserContext] = []
     watch = Watch(host=urlsplit(site.address).netloc)
 

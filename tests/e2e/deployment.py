@@ -1,4 +1,4 @@
-"""An installation that remembers: its servers write down all they are told, and all of it is searched."""
+"""An installation that remembers: its servers record all input, and all of it is searched."""
 
 import os
 import signal
@@ -58,7 +58,7 @@ class WebServer:
             wait_until(self._answers, what="the web server")
 
     def _answers(self) -> bool:
-        """Whether it answers, be it with a refusal."""
+        """Return whether it answers, also with a refusal."""
         context = ssl.create_default_context(cafile=str(self._tls.file)) if self._tls else None
         try:
             with urlopen(f"{self.address}/sign-in/", context=context, timeout=5):  # noqa: S310
@@ -89,10 +89,10 @@ class Running(Installation):
 
 
 class Deployment(Running):
-    """Databases, Redis, workers and a web server of their own; everything they write is below `root`.
+    """Databases, Redis, workers and a web server for one test; everything they write is below `root`.
 
     Redis keeps every command in its append-only file and its keys in a dump, without compression. PostgreSQL
-    keeps its write-ahead log. Temporary files go to a folder of their own.
+    keeps its write-ahead log. Temporary files go to their own folder.
     """
 
     def __init__(self, root, *, migrated, is_postgres=False, settings="mobility.settings", environment=None):
@@ -136,7 +136,7 @@ class Deployment(Running):
         return redis.Redis(port=self._redis_port)
 
     def traces(self, search: Search) -> list[str]:
-        """Where a text of `search` is written: files, dumps of databases and of Redis, logs, all of it."""
+        """Return the places of a text of `search`: files, dumps of databases and of Redis, logs."""
         with suppress(redis.ConnectionError), self.client() as client:
             client.save()
         found = search.in_files(self.root)
@@ -165,7 +165,7 @@ class Deployment(Running):
 
 
 def redis_that_remembers(*, folder: Path, port: int) -> services.Server:
-    """Everything it is told is in a file, readable."""
+    """All its input is in a file, readable."""
     words = {
         "--port": str(port), "--bind": "127.0.0.1", "--dir": str(folder), "--save": "1 1",
         "--rdbcompression": "no", "--appendonly": "yes", "--appendfsync": "always",

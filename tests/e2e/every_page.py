@@ -19,7 +19,7 @@ TO_THE_TOP = """() => {
     document.body.focus();
     document.body.removeAttribute('tabindex');
 }"""
-# What a person can act on. Of a group of radio buttons, and of a grid, one member is in the order of tabs.
+# Controls for a person. Of a group of radio buttons, and of a grid, one member is in the order of tabs.
 REACHABLE = """() => {
   const shown = (node) => node.checkVisibility({ visibilityProperty: true }) && !node.closest("[inert]");
   const nodes = document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]");
@@ -40,12 +40,12 @@ FOCUS = """() => {
   return { place: node.dataset.place ?? null, text: node.outerHTML.slice(0, 120), seen: outline && inside };
 }"""
 LINK = re.compile(r'<a\b(?![^>]*\bdownload\b)[^>]*\bhref="([^"]+)"')
-# What is not the same at the next visit: tokens of forms, addresses of shares and batches, times of day.
+# Parts that change at the next visit: tokens of forms, addresses of shares and batches, times of day.
 PASSING = re.compile(r'value="\w{64}"|/shared/[\w-]+|[0-9a-f]{8}-[0-9a-f-]{27}|\b\d\d:\d\d\b')
 
 
 class Stop(NamedTuple):
-    """A page to look at: its name, its address, and what it says, whoever reads it."""
+    """A page to look at: its name, its address, and what it says, anyone who reads it."""
 
     name: str
     address: str
@@ -53,7 +53,7 @@ class Stop(NamedTuple):
 
 
 def pages_of(page: Page, site: str, *, study: str, role: str) -> list[Stop]:
-    """What a role can open by links, and the states of report pages."""
+    """Pages that a role can open by links, and the states of report pages."""
     walk = Walk(page, site, study)
     found = {}
     if role == "nobody":
@@ -123,7 +123,7 @@ def states_of_reports(study: str) -> dict[str, str]:
 
 
 def states_of_simulator(study: str) -> dict[str, str]:
-    """What the simulator says of settings that are quite different."""
+    """Return the simulator's text for settings that are quite different."""
     simulator = "/administrator/simulator/?"
     queries = {
         "simulator of a study, with a wanted error": f"study={study}&visitors=26000&wanted=2",
@@ -149,7 +149,7 @@ class Walk:
     sources: dict[str, str] = field(default_factory=dict)
 
     def says(self, address: str) -> str:
-        """What a page says below its header, which differs by role, but for what passes."""
+        """Return the text of a page below its header, which differs by role, without transient parts."""
         source = self.sources.get(address) or self.page.context.request.get(self.site + address).text()
         return PASSING.sub("", source[source.index("<main") : source.index("</main>")])
 

@@ -14,7 +14,7 @@ LIBRARIES = (
 
 def run_all(commands, environment, code, answer):
     """Run commands of the software in the folder `code`, each as `manage.py` runs it."""
-    before = os.getcwd()  # noqa: PTH109 - as it stands in sys.path
+    before = os.getcwd()  # noqa: PTH109 - as in sys.path
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(code)

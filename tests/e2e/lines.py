@@ -13,7 +13,7 @@ RESET = struct.pack("ii", 1, 0)
 class Line:
     """Passes bytes on in both directions, as long as it is let.
 
-    `lets_up` says whether a connection that has carried so many bytes upwards may go on (else it is reset);
+    `lets_up` says whether a connection may continue after this many bytes upwards (else it is reset);
     `lets_down`, whether it gets an answer (else it ends). `carried`: bytes of those that have ended.
     """
 
@@ -71,7 +71,7 @@ class Line:
 
 @contextmanager
 def line_to(port: int, *, scheme: str = "http") -> Iterator[Line]:
-    """A line to a server inside this block, which lets everything through before it is told otherwise."""
+    """A line to a server inside this block; it lets everything through by default."""
     line = Line(port, scheme=scheme)
     try:
         yield line

@@ -1,7 +1,7 @@
-"""Machines of a deployment on one host, each with a network and a file system of its own.
+"""Machines of a deployment on one host, each with its own network and file system.
 
-A machine is a network namespace and a mount namespace. What it writes to /etc, /var, /opt and so on lies in a
-layer of its own in memory, above those of the host, which stay as they are. It takes root.
+A machine is a network namespace and a mount namespace. Its writes to /etc, /var, /opt and so on are in a
+separate layer in memory, above those of the host, which stay as they are. It takes root.
 """
 
 import itertools
@@ -28,7 +28,7 @@ _ENDS: Final = itertools.count()
 
 
 def why_not() -> str:
-    """What is missing to run machines here; empty if nothing is."""
+    """Return what is missing to run machines here; empty if nothing is."""
     if os.getuid() != 0:
         return "needs root, for network namespaces"
     if missing := [tool for tool in TOOLS if not shutil.which(tool)]:
@@ -178,7 +178,7 @@ class Machine:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait(timeout=30)
-        # What has left its session, as PostgreSQL's and nginx's own processes.
+        # Processes that have left its session, as those of PostgreSQL and nginx.
         words = ["ip", "netns", "pids", self.namespace]
         found = subprocess.run(words, capture_output=True, text=True, check=False)
         for pid in found.stdout.split():
@@ -212,7 +212,7 @@ def machine(name: str, *, hosts: Mapping[str, str]) -> Iterator[Machine]:
 
 
 def _needed() -> list[Path]:
-    """What the account of the service must reach: our programs name their interpreter by its path."""
+    """Paths that the account of the service must reach: our programs name their interpreter by its path."""
     interpreter = ROOT / ".venv" / "bin" / "python"
     return [interpreter, interpreter.resolve()]
 

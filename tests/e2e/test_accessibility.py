@@ -3,7 +3,7 @@
 A page is looked at twice, in opposite settings: once in English and once in French, once wide and once
 narrow, once light and once dark. Which of them go together changes from page to page, so that all pairs of
 (page, language, width, scheme) are seen, and not their whole product. Both languages are measured narrow.
-What a page says is looked at once, whichever role reads it first.
+Each text of a page is checked once, for the first role that reads it.
 """
 
 import itertools
@@ -115,7 +115,7 @@ def open_page(page, address):
 
 
 def barriers(page):
-    """What axe-core calls serious or critical, with the element and what to do."""
+    """Return findings that axe-core calls serious or critical, with the element and the fix."""
     if page.evaluate("typeof axe === 'undefined'"):
         # By the debugger: the content policy of the page stays as it is.
         page.evaluate(AXE)
@@ -129,7 +129,7 @@ def barriers(page):
 
 
 def is_wider_than_the_screen(page):
-    """Whether it stays so: charts follow a change of the screen's width after a moment."""
+    """Return whether it stays so: charts follow a change of the screen's width after a moment."""
     for _ in range(40):
         if not page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
             return False
@@ -146,7 +146,7 @@ def english_lines(page, *, slug):
 
 
 def names_of_the_study():
-    """What the study's author wrote: the same in every language. The longest first, as some hold others."""
+    """Return texts of the study's author, the same in every language, the longest first."""
     indicators = tomllib.loads(STUDY_FILE.read_text())["indicator"]
     zones = json.loads((STUDY_FILE.parent / "zones.geojson").read_text())["features"]
     names = [each["name"] for each in indicators]

@@ -97,7 +97,7 @@ class Deployment:
             self._remember(line, output)
 
     def _before(self, line: str, host: Machine) -> None:
-        """What is there when a command runs: services of the distribution, files copied from elsewhere."""
+        """Machine state when a command runs: services of the distribution, files copied from elsewhere."""
         if "runuser -u postgres" in line and not (host.root / CLUSTER).exists():
             make_cluster(host)
             start_postgres(host)
@@ -166,7 +166,7 @@ def restart_postgres(host: Machine) -> None:
 
 
 def put_broker(host: Machine) -> None:
-    """What matters here of Redis as the distribution installs it: it saves to a folder of its own."""
+    """Relevant settings of Redis as the distribution installs it: it saves to its own folder."""
     host.shell("id redis || useradd --system redis")
     host.shell(f"install -d -o redis /etc/redis /{BROKER}")
     host.write("/etc/redis/redis.conf", f"bind 127.0.0.1\ndir /{BROKER}\nsave 60 10000\nsave 3600 1\n")
@@ -179,7 +179,7 @@ def start_redis(host: Machine) -> None:
 
 
 def start_nginx(host: Machine) -> None:
-    """Once; then it reads its files anew."""
+    """Once; then it reads its files again."""
     if (host.root / "var/log/nginx.log").exists():
         host.shell("nginx -s reload")
         return
@@ -188,7 +188,7 @@ def start_nginx(host: Machine) -> None:
 
 
 def put_kernels(host: Machine) -> None:
-    """What numba has compiled for the tests already: anew it takes minutes on two shared cores."""
+    """Copy code that numba has compiled for the tests: compiling takes minutes on two shared cores."""
     for file in (path for name in ("ldp", "mobility", "reports") for path in (ROOT / name).rglob("*.nb?")):
         there = Path(CODE) / file.relative_to(ROOT).parents[1] / "module.py"
         folder = host.root / KERNELS / _CacheLocator.get_suitable_cache_subpath(str(there))
@@ -199,7 +199,7 @@ def put_kernels(host: Machine) -> None:
 
 
 def within(host: Machine, work: Callable[[], Any]) -> Any:
-    """What `work` returns in a thread of this process that is on the network of a machine."""
+    """Return the result of `work` in a thread of this process that is on the network of a machine."""
     outcome: list[Any] = []
 
     def run() -> None:
@@ -226,7 +226,7 @@ def connecting(host: Machine, address: str, port: int) -> str:
 
 
 def batch_done(deployment: Deployment, batch: str) -> dict[str, Any]:
-    """What the feed is told of its batch once that has ended."""
+    """Return the feed's answer about its batch after the end."""
     line = f"curl --silent --fail --cacert {CA} --header @{HEADER} https://{OPERATOR}/api/v1/batches/{batch}"
     wait_until(lambda: json.loads(deployment.north.shell(line))["is_final"], what="the batch", every_s=0.5)
     return json.loads(deployment.north.shell(line))
@@ -237,7 +237,7 @@ def reports_of(host: Machine) -> Any:
 
 
 def page_as_ana(deployment: Deployment, path: str) -> str:
-    """A page of the analysts' site, as somebody sees it who signs in by https from another machine."""
+    """A page of the analysts' site, as someone sees it who signs in by https from another machine."""
     curl = (
         "curl --silent --show-error --fail --cacert /etc/mobility-reports/authority.pem "
         "--cookie-jar /tmp/jar --cookie /tmp/jar"
@@ -332,7 +332,7 @@ def test_the_broker_saves_nothing(deployment):
 
 
 def asked(host):
-    """What a process of this zone has, that loads what web server and worker load, with the same settings."""
+    """Return memory maps of a process of this zone that loads as servers do, with the same settings."""
     host.write("/srv/loaded.py", LOADED)
     line = (
         "set -a; . /etc/mobility-reports/settings; cd /opt/mobility-reports; "
@@ -429,7 +429,7 @@ def test_the_proxy_passes_a_body_on_while_it_comes_and_writes_none(deployment, e
 
 
 def files_that_nginx_holds(host):
-    """Regular files that its processes have open, but its logs; a body's file has no name any more."""
+    """Regular files that its processes have open, but its logs; a body's file no longer has a name."""
     found = []
     for pid in host.shell("pgrep nginx").split():
         if Path(f"/proc/{pid}/ns/net").stat().st_ino != Path(f"/run/netns/{host.namespace}").stat().st_ino:
@@ -454,7 +454,7 @@ def test_the_configuration_of_the_container_is_right_for_nginx(deployment):
 
 
 def test_a_service_can_write_nothing_but_its_folders(deployment):
-    """Of the units as they stand: what they start sees a file system that it cannot change."""
+    """The units as shipped: their processes see a read-only file system."""
     (pid, *_) = deployment.reports.shell("pgrep -u mobility -f mobility.wsgi").split()
     mounts = Path(f"/proc/{pid}/mountinfo").read_text().splitlines()
     options = {line.split()[4]: line.split()[5] for line in mounts}

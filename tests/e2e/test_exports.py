@@ -50,7 +50,7 @@ def place_study(site, extract, tmp_path_factory):
 
 
 def fetched(page, label):
-    """Name and content of a file of the menu; one that takes longer comes from a page of its own."""
+    """Name and content of a file of the menu; one that takes longer comes from its own page."""
     address = page.url
     with page.expect_download() as waiting:
         page.locator(".downloads").get_by_role("link", name=label, exact=True).click()

@@ -101,7 +101,7 @@ def ledger(page, site, *words):
 
 
 def close(page, site):
-    """Close the study for ever; one day was published, so nothing is in the way."""
+    """Close the study permanently; one day was published, so nothing is in the way."""
     page.goto(f"{site.address}/administrator/{SLUG}/close/")
     page.fill("input[name=slug]", SLUG)
     page.get_by_role("button", name="Close the study for ever").click()

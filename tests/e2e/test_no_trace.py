@@ -55,7 +55,7 @@ def planted(extract, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def lengthy(planted):
-    """The same rows again and again, for what must be met while it is at work: each row counts once."""
+    """Repeat the same rows, for events that must happen during the work: each row counts once."""
     header, *rows = planted.read_text().splitlines(keepends=True)
     path = planted.with_name("lengthy.csv")
     path.write_text("".join([header, *rows * 7]))
@@ -131,7 +131,7 @@ def test_search_finds_redis_dump_and_log(deployment):
 @pytest.mark.parametrize("alias", ["default", "vault"])
 def test_search_finds_a_database_and_its_log(deployment, alias):
     canary = f"canary-of-{alias}"
-    # SQLite keeps its log as long as somebody has the database open.
+    # SQLite keeps its log as long as someone has the database open.
     reader = nullcontext() if deployment.postgres else closing(sqlite3.connect(deployment.file_of(alias)))
     with reader as database:
         if database:
@@ -149,7 +149,7 @@ def test_search_finds_a_database_and_its_log(deployment, alias):
 
 @pytest.fixture(scope="module")
 def visitors(deployment, planted):
-    """How many there are in the planted file, as an undisturbed batch counts them."""
+    """Count the rows of the planted file, as in an undisturbed batch."""
     done = deployment.manage("ingest", "undisturbed", str(planted))
     assert done["rows_rejected"]["unknown_value"] >= 1
     assert_no_trace(deployment, json.dumps(done))
@@ -276,13 +276,13 @@ def test_cancel(deployment, lengthy):
 
 
 def test_closed_study_leaves_no_sealed_bytes(deployment, visitors):
-    """What its key sealed is gone from the files of the vault too, but for PostgreSQL's log, as it says."""
+    """Data sealed by its key are gone from the files of the vault too, but for PostgreSQL's log."""
     ((sealed,),) = deployment.query(
         "vault",
         "SELECT p.blob FROM mobility_presenceshard p JOIN mobility_vaultstudy s ON s.id = p.study_id "
         "WHERE s.slug = 'undisturbed' ORDER BY length(p.blob) DESC LIMIT 1",
     )
-    part = bytes(sealed)[100:164]  # what is stored as one piece
+    part = bytes(sealed)[100:164]  # stored as one piece
     assert len(part) == 64
     assert files_with(deployment, part)
     assert deployment.manage("close_study", "undisturbed")["erased"]["pseudonyms"] == visitors

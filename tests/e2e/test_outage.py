@@ -36,7 +36,7 @@ def without(installation, alias):
 
 
 def is_at(installation, *states):
-    """Whether the first batch is in one of these states."""
+    """Return whether the first batch is in one of these states."""
     with psycopg.connect(installation.environment["VAULT_DATABASE_URL"]) as connection:
         found = connection.execute("SELECT state FROM mobility_batch ORDER BY created_at").fetchone()
         return found is not None and found[0] in states

@@ -68,7 +68,7 @@ def test_two_windows_are_compared_and_the_verdict_is_that_of_the_table(site, rep
 
 
 def verdict_of(row):
-    """Whether the interval of a row, its second line of numbers, leaves out 0; and the words say so."""
+    """Return whether the interval of a row, its second line of numbers, leaves out 0, as its words say."""
     low, high = (
         int(re.sub(r"[^\d-]", "", bound.replace("\u2212", "-")))
         for bound in re.search(r"([+\u2212]?[\d\u202f]+) to ([+\u2212]?[\d\u202f]+)", row).groups()

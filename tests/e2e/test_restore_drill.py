@@ -1,6 +1,6 @@
 """Everything is lost (databases, keys, secrets, staged files, the queue), and comes back from a backup.
 
-What was destroyed does not. Real processes, on PostgreSQL and on SQLite.
+Destroyed data do not. Real processes, on PostgreSQL and on SQLite.
 """
 
 import json
@@ -73,7 +73,7 @@ def drill(request, extract, migrated, tmp_path_factory):
 
 @dataclass(frozen=True)
 class Kept:
-    """What outlives the loss, and how it was when it was kept: totals of the study, ids of the keys."""
+    """Data that outlive the loss, and their state when kept: totals of the study, ids of the keys."""
 
     backup: str
     escrow: str
@@ -141,7 +141,7 @@ def what_came_later_is_sent_again(drill, kept, *, with_third):
 
 
 def a_closed_study_stays_closed(drill, kept):
-    """Whatever is restored."""
+    """After any restore."""
     certificate = drill.site.manage("close_study", SECOND)
     (closed,) = (key["id"] for key in certificate["keys"])
     assert "escrow" in [row["name"] for row in certificate["not_reached"]]

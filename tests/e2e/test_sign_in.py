@@ -16,7 +16,7 @@ pytestmark = pytest.mark.e2e
 
 @pytest.fixture(scope="module")
 def ports():
-    """Where the site may be served: the server takes the next one where one is taken."""
+    """Ports for the site: the server takes the next one where one is taken."""
     first = services.free_port()
     return range(first, first + 20)
 
@@ -43,7 +43,7 @@ def door(ports, provider, migrated, tmp_path_factory):
 
 @pytest.fixture
 def visitor(door, provider, browser):
-    """A page of nobody, watched; only the provider is another host that it may ask."""
+    """A page of no one, watched; only the provider is another host that it may ask."""
     contexts, watches = [], []
 
     def new_page(address=door.address, **options):

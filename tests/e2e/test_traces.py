@@ -1,4 +1,4 @@
-"""The search of the no-trace tests finds what is there: every form, everywhere."""
+"""The search of the no-trace tests finds planted texts: every form, everywhere."""
 
 import base64
 import os

@@ -33,7 +33,7 @@ STILL_OPEN = (
 
 
 class Upgraded(Running):
-    """An installation that begins with the code of an earlier release, and goes on with today's."""
+    """An installation that begins with the code of an earlier release, and continues with today's."""
 
     def upgrade(self):
         """As docs/upgrading.md says: stop, new code, migrate both databases, static files, start."""
@@ -116,7 +116,7 @@ def _refuses_to_serve(installation):
 
 
 def _is_found_again(installation, before):
-    """Nothing published has changed, and what was open to somebody still is."""
+    """Nothing published has changed, and what was open to someone still is."""
     opened = STILL_OPEN.format(**before)
     words = (("export_report", STUDY), ("statement", STUDY), (*SHELL, opened), ("verify_ledger",))
     reports, statement, may, ledger = installation.values(*words)

@@ -39,7 +39,7 @@ def test_upload_in_the_browser_ends_in_a_report(site, extract, later_days, sign_
     shown = page_numbers(analyst)
     assert list(shown) == [estimate["category"] for estimate in report["estimates"]]
     for estimate, (*shares, people, reports) in zip(report["estimates"], shown.values(), strict=True):
-        # What is shown is rounded: shares to a tenth of a percent, people to whole ones.
+        # Shown figures are rounded: shares to a tenth of a percent, people to whole ones.
         percents = [100 * estimate[name] for name in ("frequency", "ci_low", "ci_high")]
         assert shares == pytest.approx(percents, abs=0.0501)
         assert people == pytest.approx(estimate["visitors"], abs=0.501)
@@ -105,7 +105,7 @@ def test_a_profile_is_proposed_corrected_saved_and_a_file_checked_with_it(site, 
     page.set_input_files("#profile-file", operators_file)
     # The first file of a server loads what reads it.
     expect(page.get_by_role("heading", name="How its first rows are read")).to_be_visible(timeout=30_000)
-    for label, value in (("Cell", "CellIdentifier"), ("Times are written as", "")):  # what it is sure of
+    for label, value in (("Cell", "CellIdentifier"), ("Times are written as", "")):  # certain proposals
         expect(page.get_by_label(label, exact=True)).to_have_value(value)
     source = page.content()
     assert "••••" in source
@@ -117,7 +117,7 @@ def test_a_profile_is_proposed_corrected_saved_and_a_file_checked_with_it(site, 
     expect(page.locator("#profile-problems")).to_be_focused()
     expect(page.locator(".field", has=page.get_by_label("Name of the profile"))).to_contain_text("is missing")
 
-    # Days 1 to 4 could as well be months: somebody has to say.
+    # Days 1 to 4 could as well be months: someone has to say.
     page.get_by_label("Times are written as").select_option("%d/%m/%Y %H:%M:%S")
     expect(page.locator(".preview tbody")).to_contain_text("→ Thu 1 Jun 2017, 08:15")
     region = page.get_by_role("group", name="Region of residence")
@@ -181,7 +181,7 @@ def page(browser, site, line):
 
 
 def cutting(cuts):
-    """Let a connection go on until it has carried as much as the first of `cuts`, which is then over."""
+    """Let a connection continue until it has carried as much as the first of `cuts`, which is then over."""
 
     def lets(carried):
         if not cuts or carried <= cuts[0]:

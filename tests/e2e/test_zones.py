@@ -1,4 +1,4 @@
-"""An operator zone alone hands over to an analyst server by HTTPS, whatever happens to server and line."""
+"""An operator zone alone hands over to an analyst server by HTTPS, under faults of server and line."""
 
 import json
 import shutil
@@ -39,7 +39,7 @@ class Apart:
     files: list[Path]
 
     def ingest(self, file):
-        """Take a file in, here and in the one that has both zones; what the operator is told."""
+        """Ingest a file, here and in the one that has both zones; returns the operator's messages."""
         words = ("ingest", STUDY, str(file))
         with self.whole.command(*words) as whole:
             (ours,) = outcomes([words], self.operator.environment)

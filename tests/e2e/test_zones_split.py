@@ -53,7 +53,7 @@ class Zones:
     analyst: AnalystServer
 
     def reports(self, environment, *, code=ROOT) -> list[Any]:
-        """What a zone exports of both studies; which release wrote it is left out."""
+        """Return a zone's exports of both studies; the release that wrote them is left out."""
         exported = values([("export_report", slug) for slug in (STUDY, CLOSED)], environment, code=code)
         for row in (row for rows in exported for row in rows):
             del row["software_version"]
@@ -122,7 +122,7 @@ def _running(root, url, server, code):
 
 @pytest.fixture(scope="module")
 def apart(shared, extract, tmp_path_factory):
-    """The same zones, each with its own main database; what they reported before, and a refusal."""
+    """Both zones, each with its own main database; their reports before, and a refusal."""
     operator, analyst = shared.operator, shared.analyst
     old = operator.code
     made = [

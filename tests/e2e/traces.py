@@ -17,7 +17,7 @@ SHORTEST = 6  # bytes of a form: a shorter one would be found by chance
 class Search:
     """Finds any of `texts` in any of its forms.
 
-    What is compressed or encrypted is opaque to it: the servers around it are told to compress nothing.
+    Compressed or encrypted data are opaque to it: the servers around it compress nothing.
     A file that holds none is not read again before it changes.
     """
 
@@ -90,7 +90,7 @@ def files_below(*folders: Path) -> Iterator[Path]:
 
 
 def state_of(path: Path) -> tuple[int, ...] | None:
-    """What differs when a file has changed; None of one that changed just now, and may again unnoticed."""
+    """Return the version of a file; None of one that changed just now, and may again unnoticed."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -100,7 +100,7 @@ def state_of(path: Path) -> tuple[int, ...] | None:
 
 
 def content_of(path: Path) -> bytes:
-    """What is in a file; nothing when its owner has just removed it."""
+    """Return the content of a file; nothing when its owner has just removed it."""
     try:
         return path.read_bytes()
     except FileNotFoundError:

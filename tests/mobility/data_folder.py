@@ -1,4 +1,4 @@
-"""A data folder of its own, and real commands that run in it."""
+"""A separate data folder, and real commands that run in it."""
 
 import os
 import subprocess

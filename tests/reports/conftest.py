@@ -14,7 +14,7 @@ from tests.reports.signed_in import signed_in
 
 @pytest.fixture
 def ledger_key(tmp_path: Path, settings: Settings) -> Path:
-    """Where the key of the ledger will be: there is none yet."""
+    """Path of the ledger's key: there is none yet."""
     settings.MOBILITY_LEDGER_KEY_FILE = tmp_path / "ledger_key.pem"
     return tmp_path / "ledger_key.pem"
 

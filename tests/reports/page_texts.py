@@ -1,4 +1,4 @@
-"""What the tests of pages, figures and commands read of them."""
+"""Readers of pages, figures and commands for tests."""
 
 import io
 import json

@@ -124,7 +124,7 @@ def apply(study: Study, plan: Plan, delta: ldp.Delta, *, voided_days: int = 0) -
 
 
 def published(*asked: IndicatorDefinition, n: int = 4000, gap: int = 0, **changes: Any) -> Study:
-    """A study with the answers of a crowd in it, of whom nobody was there on the day `gap`."""
+    """A study with the answers of a crowd in it, of whom no one was there on the day `gap`."""
     study = create(*asked, **changes)
     people = crowd(study, n=n)
     publish(study, absent_on(people, day=gap) if gap else people)
@@ -174,7 +174,7 @@ def _skewed(stream: ldp.KeyedStream, n: int, k: int) -> NDArray[np.int32]:
 
 
 def absent_on(people: People, *, day: int) -> People:
-    """The same people without one day; who was there on that day only comes on the first or second day."""
+    """Return the same people without one day; those of that day only come on the first or second day."""
     gone = people.bitmaps & ~np.uint64(1 << (day - 1))
     return replace(people, bitmaps=np.where(gone == 0, np.uint64(2 if day == 1 else 1), gone))
 

@@ -1,6 +1,6 @@
 """Bits of unary encoding among fakes: of no value (-z) or of a fake value (-r), and those of the answers.
 
-The bits of no value of all indicators stand side by side in plan order, 64 to a group: group g has the blocks
+The bits of no value of all indicators are side by side in plan order, 64 to a group: group g has the blocks
 of purpose FAKE_BITS, the first of these indicators, value 0, and counters from 32 g on. The bits of a fake
 value have those of purpose FAKE_BITS, the indicator and the fake value. Both are `lanes`.
 """

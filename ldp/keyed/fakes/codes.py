@@ -21,7 +21,7 @@ class CodeReports:
     """Reports whose fakes are codes.
 
     The fakes of a group of indicators are one number: it is counted as one, with the answer in the place of
-    its digit, and the digits are told apart in the end.
+    its digit, and the digits are distinguished in the end.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class CodeReports:
         self._joint = [np.zeros(group.size, np.int64) for group in numbers.groups]
         self._alone = {index: np.zeros(channel.domain_size, np.int64) for index, channel in channels.items()}
         self._is_code = np.isin(np.arange(d), list(channels))
-        # Where a report is none of these nobody is asked here: any channel holds the place.
+        # Where a report is none of these no one is asked here: any channel holds the place.
         every = [channels.get(index, next(iter(channels.values()))) for index in range(d)]
         self._answerer = Answerer(prf, every, plan_version=plan_version, buffer=buffer)
         self._places = np.zeros((d, 3), np.uint64)
@@ -123,7 +123,7 @@ class CodeReports:
             yield index, self._alone[index] + joint.sum(axis=axes)
 
     def _count_alone(self, part: Part, *, rows: NDArray[np.int64]) -> None:
-        """Count the rows that lack a value, each indicator by itself."""
+        """Count the rows that lack a value, per indicator."""
         for index, channel in self._channels.items():
             codes = self._numbers.codes(part.numbers[:, rows], index)
             codes = codes[part.columns[index][rows] >= 0]

@@ -55,7 +55,7 @@ def answers(
 
     Returns
     -------
-    tuple of ndarrays, per indicator: of GRR, uint16 codes, shape (n,), NO_ANSWER where the value is -1, be it
+    tuple of ndarrays, per indicator: of GRR, uint16 codes, shape (n,), NO_ANSWER where the value is -1, in
     the answer or a fake; of unary encoding, uint64 words of bits, shape (n, ceil(domain_size / 64)), bit
     v % 64 of word v // 64 being that of value v, and no bit set where the value is -1
 
@@ -66,7 +66,7 @@ def answers(
     Notes
     -----
     A fake does not depend on the value: it stays when the value changes, so a report that changes is the
-    answer. The losses of the channel are therefore those of values that do not change, answered under one
+    answer. The losses of the channel are therefore those of unchanged values, answered under one
     plan. Cost: two AES blocks per subscriber and one for each two groups of fake values; four for 64 bits.
     Source: Arcolezi et al., CIKM 2021 (RS+FD); Arcolezi et al., PVLDB 16(5), 2023 (RS+RFD).
     """
@@ -187,7 +187,7 @@ class _Reporter:
     def _pick(
         self, columns: list[Values], asked: NDArray[np.uint8], picked: NDArray[np.uint16]
     ) -> NDArray[np.bool_]:
-        """Write the codes of the indicators asked; whether somebody has no value, per indicator."""
+        """Write the codes of the indicators asked; whether someone has no value, per indicator."""
         missing = np.zeros(len(columns), np.bool_)
         for index, (column, channel) in enumerate(zip(columns, self._channels, strict=True)):
             low, high = fakes.pick_values(column, asked, np.uint8(index), picked)

@@ -33,7 +33,7 @@ class Part:
     Parameters
     ----------
     columns : sequence of ndarray of int32, shape (n,), per indicator; true codes, or -1 for no value
-    missing : tuple of int; the indicators that somebody has no value of
+    missing : tuple of int; the indicators that someone has no value of
     pseudonyms : ndarray of uint64, shape (n,)
     asked : ndarray of uint8, shape (n,); the indicator that each subscriber answers
     picked : ndarray of uint16, shape (n,); her true code of it, NO_ANSWER for no value
@@ -66,12 +66,12 @@ class FakeGroup:
 
     @property
     def size(self) -> int:
-        """How many numbers there are."""
+        """Return how many numbers there are."""
         return prod(self.sizes)
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """What one more in each digit adds to the number."""
+        """Return the value of one more in each digit."""
         return tuple(accumulate(self.sizes[:-1], lambda step, size: step * size, initial=1))
 
 
@@ -146,7 +146,7 @@ def seal(buffer: BlockBuffer, pseudonyms: Words, *, fields: np.uint64, value: in
 
 
 def _limits(group: FakeGroup) -> Limits | Words:
-    """What a word is compared with."""
+    """Return the thresholds of a word."""
     return uniform_limits(group.size) if group.prior is None else word_bounds(group.prior)
 
 

@@ -1,4 +1,4 @@
-"""Locations with a key: a place of the grid in, a noisy one out, the same for ever."""
+"""Locations with a key: a place of the grid in, a noisy one out, the same permanently."""
 
 from typing import Final
 
@@ -114,7 +114,7 @@ class LocationSanitiser:
         )
 
     def _one_by_one(self, pseudonyms: Words, places: Places) -> Places:
-        """As `reports` of places that are there, by way of their shifts, and slower."""
+        """Return `reports` of existing places by way of their shifts, which is slower."""
         codes = np.empty(places.shape[0], np.uint16)
         shifted_codes(
             places, self._shifts(pseudonyms, places), self._spec.grid.n_x, self._spec.grid.n_y, codes

@@ -6,7 +6,7 @@ cell's noise depends on nothing but the key and the place of the cell, and a cel
 The block of `ldp.kernels.entropy` has in place of the pseudonym ``draw 48 | previous day 8 | day 8``, as
 indicator the position in the plan (255: visitors), as value the category. A draw is one word: the first 8
 bytes of the cipher block. Try i of a magnitude uses the draws i x 2**24 onwards: its sign, its digits from
-the lowest, and one for each time that the tail goes on.
+the lowest, and one for each time that the tail continues.
 """
 
 from typing import Final

@@ -1,1 +1,1 @@
-"""What the pages of a batch share: who may open it, how far it is, undoing a day."""
+"""Common parts of the pages of a batch: access, progress, undoing a day."""

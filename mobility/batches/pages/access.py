@@ -1,4 +1,4 @@
-"""How pages of the operator zone find the study that they are about, if it is open to the account."""
+"""Find the study of a page of the operator zone, if it is open to the account."""
 
 from typing import Any
 

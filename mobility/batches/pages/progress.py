@@ -1,4 +1,4 @@
-"""How far a batch is and how it ended, in words."""
+"""Progress and end of a batch, in words."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ QUEUE_PATIENCE_S = 15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchProgress:
-    """What the page of a batch says above the numbers.
+    """Text of the page of a batch above the numbers.
 
     percent : how far the present step is, None where a step has no measure
     hint : what to do or to expect next, may be empty
@@ -139,7 +139,7 @@ def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:
 
 
 def _waits_for_server(batch: Batch) -> bool:
-    """Whether publications of the study wait for an analyst server that runs apart."""
+    """Return whether publications of the study wait for an analyst server that runs apart."""
     handover = queries.waiting_handover(batch.study_id)
     return handover is not None and handover.publications > 0
 

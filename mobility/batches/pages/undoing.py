@@ -19,7 +19,7 @@ from reports.studies.policies import OVERSEERS, Role, require_role
 
 
 def waiting_undos(study: VaultStudy | None, *, me: str) -> list[dict[str, Any]]:
-    """Requests that wait, of a study or of all, and what stands against an approval by the reader."""
+    """Waiting requests, of a study or of all, and the obstacles to an approval by the reader."""
     return [
         {
             "undo": each,

@@ -33,7 +33,7 @@ MAX_ANSWER_BYTES: Final = 10_000_000
 MAX_DETAIL: Final = 300  # characters of a refusal that are kept
 PASSING: Final = (408, 425, 429)  # as are all from 500 on
 PATIENCE: Final = 2  # MOBILITY_HANDOVER_TIMEOUT_S for all messages about one study: its next file waits
-# What answers may provoke: JSON that is nested deeply, or becomes too large.
+# Answers may provoke these: JSON that is nested deeply, or becomes too large.
 UNREADABLE: Final = (ValueError, RecursionError, MemoryError)
 
 
@@ -46,15 +46,15 @@ class HandoverWaitsError(HandoverError):
 
 
 class HandoverRefusedError(HandoverError):
-    """The analyst server refuses a message: somebody has to do something."""
+    """The analyst server refuses a message: someone has to do something."""
 
 
 class HandoverAheadError(HandoverRefusedError):
-    """The analyst server claims what this vault does not know of; nothing is sent, and intake goes on."""
+    """The analyst server claims what this vault does not know of; nothing is sent, and intake continues."""
 
 
 def check_analyst_url(url: str) -> None:
-    """Raise ValueError unless nobody between here and there can read or change what is sent."""
+    """Raise ValueError unless no one between here and there can read or change what is sent."""
     parts = urlsplit(url)
     is_plain = parts.scheme == "http" and parts.hostname in LOCAL_HOSTS
     if not (parts.scheme == "https" or is_plain) or not parts.hostname:
@@ -114,7 +114,7 @@ class AnalystServer:
         self._until = time.monotonic() + PATIENCE * settings.MOBILITY_HANDOVER_TIMEOUT_S
 
     def state(self, study: str) -> dict[str, Any]:
-        """What it has of a study."""
+        """The server's state of a study."""
         return self._ask("GET", "state", study, path="/state")
 
     def send_study(self, study: str, body: bytes) -> None:
@@ -204,7 +204,7 @@ def _refusal(error: HTTPError) -> HandoverError:
         return HandoverWaitsError(
             f"the analyst server cannot take it now (HTTP {error.code}) {detail}".rstrip()
         )
-    if not detail:  # not one of its own: another server, or another version
+    if not detail:  # not its format: another server, or another version
         return HandoverRefusedError(
             f"what answers at MOBILITY_ANALYST_URL is no intake (HTTP {error.code}): is the address right?"
         )
@@ -234,6 +234,6 @@ def _reason(error: Exception) -> str:
 
 
 def _printable(text: str | Iterable[str]) -> str:
-    """What another server says, fit for a page and a log."""
+    """Make another server's message fit for a page and a log."""
     shown = "".join(letter if letter.isprintable() else " " for letter in "".join(text))
     return shown[:MAX_DETAIL]

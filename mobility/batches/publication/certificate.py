@@ -1,6 +1,6 @@
-"""The erasure certificate of a study: what was destroyed and when, what stays, what nobody here can reach.
+"""The erasure certificate of a study: what was destroyed and when, what stays, what no one here can reach.
 
-It is drafted, with its counts, in the transaction that closes the study, and completed as the erasure goes
+It is drafted, with its counts, in the transaction that closes the study, and completed during the erasure
 on. It counts, and names days and keys, never a person; its schema is docs/certificate.schema.json.
 """
 
@@ -21,9 +21,9 @@ Certificate = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holdings:
-    """What the vault held of a study when it was closed.
+    """Contents of the vault for a study when it was closed.
 
-    pseudonyms : subscribers with presence; None when the key was gone, so that nobody could count them
+    pseudonyms : subscribers with presence; None when the key was gone, and they could not be counted
     presence_shards, pseudonyms, day_states, answer_shards, opt_out_shards, waiting_deltas : None with
         presence noise: how many there are depends on who was there, and the certificate leaves the zone
     damaged_shards : presence shards that the key did not open, whose pseudonyms are not counted
@@ -46,7 +46,7 @@ class Holdings:
     feed_tokens: int
 
     def without_presence(self) -> "Holdings":
-        """The same without what depends on who was there."""
+        """Return the counts that do not depend on who was there."""
         return replace(
             self,
             presence_shards=None,
@@ -60,11 +60,11 @@ class Holdings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dropped:
-    """What never reached the reports, and is gone.
+    """Data that never reached the reports, and are lost.
 
     waiting_subscribers : subscribers whose last changes were too few to be published; None with noise
     opted_out_in_totals : those of them who opted out, and whom the totals count for good; None with noise
-    unpublished_days : days with rows that nobody published
+    unpublished_days : days with rows that no one published
     """
 
     waiting_subscribers: int | None
@@ -74,7 +74,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copies:
-    """What an erasure cannot reach beside what it never can.
+    """Copies that this erasure cannot reach, in addition to those it never can.
 
     in_escrow : days on which the study's key was put into an escrow
     came_back : the study had been closed, and a restored backup brought it back
@@ -154,12 +154,12 @@ def completed(certificate: Certificate, *, at: datetime) -> Certificate:
 
 
 def is_complete(certificate: Certificate | None) -> bool:
-    """Whether everything that it lists is gone."""
+    """Return whether everything that it lists is gone."""
     return certificate is not None and certificate["erased_at"] is not None
 
 
 def kept(*, opted_out: int | None) -> list[dict[str, str]]:
-    """What an erasure leaves in place, each with a fixed name and a text.
+    """Things that an erasure leaves in place, each with a fixed name and a text.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def _still_counted(opted_out: int | None) -> dict[str, str]:
 
 
 def not_reached(database: str, *, key_was_lost: bool, copies: Copies) -> list[dict[str, str]]:
-    """What an erasure cannot reach; whoever made these copies has to answer for them."""
+    """Things that an erasure cannot reach; their makers are responsible for them."""
     texts = {
         "backups": gettext(
             "Backups of the vault from before: ciphertext that can never be read without the key."

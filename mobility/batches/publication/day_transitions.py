@@ -1,4 +1,4 @@
-"""What a batch does to the days of its study: which are published, forgotten or undone."""
+"""Effect of a batch on the days of its study: which are published, forgotten or undone."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from mobility.vault.studies import OpenStudy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayMoves:
-    """What a batch does to the days of its study; the same for every shard and every retry."""
+    """Effect of a batch on the days of its study; the same for every shard and every retry."""
 
     publish_all: frozenset[int] = frozenset()  # everyone in the day state arrives
     publish_touched: frozenset[int] = frozenset()  # the others have arrived before
@@ -23,7 +23,7 @@ class DayMoves:
     undo: int | None = None
     nights: frozenset[int] = frozenset()  # published days whose night is over: it may be answered
     end_night: frozenset[int] = frozenset()  # those of which everyone answers now; the others did before
-    closed: frozenset[int] = frozenset()  # what the batch says of their nights comes too late
+    closed: frozenset[int] = frozenset()  # the batch's rows of their nights come too late
     crossing: tuple[int, int] | None = None  # with presence noise: first and last day whose cells cross now
 
     @property
@@ -42,7 +42,7 @@ def of_batch(batch: Batch, study: OpenStudy) -> DayMoves:
 
     Raises
     ------
-    DayStateError : the day cannot be undone any more
+    DayStateError : the day can no longer be undone
     """
     if batch.kind in (Batch.Kind.SUBSCRIBERS, Batch.Kind.OPT_OUT):
         return DayMoves()
@@ -136,7 +136,7 @@ def _closed(batch: Batch, study: OpenStudy) -> None:
 
 def _voided(batch: Batch, study: OpenStudy) -> None:
     VaultDay.objects.filter(study=study.row, day=batch.day or 0).delete()
-    # A file with rows of this day, or of its night, may come again: it is not the same file any more.
+    # A file with rows of this day, or of its night, may come again: it is no longer the same file.
     day = batch.day or 0
     voided = {day, day + 1} if study.definition.night else {day}
     after_the_last = study.definition.days + 1  # which a file that touches no day may be of

@@ -1,4 +1,4 @@
-"""Handing over to an analyst server that runs apart: whatever it lacks, in order, as often as it takes.
+"""Handover to a separate analyst server: all that it lacks, in order, with retries.
 
 The vault keeps every publication until its study is closed, and the server is asked what it has before
 anything is sent. So nothing is lost while it is down, nothing counts twice, and one restored from a dump
@@ -80,7 +80,7 @@ def deliver(study: VaultStudy) -> None:
 
 
 def try_to_deliver(study: VaultStudy) -> bool:
-    """As `deliver`; False when something waits."""
+    """Deliver, and return False when something waits."""
     try:
         deliver(study)
     except HandoverError:
@@ -102,7 +102,7 @@ def deliver_what_waits() -> None:
 
 
 def has_crossed(study: VaultStudy) -> bool:
-    """Whether all publications of a study are where analysts read them."""
+    """Return whether all publications of a study are where analysts read them."""
     waits = VaultPublication.objects.filter(study=study, handed_over_at=None)
     return not settings.HANDS_OVER or not waits.exists()
 
@@ -122,7 +122,7 @@ def _waiting() -> list[VaultStudy]:
 
 
 def _is_behind(study: VaultStudy) -> bool:
-    """Whether there is something that was not there when handing over was last tried."""
+    """Return whether there is something that was not there when handing over was last tried."""
     tried = study.handover
     if tried.tried_at is None or tried.plan_hash != study.plan_hash:
         return True
@@ -153,7 +153,7 @@ def _check_claims(study: VaultStudy, known: Collection[UUID], *, is_closed: bool
     """Refuse to send anything to a server that claims what the vault does not know.
 
     Either the vault was restored from an older backup, and what it sends might count people twice, or the
-    server is wrong, or not to be trusted. It never decides what this zone takes in.
+    server is wrong, or not to be trusted. It never decides what this zone accepts.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Second half of a batch: every shard takes its change, each in one vault transaction.
 
 A transaction writes, together or not at all: that the batch was applied to the shard, the shard's presence
-and day state (each only if nobody changed it in between), and the delta that waits to be published.
+and day state (each only if no one changed it in between), and the delta that waits to be published.
 """
 
 from collections import Counter
@@ -74,7 +74,7 @@ def _store(batch: Batch, study: OpenStudy, shard: int, outcome: Outcome, moves: 
         each.store()
     DayState.objects.filter(study=study.row, shard=shard, day__in=moves.forget).delete()
     change = outcome.change
-    # Whoever leaves after their days were undone changes no total, and still remains in what is published.
+    # Anyone who leaves after their days were undone changes no total, and still remains in what is published.
     if not change.delta.is_zero or change.subscribers or change.opted_out:
         OutboxDelta.objects.create(
             batch=batch,

@@ -50,7 +50,7 @@ def _is_far(study: OpenStudy, row: VaultStudy, delta: Delta, *, least: int, comp
     for publication in VaultPublication.objects.filter(study=row).order_by("-number").iterator(chunk_size=16):
         difference.add(Delta.unpack(bytes(publication.delta)))
         if difference.visitors[:, lasting].sum(axis=0).max(initial=0) >= least:
-            # Nobody undoes these days: whoever came on one since this state is in no older state either.
+            # No one undoes these days: anyone who came on one since this state is in no older state either.
             return True
         is_compared = compared is None or publication.number <= compared
         if is_compared and 0 < fewest_subscribers(difference, plan=study.plan) < least:

@@ -40,7 +40,7 @@ def crossing_days(study: OpenStudy, *, through: int) -> tuple[int, int] | None:
 
 
 def held_back(change: Change, study: OpenStudy, *, days: tuple[int, int] | None) -> Change:
-    """The same change of presence, with what crosses of it: exact counts of cells of `days`, or nothing."""
+    """Change presence, and return its part that crosses: exact counts of cells of `days`, or nothing."""
     if days is None:
         return replace(change, delta=Delta.zero(study.plan), subscribers=0)
     delta = capped_tallies(change.presence, study.sanitiser)
@@ -52,9 +52,9 @@ def held_back(change: Change, study: OpenStudy, *, days: tuple[int, int] | None)
 
 
 def add_noise(batch: Batch, study: OpenStudy) -> None:
-    """Let the noise of the cells wait beside their counts, in the transaction that closes their days.
+    """Store the noise of the cells with their counts, in the transaction that closes their days.
 
-    It stands in the place of a shard that no study has. Whoever publishes takes it as the sign that the
+    It has the number of a shard that no study has. Publishing uses it as the sign that the
     batch's counts are complete.
     """
     days = crossing_days(study, through=batch.day or 0)
@@ -71,14 +71,14 @@ def add_noise(batch: Batch, study: OpenStudy) -> None:
 
 
 def waits(study: VaultStudy) -> bool:
-    """Whether counts wait with their noise."""
+    """Return whether counts wait with their noise."""
     return is_noisy(study) and _complete(study).exists()
 
 
 def cut(study: OpenStudy) -> None:
     """Make a publication of each closing whose counts and noise are complete, in the order of its days."""
     for noise in _complete(study.row).select_related("batch").order_by("batch__day"):
-        parts = OutboxDelta.objects.filter(batch=noise.batch)  # nothing is added to them any more
+        parts = OutboxDelta.objects.filter(batch=noise.batch)  # complete: no later additions
         delta = Delta.zero(study.plan)
         for part in parts.iterator(chunk_size=16):
             delta.add(study.unseal_delta(part))

@@ -2,7 +2,7 @@
 
 A publication covers the subscribers who count otherwise than in all publications before it together. Shards
 count them from the state that they keep (`Presence.published`), so that a day that is undone and sent again,
-or a subscriber who comes and opts out, covers nobody.
+or a subscriber who comes and opts out, covers no one.
 """
 
 import logging
@@ -51,7 +51,7 @@ def _cut(study: OpenStudy, batch: Batch | None) -> None:
     """Merge the waiting deltas into a publication, or into one delta that waits on.
 
     They are merged outside of the transaction, since a study with places has large ones; the transaction then
-    looks whether others have come, or these have gone.
+    checks whether others have come, or these have gone.
     """
     delta, merged, packed, is_enough = Delta.zero(study.plan), frozenset[int](), b"", False
     while True:
@@ -81,7 +81,7 @@ def _cut(study: OpenStudy, batch: Batch | None) -> None:
 
 
 def may_cross(study: OpenStudy) -> bool:
-    """Whether what waits could be published now; False if nothing does."""
+    """Return whether what waits could be published now; False if nothing does."""
     row = VaultStudy.objects.get(pk=study.row.pk)
     parts = list(OutboxDelta.objects.filter(batch__study=row, number=row.publication_number))
     delta = Delta.zero(study.plan)
@@ -133,7 +133,7 @@ def _nobody_waits(study: VaultStudy) -> None:
 def send_missing(study: VaultStudy) -> None:
     """Hand every publication that the analyst zone does not have to it, in order.
 
-    The analyst zone is asked what it has, so that one restored from an older dump catches up by itself. An
+    The analyst zone is asked what it has, so one restored from an older dump catches up automatically. An
     operator zone that runs apart keeps the totals of its studies, too.
 
     Raises
@@ -156,14 +156,14 @@ def send_missing(study: VaultStudy) -> None:
 
 
 def catch_up() -> None:
-    """As `send_missing`, of every study: of one that gets no batch any more nobody else would ask.
+    """Send the missing publications of every study: one without new batches would never be handled otherwise.
 
-    It waits for the main database, and so is no part of a sweep, which has to go on without it.
+    It waits for the main database, and so is no part of a sweep, which has to continue without it.
     """
     for study in VaultStudy.objects.all():
         try:
             send_missing(study)
-        except PublicationError as error:  # not even the study is there: one such must not hold up others
+        except PublicationError as error:  # not even the study is there: it must not delay others
             log.warning("publications_wait study=%s reason=%s", study.pk, error)
         except (HandoverError, StudyStoppedError):
             continue  # noted, and tried again

@@ -1,6 +1,6 @@
-"""What the vault writes into the ledger, which is in the other database: receipts of batches, ends of keys.
+"""Entries of the vault for the ledger, which is in the other database: receipts of batches, ends of keys.
 
-No transaction spans both databases. What happened is kept in the vault first; an entry of the ledger has an
+No transaction spans both databases. Events are stored in the vault first; an entry of the ledger has an
 id, so that it can be tried again, and `record_missing` adds what a process left out that died in between.
 """
 
@@ -147,7 +147,7 @@ def _receipt(batch: Batch) -> Iterator[tuple[str, Json]]:
 
 
 def _says_of_few(batch: Batch) -> bool:
-    """Whether counts of rows could say something about a few people, or show what noise on totals hides."""
+    """Return whether counts of rows could reveal a few people, or what noise on totals hides."""
     if batch.study.plan.get("presence") is not None or batch.kind == Batch.Kind.OPT_OUT:
         return True
     is_file = batch.kind in Batch.FILES and batch.duplicate_of_id is None

@@ -1,4 +1,4 @@
-"""What a batch makes of one shard: computed from what the vault holds, and written by `merging`."""
+"""Result of a batch for one shard: computed from the vault, and written by `merging`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -41,7 +41,7 @@ Held = TypeVar("Held", PresenceShard, AnswerShard, OptOutShard, DayState)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What is to be written of a shard, and what to count: duplicates, conflicting_value, subscribers, ..."""
+    """State to write for a shard, and counts: duplicates, conflicting_value, subscribers, ..."""
 
     change: Change
     successors: list[Successor]
@@ -49,11 +49,11 @@ class Outcome:
 
 
 class ShardState:
-    """What the vault holds of one shard of a study, opened where it is asked for.
+    """State of one shard of a study in the vault, opened on request.
 
     Parameters
     ----------
-    is_empty : as if it held nobody: a check counts what is in its file alone
+    is_empty : as if it held no one: a check counts what is in its file alone
     """
 
     def __init__(self, study: OpenStudy, shard: int, *, is_empty: bool = False) -> None:
@@ -187,7 +187,7 @@ def _answers_of(seen: DaySightings) -> KnownAnswers:
 def _arriving(state: ShardState, moves: DayMoves, merged: Days, later: Days) -> Iterator[DayArrivals]:
     """Visitors of the days that are published; where others have arrived before, those the batch has seen.
 
-    After them the same visitors, with the answers of nights that are over; nobody is a visitor by a night.
+    After them the same visitors, with the answers of nights that are over; no one is a visitor by a night.
     """
     nobody = state.study.unseal_day(None)
     for day in sorted(moves.published & merged.keys()):
@@ -204,7 +204,7 @@ def _arriving(state: ShardState, moves: DayMoves, merged: Days, later: Days) -> 
 def _arrivals(
     state: ShardState, day: int, seen: DaySightings, *, only: NDArray[np.uint64] | None, part: Part
 ) -> DayArrivals:
-    """Who counts as a visitor of the day, with their answers on one part of it."""
+    """Return the visitors of the day, with their answers on one part of it."""
     study = state.study
     rows = np.flatnonzero(seen.last - seen.first >= study.definition.visitor.min_minutes * 60)
     if only is not None:
@@ -244,7 +244,7 @@ def _of_subscribers(batch: Batch, state: ShardState) -> Outcome:
 
 
 def _of_opt_outs(batch: Batch, state: ShardState) -> Outcome:
-    """Who is on the list leaves presence, day state and answers, and is ignored from now on."""
+    """Remove people on the list from presence, day state and answers, and ignore them from now on."""
     before = state.opt_outs
     parts = [OptOuts.unpack(part).pseudonym for part in _Pieces(batch, state.shard).plain(0)]
     people = before.union(OptOuts.of(np.concatenate(parts)))
@@ -266,7 +266,7 @@ def _of_opt_outs(batch: Batch, state: ShardState) -> Outcome:
 
 
 def _grouped(batch: Batch, state: ShardState) -> GroupedEvents:
-    """What the batch's events say about the shard, a piece in memory at a time."""
+    """Yield the batch's events of the shard, a piece in memory at a time."""
     slots, rules = state.study.sanitiser.slots("static"), state.study.daily.rules
     pieces, groups = _Pieces(batch, state.shard), []
     for piece in range(batch.pieces):

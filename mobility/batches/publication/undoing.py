@@ -1,7 +1,7 @@
-"""Undoing a published day takes a second person, wherever it raises epsilon above what was approved.
+"""A second person must approve undoing a published day that raises epsilon above what was approved.
 
-What was approved is the plan, and each undone day that was approved since. Who counts as a second person is
-one rule for plans, caps and days: reports/accounts/second_person.py.
+The approved loss covers the plan and each undone day approved since. Plans, caps and days
+share one second-person rule: reports/accounts/second_person.py.
 """
 
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ class UndoDecisionError(DayStateError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rise:
-    """What a person's losses are now, and after one more published day is undone."""
+    """A person's losses now, and after one more published day is undone."""
 
     before: Losses
     after: Losses
@@ -70,7 +70,7 @@ def rise_of(study: VaultStudy) -> Rise:
 
 
 def needs_second_person(study: VaultStudy) -> bool:
-    """Whether undoing one more published day of a study needs an approval."""
+    """Return whether undoing one more published day of a study needs an approval."""
     return settings.MOBILITY_SECOND_PERSON and bool(rise_of(study).units)
 
 
@@ -79,7 +79,7 @@ def ask(study: VaultStudy, *, day: int, by: str) -> UndoWaitsError:
 
     Returns
     -------
-    what to tell whoever asked
+    what to tell anyone who asked
     """
     with transaction.atomic(using="default"), transaction.atomic(using="vault"):
         found, is_new = DayUndo.objects.get_or_create(
@@ -136,7 +136,7 @@ def approving(undo: DayUndo, *, voided_days: int, by: str) -> Iterator[DayUndo]:
 
 
 def refuse(undo: DayUndo, *, by: str) -> None:
-    """Decide that a day stays as it is; whoever asked for it withdraws it with this.
+    """Decide that a day stays as it is; anyone who asked for it withdraws it with this.
 
     Raises
     ------

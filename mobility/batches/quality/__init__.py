@@ -1,1 +1,1 @@
-"""What is noticed about files and days: facts of a batch, comparison with earlier days, coverage."""
+"""Quality checks of files and days: facts of a batch, comparison with earlier days, coverage."""

@@ -19,7 +19,7 @@ UNMATCHED_SHOWN = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchChecks:
-    """What the page of a batch says of its rows; `compared` only once the batch has ended."""
+    """Rows on the page of a batch; `compared` only once the batch has ended."""
 
     facts: Facts
     calendar: StudyCalendar
@@ -71,7 +71,7 @@ def batch_checks(batch: Batch) -> BatchChecks | None:
 
 
 def warnings_of(batch: Batch) -> list[str]:
-    """What is unusual about a batch that has ended, in sentences; nothing of it refuses the batch."""
+    """Return unusual facts about an ended batch, in sentences; none of them refuses the batch."""
     found = batch_checks(batch)
     return list(found.warnings) if found else []
 

@@ -23,7 +23,7 @@ from mobility.vault.models.profiles import ExtractProfile
 
 
 class DayStatus(StrEnum):
-    """What a source has brought for a day."""
+    """Files of a source for a day."""
 
     COMPLETE = "complete"
     PARTIAL = "partial"

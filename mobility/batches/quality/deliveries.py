@@ -1,4 +1,4 @@
-"""What each source has brought, file by file: the history behind look-back and coverage."""
+"""Files of each source: the history behind comparison and coverage."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -22,9 +22,9 @@ _FIELDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """One file of events that has ended, well or badly.
+    """One file of events that has ended, with success or not.
 
-    at : when it ended; files of a study are taken in one after the other
+    at : when it ended; files of a study are processed one after the other
     days : study days of which it has accepted rows
     rows_formed : rows with all columns, of people who may be counted: an empty value is one of them
     """
@@ -76,7 +76,7 @@ class History:
     undone: Mapping[int, tuple[datetime, ...]]
 
     def before(self, moment: datetime) -> "History":
-        """What was there just before `moment`."""
+        """Return the history just before `moment`."""
         return History(
             deliveries=tuple(each for each in self.deliveries if each.at < moment),
             undone={day: tuple(at for at in times if at < moment) for day, times in self.undone.items()},

@@ -40,7 +40,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What `Batch.checks` holds; see the module. Optional facts are None until shards are merged."""
+    """Contents of `Batch.checks`; see the module. Optional facts are None until shards are merged."""
 
     empty: Mapping[str, int]
     columns: Mapping[str, tuple[str, ...]]

@@ -19,9 +19,9 @@ LEAST_USUAL = 20
 # A share is unusual when it is both twice the usual one and a percentage point above it.
 SHARE_FACTOR = 2.0
 SHARE_POINTS = 0.01
-# An hour that has usually so many rows is empty by chance in less than one hour of 20,000 (exp(-10)).
+# An hour with usually this many rows is empty by chance in less than one hour of 20,000 (exp(-10)).
 LEAST_HOUR_ROWS = 10
-# One day that went on until late does not make the silence of another one an outage.
+# One day that continued until late does not make the silence of another one an outage.
 LEAST_DAYS_WITH_HOUR = 2
 # With as many earlier days of the same weekday these are compared alone.
 LEAST_SAME_WEEKDAY = 2
@@ -32,7 +32,7 @@ Verdict = Literal["usual", "low", "high", "few"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """A figure beside its median.
+    """A figure and its median.
 
     figure : "rows" and "subscribers" of a day, "rejected" and "empty" are shares of the file's rows
     day : study day, None for figures of the file
@@ -67,7 +67,7 @@ class SilentHours:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookBack:
-    """What is compared; days are not (`days_wait`) while more files of them are to come."""
+    """Figures that are compared; days are not (`days_wait`) while more files of them are expected."""
 
     comparisons: tuple[Comparison, ...]
     silent: tuple[SilentHours, ...]

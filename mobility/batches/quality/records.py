@@ -6,7 +6,7 @@ from mobility.batches.quality.coverage import Coverage, DayCoverage
 
 
 def coverage_record(coverage: Coverage, *, study: str, timezone: str) -> dict[str, Any]:
-    """Every day of every source; hours are local, the second of a pair is not in it any more."""
+    """Every day of every source; hours are local, the second of a pair is no longer in it."""
     return {
         "study": study,
         "timezone": timezone,

@@ -1,4 +1,4 @@
-"""What checks found, in sentences: the same on pages and on the command line."""
+"""Findings of checks, in sentences: the same on pages and on the command line."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ def comparison_words(each: Comparison, calendar: StudyCalendar) -> ComparisonWor
 
 
 def part_of_all(share: Share) -> str:
-    """Both numbers and the share: "10 of 40 312 (under 0.1 %)"."""
+    """Return both numbers and the share: "10 of 40 312 (under 0.1%)"."""
     both = gettext("%(part)s of %(all)s") % {"part": number(share.part), "all": number(share.of)}
     if share.value is None:
         return both
@@ -65,7 +65,7 @@ def moment(when: datetime) -> str:
 
 
 def warnings(found: LookBack, calendar: StudyCalendar) -> Iterator[str]:
-    """Everything unusual about a file, with what is usual beside it."""
+    """Describe everything unusual about a file, with the usual values."""
     for silent in found.silent:
         yield silence(silent, calendar)
     for each in found.warnings:
@@ -134,7 +134,7 @@ def hours_range(silent: SilentHours) -> str:
 
 
 def basis_words(basis: Basis, n: int) -> str:
-    """What a median was taken of."""
+    """Source of a median."""
     match basis:
         case "weekday":
             text = ngettext(
@@ -150,7 +150,7 @@ def basis_words(basis: Basis, n: int) -> str:
 
 
 def figure_words(each: Comparison) -> str:
-    """What is compared."""
+    """Name of a compared figure."""
     match each.figure:
         case "rows":
             return gettext("Rows accepted")
@@ -168,7 +168,7 @@ def figure_value(each: Comparison, value: float) -> str:
 
 
 def verdict_words(each: Comparison) -> str:
-    """How a figure compares."""
+    """Result of the comparison of a figure."""
     return {
         "usual": gettext("as usual"),
         "low": gettext("unusually low"),
@@ -190,7 +190,7 @@ def status_words(status: DayStatus) -> str:
 
 
 def status_help(status: DayStatus) -> str:
-    """What a state of a day means."""
+    """Meaning of a state of a day."""
     return {
         DayStatus.COMPLETE: gettext("rows are there, and nothing is known to be missing"),
         DayStatus.PARTIAL: gettext("more files are announced, or hours are empty that usually are not"),
@@ -202,7 +202,7 @@ def status_help(status: DayStatus) -> str:
 
 
 def day_notes(day: DayCoverage) -> Iterator[str]:
-    """Why a day is not complete."""
+    """Return why a day is not complete."""
     if day.failed is not None:
         yield gettext("%(file)s: %(reason)s") % {"file": day.failed.filename, "reason": day.failed.failure}
         if day.files:
@@ -214,7 +214,7 @@ def day_notes(day: DayCoverage) -> Iterator[str]:
 
 
 def unmatched_notes(facts: Facts) -> Iterator[str]:
-    """What the list of unmatched cells does not show."""
+    """Number of unmatched cells that the list does not show."""
     if facts.unmatched_more:
         yield ngettext(
             "%(rows)s row with further cells is not listed.",

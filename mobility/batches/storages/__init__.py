@@ -1,6 +1,6 @@
-"""Where staged ciphertext lies: in a folder of this host, or in a bucket that several hosts share.
+"""Storage of staged ciphertext: a folder of this host, or a bucket that several hosts share.
 
-Both are storages of Django (STORAGES["staging"]). What they add to it: an object is whole or absent, durable
+Both are storages of Django (STORAGES["staging"]). In addition, an object is complete or absent, durable
 when `save` returns, and a part of it can be read. Nothing is spooled to a temporary file.
 """
 
@@ -28,7 +28,7 @@ class Pieces(File):  # type: ignore[type-arg]
 
 
 class StagingStorage(Protocol):
-    """What staging asks of a storage.
+    """Interface of a staging storage.
 
     Raises
     ------

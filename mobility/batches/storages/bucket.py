@@ -21,7 +21,7 @@ class StagingBucket(S3Storage):  # type: ignore[misc]
 
     def __init__(self, **options: Any) -> None:
         # A service of one's own rarely has a host name per bucket, and may not know the newer checksums;
-        # what matters is authenticated by the seal.
+        # the seal authenticates all that matters.
         style = "path" if options.get("endpoint_url") else "auto"
         config = Config(
             signature_version="s3v4",

@@ -1,1 +1,1 @@
-"""Cells of rows: codes, moved masts, cells that nobody listed."""
+"""Cells of rows: codes, moved masts, cells that no one listed."""

@@ -1,4 +1,4 @@
-"""Cells of rows: their codes, the days on which they belong to the area, and those that nobody listed."""
+"""Cells of rows: their codes, the days on which they belong to the area, and those that no one listed."""
 
 import zlib
 from datetime import date
@@ -40,7 +40,7 @@ class CellCodes:
         self._names = [cell.cell_id for cell in cells]
         self._table = CodeTable(self._moved.codes, empty=EMPTY, otherwise=OUTSIDE)
         self.first_valid = np.ones(max(len(cells), 1), np.int64)
-        # The last night goes on after the last day.
+        # The last night continues after the last day.
         self.last_valid = np.full(max(len(cells), 1), days + 1, np.int64)
         for code, cell in enumerate(cells):
             if cell.valid_from is not None:
@@ -50,7 +50,7 @@ class CellCodes:
 
     @cached_property
     def forms(self) -> CellForms:
-        """What a cell of the area looks like."""
+        """Pattern of a cell of the area."""
         return CellForms(self._names)
 
     def codes_of(self, texts: Texts, days: NDArray[np.uint8]) -> NDArray[np.int32]:
@@ -69,7 +69,7 @@ class CellCodes:
 
 
 def count_unmatched(texts: Texts, counts: RowCounts, *, forms: CellForms) -> None:
-    """Note what stands in rows whose cell is not in the list, where it looks like a cell."""
+    """Note unlisted texts of the cell column that look like a cell."""
     texts = trimmed(texts if texts.of_row is None else _one_each(texts))
     firsts, rows = np.empty(CELLS_KEPT, np.int32), np.zeros(CELLS_KEPT, np.int64)
     n, more = _count_distinct(texts.data, texts.begins, texts.ends, LONGEST_KEPT, firsts, rows)

@@ -1,4 +1,4 @@
-"""Cells that the registry has several times: a mast that moved is, on each day, where it stood then."""
+"""Cells with several registry rows: a mast that moved has its place of each day."""
 
 from collections import defaultdict
 from collections.abc import Sequence

@@ -39,7 +39,7 @@ class CellForms:
         self.has = lru_cache(maxsize=CELLS_REMEMBERED)(self._has)  # the same few come again in every block
 
     def _has(self, text: str) -> bool:
-        """Whether `text` has the form and the length of a known cell; and its beginning, if it is long."""
+        """Return whether `text` has the form and length of a known cell, and the beginning of a long one."""
         classes = text.translate(_CLASSES)
         shortest, longest = self._lengths.get(_form_of(classes), (1, 0))
         if not shortest <= len(text) <= longest:
@@ -64,5 +64,5 @@ def _form_of(classes: str) -> str:
 
 
 def _beginning(text: str) -> str:
-    """What a cell of the same place must share with `text`."""
+    """Return the part that a cell of the same place must share with `text`."""
     return text[: max(LEAST_SHARED, len(text) - MOST_OTHER)]

@@ -1,11 +1,11 @@
-"""From when somebody was born to the age band at a reference date."""
+"""From when someone was born to the age band at a reference date."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final
 
-FIRST_YEAR: Final = 1880  # nobody who was born before is alive
+FIRST_YEAR: Final = 1880  # no one who was born before is alive
 OLDEST: Final = 120
 BIRTH_YEAR: Final = "%Y"
 DEFAULT_PATTERN: Final = "%Y-%m-%d"
@@ -31,7 +31,7 @@ class BirthRule:
     pattern: str = BIRTH_YEAR
 
     def texts(self) -> Iterator[tuple[str, str]]:
-        """Every text of somebody who is in a band, and that band's category.
+        """Every text of someone who is in a band, and that band's category.
 
         Notes
         -----

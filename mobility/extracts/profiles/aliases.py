@@ -26,7 +26,7 @@ ROLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         ),
     }
 )  # fmt: skip
-# Devices tell people apart as well as subscribers do.
+# Devices distinguish people as well as subscribers do.
 IDENTIFIERS: Final = (
     *ROLES["subscriber"],
     "imei",

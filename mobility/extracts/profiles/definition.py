@@ -1,4 +1,4 @@
-"""What a profile says to the readers: names of columns, and what every text in them means."""
+"""Rules of a profile for the readers: names of columns, and the meaning of every text in them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ ProfileKind = Literal["events", "subscribers", "opt_out"]
 DEFAULT: Final = "default"
 SUBSCRIBERS: Final = "subscribers"
 OPT_OUT: Final = "opt-out"
-# What a text means that stands for no answer, as an empty one always does;
+# Meaning of a text for "no answer", as of an empty one;
 # mobility.extracts.rows.events.NO_VALUE.
 NO_ANSWER: Final = 0xFFFF
 
@@ -42,7 +42,7 @@ class ValueTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """How the files of one source are read.
+    """Rules for reading the files of one source.
 
     kind : "events" are CDRs, "subscribers" attributes of people, "opt_out" people who must not be counted
     subscriber, timestamp, cell : names of columns; timestamp and cell only of events
@@ -99,7 +99,7 @@ def opt_out_profile(definition: StudyDefinition) -> Profile:
 
     Notes
     -----
-    A list with a line that cannot be used is refused whole: whoever stands on it would be counted on.
+    A list with a line that cannot be used is refused whole: a person on it would be counted.
     """
     return Profile(
         name=OPT_OUT, kind="opt_out", subscriber=definition.extract.subscriber, max_bad_share=Decimal(0)

@@ -1,4 +1,4 @@
-"""What is refused of profiles."""
+"""Reasons for refusing a profile."""
 
 from collections.abc import Collection
 

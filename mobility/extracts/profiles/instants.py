@@ -1,4 +1,4 @@
-"""What the timestamps of a few rows say, read by the kernels that read whole files."""
+"""Meanings of the timestamps of a few rows, by the kernels that read whole files."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class Instant:
 
 
 def instants_of(values: Sequence[str], *, form: str, definition: StudyDefinition) -> list[Instant]:
-    """What each text says in a format, as ingest would read it."""
+    """Return the meaning of each text in a format, as ingest would read it."""
     clock = study_clock(definition.timezone, first_day=definition.first_day, days=definition.days)
     times = event_times(_texts(values), clock=clock, form=form)
     zone = ZoneInfo(definition.timezone)
@@ -45,7 +45,7 @@ def instants_of(values: Sequence[str], *, form: str, definition: StudyDefinition
 
 
 def outcomes_of(values: Sequence[str], *, form: str, definition: StudyDefinition) -> Counter[int]:
-    """How many texts have each outcome in a format."""
+    """Count the texts with each outcome in a format."""
     return Counter(instant.outcome for instant in instants_of(values, form=form, definition=definition))
 
 

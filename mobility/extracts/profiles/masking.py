@@ -1,4 +1,4 @@
-"""What may be shown of a file: identifiers are known by their looks, and only their shape is told."""
+"""Masking of a file's sample: identifiers are recognised by form, and only their shape is shown."""
 
 import re
 from collections.abc import Sequence
@@ -31,18 +31,18 @@ def shape(text: str) -> str:
 
 
 def is_identifier(text: str) -> bool:
-    """Whether one text looks like an identifier: an address, many digits unless a date, or very long."""
+    """Return whether one text looks like an identifier: an address, very long, or many digits but no date."""
     if len(text) > LONGEST_SHOWN or "@" in text:
         return True
     return len(_DIGIT.findall(text)) >= DIGITS_OF_IDENTIFIER and _DATE.fullmatch(text) is None
 
 
 def shows_people(texts: Sequence[str], subscribers: Sequence[str]) -> bool:
-    """Whether the texts of a column look like identifiers or names, or tell people apart in another way.
+    """Return whether the texts of a column look like identifiers or names, or otherwise distinguish people.
 
     Parameters
     ----------
-    subscribers : of the same rows; none while nobody knows which column they stand in, and then every text
+    subscribers : of the same rows; none until their column is known, and then every text
         could be a person's
 
     Notes

@@ -1,4 +1,4 @@
-"""How the first rows of a file would be read: what may be shown of each value, and what it becomes."""
+"""Preview of the first rows of a file: the shown form and the result of each value."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -157,7 +157,7 @@ def _timestamp(text: str, instant: Instant) -> ShownValue:
 
 
 def _cells(name: str, texts: list[str], definition: StudyDefinition) -> ShownColumn:
-    if definition.area is None:  # nothing tells a cell from what stands in another column
+    if definition.area is None:  # cells cannot be distinguished from other columns
         masked = tuple(ShownValue(text=shape(text)) for text in texts[:ROWS_SHOWN])
         return ShownColumn(name=name, role="cell", values=masked)
     known = {cell.cell_id for cell in definition.area.cells}
@@ -216,7 +216,7 @@ def _category(code: int | None, indicator: IndicatorDefinition) -> str:
 
 
 def _unused(name: str, texts: list[str], subscribers: list[str]) -> ShownColumn:
-    """A column that nobody reads is shown only if it tells nobody apart."""
+    """An unused column is shown only if it distinguishes no one."""
     is_masked = plain(name) in _IDENTIFIERS or shows_people(texts, subscribers)
     values = tuple(ShownValue(text=shape(text) if is_masked else text) for text in texts[:ROWS_SHOWN])
     return ShownColumn(name=name, role="", values=values)

@@ -23,7 +23,7 @@ class Proposal:
 
     draft : sections [profile], [columns] and [indicator]; what could not be found is missing
     reasons : why a column was chosen, by the key of the draft
-    formats : of the timestamps; two where somebody must choose
+    formats : of the timestamps; two where someone must choose
     """
 
     draft: dict[str, Any]
@@ -110,7 +110,7 @@ def _indicators(
 
 @dataclass(slots=True)
 class _Search:
-    """The columns that nobody has taken yet."""
+    """The columns that no one has taken yet."""
 
     sample: Sample
     taken: set[str] = field(default_factory=set)

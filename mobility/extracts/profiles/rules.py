@@ -1,4 +1,4 @@
-"""How the texts of a column become categories: as somebody types it, and as the readers look it up."""
+"""Rules from texts of a column to categories: as someone types them, and as the readers look them up."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,21 +9,21 @@ from typing import Final
 from mobility.extracts.profiles.ages import BirthRule
 from mobility.extracts.profiles.definition import NO_ANSWER, ValueTable
 
-NO_ANSWER_TEXT: Final = ""  # stands where a category would
+NO_ANSWER_TEXT: Final = ""  # in the place of a category
 MAX_CASED_LETTERS: Final = 12
 MAX_WAYS: Final = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueRule:
-    """What the texts of one column mean, as typed.
+    """Meanings of the texts of one column, as typed.
 
     A category stands for itself, unless `prefix` or `birth` say what the column holds instead.
 
     values : category by text, NO_ANSWER_TEXT for no answer; they win over everything else
     ignore_case : whether letters stand for their other case too
     prefix : leading characters of a text that count; 0 = all
-    birth : the column says when somebody was born
+    birth : the column says when someone was born
     otherwise : category of every other text, NO_ANSWER_TEXT for no answer; None = the row is rejected
     """
 
@@ -35,7 +35,7 @@ class ValueRule:
 
     @property
     def is_identity(self) -> bool:
-        """Whether categories stand for themselves."""
+        """Return whether categories stand for themselves."""
         return not self.prefix and self.birth is None
 
     def compiled(self, categories: Sequence[str]) -> ValueTable:
@@ -63,7 +63,7 @@ class ValueRule:
 
 
 def ways_of(text: str) -> list[str]:
-    """The same text with every letter in either case."""
+    """Return the same text with every letter in either case."""
     return ["".join(letters) for letters in product(*(_cases(letter) for letter in text))]
 
 

@@ -115,7 +115,7 @@ def _plain_zstd(data: bytes) -> tuple[bytes, bool]:
                 return b"".join(parts), True
             parts.append(part)
             held += len(part)
-    except OSError:  # the stream goes on where the sample ends
+    except OSError:  # the stream continues where the sample ends
         if not parts:
             raise PreviewError(
                 gettext("The beginning of the zstd stream cannot be read on its own, or it is damaged.")
@@ -212,7 +212,7 @@ def _check_parquet_pages(data: bytes, metadata: pq.FileMetaData, *, places: list
         check_pages(
             buffered(io.BytesIO(data)),
             metadata=metadata,
-            columns={str(place): place for place in places},  # names may stand there twice
+            columns={str(place): place for place in places},  # names may be repeated
             groups=range(metadata.num_row_groups),
             max_bytes=PARQUET_BYTES,
         )

@@ -1,4 +1,4 @@
-"""How timestamps seem to be written; where day and month could be either, both are named."""
+"""Guess the format of timestamps; where day and month could be either, both are named."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _NUMBERS = {10: EPOCH_S, 12: "%Y%m%d%H%M", 13: EPOCH_MS, 14: "%Y%m%d%H%M%S"}
 
 
 def timestamp_formats(values: Sequence[str], *, definition: StudyDefinition) -> tuple[str, ...]:
-    """Formats that read the texts equally well: none, one, or two between which somebody must choose."""
+    """Formats that read the texts equally well: none, one, or two between which someone must choose."""
     texts = [value for value in values if value]
     if not texts:
         return ()

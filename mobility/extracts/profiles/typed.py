@@ -1,4 +1,4 @@
-"""A profile as somebody typed it: what is stored, shown and compiled for the readers."""
+"""A profile as someone typed it: what is stored, shown and compiled for the readers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What the texts of a column seem to mean: the rule of an indicator, as a profile's file would say it."""
+"""Guess the meaning of the texts of a column: the rule of an indicator, as in a profile's file."""
 
 import re
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ def rule_draft(texts: Sequence[str], categories: Sequence[str], *, reference: da
         return {"birth_year": {"reference": reference, "bands": bands}}
     patterns = date_patterns(distinct, reference=reference)
     if bands and patterns:
-        # Where day and month could be either, somebody must say.
+        # Where day and month could be either, someone must say.
         pattern = patterns[0] if len(patterns) == 1 else ""
         return {"birth_date": {"reference": reference, "bands": bands, "pattern": pattern}}
     values = _values(distinct, categories)
@@ -77,7 +77,7 @@ def bands_of(categories: Sequence[str]) -> dict[str, list[int]]:
         elif (found := _ABOVE.fullmatch(text)) and (found[1] or found[3]):
             above[name] = int(found[2]), found[1] == ">"
     for name, (age, is_strict) in above.items():
-        # ">65" beside "55-64" means 65 and more, whatever the sign says.
+        # ">65" next to "55-64" means 65 and more, despite the sign.
         after = max((last for _, last in bands.values()), default=age) + 1
         bands[name] = [after if is_strict and after in (age, age + 1) else age + is_strict]
     whole = {name: (band[0], band[1] if len(band) > 1 else None) for name, band in bands.items()}
@@ -85,7 +85,7 @@ def bands_of(categories: Sequence[str]) -> dict[str, list[int]]:
 
 
 def date_patterns(texts: Sequence[str], *, reference: date) -> list[str]:
-    """Patterns under which every text is a day on which somebody can be born."""
+    """Patterns under which every text is a day on which someone can be born."""
     return [
         pattern for pattern in DATE_PATTERNS if all(_is_birthday(text, pattern, reference) for text in texts)
     ]

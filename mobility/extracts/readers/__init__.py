@@ -12,7 +12,7 @@ from reports.studies.studyfile.formats import ISO, Delimiter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """What an extract must hold.
+    """Required columns of an extract.
 
     columns : names of the columns to deliver, in this order
     timestamp : which of them holds timestamps; None if none does
@@ -28,7 +28,7 @@ class Layout:
 
 @dataclass(slots=True)
 class Source:
-    """What an extract turned out to be; a reader fills it in while it reads.
+    """Format of an extract, filled in by its reader.
 
     format : "csv" or "parquet"
     compression : of the whole file; empty if there is none
@@ -41,7 +41,7 @@ class Source:
     encoding: str = ""
 
     def facts(self) -> dict[str, str]:
-        """What there is to tell, by name; text that is all ASCII is UTF-8 too."""
+        """Facts by name; text that is all ASCII is UTF-8 too."""
         encoding = self.encoding or ("utf-8" if self.delimiter else "")
         facts = {
             "format": self.format,
@@ -54,7 +54,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Texts:
-    """The texts of a column, as slices of bytes that nobody has copied.
+    """The texts of a column, as slices of bytes that no one has copied.
 
     data : uint8; valid UTF-8 within each text
     begins, ends : int32 (m,); text i is data[begins[i]:ends[i]]
@@ -100,7 +100,7 @@ class RowBlock:
 
     Notes
     -----
-    Its arrays are used again: they hold until a reader is asked for the next block (or, where a reader was
+    Its arrays are used again: they hold until a reader is asked for the next block (or, where a reader knows
     told that several blocks are in use at once, for as many more).
     """
 

@@ -1,6 +1,6 @@
 """64 bytes at once, as the bits of a word: what a processor's vector instructions make of a comparison.
 
-Each function compiles to a few instructions of whatever processor runs it. Nothing here checks a bound.
+Each function compiles to a few instructions of the present processor. Nothing here checks a bound.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-WIDTH = 64  # bytes that one call looks at; they must be there to be read
+WIDTH = 64  # bytes that one call reads; all must exist
 _LANES = ir.VectorType(ir.IntType(8), WIDTH)
 _ZERO = ir.Constant(ir.IntType(32), 0)
 
@@ -52,7 +52,7 @@ def _trailing_zeros(_context: Any, _word: Any) -> Emitted:
 
 
 def _ones(_context: Any, _word: Any) -> Emitted:
-    """How many bits are set."""
+    """Count the bits that are set."""
 
     def emit(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])

@@ -2,7 +2,7 @@
 
 A line of text belongs to the chunk in whose bytes it begins, where a line begins at byte 0 or after a line
 feed. Together the chunks give what reading from the beginning to the end gives; their lines count from 1 in
-each. What is unusual is one chunk: the whole.
+each. An unusual file is one chunk.
 """
 
 import io
@@ -147,7 +147,7 @@ class _Lines(io.RawIOBase):
 
 
 def _first_begin(stream: io.RawIOBase, *, begin: int, end: int) -> int:
-    """Where the first line of a range begins; `end` if none does."""
+    """Return the start of the first line of a range; `end` if none starts there."""
     if begin == 0:
         return 0
     at = begin - 1  # a line feed here makes a line begin at once

@@ -13,12 +13,12 @@ from mobility.base.errors import BatchFormatError
 BUFFER_BYTES = 64 << 10
 GZIP, ZSTD = "gzip", "zstd"
 ZSTD_SKIPPABLE = range(0x184D2A50, 0x184D2A60)  # frames of metadata, which parallel compressors put first
-HEAD_BYTES = 512  # of a tar archive, what it is stands at 257
+HEAD_BYTES = 512  # of a tar archive, the format is at 257
 PARQUET_MAGIC = b"PAR1"
 MAGIC = {GZIP: b"\x1f\x8b", ZSTD: b"\x28\xb5\x2f\xfd"}
 UNPACK = "send the text in it, plain or with gzip or zstd"
 SAVE_AS_CSV = "save the table as CSV"
-# What people send by mistake, and what to do about it.
+# Files that people send by mistake, and the remedy.
 REFUSED = {
     **dict.fromkeys(
         (b"BZh%d1AY" % level for level in range(1, 10)),
@@ -63,7 +63,7 @@ Buffered: TypeAlias = "io.BufferedReader[io.RawIOBase]"
 
 
 def is_of_storage(error: OSError) -> bool:
-    """Whether what holds the file has failed, and not the file: readers of formats raise OSError, too."""
+    """Return whether the storage of the file has failed, and not the file: readers raise OSError, too."""
     return error.errno is not None or isinstance(error, ConnectionError)
 
 
@@ -122,7 +122,7 @@ def refuse_other(head: bytes, *, inside: str = "") -> None:
 
 
 def _what_else(head: bytes) -> str:
-    """What a file is that is no text, and what to do about it; empty if its first bytes do not tell."""
+    """Describe a file that is no text, and the remedy; empty if its first bytes do not show it."""
     if head.startswith(b"PK\x03\x04"):
         for name, what in OFFICE.items():
             if head.startswith(name, ZIP_NAME):
@@ -133,7 +133,7 @@ def _what_else(head: bytes) -> str:
 
 
 def decompressed(source: Buffered, *, compression: str) -> Buffered:
-    """The plain stream; it never holds more than a few buffers, whatever the ratio is."""
+    """The plain stream; it never holds more than a few buffers, for any ratio."""
     if not compression:
         return source
     gunzip: Any = igzip.IGzipFile

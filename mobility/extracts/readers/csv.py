@@ -74,7 +74,7 @@ def read_csv(plain: Buffered, *, layout: Layout, source: Source, in_use: int = 1
 def read_lines(
     plain: Buffered, header: bytes, *, layout: Layout, source: Source, in_use: int = 1
 ) -> Iterator[RowBlock]:
-    """As `read_csv`, of lines whose header stands elsewhere."""
+    """Read CSV lines whose header is elsewhere."""
     yield from _blocks(plain, header, layout=layout, source=source, in_use=in_use)
 
 
@@ -224,7 +224,7 @@ class _Splitter:
     def _texts(
         self, data: NDArray[np.uint8], begins: Places, ends: Places, lines: Lines
     ) -> tuple[Places, Places, Lines, Lines, bool]:
-        """The rows that are text, the lines of those that are not, and whether any is to be transcoded."""
+        """Return the rows that are text, the lines of the others, and whether any must be transcoded."""
         kinds = kinds_of_rows(data, begins.T, ends.T)
         self.source.encoding = self.source.encoding or encoding_of(kinds)
         bad = is_bad(kinds, encoding=self.source.encoding)

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from mobility.extracts.readers.bits import WIDTH, high_bits, matches, ones, trailing_zeros
 
 QUOTE, LF, CR = b'"\n\r'
-# What a block holds beyond fields, delimiters and line ends.
+# Bytes of a block beyond fields, delimiters and line ends.
 QUOTES, LONE_CRS, HIGH_BITS, NULS = 1, 2, 4, 8
-SPARE = 8  # `find_ends` writes so many at a time
+SPARE = 8  # number that `find_ends` writes at a time
 _ONE = np.uint64(1)
 _ALL = np.uint64(2**64 - 1)
 Places = NDArray[np.int32]
@@ -24,7 +24,7 @@ Lines = NDArray[np.int64]
 
 
 class Room:
-    """Where the kernels below write what they find; it is used again for each block."""
+    """Buffers of the kernels below; they are reused for each block."""
 
     def __init__(self) -> None:
         self._places = np.empty(0, np.int32)
@@ -48,7 +48,7 @@ class Room:
 
 @numba.njit(cache=True, nogil=True)
 def find_ends(data, n, delimiter, ends):  # type: ignore[no-untyped-def]
-    """Where fields end, and what stands in them: (how many ends, line ends of any kind, what else there is).
+    """Return the ends of fields and facts of their text: (ends, line ends of any kind, other bytes).
 
     Fills `ends`, of n + 2 + SPARE places, with twice the place of each delimiter and line feed, one more at a
     line feed. The first stands for a line feed before the data, the last for one after it if it has none.
@@ -69,7 +69,7 @@ def find_ends(data, n, delimiter, ends):  # type: ignore[no-untyped-def]
         base = np.uint64(at)
         place = count
         count += ones(left)
-        # Always the same number of steps: a processor guesses right then. What is too much is overwritten.
+        # Always the same number of steps: a processor guesses right then. Surplus entries are overwritten.
         while place < count:
             for step in range(SPARE):
                 bit = trailing_zeros(left)
@@ -139,7 +139,7 @@ def _last_of_line(found, at, width, count):  # type: ignore[no-untyped-def]
 def split_any(  # type: ignore[no-untyped-def]
     data, n, delimiter, n_columns, slots, first_line, n_headers, begins, ends, lines
 ):
-    """Rows of any block, as `split_plain`; takes quotes away where they stand, and so overwrites `data`.
+    """Rows of any block, as `split_plain`; removes quotes in place, and so overwrites `data`.
 
     slots : int64, of each column of the file its place among those wanted, or -1
     """
@@ -174,7 +174,7 @@ def _field(data, at, n, delimiter):  # type: ignore[no-untyped-def]
     if at == n or data[at] != QUOTE:
         end = _field_end(data, at, n, delimiter)
         return at, end, end, True
-    begin, end, is_closed = at, at, False  # unquoted where it stands
+    begin, end, is_closed = at, at, False  # unquoted in place
     at += 1
     while at < n and data[at] != LF and data[at] != CR:
         if data[at] == QUOTE:

@@ -14,7 +14,7 @@ from mobility.extracts.readers.compression import PARQUET_MAGIC, Buffered
 
 MAX_FOOTER_BYTES: Final = 64 << 20  # parsed, it is some ten times larger
 MAX_ROW_GROUPS: Final = 32_768
-FREE_ROWS: Final = 1_000_000  # so many rows a file may have, however small it is
+FREE_ROWS: Final = 1_000_000  # rows that a file of any size may have
 MAX_ROWS_PER_BYTE: Final = 1_000  # gzip makes at most 1,000 bytes of one, and no row of text is that short
 _TAIL_BYTES: Final = 8  # length of the footer, and the magic bytes
 
@@ -45,7 +45,7 @@ def check_row_groups(metadata: pq.FileMetaData, *, size: int) -> None:
 
     Raises
     ------
-    BatchFormatError : too many to be read, or more than its bytes can hold
+    BatchFormatError : too many, or more than its bytes can hold
     """
     if metadata.num_row_groups > MAX_ROW_GROUPS:
         raise BatchFormatError(

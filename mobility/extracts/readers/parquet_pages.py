@@ -47,7 +47,7 @@ def check_pages(
     Parameters
     ----------
     columns : place of each wanted column in the file
-    groups : the row groups that are to be read
+    groups : the row groups to read
     max_bytes : of plain pages that are open side by side; None = MAX_OPEN_BYTES
 
     Raises
@@ -113,7 +113,7 @@ def _encoding(header: dict[int, Any]) -> int | None:
 
 
 class NoPageError(Exception):
-    """What should be the header of a page is none."""
+    """The header of a page is invalid."""
 
 
 def _header(file: Buffered, at: int) -> tuple[dict[int, Any], int]:
@@ -173,7 +173,7 @@ class _Thrift:
         head = self._byte()
         count = head >> 4 if head >> 4 < 15 else self._varint()
         for _ in range(count):
-            # A truth value has a byte of its own here.
+            # A truth value has its own byte here.
             self._value(3 if head & 15 in (1, 2) else head & 15, depth + 1)
 
     def _byte(self) -> int:

@@ -13,13 +13,13 @@ ASCII_ROW, UTF8_ROW, OTHER_ROW, NUL_ROW = 0, 1, 2, 3
 
 
 def is_plain(data: NDArray[np.uint8]) -> bool:
-    """Whether all bytes are ASCII and none is NUL, as in nearly all extracts."""
+    """Return whether all bytes are ASCII and none is NUL, as in nearly all extracts."""
     return not len(data) or (int(data.max()) < 128 and int(data.min()) > 0)
 
 
 @numba.njit(cache=True, nogil=True)
 def is_utf8(data, n):  # type: ignore[no-untyped-def]
-    """Whether all of data[:n] is UTF-8; WIDTH bytes more must be there to be read."""
+    """Return whether all of data[:n] is UTF-8; WIDTH bytes more must exist."""
     after = 0  # the end of the last character that is not ASCII
     for at in range(0, n, WIDTH):
         high = high_bits(data, at)
@@ -56,7 +56,7 @@ def is_bad(kinds: NDArray[np.uint8], *, encoding: str) -> NDArray[np.bool_]:
 
     Notes
     -----
-    Any bytes are Latin-1, but UTF-8 in a file of Latin-1 is a row that somebody else wrote.
+    Any bytes are Latin-1, but UTF-8 in a file of Latin-1 is a row that someone else wrote.
     """
     bad: NDArray[np.bool_] = (kinds == NUL_ROW) | (kinds == (UTF8_ROW if encoding == LATIN1 else OTHER_ROW))
     return bad

@@ -1,4 +1,4 @@
-"""What became of the rows of an extract, and what they say about its quality: numbers that add up."""
+"""Outcomes of the rows of an extract, and facts of its quality: numbers that add up."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ REJECTED = (
     "empty_cell",
     "unknown_value",
 )
-# A subscriber who has opted out is looked at no further, whatever else is wrong with the row.
+# A row of a subscriber who opted out is checked no further, also if something else is wrong.
 IGNORED = ("opted_out", "outside_period", "outside_area", "outside_hours", "day_closed", "duplicate")
 LINES_KEPT = 10
 CELLS_KEPT = 1000
@@ -40,7 +40,7 @@ class RowCounts:
 
     rows_read : accepted + ignored + rejected
     lines : first line numbers by reason of rejection, in file order, LINES_KEPT at most
-    n_lines : lines that were read, whatever stands on them
+    n_lines : lines that were read, of any content
     empty : well-formed rows without a value, by column
     unknown : rows rejected as unknown_value, by each column whose value is unknown
     unmatched_cells : located in none of the area's cells: rows by what they say, CELLS_KEPT texts at most
@@ -75,7 +75,7 @@ class RowCounts:
     hours: NDArray[np.int64] = field(default_factory=_no_hours)
 
     def reject(self, reason: str, lines: NDArray[np.int64], *, count: int | None = None) -> None:
-        """Count rejected rows and keep the first line numbers; never what stands there.
+        """Count rejected rows and keep the first line numbers; never their content.
 
         `count` is how many rows there are where `lines` are only the first.
         """
@@ -98,7 +98,7 @@ class RowCounts:
         self.join(later, lines_before=self.n_lines)
 
     def join(self, later: "RowCounts", *, lines_before: int = 0) -> None:
-        """As `add`, where `lines_before` are missing from the line numbers of `later`."""
+        """Add, where `lines_before` are missing from the line numbers of `later`."""
         for reason, lines in later.lines.items():
             kept = self.lines.setdefault(reason, [])
             kept.extend(lines_before + line for line in lines[: LINES_KEPT - len(kept)])

@@ -167,7 +167,7 @@ def scatter(items: NDArray[Any], places: NDArray[np.uint32]) -> NDArray[Any]:
 
 @njit(cache=True, nogil=True)
 def scatter_rows(items: NDArray[Any], places: NDArray[np.uint32]) -> NDArray[Any]:
-    """As `scatter`, of rows with several items."""
+    """Scatter rows with several items."""
     out = np.empty_like(items)
     for i in range(items.shape[0]):
         for j in range(items.shape[1]):

@@ -1,6 +1,6 @@
 """Texts of a column to numbers: codes of values and cells, and pseudonyms of subscribers.
 
-Codes stand in an open hash table; a hash only says where to look, the bytes decide. A pseudonym is what is
+Codes are in an open hash table; a hash only gives the place, the bytes decide. A pseudonym is what is
 left of an identifier: its keyed PRF.
 """
 
@@ -63,7 +63,7 @@ class CodeTable:
 
     @classmethod
     def of(cls, table: ValueTable, *, empty: int = int(NO_VALUE)) -> Self:
-        """Table of an indicator: `empty` without a value, UNKNOWN where the row is to be rejected."""
+        """Table of an indicator: `empty` without a value, UNKNOWN where the row must be rejected."""
         otherwise = UNKNOWN if table.otherwise is None else table.otherwise
         return cls(table.codes, prefix_bytes=table.prefix_bytes, empty=empty, otherwise=otherwise)
 
@@ -83,7 +83,7 @@ class CodeTable:
 
 
 def trimmed(texts: Texts) -> Texts:
-    """The same without the blanks around them (those of `bytes.strip`)."""
+    """Return the same without the blanks around them (those of `bytes.strip`)."""
     begins, ends = np.empty((2, len(texts.begins)), np.int32)
     _trim(texts.data, texts.begins, texts.ends, begins, ends)
     return Texts(data=texts.data, begins=begins, ends=ends, of_row=texts.of_row)
@@ -126,7 +126,7 @@ class PseudonymSet:
         return len(self._members)
 
     def holds(self, pseudonyms: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Whether each is among them."""
+        """Return whether each is among them."""
         found = np.zeros(len(pseudonyms), np.bool_)
         if len(self._members):
             _find(pseudonyms, self._members, self._starts, self._shift, found)
@@ -211,7 +211,7 @@ def slot_of(data, begin, size, words, last):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def is_same(data, begin, other, other_begin, size):  # type: ignore[no-untyped-def]
-    """Whether two texts of the same size and words are the same."""
+    """Return whether two texts of the same size and words are the same."""
     at = _COVERED - _WORD
     while at + _WORD < size:
         if word_at(data, begin + at) != word_at(other, other_begin + at):
@@ -278,7 +278,7 @@ def _words_of(texts: Iterable[bytes], *, size: int) -> tuple[NDArray[np.uint64],
 def _look_up_short(  # type: ignore[no-untyped-def]
     data, begins, ends, empty, otherwise, slots, places, known_codes, codes
 ):
-    """As `_look_up`, where each text that is known is a word."""
+    """Look up, where each known text is a word."""
     last, end_of_data = np.uint64(len(slots) - 1), np.uint64(len(data))
     shift = np.uint64(64) - ones(last)
     for row in range(len(begins)):

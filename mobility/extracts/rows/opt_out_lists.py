@@ -27,7 +27,7 @@ def read_list(
     stream: BinaryIO | io.RawIOBase, *, name: str, source: Source | None = None
 ) -> Iterator[RowBlock]:
     """Blocks of a list, with the one column `name`; a first line that says just that is a header,
-    whatever its case.
+    in any case.
 
     A line that holds a delimiter or a quote, or is too long for an identifier, counts as misshapen; quotes
     around the whole of it are taken away.

@@ -1,4 +1,4 @@
-"""What becomes of each row: accepted, or the first reason against it that holds."""
+"""Outcome of each row: accepted, or the first reason against it."""
 
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ _MINUTES, _ONE = np.uint32(60), np.uint32(1)
 
 
 class Coded(NamedTuple):
-    """What is known of each well-formed row of a block, shape (n,); values (columns, n)."""
+    """Facts of each well-formed row of a block, shape (n,); values (columns, n)."""
 
     subscribers: Pseudonyms
     has_opted_out: NDArray[np.bool_]
@@ -36,7 +36,7 @@ class Coded(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What becomes of the rows of a block.
+    """Compute the outcomes of the rows of a block.
 
     n_accepted : how many count
     outcome : uint8 (n,); by place in OUTCOMES
@@ -136,7 +136,7 @@ def _judge(  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def _has_unknown(values, row, empties):  # type: ignore[no-untyped-def]
-    """Whether a value of a row is outside the categories; counts those that are empty."""
+    """Return whether a value of a row is outside the categories; counts those that are empty."""
     least = 0
     for column in range(len(values)):
         least = min(least, values[column, row])

@@ -11,7 +11,7 @@ from mobility.extracts.rows.rows import RowCoder
 
 
 def blocks_in_use(threads: int) -> int:
-    """How many blocks `coded` uses at once: one to each thread that codes, and the one that is read."""
+    """Return how many blocks `coded` uses at once: one per coding thread, and the one being read."""
     return max(threads, 1)
 
 
@@ -22,7 +22,7 @@ def coded(
 
     Parameters
     ----------
-    blocks : of a reader that was told `in_use=blocks_in_use(threads)`
+    blocks : of a reader with `in_use=blocks_in_use(threads)`
     threads : one reads (and decompresses), the others code; with one everything happens in the caller's
     """
     if threads <= 1:
@@ -34,7 +34,7 @@ def coded(
         try:
             for block in blocks:
                 waiting.append(pool.submit(coder.code, block))
-                # As many as threads code, and one more to be read: no older block may be in use by then.
+                # One per coding thread, and the one being read: no older block may be in use by then.
                 if len(waiting) == blocks_in_use(threads):
                     yield _next(waiting, counts)
             while waiting:

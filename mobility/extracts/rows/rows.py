@@ -107,7 +107,7 @@ class RowCoder:
 
     @property
     def layout(self) -> Layout:
-        """What a reader must deliver."""
+        """Interface of a reader."""
         return Layout(
             columns=tuple(self.columns),
             timestamp=self._profile.timestamp,
@@ -143,7 +143,7 @@ class RowCoder:
         )  # fmt: skip
         self._collect_codes(rows, coded.values, events)
         if self._nights is not None:
-            # Rows that count for a night only: they make nobody present, and say nothing else.
+            # Rows that count for a night only: they make no one present, and say nothing else.
             is_visit = self._is_in_hours(coded.times.minute[rows]) & (events.day != 0)
             events.day[~is_visit] = 0
             events.codes[~is_visit] = NO_VALUE
@@ -160,7 +160,7 @@ class RowCoder:
         times = timestamps.times_of(timestamp, clock=self._clock, form=profile.timestamp_format)
         return Coded(
             subscribers=subscribers,
-            # An empty text has a pseudonym too, but belongs to nobody.
+            # An empty text has a pseudonym too, but belongs to no one.
             has_opted_out=has_opted_out & ~subscribers.is_empty if len(self._opted_out) else has_opted_out,
             times=times,
             cells=(

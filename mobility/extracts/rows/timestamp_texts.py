@@ -1,7 +1,7 @@
 """Kernels that read timestamps from text: ISO 8601, numbers since 1970, and patterns.
 
 Each form is read to (kind, seconds since 1970, offset in seconds), one text at a time. NAIVE: local time of
-the study, counted as if it were UTC; INSTANT: the offset is to be taken away; UNREADABLE.
+the study, counted as if it were UTC; INSTANT: the offset must be subtracted; UNREADABLE.
 """
 
 import numba
@@ -19,7 +19,7 @@ _MAX_DIGITS = 18  # of a number that fits in 64 bits
 _YEAR, _MONTH, _DAY, _HOUR, _MINUTE, _SECOND, _FRACTION, _OFFSET = range(8)
 _FIELDS = ("%Y", "%m", "%d", "%H", "%M", "%S", "%f", "%z")
 _LITERAL = -1
-# ISO 8601 to the second, as little-endian words: 0 in place of each digit, and what stands between them.
+# ISO 8601 to the second, as little-endian words: 0 in place of each digit, and the separators between them.
 _FIXED = 19
 _DATE, _CLOCK_T, _CLOCK_BLANK = (
     np.uint64(int.from_bytes(text, "little")) for text in (b"0000-00-", b"00T00:00", b"00 00:00")
@@ -44,7 +44,7 @@ def pattern_steps(pattern: str) -> NDArray[np.int64]:
     return np.array(steps, np.int64)
 
 
-# Here, beside all that it calls: the cache of a compiled function does not see changes in other files.
+# Here, next to all that it calls: the cache of a compiled function does not see changes in other files.
 @numba.njit(cache=True, nogil=True)
 def read_texts(data, begins, ends, per_second, steps, kinds, stamps):  # type: ignore[no-untyped-def]
     """Read all texts, trimmed: numbers if `per_second` is set, a pattern if it has `steps`, else ISO 8601."""
@@ -78,7 +78,7 @@ def read_texts(data, begins, ends, per_second, steps, kinds, stamps):  # type: i
 def _fixed_width(data, begin, end):  # type: ignore[no-untyped-def]
     """Digits of `YYYY-MM-`, `DDTHH:MM` and `:SS`, 8 to a word, each in its byte; zeros if it is not that.
 
-    What comes after is not looked at. A month without digits is no month, so that zeros are always refused.
+    Later bytes are ignored. A month without digits is no month, so that zeros are always refused.
     """
     none = np.uint64(0), np.uint64(0), np.uint64(0)
     if end < begin + np.uint64(_FIXED) or begin + np.uint64(24) > np.uint64(len(data)):
@@ -87,7 +87,7 @@ def _fixed_width(data, begin, end):  # type: ignore[no-untyped-def]
     clock = word_at(data, begin + np.uint64(8))
     clock ^= _CLOCK_T if (clock >> np.uint64(16)) & np.uint64(0xFF) == 84 else _CLOCK_BLANK
     seconds = (word_at(data, begin + np.uint64(16)) & np.uint64(0xFFFFFF)) ^ _SECONDS
-    # A digit is 0 to 9 here, and what should stand between digits is 0.
+    # A digit is 0 to 9 here, and a separator is 0.
     beyond = (date + (_SIXES & ~_DATE_MARKS)) | (clock + (_SIXES & ~_CLOCK_MARKS))
     beyond |= (seconds + np.uint64(0x060600)) | date | clock | seconds
     if beyond & _HIGH or (date & _DATE_MARKS) | (clock & _CLOCK_MARKS) | (seconds & np.uint64(0xFF)):
@@ -179,7 +179,7 @@ def _read_epoch(data, start, end, per_second):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def _read_pattern(data, start, end, steps):  # type: ignore[no-untyped-def]
-    """What `pattern_steps` describes, all of it."""
+    """Parse all of a text as `pattern_steps` describes."""
     unreadable = (UNREADABLE, np.int64(0), np.int64(0))
     fields = np.zeros(6, np.int64)
     at, kind, shift = start, NAIVE, 0

@@ -1,11 +1,11 @@
-"""How wide a coded row is: what uploads are measured by before anything of them is read."""
+"""Width of a coded row: uploads are measured by it before they are read."""
 
 
 def code_slots(n_static: int, *, is_sampled: bool) -> int:
-    """How many codes a row carries: where one indicator is answered, only that one's."""
+    """Return how many codes a row carries: where one indicator is answered, only that one's."""
     return min(n_static, 1) if is_sampled else n_static
 
 
 def packed_row_bytes(slots: int) -> int:
-    """What a row takes in `Events.pack`, without the header."""
+    """Return the bytes of a row in `Events.pack`, without the header."""
     return 8 + 4 + 4 + 1 + 2 * slots

@@ -38,7 +38,7 @@ class Command(BaseCommand):
             if found is None:
                 raise CommandError(f"there is no batch {batch}")
             if tries > 1 and found.is_final and f"by {ACTOR}" in found.failure:
-                finalisation.settle(found)  # a database went away while the try before ended it
+                finalisation.settle(found)  # a database failed while the previous try ended it
             else:
                 end(found, by=ACTOR)
                 found.refresh_from_db()

@@ -1,4 +1,4 @@
-"""Close a study for ever: destroy its key and what the key sealed, and print the erasure certificate."""
+"""Close a study permanently: destroy its key and what the key sealed, and print the erasure certificate."""
 
 import json
 from argparse import ArgumentParser

@@ -1,4 +1,4 @@
-"""Ways to tell people of alerts: e-mail and a webhook. What a message holds is all that leaves."""
+"""Ways to notify people of alerts: e-mail and a webhook. Only the content of a message leaves."""
 
 import hashlib
 import hmac
@@ -42,7 +42,7 @@ class ChannelError(MobilityError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """What people are told; as JSON it is the body of the webhook (docs/alerts.md)."""
+    """Message to people; as JSON it is the body of the webhook (docs/alerts.md)."""
 
     id: str  # the same when it is sent again
     kind: str  # opened, worse, again, reminder, ended, test
@@ -76,7 +76,7 @@ class Channel(Protocol):
 
 
 def channels() -> list[Channel]:
-    """Those that are set up."""
+    """Return the channels that are set up."""
     found: list[Channel] = []
     if settings.MOBILITY_ALERT_EMAIL_TO:
         found.append(Email())
@@ -86,7 +86,7 @@ def channels() -> list[Channel]:
 
 
 class Email:
-    """One mail for all that is to be told now."""
+    """Send one mail for all messages of the moment."""
 
     name = "email"
 
@@ -123,7 +123,7 @@ class Webhook:
 
 
 def check_webhook_url(url: str) -> None:
-    """Raise ValueError unless nobody between here and there can read or change what is sent."""
+    """Raise ValueError unless no one between here and there can read or change what is sent."""
     parts = urlsplit(url)
     is_plain = parts.scheme == "http" and parts.hostname in LOCAL_HOSTS
     if not (parts.scheme == "https" or is_plain) or not parts.hostname:
@@ -141,7 +141,7 @@ def signature_of(body: bytes, *, sent_at: str, secret: str) -> str:
 
 
 def subject_of(messages: Sequence[Message]) -> str:
-    """The worst first; a line of its own cannot be put into a header."""
+    """The worst first; its own line cannot be put into a header."""
     more = f" (+{len(messages) - 1})" if len(messages) > 1 else ""
     first = messages[0]
     return " ".join(f"[Mobility reports] {first.kind}: {first.level}: {first.title}{more}".split())
@@ -170,7 +170,7 @@ class _NoRedirect(HTTPRedirectHandler):
 def _opener() -> OpenerDirector:
     context = ssl.create_default_context(cafile=settings.MOBILITY_ALERT_WEBHOOK_CA_FILE or None)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # No proxy, whatever the environment names: it would read what goes to this machine.
+    # No proxy, also if the environment names one: it would read what goes to this machine.
     return build_opener(ProxyHandler({}), _NoRedirect, HTTPSHandler(context=context))
 
 

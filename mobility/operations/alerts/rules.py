@@ -1,9 +1,9 @@
-"""Alerts: what is found is compared with what people were told of.
+"""Alerts: findings are compared with earlier notifications.
 
-An alert opens when something is found at MOBILITY_ALERT_LEVEL or worse. It is told when it was seen twice,
+An alert opens when something is found at MOBILITY_ALERT_LEVEL or worse. It is sent when it was seen twice,
 again when it becomes worse or has lasted for MOBILITY_ALERT_REPEAT_H, and ends once it was not seen for
-MOBILITY_ALERT_SETTLE_S, also because no setting asks for the look any more. Any worker compares, one at a
-time; where none does, the web server stands in, and a timer may run `manage.py check_alerts`.
+MOBILITY_ALERT_SETTLE_S, also because no setting asks for the check. Any worker compares, one at a
+time; where none does, the web server replaces it, and a timer may run `manage.py check_alerts`.
 """
 
 import logging
@@ -35,7 +35,7 @@ _offered_at = float("-inf")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a look led to: alerts that are open, and messages taken by channel."""
+    """Result of a check: alerts that are open, and messages accepted by channel."""
 
     open: int
     told: dict[str, int]
@@ -43,7 +43,7 @@ class Outcome:
 
 
 def take_turn(*, after_s: float) -> bool:
-    """Whether nobody has looked for so long; who is told so looks, and nobody else does."""
+    """Return whether the last check is too old; a caller that gets True checks, and no other does."""
     now = timezone.now()
     try:
         zone = settings.MOBILITY_ZONE
@@ -55,13 +55,13 @@ def take_turn(*, after_s: float) -> bool:
 
 
 def look_in_turn() -> Outcome | None:
-    """Look, unless somebody has just done so. Every worker asks for it again and again."""
+    """Look, unless someone has just done so. Every worker asks for it again and again."""
     # A little less than the interval: asked every 60 s, a look must not wait for the 61st.
     return check() if take_turn(after_s=settings.MOBILITY_ALERT_EVERY_S * 0.9) else None
 
 
 def offer_to_stand_in() -> None:
-    """Look where no worker does, in a thread: whoever asks for health waits for none of it."""
+    """Look where no worker does, in a thread: anyone who asks for health waits for none of it."""
     global _offered_at  # noqa: PLW0603 - a process has one
     now = time.monotonic()
     if now - _offered_at < OFFER_EVERY_S or not channels():
@@ -71,7 +71,7 @@ def offer_to_stand_in() -> None:
 
 
 def stand_in() -> bool:
-    """Look if nobody has for long; whether it did."""
+    """Look if no one has for long; whether it did."""
     if not take_turn(after_s=settings.MOBILITY_ALERT_EVERY_S * STAND_IN_AFTER):
         return False
     log.warning("alerts_stand_in")
@@ -80,7 +80,7 @@ def stand_in() -> bool:
 
 
 def check(findings: Iterable[Finding] | None = None, *, now: datetime | None = None) -> Outcome:
-    """Compare what is found with the open alerts, and tell what is to be told."""
+    """Compare findings with the open alerts, and send the messages due."""
     found = list(look() if findings is None else findings)
     now = now or timezone.now()
     try:
@@ -88,7 +88,7 @@ def check(findings: Iterable[Finding] | None = None, *, now: datetime | None = N
         alerts_apart.end(now=now)
         return Outcome(open=n_open, **tell(now=now))
     except (DatabaseError, InterfaceError) as error:
-        # Without the main database nobody remembers: what was told is then kept in a file.
+        # Without the main database nothing remembers earlier messages: a file keeps them.
         log.warning("alerts_without_database error=%s", type(error).__name__)
         return Outcome(**alerts_apart.check(found, now=now))
 
@@ -99,7 +99,7 @@ def compare(findings: list[Finding], *, now: datetime) -> int:
     zone = settings.MOBILITY_ZONE
     threshold = Level[settings.MOBILITY_ALERT_LEVEL.upper()]
     bad = {(each.code, each.subject): each for each in findings if each.level >= threshold}
-    unseen = looked_for() - {each.code for each in findings}  # what was wrong there may still be
+    unseen = looked_for() - {each.code for each in findings}  # problems there may persist
     n_open = 0
     for alert in Alert.objects.select_for_update().filter(zone=zone, ended_at=None):
         finding = bad.pop((alert.code, alert.subject), None)
@@ -131,7 +131,7 @@ def _open(finding: Finding, *, now: datetime) -> None:
 def _go_on(alert: Alert, finding: Finding, *, now: datetime) -> None:
     alert.seen_at, alert.facts = now, dict(finding.facts)
     alert.level = finding.level.name.lower()
-    for told in alert.told.values():  # what has become less may grow anew
+    for told in alert.told.values():  # a smaller problem may grow again
         told["grown"] = min(told["grown"], grown(alert))
     alert.save(update_fields=["seen_at", "facts", "level", "told"])
 
@@ -142,7 +142,7 @@ def _is_over(alert: Alert, *, now: datetime) -> bool:
 
 def _end(alert: Alert, *, now: datetime) -> None:
     if alert.seen_at == alert.since:
-        alert.delete()  # seen once, and told to nobody
+        alert.delete()  # seen once, never sent
         return
     alert.ended_at = now
     alert.save(update_fields=["ended_at"])

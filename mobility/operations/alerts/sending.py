@@ -22,7 +22,7 @@ FIRST_RETRY_S: Final = 30
 LAST_RETRY_S: Final = 3600
 UNTOLD_DAYS: Final = 7  # that something is over is not told later than this
 AT_ONCE: Final = 50  # messages that one look sends by a channel
-# Each time it is found anew it is news, although the alert is open: which fact grows then.
+# Each time it is found again it is news, although the alert is open: which fact grows then.
 GROWS: Final = {"batch_failed": "batches"}
 
 
@@ -52,7 +52,7 @@ def tell(*, now: datetime) -> Told:
 def kind_of(
     alert: Alert, told: dict[str, Any] | None, *, now: datetime, failing_since: datetime | None = None
 ) -> str:
-    """What is to be told of an alert by a channel that was told `told` last; empty if nothing is."""
+    """Return the kind of message due on a channel that last sent `told`; empty if none is."""
     if alert.ended_at is not None:
         if told is None:  # it came and went while the channel took nothing: told late, and once
             return "ended" if failing_since is not None and alert.ended_at >= failing_since else ""
@@ -77,7 +77,7 @@ def message_of(alert: Alert, *, kind: str, number: int, now: datetime) -> Messag
 
 
 def message(finding: Finding, *, kind: str, since: datetime, now: datetime, name: str) -> Message:
-    """A finding as people are told of it, in the language of the installation."""
+    """A finding as shown to people, in the language of the installation."""
     with translation.override(settings.LANGUAGE_CODE):
         said = words(finding)
     return Message(
@@ -114,7 +114,7 @@ def runbook_of(code: str) -> str:
 def due(
     channel: str, *, now: datetime, failing_since: datetime | None = None
 ) -> Iterator[tuple[Alert, Message]]:
-    """What is to be told by a channel: the worst first. What only another release finds has no words here."""
+    """Return the messages due on a channel: the worst first. Other releases' findings have no words here."""
     lately = Q(ended_at=None) | Q(ended_at__gte=now - timedelta(days=UNTOLD_DAYS))
     found = Alert.objects.filter(lately, zone=settings.MOBILITY_ZONE, code__in=CODES)
     for alert in sorted(found, key=lambda each: (-Level[each.level.upper()], each.since)):
@@ -147,13 +147,13 @@ def _send_due(channel: Channel, row: AlertChannel, *, now: datetime) -> int:
 
 
 def grown(alert: Alert) -> int:
-    """How much of it there is, where more of it is news."""
+    """Return the size of the problem, if growth is news."""
     fact = alert.facts.get(GROWS.get(alert.code, ""), 0)
     return int(fact) if isinstance(fact, int | float) else 0
 
 
 def _claim(name: str, *, now: datetime) -> AlertChannel | None:
-    """The channel, if nobody else sends by it and it is time to try."""
+    """The channel, if no one else sends by it and it is time to try."""
     row, _ = AlertChannel.objects.get_or_create(zone=settings.MOBILITY_ZONE, name=name)
     free = Q(busy_until=None) | Q(busy_until__lt=now)
     time_to_try = Q(next_try_at=None) | Q(next_try_at__lte=now)

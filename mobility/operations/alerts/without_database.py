@@ -1,4 +1,4 @@
-"""Alerts without the main database: that it does not answer is told, and a file remembers to whom.
+"""Alerts without the main database: only its failure is sent, and a file remembers to whom.
 
 The file is in the data folder of this host. Hosts that share no folder each tell.
 """
@@ -22,7 +22,7 @@ SUBJECT: Final = "default"
 
 
 class Apart(TypedDict):
-    """As `alerts.Outcome`."""
+    """Result like `alerts.Outcome`."""
 
     open: int
     told: dict[str, int]
@@ -30,7 +30,7 @@ class Apart(TypedDict):
 
 
 def take_turn(*, after_s: float) -> bool:
-    """As `alerts.take_turn`, for the processes that share this data folder."""
+    """Take a turn like `alerts.take_turn`, for the processes that share this data folder."""
     stamp = settings.PATHS.run / "alerts.turn"
     with exclusive(settings.PATHS.run / "alerts.lock"):
         if stamp.exists() and 0 <= time.time() - stamp.stat().st_mtime < after_s:

@@ -24,7 +24,7 @@ STUDY: Final = "study-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closings:
-    """What a ledger tells of closed studies.
+    """Closed studies of a ledger.
 
     keys : ids of the study keys that it says were destroyed
     slugs : {slug: when it was closed} of studies whose key it does not name
@@ -94,7 +94,7 @@ def closed_in(export: Path, *, known: Collection[str]) -> Closings:
 
     Raises
     ------
-    OperationsError : the export cannot be read, is not whole, or is signed by somebody who is not known
+    OperationsError : the export cannot be read, is not whole, or is signed by someone who is not known
     """
     try:
         text = export.read_bytes()

@@ -1,4 +1,4 @@
-"""Dumps of one database, consistent while others write; SQLite by itself, PostgreSQL by its own programs."""
+"""Dumps of one database, consistent while others write; SQLite directly, PostgreSQL by its own programs."""
 
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from mobility.operations.backup.postgres_load import load_postgres
 from mobility.operations.backup.postgres_programs import addressed, check_versions, program, run
 
 SUFFIX: Final = {"sqlite": ".sqlite3", "postgresql": ".dump"}
-# What signs somebody in, or counts guesses: left empty in every dump. Restoring ends all sessions anyway.
+# Tables of sessions and counts of guesses: left empty in every dump. Restoring ends all sessions anyway.
 LEFT_OUT: Final = ("django_session", "usersessions_usersession", "signin_cache")
 Ask = Callable[[str], Sequence[Sequence[Any]]]
 Look = Callable[[Ask], dict[str, Any]]

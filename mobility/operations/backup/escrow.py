@@ -1,6 +1,6 @@
 """Keys in escrow: copies that only the holder of an offline private key can open.
 
-Each key is sealed by itself with HPKE (RFC 9180: X25519, HKDF-SHA256, ChaCha20-Poly1305) for the recipient's
+Each key is sealed separately with HPKE (RFC 9180: X25519, HKDF-SHA256, ChaCha20-Poly1305) for the recipient's
 public key and bound to its id. So the medium alone shows names of keys and nothing of them. Only keys of
 studies and those that sign are taken: one-time keys of batches are destroyed within hours.
 """
@@ -44,7 +44,7 @@ LEDGER, SENDER = "ledger", "sender"  # ids of the keys that sign; those of studi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EscrowList:
-    """What an escrow holds.
+    """Contents of an escrow.
 
     recipient : SHA-256 of the recipient's public key, 32 raw bytes
     keys : {id: SHA-256 of the sealed file ID.sealed}
@@ -106,7 +106,7 @@ def read_private_key(pem: bytes, *, password: bytes | None) -> X25519PrivateKey:
 
 
 def make_escrow(parent: Path, *, recipient: X25519PublicKey, by: str) -> tuple[Path, EscrowList]:
-    """Write all keys that are whole, sealed, into a new folder below `parent`.
+    """Write all intact keys, sealed, into a new folder below `parent`.
 
     Where the ledger cannot be written, because its key is missing, only the database says so.
 
@@ -131,7 +131,7 @@ def make_escrow(parent: Path, *, recipient: X25519PublicKey, by: str) -> tuple[P
                 destroyed=keystore().destroyed(),
             )
             (folder / MANIFEST).write_bytes(listed.to_bytes())
-            note_beside_keys(hashes, made_at)  # before the folder is there: no copy is out that nobody noted
+            note_beside_keys(hashes, made_at)  # before the folder is there: no copy is out that no one noted
     except OSError as error:
         raise OperationsError(f"{error.filename or parent}: {error.strerror}") from None
     final = parent / folder.name.removesuffix(".part")
@@ -144,7 +144,7 @@ def make_escrow(parent: Path, *, recipient: X25519PublicKey, by: str) -> tuple[P
 
 
 def read_escrow(folder: Path) -> EscrowList:
-    """What an escrow holds; every file is there, byte for byte.
+    """Contents of an escrow; every file is there, byte for byte.
 
     Raises
     ------
@@ -223,7 +223,7 @@ def damaged_keys() -> list[str]:
 
 
 def is_damaged_pem(path: Path) -> bool:
-    """Whether there is a file that is no private key."""
+    """Return whether there is a file that is no private key."""
     if not path.exists():
         return False
     try:

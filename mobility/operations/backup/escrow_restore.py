@@ -80,7 +80,7 @@ def restore_keys(
     """
     listed = read_escrow(folder)
     opened = {key_id: unsealed(folder, key_id, private_key=private_key) for key_id in sorted(listed.keys)}
-    _destroyed(listed, closed=closed)  # first: where nobody can say it, nothing is put back
+    _destroyed(listed, closed=closed)  # first: where no one can say it, nothing is put back
     outcome = Outcome()
     for key_id in sorted(set(opened) & set(signing_files())):
         _put_signing(key_id, signing_files()[key_id], opened.pop(key_id), outcome)
@@ -110,7 +110,7 @@ def _note(folder: Path, listed: EscrowList) -> None:
 def _bury(listed: EscrowList, *, closed: Collection[str]) -> set[str]:
     """Leave tombstones of destroyed keys; ids of those that only the escrow calls so, though they are needed.
 
-    Nobody signs the list of an escrow. It keeps a key from coming back, but destroys none: neither one that
+    No one signs the list of an escrow. It keeps a key from coming back, but destroys none: neither one that
     is here, nor one that an open study waits for.
     """
     destroyed = _destroyed(listed, closed=closed)

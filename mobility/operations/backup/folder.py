@@ -44,7 +44,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What a backup holds. `keys`: ids of the keys that open studies in it need; they are not in it.
+    """Contents of a backup. `keys`: ids of the keys that open studies in it need; they are not in it.
 
     installation : code of the one that made it; empty: made before there were such codes
     ledger_head : the signed head of the ledger at that moment, for `verify_ledger --head`; None: it was empty
@@ -87,7 +87,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """Whose backups: those of one zone of one installation, among others in the same folder.
+    """Owner of backups: one zone of one installation, among others in the same folder.
 
     code : of the installation
     noted : digests of backups that it made, some before there were codes
@@ -99,7 +99,7 @@ class Owner:
 
     @property
     def suffix(self) -> str:
-        """How names of its folders end: two installations may make one in the same second."""
+        """Return the ending of names of its folders: two installations may make one in the same second."""
         return f"-{self.code[:8]}"
 
     def made(self, folder: Path, manifest: Manifest) -> bool:
@@ -191,7 +191,7 @@ def prune(parent: Path, *, owner: Owner, keep: int | None, keep_days: int, now: 
 
     Parameters
     ----------
-    keep : so many stay; None: only their age counts
+    keep : number that stay; None: only their age counts
     keep_days : older ones go, but for the newest SAFE, as a clock that is wrong makes all others old; 0: age
         does not count
     now : when the backup was made that has just been made

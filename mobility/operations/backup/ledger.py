@@ -1,4 +1,4 @@
-"""What backups and escrows ask the ledger: can it be written, and which keys were destroyed."""
+"""Questions of backups and escrows to the ledger: can it be written, and which keys were destroyed."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from reports.ledger.models import LedgerEntry, LedgerHead, LedgerKind
 
 
 def can_sign() -> bool:
-    """Whether the ledger can be written."""
+    """Return whether the ledger can be written."""
     try:
         signing_key(may_make=not LedgerHead.objects.filter(number__gt=0).exists())
     except LedgerKeyError:

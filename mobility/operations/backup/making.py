@@ -1,6 +1,6 @@
 """Making a backup: a dump of each database of this zone, never a key and nothing that is staged.
 
-The main database comes first and the vault second. What analysts have is then never newer than the vault: the
+The main database comes first and the vault second. So the analysts' data are never newer than the vault: the
 vault's outbox hands over again what the main dump lacks, each publication once by its id. Closing a study
 empties its outbox, and a new study or plan is written to both: where one of these happens in between, both
 are dumped again.
@@ -76,7 +76,7 @@ def make_backup(parent: Path, *, by: str, keep: int | None = None) -> Made:
 
     Parameters
     ----------
-    keep : so many stay, whatever their age; None: as long as MOBILITY_BACKUP_KEEP_DAYS says
+    keep : number that stay, of any age; None: as long as MOBILITY_BACKUP_KEEP_DAYS says
 
     Raises
     ------
@@ -84,7 +84,7 @@ def make_backup(parent: Path, *, by: str, keep: int | None = None) -> Made:
 
     Notes
     -----
-    What goes wrong once it is whole (`problem`) removes it no more: a database that has just died needs it.
+    An error after it is complete (`problem`) does not remove it: a database that has just died needs it.
     """
     made_at = timezone.now()
     try:
@@ -103,7 +103,7 @@ def make_backup(parent: Path, *, by: str, keep: int | None = None) -> Made:
         problem = _recorded(manifest, digest, by=by)
     except DatabaseError as error:
         problem = f"a database does not answer ({type(error).__name__})"
-    # Whatever the problem is: one that lasts would fill the disk, night by night.
+    # For any problem: one that lasts would fill the disk, night by night.
     days = settings.MOBILITY_BACKUP_KEEP_DAYS
     pruned = prune(parent, owner=owner, keep=keep, keep_days=days, now=made_at)
     log.info("backup_made bytes=%s pruned=%s", manifest.size, len(pruned))
@@ -111,7 +111,7 @@ def make_backup(parent: Path, *, by: str, keep: int | None = None) -> Made:
 
 
 def verify_backup(folder: Path) -> Manifest:
-    """Check that a backup is whole and can be read.
+    """Check that a backup is complete and readable.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def _manifest(dumps: list[Dumped], made_at: datetime) -> Manifest:
 
 
 def _shape() -> object:
-    """What must be the same before and after, so that both dumps fit."""
+    """Return values that must be equal before and after, so that both dumps fit."""
     if not settings.HAS_VAULT:
         return None
     with transaction.atomic(using="vault"):
@@ -186,7 +186,7 @@ def _owner() -> Owner:
 
 
 def _recorded(manifest: Manifest, digest: str, *, by: str) -> str:
-    """Keep that it was made; why the ledger could not be told, or nothing."""
+    """Record that it was made; return why the ledger could not be written, or nothing."""
     facts: dict[str, Json] = {"manifest_sha256": digest, "bytes": manifest.size}
     try:
         with transaction.atomic():

@@ -1,7 +1,7 @@
 """A dump in place of all that a PostgreSQL database holds, in one transaction: if it fails, all is as it was.
 
-pg_restore by itself cannot do that: it has no way to drop what the dump does not know, and what it sends is
-fit for a server of its own version only (from 17 on `transaction_timeout`, which 15 and 16 refuse). So it
+pg_restore alone cannot do that: it cannot drop objects unknown to the dump, and its output is
+fit for its own server version only (from 17 on `transaction_timeout`, which 15 and 16 refuse). So it
 writes SQL, and psql runs it between what is said here.
 """
 
@@ -51,7 +51,7 @@ def load_postgres(connection: BaseDatabaseWrapper, path: Path) -> None:
 
 
 def _beginning(connection: BaseDatabaseWrapper) -> tuple[str, set[str]]:
-    """What empties the database; and names of the settings that its server has.
+    """Return the statements that empty the database, and names of the settings that its server has.
 
     It is done as the owner of the database: of two zones that share one, either may restore.
     """
@@ -80,7 +80,7 @@ def _without_schema(path: Path) -> Iterator[str]:
 def _replay(
     restore: list[str], psql: list[str], *, env: dict[str, str], begin: str, known: Collection[str]
 ) -> None:
-    """What one program writes is run by the other, and committed only when both have got to the end."""
+    """Pipe one program's output into the other, and commit only when both have ended."""
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as said_by_psql:
         ended = None
         with (

@@ -51,7 +51,7 @@ def addressed(connection: BaseDatabaseWrapper) -> tuple[list[str], dict[str, str
 
 
 def run(command: list[str], *, env: dict[str, str] | None, what: str) -> str:
-    """What a program prints."""
+    """Return the output of a program."""
     done = subprocess.run(
         command, env=os.environ | (env or {}), capture_output=True, text=True, check=False,
         stdin=subprocess.DEVNULL,

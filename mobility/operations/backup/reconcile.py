@@ -1,4 +1,4 @@
-"""What a restored backup does not know of the time since: repeated until all of it is settled.
+"""Repairs after a restore, for events since the backup: repeated until all are settled.
 
 `restore` and `restore_keys` both end with it. Without the key that signs the ledger nothing can be settled:
 then it waits for `restore_keys`.
@@ -45,7 +45,7 @@ def reconcile(*, by: str, closed: Collection[str] = ()) -> dict[str, Any]:
 
 
 def openings() -> dict[str, Any]:
-    """What opens this installation from outside: it is as it was when the backup was made."""
+    """End all access from outside: it is as it was when the backup was made."""
     now = timezone.now()
     tokens = ApiToken.objects.filter(revoked_at=None, expires_at__gt=now).select_related("owner")
     links = ShareLink.objects.filter(revoked_at=None, expires_at__gt=now)
@@ -74,9 +74,9 @@ def _closed_here() -> set[str]:
 
 
 def _end_sessions(last: Backup | None) -> int:
-    """Sessions of the backup may have been ended since; everybody signs in again, once after each restore."""
+    """Sessions of the backup may have been ended since; everyone signs in again, once after each restore."""
     if last is None or _event(last) in recorded_events(LedgerKind.BACKUP_RESTORED):
-        return 0  # what is there now was begun after it was settled
+        return 0  # present sessions began after the repair
     ended, _ = Session.objects.all().delete()
     UserSession.objects.all().delete()
     return ended

@@ -1,4 +1,4 @@
-"""Putting a backup in place of what is there: both databases of the same backup, always.
+"""Restore of a backup: always both databases of the same backup.
 
 The vault alone would not know what analysts have already, and would count it twice. So there is no way to
 restore one of two; where the zones run apart, each checks the other before it adds anything.
@@ -63,10 +63,10 @@ def restore(
     Parameters
     ----------
     replaces : the databases hold something, which is lost
-    stays_other : the installation that made the backup goes on elsewhere, and this one is another
+    stays_other : the installation that made the backup continues elsewhere, and this one is another
     revokes : tokens of programs, of feeds, and share links are ended, too
     closed : studies that another ledger knows as closed
-    no_day_closed : no day of a study with presence noise was closed since the backup: such studies go on
+    no_day_closed : no day of a study with presence noise was closed since the backup: such studies continue
 
     Raises
     ------
@@ -94,11 +94,11 @@ def restore(
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Nobody works when this begins; a web server or worker that starts meanwhile on SQLite's files waits.
+    """No one works when this begins; a web server or worker that starts meanwhile on SQLite's files waits.
 
     Raises
     ------
-    OperationsError : somebody works
+    OperationsError : someone works
     """
     _check_nobody_works()
     with ExitStack() as stack:
@@ -163,12 +163,12 @@ def _check_nobody_works() -> None:
 def _worker_answers() -> bool:
     try:
         return bool(app.control.ping(timeout=PING_S, limit=1))
-    except (OperationalError, OSError):  # no broker: nobody who could be asked for work
+    except (OperationalError, OSError):  # no broker: no one who could be asked for work
         return False
 
 
 def _others(alias: str) -> int:
-    """Connections to a database of PostgreSQL beside ours; of every role, as zones may share it."""
+    """Return other connections to a database of PostgreSQL, of every role, as zones may share it."""
     connection = connections[alias]
     if connection.vendor != "postgresql":
         return 0
@@ -236,5 +236,5 @@ def _note(manifest: Manifest, digest: str) -> None:
     Backup.objects.get_or_create(
         kind=Backup.Kind.BACKUP, digest=digest, defaults={**facts, "made_at": manifest.made_at}
     )
-    # When the backup was made stands in the row of it, which has the same digest.
+    # The row with the same digest has the time of the backup.
     Backup.objects.create(kind=Backup.Kind.RESTORE, made_at=timezone.now(), **facts)

@@ -10,7 +10,7 @@ ADVICE: Final = "run a time service (chrony, systemd-timesyncd) on every machine
 
 
 def compared(subject: str, *, theirs: float, before: float, after: float, whole_s: bool = False) -> Diagnosis:
-    """How far another clock is from this host's, which read `before` and `after` around the question.
+    """Return the offset of another clock from this host's, read `before` and `after` the question.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Databases: what they promise about what was written, whether their files are whole, and their clocks."""
+"""Checks of databases: durability settings, integrity of files, and clocks."""
 
 import time
 from typing import Final
@@ -30,7 +30,7 @@ _SQLITE: Final = {
 
 
 def promises() -> Diagnoses:
-    """Whether each database keeps what it has confirmed."""
+    """Return whether each database keeps what it has confirmed."""
     for alias in settings.DATABASES:
         connection = connections[alias]
         if connection.vendor == "postgresql":
@@ -40,7 +40,7 @@ def promises() -> Diagnoses:
 
 
 def own_main() -> Diagnoses:
-    """Whether the main database is of this zone alone."""
+    """Return whether the main database is of this zone alone."""
     if why := why_shared():
         yield error("main_shared", why, f"give each zone a main database of its own: {PAGE}")
     else:
@@ -58,7 +58,7 @@ def clocks() -> Diagnoses:
 
 
 def whole() -> Diagnoses:
-    """Files of SQLite, page by page. PostgreSQL has tools of its own: docs/doctor.md."""
+    """Files of SQLite, page by page. PostgreSQL has its own tools: docs/doctor.md."""
     for alias in settings.DATABASES:
         connection = connections[alias]
         if connection.vendor != "sqlite":

@@ -1,4 +1,4 @@
-"""What the doctor says of one thing that it looked at."""
+"""Result of one check of the doctor."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from mobility.operations.findings import Level
 
-# Beside the codes of mobility.operations.findings: what takes too long, or too many rights, for a status
+# In addition to mobility.operations.findings: checks that take too long, or too many rights, for a status
 # page. Each is a row of docs/doctor.md.
 CODES: Final = (
     "check_failed",  # a check broke; subject is its name

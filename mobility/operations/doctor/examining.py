@@ -39,7 +39,7 @@ class Look:
 
     Parameters
     ----------
-    is_long : takes minutes, and sees to it by itself that work which goes on meanwhile is no fault
+    is_long : takes minutes, and takes care that concurrent work is no fault
     """
 
     name: str
@@ -71,7 +71,7 @@ def _rests(finding: Finding) -> bool:
 
 
 def _is_told_here(finding: Finding) -> bool:
-    """What system checks say is told in their words; what the probe adds has its own reason."""
+    """Findings of system checks keep their words; the probe adds its own reason."""
     return finding.code == "settings_unsafe" and "why" not in finding.facts
 
 
@@ -92,7 +92,7 @@ def _safely(look: Look) -> list[Diagnosis]:
         found = list(look.check())
         if look.is_long or all(each.level < Level.WARNING for each in found):
             return found
-        # What two databases and a folder hold at one moment cannot be asked: only what stays is a fault.
+        # Two databases and a folder cannot be read at one moment: only lasting differences are faults.
         time.sleep(AGAIN_S)
         wrong = {(each.code, each.subject) for each in found if each.level >= Level.WARNING}
         return [

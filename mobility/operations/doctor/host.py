@@ -24,7 +24,7 @@ def key_files() -> Diagnoses:
     """Keys are files of this account alone."""
     folder = Path(settings.MOBILITY_KEYSTORE_DIR)
     if not folder.is_dir():
-        return  # a probe looks whether it can be used
+        return  # a probe checks whether it can be used
     if folder.stat().st_mode & OTHERS:
         yield error("keystore_open", "others may look into the keystore", "chmod 700 the keystore")
     mine = os.geteuid()
@@ -116,7 +116,7 @@ def translations() -> Diagnoses:
 
 
 def kernels() -> Diagnoses:
-    """Compiled kernels are kept; where they cannot be, each process compiles them anew."""
+    """Compiled kernels are kept; where they cannot be, each process compiles them again."""
     own = os.environ.get("NUMBA_CACHE_DIR")
     folders = [Path(own)] if own else [settings.BASE_DIR / "ldp", settings.BASE_DIR / "mobility"]
     folders = [folder if own else folder / "__pycache__" for folder in folders]

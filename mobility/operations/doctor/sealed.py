@@ -35,7 +35,7 @@ def open_studies() -> Iterator[OpenStudy]:
 
 
 def seals(*, deep: bool) -> Diagnoses:
-    """Whether the key of each study opens what it sealed."""
+    """Return whether the key of each study opens what it sealed."""
     for study in open_studies():
         broken = total = 0
         for rows, opens in _sealed(study):
@@ -74,7 +74,7 @@ def _sealed(study: OpenStudy) -> list[tuple[QuerySet[Any, Any], Opener]]:
 
 
 def shards() -> Diagnoses:
-    """Whether each batch that was done lately is in all of its shards, and each shard is one of its study."""
+    """Return whether all shards of their studies have each recent batch, and no others."""
     lately = timezone.now() - PARTS_KEPT / 2
     for study in VaultStudy.objects.filter(closed_at=None).order_by("slug"):
         # First, as a whole: a batch is in its shards before it is done.
@@ -98,7 +98,7 @@ def shards() -> Diagnoses:
 
 
 def keys_that_outlived() -> Diagnoses:
-    """Keys that were to be destroyed."""
+    """Keys that should have been destroyed."""
     keys = keystore()
     found = False
     for study in VaultStudy.objects.exclude(closed_at=None):

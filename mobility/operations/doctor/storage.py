@@ -1,4 +1,4 @@
-"""The storage of staged uploads: can it be used, and what lies there that nobody needs. Ciphertext only."""
+"""Storage of staged uploads: whether it can be used, and its orphans. Ciphertext only."""
 
 import secrets
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ ADVICE: Final = "correct MOBILITY_STAGING_*: it needs rights to list, get, put a
 
 
 def usable() -> Diagnoses:
-    """Whether an object can be written, read, listed and deleted."""
+    """Return whether an object can be written, read, listed and deleted."""
     try:
         with marked() as (folder, content):
             storage = staging_storage()
@@ -48,14 +48,14 @@ def marked() -> Iterator[tuple[str, bytes]]:
 
 
 def orphans() -> Diagnoses:
-    """What is staged for no batch that is at work: workers remove it, if one runs."""
+    """Staged objects of no active batch: workers remove them, if one runs."""
     staged = staging.staged_batches()
     at_work = set(
         Batch.objects.filter(pk__in=staged).exclude(state__in=Batch.FINAL).values_list("pk", flat=True)
     )
     left = staged - at_work
     if left:
-        left &= staging.staged_batches()  # what is gone now belonged to batches that have just ended
+        left &= staging.staged_batches()  # missing ones belonged to batches that have just ended
     if left:
         what = f"{len(left)} folders of ended or unknown batches are left; their keys are destroyed"
         todo = "start a worker, which removes those of ended batches; others may share the storage"

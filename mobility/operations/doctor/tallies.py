@@ -1,6 +1,6 @@
-"""Both zones beside each other: the same studies, plans and publications, and totals that fit presence.
+"""Comparison of both zones: the same studies, plans and publications, and totals that fit presence.
 
-The deep look computes the tallies of every study anew from the presence that the vault holds. They must be
+The deep look computes the tallies of every study again from the presence that the vault holds. They must be
 the totals of the analyst zone and what waits to be published, number by number: a file that was counted
 twice, or not at all, or a restore of one database alone, would show.
 """
@@ -56,7 +56,7 @@ def studies() -> Diagnoses:
 
 
 def publications() -> Diagnoses:
-    """What crossed, in both zones."""
+    """Compare the publications of both zones."""
     for study in VaultStudy.objects.filter(closed_at=None).order_by("slug"):
         known = known_publications(study.slug)  # first: each is in the vault before it is there
         sent = set(VaultPublication.objects.filter(study=study).values_list("pk", flat=True))
@@ -90,7 +90,7 @@ def negative() -> Diagnoses:
 
 
 def recomputed() -> Diagnoses:
-    """Totals from the presence of the vault, beside those of the analyst zone."""
+    """Compare totals from the presence of the vault with those of the analyst zone."""
     for study in open_studies():
         slug = study.row.slug
         if queries.is_noisy(study.row):
@@ -106,7 +106,7 @@ def recomputed() -> Diagnoses:
 
 
 def _moment(study: OpenStudy) -> tuple[object, ...] | None:
-    """What changes whenever presence, deltas or totals of a study do; None while a batch changes it."""
+    """Return a version of a study's presence, deltas and totals; None while a batch changes it."""
     now = VaultStudy.objects.filter(pk=study.row.pk, closed_at=None, active_batch=None).first()
     if now is None:
         return None
@@ -161,7 +161,7 @@ def _published(slug: str) -> Arrays:
 
 
 def _on_the_way(study: OpenStudy) -> Iterator[Delta]:
-    """What the analyst zone does not have yet."""
+    """Report publications that the analyst zone lacks."""
     known = known_publications(study.row.slug)
     for row in VaultPublication.objects.filter(study=study.row).exclude(pk__in=known):
         yield Delta.unpack(bytes(row.delta))

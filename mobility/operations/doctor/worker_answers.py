@@ -1,4 +1,4 @@
-"""What a worker answers when the doctor asks all of them: does it see the same keys, uploads and time.
+"""Answer of a worker to the doctor: does it see the same keys, uploads and time.
 
 Asked by `mobility.operations.doctor.workers`; imported by workers alone.
 """

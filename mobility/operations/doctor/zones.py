@@ -37,6 +37,6 @@ def analyst_server() -> Diagnoses:
         return
     yield fine("analyst_unreachable")
     after = time.time()
-    with suppress(ValueError, OverflowError):  # what is no date says nothing of the clock
+    with suppress(ValueError, OverflowError):  # an invalid date says nothing of the clock
         theirs = parsedate_to_datetime(date).timestamp()
         yield compared("analyst server", theirs=theirs, before=before, after=after, whole_s=True)

@@ -1,4 +1,4 @@
-"""What `restore` and `restore_keys` share: a ledger that is kept elsewhere, and what is said at the end."""
+"""Common parts of `restore` and `restore_keys`: an external ledger, and the final report."""
 
 import argparse
 from pathlib import Path
@@ -25,7 +25,7 @@ def add_ledger(parser: argparse.ArgumentParser) -> None:
 
 
 def closings(options: dict[str, Any], *, head: Any = None) -> Closings:
-    """What the ledger of these options tells of closed studies.
+    """Return the closed studies in the ledger of these options.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def closings(options: dict[str, Any], *, head: Any = None) -> Closings:
 
 
 def say_settled(told: dict[str, Any]) -> None:
-    """What was settled, and what was not."""
+    """Report what was settled, and what was not."""
     if told.get("studies_closed_again"):
         say(f"Closed before, and closed again: {', '.join(told['studies_closed_again'])}.")
     for slug, n in told.get("batches_ended", {}).items():

@@ -1,4 +1,4 @@
-"""What /metrics tells Prometheus: looked up when it asks. docs/metrics.md lists every one.
+"""Metrics of /metrics for Prometheus: read on request. docs/metrics.md lists every one.
 
 Labels are names of studies, queues, workers, folders, tasks and views; never an address, a token or a file.
 Each sample has the zone as well: one Prometheus may ask both.
@@ -95,7 +95,7 @@ def _requests() -> Collector:
 
 
 class InZone(Collector):
-    """What others tell, each sample with the zone that it is of."""
+    """Samples of others, each with its zone."""
 
     def __init__(self, *parts: Collector) -> None:
         self._parts = parts
@@ -109,7 +109,7 @@ class InZone(Collector):
 
 
 class Installation(Collector):
-    """What the databases, the broker and the host say now."""
+    """Samples of the databases, the broker and the host now."""
 
     def collect(self) -> Iterable[Metric]:
         findings = look_lately().findings
@@ -124,7 +124,7 @@ class Installation(Collector):
 
     @staticmethod
     def _parts(findings: tuple[Finding, ...]) -> Iterator[Callable[[], Families]]:
-        """Databases that do not answer are not asked again: each would hold up the scrape."""
+        """Databases that do not answer are not asked again: each would delay the scrape."""
         away = {each.subject for each in findings if each.code == "database_unreachable" and each.level}
         if "default" not in away:
             yield from (_alerts, _workers, _ledger)

@@ -1,4 +1,4 @@
-"""Where web processes that belong together count their requests: a folder by host and master process.
+"""Folders in which web processes that belong together count requests: one by host and master process.
 
 prometheus_client looks for it when it is first imported, so nothing here may import it.
 """

@@ -1,4 +1,4 @@
-"""How long requests take, by view: each web process counts in a file of its own, and a scrape adds them up.
+"""Durations of requests, by view: each web process counts in its own file, and a scrape adds them up.
 
 The files lie in a folder of the processes that belong together: of one host and one master process.
 """
@@ -14,7 +14,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call] # as it is with sever
 
 
 def observe(*, view: str, method: str, status: int, seconds: float, come_again: bool = False) -> None:
-    """Count a request; `view` is a name, never an address; who is told to come again has not met a fault."""
+    """Count a request; `view` is a name, never an address; an answer with Retry-After is no fault."""
     label = "again" if come_again else f"{status // 100}xx"
     _histogram().labels(view=view, method=method, status=label).observe(seconds)
 

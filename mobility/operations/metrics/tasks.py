@@ -1,6 +1,6 @@
-"""How long tasks take: workers on any host add to a hash of the broker, and a scrape reads it.
+"""Durations of tasks: workers on any host add to a hash of the broker, and a scrape reads it.
 
-The broker keeps it as long as it lives; Prometheus takes what begins anew for what it is.
+The broker keeps it as long as it lives; Prometheus takes what begins again for what it is.
 """
 
 import logging
@@ -52,7 +52,7 @@ def add(task: str, *, state: str, seconds: float) -> None:
 
 
 def totals() -> Iterator[tuple[str, str, list[tuple[str, float]], float]]:
-    """Of each task and outcome: (limit in seconds, how many took no longer) and the sum of seconds.
+    """Return per task and outcome: (limit in seconds, number of tasks within it) and the sum of seconds.
 
     Every task has its failures, also where there were none: for Prometheus a number that begins above 0 has
     not grown.

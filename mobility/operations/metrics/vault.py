@@ -1,4 +1,4 @@
-"""What the vault says to Prometheus: counts by state and by study. Only where there is a vault."""
+"""Samples of the vault for Prometheus: counts by state and by study. Only where there is a vault."""
 
 from collections.abc import Iterator
 
@@ -43,7 +43,7 @@ def open_days() -> Iterator[Metric]:
 
 
 def publications() -> Iterator[Metric]:
-    """What an analyst server that runs apart has not taken."""
+    """Samples of publications that a separate analyst server lacks."""
     n = VaultPublication.objects.filter(handed_over_at=None).count() if settings.HANDS_OVER else 0
     yield GaugeMetricFamily(
         "mobility_publications_waiting", "Publications that wait to be handed over.", value=n

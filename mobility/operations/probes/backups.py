@@ -13,7 +13,7 @@ from mobility.operations.probes.trial import is_trial
 
 
 def backed_up() -> Iterator[Finding]:
-    """How old the last backup is."""
+    """Check the age of the last backup."""
     last = made(Backup.Kind.BACKUP).first()
     if last is None:
         yield Finding(code="backup_old", level=missing_level(), facts={"why": "never"})
@@ -28,10 +28,10 @@ def backed_up() -> Iterator[Finding]:
 
 
 def made(kind: Backup.Kind) -> QuerySet[Backup]:
-    """What this zone has made of a kind, newest first."""
+    """Return this zone's backups of a kind, newest first."""
     return Backup.objects.filter(kind=kind, zone=settings.MOBILITY_ZONE).order_by("-made_at")
 
 
 def missing_level() -> Level:
-    """How bad it is that there is none."""
+    """Return the severity of a missing backup."""
     return Level.NOTE if is_trial() else Level.WARNING

@@ -27,7 +27,7 @@ _SAME: Final = ("study__slug", "kind", "profile", "filename", "day")
 
 
 def failed() -> Iterator[Finding]:
-    """Batches that failed lately, unless what they were to bring has come since."""
+    """Batches that failed lately, unless their file or day has come since."""
     batches = Batch.objects.filter(
         finished_at__gt=timezone.now() - FAILED_WITHIN, study__closed_at=None, validate_only=False
     ).order_by("finished_at")
@@ -46,7 +46,7 @@ def failed() -> Iterator[Finding]:
 
 
 def waiting() -> Iterator[Finding]:
-    """Batches that wait long for their turn, are held up by a key or a storage, or have no worker."""
+    """Batches that wait long for their turn, are blocked by a key or a storage, or have no worker."""
     now = timezone.now()
     lease = timedelta(seconds=settings.MOBILITY_BATCH_LEASE_S)
     unfinished = Batch.objects.exclude(state__in=Batch.FINAL)
@@ -72,7 +72,7 @@ def days() -> Iterator[Finding]:
     """Days that have been over for MOBILITY_DAY_OPEN_DAYS and were not closed, by study.
 
     Rows of open ones count nowhere; published ones keep their sealed times and places. A study with both is
-    told of the open ones: who closes them closes both.
+    reported for the open ones: closing them closes both.
     """
     now = timezone.now()
     still = VaultDay.objects.filter(study__closed_at=None).exclude(state=VaultDay.State.CLOSED)
@@ -91,7 +91,7 @@ def days() -> Iterator[Finding]:
 def _days_of(
     slug: str, calendar: StudyCalendar, touched: list[tuple[int, str]], now: datetime
 ) -> Finding | None:
-    """What is wrong with days of a study, each as (day, state); None: nothing."""
+    """Return the problems with days of a study, each as (day, state); None: nothing."""
     limit = timedelta(days=settings.MOBILITY_DAY_OPEN_DAYS)
     waiting = [day for day, state in touched if state == VaultDay.State.OPEN]
     if waiting:
@@ -113,13 +113,13 @@ def _days_of(
 
 
 def end_of(calendar: StudyCalendar, day: int) -> datetime:
-    """When a day of a study is over."""
+    """Return the end of a study's day."""
     zone = ZoneInfo(calendar.timezone)
     return datetime.combine(calendar.date_of(day + 1), datetime.min.time(), zone)
 
 
 def _ends(batches: Any) -> Iterable[tuple[tuple[Any, ...], datetime]]:
-    """What each batch was to bring, and when it ended."""
+    """Return the expected file or day of each batch, and its end."""
     return ((tuple(row[:-1]), row[-1]) for row in batches.values_list(*_SAME, "finished_at"))
 
 

@@ -13,7 +13,7 @@ ERRORS = (redis.RedisError, OSError)
 
 
 def reached() -> Iterator[Finding]:
-    """Whether the broker answers, and what waits in its queues."""
+    """Return whether the broker answers, and what waits in its queues."""
     found = answer()
     yield found
     if found.level == Level.OK:
@@ -22,7 +22,7 @@ def reached() -> Iterator[Finding]:
 
 
 def answer() -> Finding:
-    """Whether the broker answers."""
+    """Return whether the broker answers."""
     try:
         ms = round(ping() * 1000)
     except ERRORS as error:
@@ -34,7 +34,7 @@ def answer() -> Finding:
 
 
 def is_asleep() -> bool:
-    """Whether broker and workers are embedded, and no command needs them now."""
+    """Return whether broker and workers are embedded, and no command needs them now."""
     return settings.EMBEDDED_REDIS and not in_use()
 
 

@@ -1,4 +1,4 @@
-"""Channels by which people are told of alerts: do they take what they are told."""
+"""Check the alert channels: do they accept messages."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -14,7 +14,7 @@ FAILURES_IN_A_ROW: Final = 2  # one alone is a server that starts again
 
 
 def telling() -> Iterator[Finding]:
-    """Whether each channel that is set up took what it was last told."""
+    """Return whether each channel that is set up took what it was last told."""
     rows = {row.name: row for row in AlertChannel.objects.filter(zone=settings.MOBILITY_ZONE)}
     for channel in channels():
         row = rows.get(channel.name)

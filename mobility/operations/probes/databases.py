@@ -22,17 +22,17 @@ _SIZES: Final = {
 
 
 def reached() -> Iterator[Finding]:
-    """Whether each database answers a new connection."""
+    """Return whether each database answers a new connection."""
     for alias in settings.DATABASES:
         yield answer(alias)
 
 
 def answer(alias: str) -> Finding:
-    """Whether a database answers."""
+    """Return whether a database answers."""
     began = time.monotonic()
     try:
         n_bytes = _asked(alias)
-    except Exception as error:  # noqa: BLE001 - drivers have kinds of their own
+    except Exception as error:  # noqa: BLE001 - drivers have different kinds
         facts = {"error": type(error).__name__}
         return Finding(code="database_unreachable", level=Level.ERROR, subject=alias, facts=facts)
     ms = round((time.monotonic() - began) * 1000)
@@ -42,7 +42,7 @@ def answer(alias: str) -> Finding:
 
 
 def migrated() -> Iterator[Finding]:
-    """Whether every migration of this code has run."""
+    """Return whether every migration of this code has run."""
     for alias in settings.DATABASES:
         missing = pending(alias)
         level = Level.ERROR if missing else Level.OK

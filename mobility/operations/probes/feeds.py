@@ -1,12 +1,12 @@
 """Feeds that are late: files that should have come without a person, and did not.
 
-Only where there is a vault. What is expected: once a source (a profile of a study) has brought a file by a
+Only where there is a vault. Expectation: once a source (a profile of a study) has brought a file by a
 feed's token or through the watched folder, one for every later day of the study. Before the first file: where
 a study has a valid token or its own folder is watched, one for every day. A day is late
 MOBILITY_FEED_GRACE_H hours after its end. It is no longer expected when it is closed, or the study is. Files
 that a person sent count, too.
 
-A source is forgotten FORGOTTEN_AFTER its last file, if what brought it goes on with other sources (this one
+A source is forgotten FORGOTTEN_AFTER its last file, if what brought it continues with other sources (this one
 was tried out, or renamed) or is shut (the token has ended, the folder is gone). A token or folder that is
 open and brings nothing at all is not forgotten.
 """
@@ -48,7 +48,7 @@ def late() -> Iterator[Finding]:
 
 
 def _expected() -> dict[int, set[str]]:
-    """Open studies that receive files without a person, and the sources of which more is to come."""
+    """Open studies with automatic uploads, and their sources that are expected to send more."""
     found: dict[int, set[str]] = defaultdict(set)
     ways, now = _open_ways(), timezone.now()
     for (study_id, way), brought in _brought().items():

@@ -1,4 +1,4 @@
-"""What lies on this host: disks. Each host sees its own."""
+"""Checks of this host: disks. Each host sees its own."""
 
 import shutil
 import threading
@@ -28,7 +28,7 @@ class _Space:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """One to a folder: a network disk whose server is away answers nobody, for ever."""
+    """One thread per folder: a network disk whose server is down never answers."""
 
     answer: Future[_Space] = field(default_factory=Future)
     asked_at: float = field(default_factory=time.monotonic)
@@ -38,7 +38,7 @@ _unanswered: dict[Path, _Question] = {}  # asked again, each would hold a thread
 
 
 def disks() -> Iterator[Finding]:
-    """Free space, once for each disk: folders that share one are told by the first of them."""
+    """Free space, once for each disk: the first of several folders on it reports it."""
     seen: set[int] = set()
     for subject, question in [(subject, _ask(folder)) for subject, folder in _folders().items()]:
         try:
@@ -54,7 +54,7 @@ def disks() -> Iterator[Finding]:
 
 
 def is_silent(folder: Path) -> bool:
-    """Whether a folder was asked, and has not answered: whoever touches it then hangs with it."""
+    """Return whether a folder was asked, and has not answered: anyone who touches it then hangs with it."""
     waiting = _unanswered.get(folder)
     return waiting is not None and not waiting.answer.done()
 
@@ -71,7 +71,7 @@ def _ask(folder: Path) -> _Question:
 def _answer(folder: Path, answer: Future[_Space]) -> None:
     try:
         answer.set_result(_space(folder))
-    except Exception as error:  # noqa: BLE001 - raised to whoever waits
+    except Exception as error:  # noqa: BLE001 - raised to anyone who waits
         answer.set_exception(error)
 
 

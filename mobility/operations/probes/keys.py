@@ -26,9 +26,9 @@ ERASED_WITHIN: Final = timedelta(minutes=10)  # a closing that goes well takes s
 
 
 def usable() -> Iterator[Finding]:
-    """Whether the folder of keys can be used, and by this account alone."""
+    """Return whether the folder of keys can be used, and by this account alone."""
     folder = Path(settings.MOBILITY_KEYSTORE_DIR)
-    if is_silent(folder):  # its disk is told of
+    if is_silent(folder):  # its disk is reported
         return
     open_studies = VaultStudy.objects.filter(closed_at=None)
     if why := _why_unusable(folder, is_needed=open_studies.exists()):
@@ -64,7 +64,7 @@ def due() -> Iterator[Finding]:
 
 
 def escrowed() -> Iterator[Finding]:
-    """Keys of open studies that are in no escrow; fine where none is to be."""
+    """Keys of open studies that are in no escrow; fine where none is wanted."""
     kept = {key_id for each in made(Backup.Kind.ESCROW) for key_id in each.contents}
     keys = VaultStudy.objects.filter(closed_at=None).values_list("key_id", flat=True)
     n_missing = len(set(keys) - kept)
@@ -84,7 +84,7 @@ def _unerased() -> Iterator[Finding]:
 
 
 def _why_unusable(folder: Path, *, is_needed: bool) -> str:
-    """Why the folder cannot be used: absent, closed to us or open to others; empty: it can."""
+    """Return why the folder cannot be used: absent, closed to us or open to others; empty: it can."""
     if not folder.is_dir():
         return "absent" if is_needed else ""  # it is made with the first key
     if folder.stat().st_mode & 0o077:

@@ -13,7 +13,7 @@ UNCHECKED_AFTER: Final = timedelta(hours=6)  # workers check it every hour
 
 
 def checked() -> Iterator[Finding]:
-    """Whether the chain was whole, and was looked at lately."""
+    """Check that the chain was intact, and was checked lately."""
     head = LedgerHead.objects.filter(pk=LedgerHead.ONLY).first()
     entries = head.number if head else 0
     facts: dict[str, Fact] = {"entries": entries}

@@ -41,7 +41,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
-    """What was found, and when."""
+    """Findings, and their time."""
 
     findings: tuple[Finding, ...]
     at: datetime
@@ -71,7 +71,7 @@ def looked_for() -> frozenset[str]:
 
 
 def look_lately(*, max_age_s: float = 5.0) -> Looked:
-    """As `look`, not more often than every `max_age_s` in this process: many may ask at once."""
+    """Return `look`, at most every `max_age_s` in this process: many may ask at once."""
     global _last  # noqa: PLW0603 - a process has one
     with _lock:
         if _last is None or time.monotonic() - _last[0] > max_age_s:

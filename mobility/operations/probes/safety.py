@@ -15,7 +15,7 @@ LOCAL_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
 
 
 def checked() -> Iterator[Finding]:
-    """What the system checks found: those of a deployment where pages are served with TLS."""
+    """Findings of the system checks: those of a deployment where pages are served with TLS."""
     yield from _checked(settings.HTTPS, int(time.monotonic() // KEPT_S))
 
 

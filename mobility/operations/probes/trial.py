@@ -1,4 +1,4 @@
-"""How much may be asked of this installation."""
+"""Strictness of checks for this installation."""
 
 from django.conf import settings
 from django.db import connections

@@ -19,7 +19,7 @@ LATE_TURNS, LATE_MIN_S = 3, 600
 
 
 def living() -> Iterator[Finding]:
-    """Whether somebody works on each queue, and who has fallen silent."""
+    """Return whether someone works on each queue, and who has fallen silent."""
     now = timezone.now()
     known = signs(now)
     alive = [sign for sign in known if _age_s(sign.seen_at, now) <= SILENT_S]
@@ -48,7 +48,7 @@ def signs(now: datetime) -> list[WorkerSign]:
 
 
 def jobs_run() -> Iterator[Finding]:
-    """Whether each job runs when it should, and ends well."""
+    """Return whether each job runs when it should, and ends well."""
     now = timezone.now()
     alive = [sign for sign in signs(now) if _age_s(sign.seen_at, now) <= SILENT_S]
     working_s = max((_age_s(sign.started_at, now) for sign in alive), default=0.0)

@@ -42,7 +42,7 @@ overseers_only = require_role(*OVERSEERS)
 
 
 class UnconfirmedError(Exception):
-    """What a study would promise of places was not shown yet; `token` names what is shown."""
+    """The promise of places was not shown yet; `token` names the shown one."""
 
     def __init__(self, sentences: list[str], *, token: str) -> None:
         super().__init__("not confirmed yet")
@@ -118,7 +118,7 @@ def _create(request: HttpRequest, form: StudyForm) -> PlanDraft:
 
 
 def _check_confirmed(definition: StudyDefinition, form: StudyForm) -> None:
-    """Raise UnconfirmedError unless the noise of this study's places was seen: it is for ever."""
+    """Raise UnconfirmedError unless the noise of this study's places was seen: it is permanently."""
     spec = definition.plan_spec()
     located = location_protection(spec)
     if located is not None and form.confirmed != plan_hash(spec):

@@ -1,4 +1,4 @@
-"""The end of a study: closing it for ever, and its erasure certificate."""
+"""The end of a study: closing it permanently, and its erasure certificate."""
 
 import json
 
@@ -24,7 +24,7 @@ overseers_only = require_role(*OVERSEERS)
 @require_http_methods(["GET", "POST"])
 @administrators_only
 def close(request: HttpRequest, slug: str) -> HttpResponse:
-    """Say what closing means and what stands against it; close when it is confirmed."""
+    """Explain closing and its obstacles; close after confirmation."""
     row = get_object_or_404(VaultStudy, slug=slug)
     page = reverse("administrator:study", args=[slug])
     if is_complete(row.certificate):

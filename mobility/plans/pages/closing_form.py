@@ -16,13 +16,13 @@ from mobility.vault.models.subscribers import VaultStudy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Obstacles:
-    """What stands between a study and its end.
+    """Obstacles between a study and its end.
 
     merging : batches that can only be waited for
     cancellable : batches that have changed nothing yet
-    unpublished_days : days with rows that nobody published
+    unpublished_days : days with rows that no one published
     waiting_subscribers : subscribers whose changes are too few to be published, and will be dropped
-    opted_out : those of them who have opted out, and whom the totals will count for ever
+    opted_out : those of them who have opted out, and whom the totals will count permanently
     """
 
     merging: int
@@ -49,7 +49,7 @@ class Obstacles:
 
 
 class ClosingForm(forms.Form):
-    """Whoever types the short name of a study has read which one it is."""
+    """Anyone who types the short name of a study has read which one it is."""
 
     slug = forms.CharField(
         label=gettext_lazy("Type the short name of the study to confirm"),
@@ -62,7 +62,7 @@ class ClosingForm(forms.Form):
     def __init__(self, data: QueryDict | None = None, *, study: VaultStudy, obstacles: Obstacles) -> None:
         super().__init__(data, label_suffix="")
         self._slug = study.slug
-        # What there is to lose must be agreed to; what there is not is not asked for.
+        # Losses must be agreed to; a form without losses has no question.
         self.fields["cancel_batches"].required = bool(obstacles.cancellable)
         self.fields["drop_unpublished"].required = bool(obstacles.unpublished_days)
 
@@ -76,7 +76,7 @@ class ClosingForm(forms.Form):
 
     @property
     def leave(self) -> Leave:
-        """What a valid form allows."""
+        """Return the permissions of a valid form."""
         return Leave(
             cancel_batches=self.cleaned_data["cancel_batches"],
             drop_unpublished=self.cleaned_data["drop_unpublished"],

@@ -37,7 +37,7 @@ class DraftForm:
 
 
 def draft_form(typed: Typed, *, problems: Iterable[Problem] = (), slug_is_fixed: bool) -> DraftForm:
-    """The form as it stands, with the problems beside their fields."""
+    """Return the form with the problems next to their fields."""
     found = list(problems)
     errors = _Errors(found)
     study = [_with_errors(each, errors) for each in _study_fields(typed, slug_is_fixed=slug_is_fixed)]
@@ -80,7 +80,7 @@ def _with_errors(each: Field, errors: _Errors) -> Field:
 
 
 def _keys_of_rows(typed: Typed) -> list[str]:
-    """What the parser calls each indicator: its slug, or its place while it has none of its own."""
+    """Return the parser's name of each indicator: its slug, or its place while it has no slug."""
     keys: list[str] = []
     seen: set[str] = set()
     for place, row in enumerate(typed.rows, start=1):

@@ -1,4 +1,4 @@
-"""What a draft is to whoever looks at it: where it stands, which steps are theirs, and the next one."""
+"""State of a draft for its reader: progress, the steps open to them, and the next one."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,7 +12,7 @@ State = PlanDraft.State
 
 
 class Next(StrEnum):
-    """The step that is next, whoever takes it."""
+    """The step that is next, anyone who takes it."""
 
     FINISH = "finish"
     SUBMIT = "submit"
@@ -28,7 +28,7 @@ class DraftState:
     reasons : why it needs a second person; may be empty
     asks_second : whether this site asks for one
     may : steps that this person can take now, by their names in forms
-    title : where it stands, in a few words
+    title : its state, in a few words
     words : what comes next, and by whom
     """
 
@@ -42,18 +42,18 @@ class DraftState:
 
     @property
     def is_mine(self) -> bool:
-        """Whether the next step is this person's."""
+        """Return whether the next step is this person's."""
         steps = {"approve"} if self.next == Next.REVIEW else {str(self.next)}
         return bool(steps & self.may)
 
     @property
     def needs_second(self) -> bool:
-        """Whether nobody can publish it before somebody else approved it."""
+        """Return whether no one can publish it before someone else approved it."""
         return bool(self.reasons) and self.asks_second
 
 
 def state_of(draft: PlanDraft, *, by: str, is_administrator: bool, asks_second: bool) -> DraftState:
-    """Where a draft stands, for an account.
+    """Return the state of a draft, for an account.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def state_of(draft: PlanDraft, *, by: str, is_administrator: bool, asks_second: 
         may |= {"edit", "withdraw"} if draft.is_open else set()
         may |= {str(following)} & {"submit", "publish", "finish"}
         if following == Next.PUBLISH and draft.state == State.DRAFT and draft.submitted_at is None:
-            may |= {"submit"}  # nobody has to look, but somebody may
+            may |= {"submit"}  # no one has to look, but someone may
     return DraftState(
         draft=draft,
         reasons=reasons,

@@ -1,4 +1,4 @@
-"""What stands in the form of a draft, as tables of a study file: the same parser reads both.
+"""Contents of the form of a draft, as tables of a study file: the same parser reads both.
 
 Names of fields are keys of the study file, so that each problem finds its field: plan.epsilon, and for the
 third indicator indicator-2.epsilon.
@@ -22,7 +22,7 @@ _COMMA = re.compile(r"(\d+),(\d+)")
 
 @dataclass(slots=True)
 class Typed:
-    """What stands in the form: text by the name of its field, and the keys of the indicators in order."""
+    """Contents of the form: text by the name of its field, and the keys of the indicators in order."""
 
     values: dict[str, str]
     rows: list[str] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Typed:
 
     @classmethod
     def sent(cls, data: Mapping[str, list[str]]) -> "Typed":
-        """What a browser sends."""
+        """Submitted form."""
         values = {name: texts[-1] for name, texts in data.items() if "." in name and texts}
         return cls(values, [row for row in data.get(ROW, []) if re.fullmatch(r"indicator-\d{1,4}", row)])
 

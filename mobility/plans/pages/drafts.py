@@ -1,4 +1,4 @@
-"""Pages of drafts: what each would change, and the next step of whoever looks."""
+"""Pages of drafts: what each would change, and the next step of anyone who looks."""
 
 from collections.abc import Callable, Iterable
 
@@ -45,8 +45,8 @@ REFUSALS = (MobilityError, StudyExistsError, PlanInUseError, BudgetExceededError
 @require_GET
 @overseers_only
 def drafts(request: HttpRequest) -> HttpResponse:
-    """All drafts, those first that wait for somebody."""
-    # What has ended is a record: without the text, which can be large.
+    """All drafts, those first that wait for someone."""
+    # Ended drafts are records: without the text, which can be large.
     ended = PlanDraft.objects.exclude(GOING_ON).defer("definition", "base")
     context = {
         "going_on": open_drafts(request.user),
@@ -133,12 +133,12 @@ def _next_version(slug: str, *, by: str) -> PlanDraft:
 
 
 def state_for(user: Somebody, found: PlanDraft) -> DraftState:
-    """What a draft is to somebody."""
+    """A draft from the view of an account."""
     return _state(found, by=user.get_username(), is_administrator=Role.ADMINISTRATOR in roles_of(user))
 
 
 def open_drafts(user: Somebody) -> list[DraftState]:
-    """Drafts that wait for somebody, for the page of all studies."""
+    """Drafts that wait for someone, for the page of all studies."""
     return _states(user, PlanDraft.objects.filter(GOING_ON).annotate(title=KT("definition__name")))
 
 

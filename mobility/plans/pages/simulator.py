@@ -1,4 +1,4 @@
-"""What a plan would show and reveal, before anything is collected; all state is in the address."""
+"""Predict accuracy and risks of a plan, before anything is collected; all state is in the address."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -52,7 +52,7 @@ def simulator(request: HttpRequest) -> HttpResponse:
 
 
 def result_context(form: SimulatorForm) -> dict[str, Any]:
-    """What the page says of a valid form."""
+    """Return the page's contents for a valid form."""
     setting = form.setting
     try:
         found = simulate(setting)

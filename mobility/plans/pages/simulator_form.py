@@ -17,14 +17,14 @@ from reports.simulator.model import Question, Setting
 from reports.simulator.texts import mechanism_words
 
 MOST_VISITORS = 10**9
-# A page should not take seconds; nobody reads a report of more.
+# A page should not take seconds; a longer report is useless.
 MOST_INDICATORS, MOST_CATEGORIES = 50, 1000
 WORST = ""  # of all indicators that follow the plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slider:
-    """A number with a slider beside it; both of its ends are named.
+    """A number with a slider; both of its ends are named.
 
     low, high : ends of the slider; the number itself may lie beyond
     """
@@ -43,7 +43,7 @@ class Slider:
 
 
 class SimulatorForm(forms.Form):
-    """What an administrator may change; fields that are missing have the value of the source."""
+    """Settings that an administrator may change; missing fields have the value of the source."""
 
     mechanism = forms.ChoiceField()
     unit = forms.ChoiceField(widget=forms.RadioSelect)
@@ -92,7 +92,7 @@ class SimulatorForm(forms.Form):
 
     @property
     def setting(self) -> Setting:
-        """What a valid form asks for."""
+        """Return the setting of a valid form."""
         given = self.cleaned_data
         days = given.get("days", self.source.days)
         crowd = Crowd(visitors=float(given["visitors"]), days_present=float(given["stay"]))
@@ -114,7 +114,7 @@ class SimulatorForm(forms.Form):
 
     @property
     def category_errors(self) -> bool:
-        """Whether a number of categories is wrong, so that its field must not be folded away."""
+        """Return whether a number of categories is wrong, so that its field must not be folded away."""
         return any(field.errors for field in self.category_fields())
 
     def category_fields(self) -> list[forms.BoundField]:

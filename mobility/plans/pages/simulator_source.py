@@ -1,4 +1,4 @@
-"""Where a simulation begins: a study, a draft, or nothing but typed numbers."""
+"""Start of a simulation: a study, a draft, or typed numbers only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ CROWD = {"visitors": "10000", "stay": "1.5"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What a simulation begins with.
+    """Initial values of a simulation.
 
     name : of the study, empty for typed numbers
     kept : part of the address that names it, as {"study": slug}

@@ -14,7 +14,7 @@ from reports.studies.policies import Role, require_role
 @require_GET
 @require_role(Role.ADMINISTRATOR)
 def export(request: HttpRequest, slug: str) -> HttpResponse:  # noqa: ARG001 - every view has one
-    """What `import_study` reads: definition, area and plan versions; no data and no keys."""
+    """Contents read by `import_study`: definition, area and plan versions; no data and no keys."""
     row = get_object_or_404(VaultStudy, slug=slug)
     text = json.dumps(export_study(row), ensure_ascii=False, indent=1)
     disposition = f'attachment; filename="{slug}-study.json"'

@@ -19,7 +19,7 @@ class StudyFormError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyForm:
-    """What was sent; `text` is the study file, chosen as a file or corrected in the page.
+    """Submitted form; `text` is the study file, chosen as a file or corrected in the page.
 
     `confirmed` names the plan whose noise was shown before.
     """

@@ -41,7 +41,7 @@ class Adapter(OpenIDConnectOAuth2Adapter):
     def complete_login(
         self, request: HttpRequest, app: SocialApp, token: SocialToken, **kwargs: Any
     ) -> SocialLogin:
-        """Who the provider says this is.
+        """Return the provider's statement about the person.
 
         Raises
         ------
@@ -72,7 +72,7 @@ class Adapter(OpenIDConnectOAuth2Adapter):
 
 
 class Provider(OpenIDConnectProvider):
-    """The one provider of this site. What a visitor adds to the address changes nothing of the question."""
+    """The one provider of this site. Additions to the address do not change the question."""
 
     oauth2_adapter_class = Adapter
     pkce_enabled_default = True
@@ -98,7 +98,7 @@ class Provider(OpenIDConnectProvider):
         return []  # no address is kept, so none can link two accounts
 
     def extract_extra_data(self, data: dict[str, Any]) -> dict[str, Any]:
-        return {}  # what the provider tells of a person is not kept
+        return {}  # personal data of the provider are not kept
 
 
 registry.register(Provider)  # allauth's own app would do so in every command, which takes 0.1 s
@@ -119,7 +119,7 @@ def begin(request: HttpRequest) -> HttpResponse:
     """Send the visitor to the provider.
 
     By a page and not by a redirection: browsers hold redirections after a form against `form-action`, and to
-    which hosts a provider passes somebody on cannot be known.
+    which hosts a provider passes someone on cannot be known.
     """
     provider = _adapter(request).get_provider()
     try:

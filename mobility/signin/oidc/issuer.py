@@ -4,5 +4,5 @@ import hashlib
 
 
 def provider_id(issuer: str) -> str:
-    """Another issuer's people are other people, even where both call somebody by the same number."""
+    """Another issuer's people are other people, even where both call someone by the same number."""
     return f"oidc-{hashlib.sha256(issuer.rstrip('/').encode()).hexdigest()[:16]}"

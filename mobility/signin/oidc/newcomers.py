@@ -17,12 +17,12 @@ LONGEST = 140  # of 150, for a number behind it
 
 
 def free_username(wanted: str) -> str:
-    """A user name that nobody has, like `wanted`: "ada", then "ada-2".
+    """A user name that no one has, like `wanted`: "ada", then "ada-2".
 
-    Names that fold to the same text count as the same, so that nobody passes for another account.
+    Names that fold to the same text count as the same, so that no one passes for another account.
     """
     base = NOT_IN_A_NAME.sub("-", normalised(wanted))[:LONGEST].strip("-")
-    if not base or name_problem(f"{base}-2"):  # with a number behind it, a reserved name is none any more
+    if not base or name_problem(f"{base}-2"):  # with a number added, a reserved name is free
         base = "person"
     name, number = base, 1
     while name_problem(name) or find_account(name) is not None:

@@ -111,7 +111,7 @@ def _options(request: HttpRequest) -> tuple[str, dict[str, bool]]:
 
     Raises
     ------
-    MobilityError : something in it has no meaning; whoever misspells "only check" must not publish
+    MobilityError : something in it has no meaning; anyone who misspells "only check" must not publish
     """
     for name in request.GET:
         if name not in PARAMETERS:
@@ -129,7 +129,7 @@ def _flag(request: HttpRequest, name: str) -> bool:
 
 
 def _body(request: HttpRequest) -> tuple[Readable, int | None] | None:
-    """Where the body comes from and its length; None if its end is unknown.
+    """Return the source of the body and its length; None if its end is unknown.
 
     Raises
     ------

@@ -70,7 +70,7 @@ def token_of(text: str) -> FeedToken | None:
     FeedEndedError : the account that made it may no longer send files of its study
     """
     digest = _digest(text)
-    # Whoever measures how long this takes learns of digests, not of tokens.
+    # Anyone who measures how long this takes learns of digests, not of tokens.
     found = FeedToken.objects.select_related("study").filter(digest=digest).first()
     if found is None or not hmac.compare_digest(found.digest, digest):
         return None
@@ -87,7 +87,7 @@ def token_of(text: str) -> FeedToken | None:
 
 
 def revoke(token: FeedToken, *, by: str) -> None:
-    """Close the door to a token for ever; nothing happens when it is closed already."""
+    """Close the door to a token permanently; nothing happens when it is closed already."""
     FeedToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
     record_feed_revoked(token, by=by)
 
@@ -105,7 +105,7 @@ def tokens_of(study: VaultStudy) -> QuerySet[FeedToken]:
 
 
 def _may_send(token: FeedToken) -> bool:
-    """Whether the account that made a token may send files of its study now, and always could since."""
+    """Return whether the account that made a token may send files of its study, now and ever since."""
     if token.created_by == COMMAND_LINE:
         return True
     maker = User.objects.filter(username=token.created_by, date_joined__lte=token.created_at).first()
@@ -117,7 +117,7 @@ def _may_send(token: FeedToken) -> bool:
 
 
 def _has_lost_rights(maker: User, token: FeedToken) -> bool:
-    """Whether the ledger tells that role or grant of the maker ended since, though they are back.
+    """Return whether the ledger tells that role or grant of the maker ended since, though they are back.
 
     Sweeps and uses of the token see what is missing at that moment only.
     """

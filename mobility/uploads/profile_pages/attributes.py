@@ -169,7 +169,7 @@ def _seen(
     prefix = length if isinstance(length, int) and length > 0 else 0
     known = _meanings(indicator, rule, texts, prefix=prefix)
     listed, not_listed = texts_seen(texts, prefix=prefix, known=known)
-    own = () if prefix else indicator.categories  # categories stand for themselves, whatever the others do
+    own = () if prefix else indicator.categories  # categories mean themselves in any case
     seen = [
         SeenText(
             text=text,
@@ -213,7 +213,7 @@ def _category_options(indicator: IndicatorDefinition, others: str) -> list[tuple
 def _last_fields(
     indicator: IndicatorDefinition, rule: Mapping[str, Any], seen: set[str], errors: Errors
 ) -> list[Field]:
-    """What holds for texts that are not in the first rows."""
+    """Rule for texts that are not in the first rows."""
     key = f"{INDICATOR}.{indicator.slug}"
     more = {text: name for text, name in rule.get("values", {}).items() if text not in seen}
     return [

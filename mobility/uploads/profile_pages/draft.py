@@ -1,4 +1,4 @@
-"""What the form of a profile sends, in the shape of a profile's file: the same parser reads both."""
+"""Contents of the form of a profile, in the shape of a profile's file: the same parser reads both."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -14,10 +14,10 @@ from mobility.extracts.profiles.value_guess import PREFIX as DEFAULT_PREFIX
 from reports.studies.studyfile import IndicatorDefinition, StudyDefinition
 from reports.studies.studyfile.problems import Problems
 
-# What a select of categories sends besides a category, whose name could be anything.
+# Other values in a select of categories; the name of a category could be anything.
 AS_OTHERS, NONE, CATEGORY = "", "none", "="
 TEXTS, PREFIX, BIRTH_YEAR, BIRTH_DATE = "texts", "prefix", "birth_year", "birth_date"
-PATTERN_FORM = "pattern"  # of timestamps: written into a field of its own
+PATTERN_FORM = "pattern"  # of timestamps: written into its own field
 _BAND = re.compile(r"(\d{1,3})\s*(?:-|\u2013)\s*(\d{1,3})|(\d{1,3})\s*\+")
 
 Draft = dict[str, Any]
@@ -53,7 +53,7 @@ def name_of_category(sent: str) -> str | None:
 
 
 def sent_for(category: str | None) -> str:
-    """What a select sends for a category; the inverse of `name_of_category`."""
+    """Return a category's value in a select; the inverse of `name_of_category`."""
     if category is None:
         return AS_OTHERS
     return CATEGORY + category if category else NONE
@@ -85,7 +85,7 @@ def _profile(sent: _Sent, kind: str) -> Draft:
             profile[key] = sent.first(key)
     if kind == "events":
         form = sent.first("timestamp_format")
-        # Empty when nobody has chosen: then the parser must complain.
+        # Empty when no one has chosen: then the parser must complain.
         profile["timestamp_format"] = sent.first("timestamp_pattern") if form == PATTERN_FORM else form
     if sent.first("max_bad_share"):
         profile["max_bad_share"] = _or_text(Decimal, sent.first("max_bad_share"))
@@ -112,7 +112,7 @@ def _indicator(sent: _Sent, indicator: IndicatorDefinition, problems: Problems) 
 
 
 def _values(sent: _Sent, slug: str, prefix: Any, problems: Problems) -> dict[str, str]:
-    """Texts of the first rows, each with its choice, and the lines that somebody wrote."""
+    """Texts of the first rows, each with its choice, and the lines that someone wrote."""
     values: dict[str, str] = {}
     for text, choice in zip(sent.all(f"text-{slug}"), sent.all(f"meaning-{slug}"), strict=False):
         category = name_of_category(choice)

@@ -1,4 +1,4 @@
-"""What the form of a profile shows next: what was sent, and proposals wherever that opened something new."""
+"""Next state of the form of a profile: the submitted values, and proposals for new fields."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -54,7 +54,7 @@ def sent_proposal(
 
 
 def replace_reasons(proposal: Proposal, first: Proposal) -> Proposal:
-    """The same with the reasons of the first proposal, where its choices still stand."""
+    """Return the same with the reasons of the first proposal, where its choices remain."""
     reasons: dict[str, Reason] = {
         key: reason
         for key, reason in first.reasons.items()

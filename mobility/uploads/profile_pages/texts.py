@@ -33,7 +33,7 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileWords:
-    """What a page says of a profile; facts are (title, text), columns (what, name)."""
+    """Description of a profile on a page; facts are (title, text), columns (what, name)."""
 
     name: str
     sentence: str

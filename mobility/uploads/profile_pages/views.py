@@ -41,7 +41,7 @@ operators_only = require_role(Role.OPERATOR)
 @require_GET
 @operators_only
 def profiles(request: HttpRequest, slug: str) -> HttpResponse:
-    """Every profile of a study: those built in, explained, and those that somebody made."""
+    """Every profile of a study: those built in, explained, and those that someone made."""
     row, definition = _study_or_404(request, slug)
     made = {each.name: each for each in ExtractProfile.objects.filter(study=row)}
     words = [
@@ -60,7 +60,7 @@ def profiles(request: HttpRequest, slug: str) -> HttpResponse:
 @require_GET
 @operators_only
 def profile(request: HttpRequest, slug: str, name: str) -> HttpResponse:
-    """How a made profile reads files."""
+    """Describe how a made profile reads files."""
     row, definition = _study_or_404(request, slug)
     found = get_object_or_404(ExtractProfile, study=row, name=name)
     typed = TypedProfile.from_json(found.definition)
@@ -137,7 +137,7 @@ def _save(
 def _mapping(
     proposal: Proposal, sample: Sample, definition: StudyDefinition, problems: list[Problem]
 ) -> dict[str, object]:
-    """What the fragment shows below the file."""
+    """Context of the fragment below the file."""
     columns = preview(sample, proposal.draft, definition=definition)
     return {
         "sample": sample,

@@ -1,4 +1,4 @@
-"""A batch is one change to a study: a file that is taken in, days that are closed, a day that is undone."""
+"""A batch is one change to a study: a file, closed days, or an undone day."""
 
 import uuid
 
@@ -120,7 +120,7 @@ class Batch(models.Model):
 
     @property
     def places(self) -> str:
-        """What the numbers of rejected rows count: a Parquet file has no lines."""
+        """Unit of the numbers of rejected rows: a Parquet file has no lines."""
         return "rows" if self.source.get("format") == "parquet" else "lines"
 
     @property
@@ -130,12 +130,12 @@ class Batch(models.Model):
 
     @property
     def is_of_feed(self) -> bool:
-        """Whether a program sent it by a token."""
+        """Return whether a program sent it by a token."""
         return self.created_by.startswith(BY_FEED)
 
     @property
     def is_read_blindly(self) -> bool:
-        """Whether its rows are counted without regard to the people that the vault knows.
+        """Return whether its rows are counted without regard to the people that the vault knows.
 
         The sender of a feed, and anyone who only checks a file, must not learn who was there or opted out.
         """
@@ -143,7 +143,7 @@ class Batch(models.Model):
 
     @property
     def is_alive(self) -> bool:
-        """Whether somebody has worked on it lately."""
+        """Return whether someone has worked on it lately."""
         return self.alive_until is not None and self.alive_until > timezone.now()
 
 

@@ -1,4 +1,4 @@
-"""How far the analyst server is, where it runs apart."""
+"""State of a separate analyst server."""
 
 from django.db import models
 
@@ -6,7 +6,7 @@ from mobility.vault.models.subscribers import VaultStudy
 
 
 class Handover(models.Model):
-    """What is known of handing over one study; publications say themselves whether they were taken."""
+    """State of the handover of one study; publications have their own state."""
 
     study = models.OneToOneField(VaultStudy, on_delete=models.CASCADE, related_name="handover")
     plan_hash = models.CharField(max_length=64, blank=True, help_text="of the plan that the server has")

@@ -1,4 +1,4 @@
-"""What waits to cross to the analyst zone, and what has crossed (kept for replay after a restore)."""
+"""Data that wait to cross to the analyst zone, and that have crossed (kept for replay after a restore)."""
 
 import uuid
 
@@ -33,7 +33,7 @@ class VaultPublication(models.Model):
 
 
 class OutboxDelta(models.Model):
-    """What waits to be published: of one shard, or merged, in the place of a shard that no study has."""
+    """Changes that wait to be published: of one shard, or merged, with the number of no shard."""
 
     batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="outbox")
     shard = models.PositiveIntegerField()

@@ -1,4 +1,4 @@
-"""How files come in without a person: named ways of reading them, and tokens of unattended feeds."""
+"""Automatic uploads: named ways of reading files, and tokens of feeds."""
 
 from django.db import models
 from django.utils import timezone
@@ -43,7 +43,7 @@ class FeedToken(models.Model):
 
     @property
     def is_valid(self) -> bool:
-        """Whether it opens the door now."""
+        """Return whether it opens the door now."""
         return self.revoked_at is None and self.expires_at > timezone.now()
 
     @property

@@ -5,10 +5,10 @@ from django.db.models import Q
 
 
 class VaultStudy(models.Model):
-    """What the operator zone approved: it sanitises by this copy only, whatever the main database says."""
+    """The operator zone's approved plan: it sanitises by this copy only, never by the main database."""
 
     class Stopped(models.TextChoices):
-        """Why; `mobility.vault.consistency` has the words."""
+        """Reason for a stop; `mobility.vault.consistency` has the words."""
 
         PRESENCE = "presence"  # a day may have crossed that is open here: only people can end that
         AHEAD = "ahead"  # analysts have more than the vault knows
@@ -95,7 +95,7 @@ class DayState(models.Model):
 
 
 class SealedShard(models.Model):
-    """What the vault keeps of the pseudonyms of one shard, sealed; one row per study and shard."""
+    """Sealed state of the pseudonyms of one shard; one row per study and shard."""
 
     study = models.ForeignKey(VaultStudy, on_delete=models.CASCADE, related_name="+")
     shard = models.PositiveIntegerField()
@@ -126,7 +126,7 @@ class AnswerShard(SealedShard):
 
 
 class OptOutShard(SealedShard):
-    """Who must not be counted."""
+    """Pseudonyms that must not count."""
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "shard"], name="opt_out_shard_once")]

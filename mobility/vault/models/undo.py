@@ -1,4 +1,4 @@
-"""Published days that somebody asks to undo, where that raises epsilon above what was approved."""
+"""Published days that someone asks to undo, where that raises epsilon above what was approved."""
 
 from django.db import models
 from django.db.models import F, Q

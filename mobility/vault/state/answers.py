@@ -48,7 +48,7 @@ class KnownAnswers:
         return KnownAnswers(pseudonym=pseudonym, static=static)
 
     def without(self, pseudonyms: Pseudonyms) -> "KnownAnswers":
-        """Those that are not among the sorted `pseudonyms`."""
+        """Select those that are not among the sorted `pseudonyms`."""
         rows = positions.other_rows(self.pseudonym, pseudonyms)
         return KnownAnswers(pseudonym=self.pseudonym[rows], static=self.static[rows])
 

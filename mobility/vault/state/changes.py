@@ -1,8 +1,8 @@
-"""What changes in the presence of one shard: computed from its state, and published as a difference.
+"""Change of the presence of one shard: computed from its state, and published as a difference.
 
 A change is published as the difference of two states: the tallies of the subscribers it touches after it,
 minus theirs before it. Late days, answers that arrive after the presence, and days that are undone need no
-rule of their own. The inner loops check no bound.
+separate rule. The inner loops check no bound.
 """
 
 from collections.abc import Sequence
@@ -113,7 +113,7 @@ def add_answers(before: Presence, known: KnownAnswers, *, number: int, sanitiser
 
 
 def remove_day(before: Presence, *, day: int, number: int, sanitiser: StudySanitiser) -> Change:
-    """Undo one day: nobody was present, and its daily answers are withdrawn. Static answers stay final."""
+    """Undo one day: no one was present, and its daily answers are withdrawn. Static answers stay final."""
     bit = np.uint64(1 << (day - 1))
     rows = np.flatnonzero(before.days & bit)
     after = replace(before.as_of(number), days=before.days & ~bit, daily=before.daily.copy())
@@ -146,14 +146,14 @@ def forget_subscribers(
 
 
 def exact_tallies(presence: Presence, sanitiser: StudySanitiser) -> Delta:
-    """What a state counts, from nothing: the sum of all that was published of it and of what waits."""
+    """Return the contribution of a state, from nothing: the sum of all published and waiting changes."""
     delta = Delta.zero(sanitiser.plan)
     _add_tallies(delta, (presence, 1), sanitiser=sanitiser)
     return delta
 
 
 def capped_tallies(presence: Presence, sanitiser: StudySanitiser) -> Delta:
-    """What a state counts when only the first present days of each subscriber do, as many as the plan says.
+    """Return the contribution of a state if only the first present days of each subscriber count.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def _change(
     if len(differs) < len(was):
         was, now, touched = was.take(differs), now.take(differs), touched[differs]
     change = _compared(was, now, after, sanitiser=sanitiser, late_changes=late_changes)
-    if sanitiser.plan.presence is not None:  # then publications count nobody
+    if sanitiser.plan.presence is not None:  # then publications count no one
         return change
     more = compare_with_published(
         now.published, was.days, was.static, was.daily, now.days, now.static, now.daily

@@ -36,7 +36,7 @@ def pack_columns(columns: Sequence[Column]) -> bytes:
 
 
 def unpack_columns(packed: bytes) -> list[Column]:
-    """What `pack_columns` wrote, as arrays of one's own.
+    """Return the output of `pack_columns` as writable arrays.
 
     Raises
     ------

@@ -34,7 +34,7 @@ DERIVED_OF: Final[dict[Part, tuple[str, ...]]] = {
 
 
 class DailyValues:
-    """What is derived from the events of a day, for one study.
+    """Derived values of a day's events, for one study.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class DailyValues:
         return _cells_of(pseudonyms, *longest_stays(seen.stays))
 
     def night_cells(self, seen: DaySightings, pseudonyms: Pseudonyms, *, day: int) -> Cells:
-        """As `main_cells`, in the night that begins on the day; the last stay goes on until its end."""
+        """Return `main_cells` of the night that begins on the day; the last stay continues until its end."""
         until = None if self._nights is None else int(self._nights.end[day - 1])
         return _cells_of(pseudonyms, *longest_stays(seen.nights, until=until))
 
@@ -102,7 +102,7 @@ class DailyValues:
         return _of_cells(cells, self._zone_of_cell)
 
     def _answers(self, derive: str) -> Who | None:
-        """Who answers the indicator of that kind; None if there is none."""
+        """Return the rows that answer the indicator of that kind; None if there is none."""
         if derive not in self._derived:
             return None
         column = self._derived.index(derive)
@@ -131,7 +131,7 @@ def _everyone(pseudonyms: Pseudonyms) -> NDArray[np.bool_]:
 
 
 def _zone_codes(definition: StudyDefinition) -> Codes:
-    """Code of the zone of each cell of the registry; NO_VALUE outside all zones. Empty if nobody asks."""
+    """Code of the zone of each cell of the registry; NO_VALUE outside all zones. Empty if not needed."""
     if definition.area is None or not any(each.derive in OF_ZONES for each in definition.indicators):
         return np.empty(0, np.uint16)
     code_of = {zone: code for code, zone in enumerate(definition.area.zones)}

@@ -54,7 +54,7 @@ class DaySightings:
         )
 
     def without(self, pseudonyms: NDArray[np.uint64]) -> "DaySightings":
-        """Those that are not among the sorted `pseudonyms`."""
+        """Select those that are not among the sorted `pseudonyms`."""
         return replace(
             self.take(positions.other_rows(self.pseudonym, pseudonyms)),
             stays=self.stays.without(pseudonyms),
@@ -90,7 +90,7 @@ class DaySightings:
 
 
 def sightings_by_day(visits: Visits, static: NDArray[np.uint16]) -> dict[int, DaySightings]:
-    """Who was seen on each day that has anybody.
+    """Return the people seen on each day that has anyone.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def sightings_by_day(visits: Visits, static: NDArray[np.uint16]) -> dict[int, Da
 
 
 def day_states(grouped: GroupedEvents, static: NDArray[np.uint16]) -> dict[int, DaySightings]:
-    """What a batch says about each day and the night that begins on it.
+    """Content of a batch for each day and the night that begins on it.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""Where pseudonyms stand in sorted arrays of them, without sorting or searching anew.
+"""Positions of pseudonyms in sorted arrays of them, without sorting or searching again.
 
-Callers check their arguments: the inner loops check no bound. Pseudonyms stand in rising order, each once,
+Callers check their arguments: the inner loops check no bound. Pseudonyms are in rising order, each once,
 unless a text says otherwise.
 """
 

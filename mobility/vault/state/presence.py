@@ -1,4 +1,4 @@
-"""State of one shard: who was present on which days, and the sanitised answers that stay for ever."""
+"""State of one shard: who was present on which days, and the sanitised answers that stay permanently."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from mobility.vault.state.columns import from_steps, pack_columns, steps, unpack
 Pseudonyms = NDArray[np.uint64]
 Words = NDArray[np.uint16]
 NO_NUMBER: Final = np.uint32(0)
-# What is published of a subscriber: SAME as the state; or what the state holds of some days, as their bitmap
+# Published contribution of a subscriber: SAME as the state; or the state on some days, as their bitmap
 # with KEPT, which without a day is NOTHING; or anything else, as a digest with IS_DIGEST.
 SAME = np.uint64(0)
 KEPT, IS_DIGEST = np.uint64(1 << 62), np.uint64(1 << 63)  # studies have at most 62 days
@@ -76,7 +76,7 @@ class Presence:
         return replace(self, **taken)
 
     def as_of(self, number: int) -> "Presence":
-        """The same state, compared with what was published before publication `number`."""
+        """Return the same state, compared with the publications before `number`."""
         if self.number == number:
             return self
         return replace(self, number=np.uint32(number), published=np.full(len(self), SAME))
@@ -133,7 +133,7 @@ class Presence:
 
 
 def final_answers(presence: Presence, known: KnownAnswers, pseudonyms: Pseudonyms) -> NDArray[np.uint16]:
-    """Static reports that some subscribers have for ever, shape (n, words), before a file says more.
+    """Static reports that some subscribers have permanently, shape (n, words), before a file says more.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def days_present(presence: Presence) -> int:
 def _of_earlier_release(changed_in: NDArray[np.uint32]) -> tuple[NDArray[np.uint64], np.uint32]:
     """`published` and `number` of a state of a release that noted in which publication each changed last.
 
-    The highest number is the present one, or one that is out, of which nothing has to be known any more.
+    The highest number is the present one, or one that is out, whose details no longer matter.
     """
     number = changed_in.max(initial=np.uint32(0))
     return np.where((changed_in == number) & (number > 0), UNKNOWN, SAME), number

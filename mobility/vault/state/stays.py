@@ -1,6 +1,6 @@
-"""Where people were: the last event of each quarter-hour, and from these the cell of the longest stay.
+"""Places of people: the last event of each quarter-hour, and from these the cell of the longest stay.
 
-What is kept of two files is what is kept of both as one, whatever their order and however often a row comes:
+The result of two files is that of both as one, in any order and with any repetition of rows:
 of each quarter-hour the latest event, and of one second the smallest code (docs/adr/0012-main-cell.md).
 """
 
@@ -49,11 +49,11 @@ class Whereabouts:
         return Whereabouts(pseudonym=self.pseudonym[rows], second=self.second[rows], cell=self.cell[rows])
 
     def without(self, pseudonyms: Pseudonyms) -> "Whereabouts":
-        """Those of people who are not among the sorted `pseudonyms`."""
+        """Select those of people who are not among the sorted `pseudonyms`."""
         return self.take(positions.other_rows(self.pseudonym, pseudonyms))
 
     def columns(self) -> list[Column]:
-        """What `of_columns` reads, N_COLUMNS of them."""
+        """Return the N_COLUMNS columns that `of_columns` reads."""
         return [steps(self.pseudonym), self.second, self.cell]
 
     @classmethod
@@ -64,9 +64,9 @@ class Whereabouts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceRules:
-    """What is kept of where people are; a study that derives nothing from places has no such rules.
+    """Rules for keeping places; a study that derives nothing from places has none.
 
-    of_day : whose cells of the day are kept; None = nobody's
+    of_day : whose cells of the day are kept; None = no one's
     of_night : whose cells of the night are kept; nights : when they are
     """
 
@@ -76,7 +76,7 @@ class PlaceRules:
 
 
 def whereabouts_by_day(events: Events, day: NDArray[np.uint8], *, of_whom: Who) -> dict[int, Whereabouts]:
-    """What is kept of some events, for each day that has any.
+    """Return the kept places of some events, for each day that has any.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def _by_day(kept: Whereabouts, day: NDArray[np.uint8]) -> dict[int, Whereabouts]
 
 
 def join_whereabouts(parts: list[dict[int, Whereabouts]]) -> dict[int, Whereabouts]:
-    """Those of the pieces of a shard, in rising order of pseudonyms, as one."""
+    """Return the pieces of a shard, in rising order of pseudonyms, as one."""
     found: dict[int, Whereabouts] = {}
     for day in sorted({day for part in parts for day in part}):
         of_day = [part[day] for part in parts if day in part]
@@ -126,7 +126,7 @@ def join_whereabouts(parts: list[dict[int, Whereabouts]]) -> dict[int, Whereabou
 
 
 def merge_whereabouts(one: Whereabouts, other: Whereabouts) -> Whereabouts:
-    """What is kept of both together."""
+    """Merge the kept places of both."""
     if not len(one) or not len(other):
         return one if len(one) else other
     n = len(one) + len(other)
@@ -212,7 +212,7 @@ def _longest(who, when, where, until, people, cells):  # type: ignore[no-untyped
 
 @numba.njit(cache=True, nogil=True)
 def _is_among(where, start, i):  # type: ignore[no-untyped-def]
-    """Whether the cell at `i` stands between `start` and it too."""
+    """Return whether the cell at `i` also occurs between `start` and it."""
     while start < i and where[start] != where[i]:
         start += 1
     return start < i

@@ -82,7 +82,7 @@ class SubscriberRows:
 
 
 class FirstAnswers(NamedTuple):
-    """What a file says of its subscribers.
+    """Content of a file about its subscribers.
 
     repeated : rows that are not the first of their subscriber
     conflicting : reports of such rows that are not the one that counts
@@ -115,7 +115,7 @@ class SubscriberCoder:
     Parameters
     ----------
     profile : how the rows are written; an indicator that it has no column for gets no answer
-    sanitiser : of the study; whoever is asked one indicator only reports on that one
+    sanitiser : of the study; anyone who is asked one indicator only reports on that one
     pseudonym_key : 16 bytes; the identifier leaves through it and is gone
     opted_out : uint64, rising; pseudonyms whose rows are ignored
     """
@@ -141,7 +141,7 @@ class SubscriberCoder:
 
     @property
     def layout(self) -> Layout:
-        """What a reader must deliver."""
+        """Interface of a reader."""
         columns = [self._profile.subscriber, *(value.column for value in self._values)]
         return Layout(columns=tuple(dict.fromkeys(columns)), delimiter=self._profile.delimiter)
 

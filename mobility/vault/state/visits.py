@@ -39,7 +39,7 @@ class StaticValues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupedEvents:
-    """What a batch says about one shard.
+    """Content of a batch for one shard.
 
     duplicates : rows with the same subscriber, second, cell
     stays, nights : where people were on each day and in the night that begins on it, if the study asks

@@ -32,7 +32,7 @@ def window_chart(
     extra_in: tuple[float, float],
     limits: tuple[float, float] | None = None,
 ) -> Figure:
-    """Bars from the first estimate down; one that is not to be read has its word, and no bar.
+    """Draw bars from the first estimate down; an unreliable one has its word, and no bar.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def window_chart(
 
 
 def bounds(report: WindowReport, *, options: ReportOptions) -> tuple[float, float]:
-    """Where the axis of values begins and ends; a consistent value may lie outside of its interval."""
+    """Return the ends of the axis of values; a consistent value may lie outside of its interval."""
     shown = [shown_value(report, estimate, options=options) for estimate in report.estimates]
     lows = [part.low for part in shown if part.low is not None]
     highs = [end for part in shown for end in (part.high, part.value) if end is not None]

@@ -1,4 +1,4 @@
-"""What all charts of files share: the font, the colours of the pages, and plots without a box."""
+"""Common parts of charts in files: the font, the colours of the pages, and plots without a box."""
 
 import io
 import logging
@@ -99,7 +99,7 @@ def value_axis(axis: Any, *, measure: str, n_ticks: int = 6) -> None:
 
 
 def least_span(measure: str) -> float:
-    """How far an axis reaches at least: 1 %, or a visitor."""
+    """Return the minimum reach of an axis: 1%, or a visitor."""
     return 0.01 if measure == "frequency" else 1.0
 
 

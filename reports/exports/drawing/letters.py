@@ -62,7 +62,7 @@ def legible_selection(selection: Selection, *, write: Callable[[str], str] = leg
 
 
 def letters_note(selection: Selection) -> str:
-    """What REPLACEMENT means, in a line; empty where every name can be drawn."""
+    """Explain REPLACEMENT in a line; empty where every name can be drawn."""
     if legible_selection(selection) is selection:
         return ""
     return gettext(

@@ -33,7 +33,7 @@ _NAME_WIDTH = 34  # characters of the name above a small plot
 def days_chart(
     reports: Sequence[WindowReport], *, shown: Sequence[int], measure: str, extra_in: tuple[float, float]
 ) -> Figure:
-    """Lines with bands of the categories with the codes `shown`; what is not to be read leaves a gap.
+    """Lines with bands of the categories with the codes `shown`; unreliable values leave a gap.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def _draw_line(
 
 
 def _read(report: WindowReport, *, code: int, measure: str) -> tuple[float, float, float]:
-    """Value and interval of a category; a gap where they are not to be read."""
+    """Value and interval of a category; a gap where they are unreliable."""
     estimate = report.estimates[code]
     shown = shown_value(report, estimate, options=ReportOptions(measure=measure))
     if estimate.status != Status.OK or shown.value is None or shown.low is None or shown.high is None:

@@ -35,7 +35,7 @@ _IN_A_ROW: Final = 4
 
 
 def shows_map(selection: Selection) -> bool:
-    """Whether the page of the selection shows a map, and there is one."""
+    """Return whether the page of the selection shows a map, and there is one."""
     if selection.scope != Scope.WINDOW or selection.options.view != "map":
         return False
     return bool(zones.zones_of(selection.reports[0].indicator))
@@ -80,7 +80,7 @@ def map_chart(selection: Selection, *, extra_in: tuple[float, float]) -> Figure:
 
 
 def map_words(selection: Selection) -> str:
-    """What the colours are, that the legend is fixed, and what is not on the map."""
+    """Explain the colours, the fixed legend, and values without a place on the map."""
     report, options = selection.reports[0], selection.options
     is_share = options.measure == "frequency"
     what = gettext("Share of visitors") if is_share else gettext("Visitors")
@@ -125,7 +125,7 @@ def outline(rings: Sequence[Path]) -> Any:
 
 
 def look(found: int) -> dict[str, Any]:
-    """How a class, NOT_READ or NOT_ASKED is drawn."""
+    """Return the style of a class, NOT_READ or NOT_ASKED."""
     edge: dict[str, Any] = {"edgecolor": MAP_COLOURS["--map-line"], "linewidth": 0.6}
     if found == NOT_READ:
         return edge | {"facecolor": GROUND, "hatch": "////"}

@@ -33,14 +33,14 @@ def to_png(selection: Selection) -> bytes:
 
 
 def to_svg(selection: Selection) -> bytes:
-    """The same chart as vectors; letters are outlines, so that it looks the same everywhere."""
+    """Return the chart as vectors; letters are outlines, so that it looks the same everywhere."""
     with ONE_AT_A_TIME:
         metadata = {"Title": selection.title, "Creator": software_words(), **_described(selection)}
         return svg_bytes(_with_frame(selection), metadata=metadata)
 
 
 def bare_svgs(selection: Selection, *, at_most: int = MAX_CATEGORIES) -> list[bytes]:
-    """The chart alone, for pages with titles of their own; many categories of a window are several charts.
+    """Return the chart alone, for pages with separate titles; many categories of a window are several charts.
 
     At most the first `at_most` categories of a window are drawn. Letters stay letters, of the font of
     `canvas`, so that they can be searched and copied.
@@ -77,7 +77,7 @@ def cut_words(selection: Selection, *, at_most: int = MAX_CATEGORIES) -> str:
 
 
 def text_alternative(selection: Selection) -> str:
-    """What a chart shows, in words."""
+    """Describe the chart in words."""
     if selection.scope == Scope.WINDOW:
         return estimates_texts.report_summary(selection.reports[0])
     name = selection.reports[0].indicator.name
@@ -100,7 +100,7 @@ def _with_frame(selection: Selection) -> Figure:
     reading = (how, "" if is_map else cut_words(drawn), letters_note(selection))
     words = "\n".join([*(filled(text) for text in reading if text), filled(_small_print(drawn))])
     top_in, bottom_in = 0.72, 0.42 + 0.15 * (words.count("\n") + 1)
-    # Zones are found by their names, which must be whole.
+    # Zones are found by their names, which must be complete.
     draw, of = (map_chart, selection) if is_map else (_chart, drawn)
     figure = draw(of, extra_in=(top_in, bottom_in))
     height_in = float(figure.get_figheight())
@@ -113,7 +113,7 @@ def _with_frame(selection: Selection) -> Figure:
 
 
 def how_to_read(selection: Selection) -> str:
-    """What is drawn, and how, in a line."""
+    """Describe the subject and form of the chart, in a line."""
     if selection.scope == Scope.DAYS:
         how = _how_days_are_drawn()
     elif selection.options.values == "consistent":
@@ -167,7 +167,7 @@ def _small_print(selection: Selection) -> str:
 
 
 def size_words(selection: Selection) -> str:
-    """How many reports there are: of the window, or on the days with fewest and most."""
+    """Describe the number of reports: of the window, or on the days with fewest and most."""
     is_noisy = selection.study.presence is not None
     if selection.scope == Scope.WINDOW:
         report = selection.reports[0]

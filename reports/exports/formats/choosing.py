@@ -24,7 +24,7 @@ _ONE_INDICATOR: Final = frozenset({Scope.WINDOW, Scope.DAYS})
 class Format:
     """A kind of file; `ending` is also its name in addresses.
 
-    What `is_drawn` shows what the page shows, in its order and measure; all others are data: complete, in
+    A format that `is_drawn` shows the page, in its order and measure; all others are data: complete, in
     plan order. One that `needs_zones` is for indicators whose categories are zones with shapes.
     """
 

@@ -7,7 +7,7 @@ from reports.exports.records import CONTEXT_NAMES, ESTIMATE_NAMES, REPORT_NAMES
 
 
 class Kind(Enum):
-    """What a column holds; any cell may be None."""
+    """Type of a column; any cell may be None."""
 
     TEXT = auto()
     DAY = auto()  # ISO 8601, in the time zone of the study

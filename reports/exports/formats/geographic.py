@@ -43,7 +43,7 @@ def to_geojson(selection: Selection) -> bytes:
 
 
 def to_geoparquet(selection: Selection) -> bytes:
-    """The same as typed columns and a geometry; `provenance` is metadata of the schema.
+    """Return the same as typed columns and a geometry; `provenance` is metadata of the schema.
 
     Raises
     ------

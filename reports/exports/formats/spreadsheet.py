@@ -81,7 +81,7 @@ def workbook(
 
     Parameters
     ----------
-    about : pairs of texts by the headings that they stand under
+    about : pairs of texts by their headings
     """
     from xlsxwriter import Workbook  # noqa: PLC0415 - 0.1 s, in every web process
 

@@ -1,7 +1,7 @@
 """The look of a PDF report: A4, one family of letters, colours of the pages, vector charts, numbered pages.
 
 Why fpdf2: pure Python and typed; PDF/A with embedded fonts, the language of the document, bookmarks, and
-texts for screen readers beside charts. Distances are in mm, sizes of letters in points.
+texts for screen readers at charts. Distances are in mm, sizes of letters in points.
 """
 
 import io
@@ -43,7 +43,7 @@ def _whole_percents(text: str) -> str:
 
 
 class Document(FPDF):
-    """Pages in the making; `footer_words` stand at the bottom of each but the first.
+    """Pages in the making; `footer_words` are at the bottom of each but the first.
 
     `last_date` is the only date inside the file, so that the same data give the same bytes.
     """
@@ -104,7 +104,7 @@ class Document(FPDF):
         self.set_xy(MARGIN, top + 21)
 
     def lead(self, texts: Sequence[str]) -> None:
-        """What matters most, on a soft ground with a bar."""
+        """Draw the main message, on a soft ground with a bar."""
         top, page = self.y, self.page
         size, line = (10.5, 6.0) if len(texts) == 1 else (9.0, 4.9)
         self.set_fill_color(*rgb("--accent-soft"))

@@ -68,7 +68,7 @@ def _readable(fact: Fact) -> str:
 
 
 def _add_promise(document: Document, selection: Selection) -> None:
-    """Of one indicator, what its page says; of a study, a row per indicator."""
+    """Add the promise: an indicator's page text, or a study's row per indicator."""
     document.heading(gettext("Privacy"))
     by_slug = protections(selection.reports[0].plan)
     if selection.indicator is not None:

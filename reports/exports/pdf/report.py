@@ -1,4 +1,4 @@
-"""What a PDF report says: cover, summary, charts, tables, method, caveats, privacy."""
+"""Contents of a PDF report: cover, summary, charts, tables, method, caveats, privacy."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -33,7 +33,7 @@ _FEWEST_CATEGORIES = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """How much of an indicator a document holds: categories of a window, or cells of the tables of days.
+    """Size of an indicator's part of a document: categories of a window, or cells of the tables of days.
 
     Above that, tables of days have the categories of their chart. Data files have everything.
     """
@@ -43,7 +43,7 @@ class Extent:
 
     @classmethod
     def of(cls, n_parts: int) -> Self:
-        """Its share, where a document has so many indicators; at least 1."""
+        """Return the share of one of several indicators in a document; at least 1."""
         categories = min(MAX_CATEGORIES, max(_FEWEST_CATEGORIES, _CATEGORIES // n_parts))
         return cls(categories=categories, cells=_CELLS // n_parts)
 
@@ -141,12 +141,12 @@ def _cell(estimate: Estimate, *, measure: str) -> str:
 
 
 def _shown(estimate: Estimate, text: str) -> str:
-    """The number, or why it is not to be read."""
+    """Return the number, or why it is unreliable."""
     if estimate.status == Status.OK:
         return text
     return f"{formats.status_sign(estimate.status)} {formats.status_word(estimate.status)}"
 
 
 def _shown_briefly(estimate: Estimate, text: str) -> str:
-    """As `_shown`, in a row that has the words already."""
+    """Return `_shown`, in a row that has the words already."""
     return text if estimate.status == Status.OK else formats.status_sign(estimate.status)

@@ -72,7 +72,7 @@ def _figure(places: Places, options: ReportOptions) -> Figure:
 
 
 def _scale(places: Places, options: ReportOptions) -> Scale:
-    """That of the page: one for both maps and all windows."""
+    """Return the scale of the page: one for both maps and all windows."""
     study, spec = places.study, places.found.spec
     windows = maps_density.single_days_and_whole(study, windows_with_maps(study, spec))
     return maps_density.density_scale(location_windows(study, windows), options=options)
@@ -143,7 +143,7 @@ def _title() -> str:
 
 
 def _small_print(places: Places, options: ReportOptions) -> list[str]:
-    """What colours are, how many people reported what, and which noise protects them."""
+    """Explain the colours, the number of reports, and the noise that protects them."""
     if options.layer == "uncertainty":
         colours = gettext(
             "Colours: left, half of the range in which the reports of a square would lie if the noise were "

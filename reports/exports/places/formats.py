@@ -17,7 +17,7 @@ from reports.exports.places.selection import Places, zones_to_csv, zones_to_json
 class PlacesFormat:
     """A file; `content` and `ending` make its address.
 
-    What `is_drawn` has the colours of the page, all others are data.
+    A format that `is_drawn` has the colours of the page, all others are data.
     """
 
     content: str

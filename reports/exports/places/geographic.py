@@ -27,7 +27,7 @@ _COUNTS = ("square", "n_squares", "reports")
 def square_rings(places: Places) -> NDArray[np.float64]:
     """Corners of each square in degrees, anticlockwise, the first again as last; shape (n_cells, 5, 2).
 
-    Neighbours share their corners to the last digit. Across the date line longitudes go on beyond 180.
+    Neighbours share their corners to the last digit. Across the date line longitudes continue beyond 180.
     """
     grid = places.found.spec.grid
     x_m = grid.x0_m + grid.step_m * np.arange(grid.n_x + 1.0)

@@ -1,6 +1,6 @@
 """Reported places of a window for files and programs: by zone, and by square of the grid.
 
-What has not been computed yet is null, and `density_status` says so: a download never waits for a worker.
+Values not computed yet are null, and `density_status` says so: a download never waits for a worker.
 """
 
 import json
@@ -30,10 +30,10 @@ from reports.studies.models import Area, Study
 
 Record = dict[str, Any]
 DONE: Final = str(DensityMap.State.DONE)
-NOT_COMPUTED: Final = "not_computed"  # nobody has asked for it, or more was published since
+NOT_COMPUTED: Final = "not_computed"  # no one has asked for it, or more was published since
 TOO_MANY_ZONES: Final = "too_many_zones"
 NO_SQUARE: Final = "no_square"
-UNIT: Final = "place"  # what epsilon per metre is about: the place of a person on one day
+UNIT: Final = "place"  # subject of epsilon per metre: the place of a person on one day
 CRS: Final = "OGC:CRS84"  # WGS 84, longitude first
 ZONE_NAMES: Final = (
     "zone", "n_squares", "reports", "subscribers", "std_error", "ci_low", "ci_high",
@@ -52,7 +52,7 @@ class Places:
 
     Parameters
     ----------
-    kept : its deconvolved map, in whatever state; None where there is none that is up to date
+    kept : its deconvolved map, in any state; None where none is up to date
     """
 
     found: LocationWindow
@@ -74,7 +74,7 @@ class Places:
 
     @property
     def is_hidden(self) -> bool:
-        """Whether the small-cell rule hides the window."""
+        """Return whether the small-cell rule hides the window."""
         return self.found.status == Status.SUPPRESSED
 
     @property
@@ -113,7 +113,7 @@ def select_places(study: Study, window: Window) -> Places:
 
 
 def head_of(places: Places) -> Record:
-    """What all rows have in common, in front of them: window, plan, noise, and how many reported."""
+    """Return the first columns of all rows: window, plan, noise, and number of reports."""
     found, spec = places.found, places.found.spec
     protection = location_protection(certified(found.plan)[0], extra_days=found.plan.voided_days)
     return {
@@ -133,7 +133,7 @@ def head_of(places: Places) -> Record:
 
 
 def tail_of(places: Places) -> Record:
-    """What all rows have in common, behind them, as in other exports."""
+    """Return the last columns of all rows, as in other exports."""
     values = (LEVEL, places.study.timezone, software()["version"])
     return dict(zip(CONTEXT_NAMES, values, strict=True))
 
@@ -192,7 +192,7 @@ def square_columns(places: Places) -> dict[str, list[Any]]:
 
 
 def window_record(places: Places) -> Record:
-    """The window, whether it is to be read, and how far its density is."""
+    """The window, whether it is reliable, and the state of its density."""
     statuses = {"status": str(places.found.status), "density_status": places.density_status}
     return head_of(places) | statuses
 
@@ -215,7 +215,7 @@ def zones_to_json(places: Places) -> bytes:
 
 
 def provenance(places: Places) -> Mapping[str, Any]:
-    """What a file says of itself: plain values for the metadata of maps and pictures."""
+    """Return the facts of a file about itself: plain values for the metadata of maps and pictures."""
     return {
         **window_record(places),
         "study_name": places.study.name,
@@ -246,7 +246,7 @@ def collection(
 
 
 def _zone_status(places: Places, figure: Record) -> str:
-    """Why a zone has no estimate; "done" where it has one."""
+    """Return why a zone has no estimate; "done" where it has one."""
     if places.density_status != DONE:
         return places.density_status
     if not figure:

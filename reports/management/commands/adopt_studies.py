@@ -1,4 +1,4 @@
-"""Let a sender go on with studies of a main database that it shared with this server."""
+"""Let a sender continue with studies of a main database that it shared with this server."""
 
 import json
 from argparse import ArgumentParser

@@ -1,4 +1,4 @@
-"""Write the ledger, with its signed head, for whoever wants to check it elsewhere."""
+"""Write the ledger, with its signed head, for anyone who wants to check it elsewhere."""
 
 import argparse
 from contextlib import ExitStack

@@ -1,4 +1,4 @@
-"""Open studies to an account, or close them again: for whoever has the shell of the server."""
+"""Open studies to an account, or close them again: for anyone who has the shell of the server."""
 
 import json
 from argparse import ArgumentParser

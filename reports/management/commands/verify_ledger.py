@@ -1,4 +1,4 @@
-"""Check that the ledger, or an exported one, is whole and unchanged."""
+"""Check that the ledger, or an exported one, is complete and unchanged."""
 
 import argparse
 import json

@@ -1,6 +1,6 @@
 """Budgets of populations: what may be spent, and who decides. Everything that spends or caps passes here.
 
-Whoever spends or changes a budget locks the row of its population first: two studies that are created at
+Anyone who spends or changes a budget locks the row of its population first: two studies that are created at
 once cannot both take the rest.
 """
 
@@ -55,7 +55,7 @@ class BudgetChangeError(ValueError):
 
 
 def outlook_of(definition: StudyDefinition) -> BudgetOutlook:
-    """What a study would take of the budget, by its definition; changes nothing, and refuses nothing."""
+    """Return a study's spending of the budget, by its definition; changes nothing, and refuses nothing."""
     return outlook(
         definition.population,
         first_day=definition.first_day,
@@ -66,7 +66,7 @@ def outlook_of(definition: StudyDefinition) -> BudgetOutlook:
 
 
 def check_budget(definition: StudyDefinition, *, by: str) -> BudgetOutlook:
-    """What a study takes of the budget, if there is so much; others who spend it wait for this transaction.
+    """Spend a study's part of the budget, if it is left; others who spend it wait for this transaction.
 
     Call it in the transaction that creates the study, or replaces its plan.
 
@@ -134,7 +134,7 @@ def reserve_voided_day(slug: str, *, voided_days: int) -> None:
 def propose_cap(*, population: str, unit: str, period: str, epsilon: Decimal | None, by: str) -> BudgetCap:
     """Set a cap: a smaller one, or a first one, at once; a larger one or none waits for a second person.
 
-    Unless the installation has nobody for that: MOBILITY_SECOND_PERSON.
+    Unless the installation has no one for that: MOBILITY_SECOND_PERSON.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where the budget of a population stands: what is spent in each period, what the caps leave. Reads only."""
+"""State of the budget of a population: spent in each period, left by the caps. Reads only."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Span:
         return Period.YEAR if self.year else Period.EVER
 
     def touches(self, first_day: date, last_day: date) -> bool:
-        """Whether one of these days is in it."""
+        """Return whether one of these days is in it."""
         if not self.year:
             return True
         if not self.month:
@@ -36,7 +36,7 @@ class Span:
         return (first_day.year, first_day.month) <= here <= (last_day.year, last_day.month)
 
     def is_over(self, today: date) -> bool:
-        """Whether all of it lies before a day."""
+        """Return whether all of it lies before a day."""
         if not self.year:
             return False
         return (self.year, self.month or 12) < (today.year, today.month)
@@ -78,7 +78,7 @@ class BudgetLine:
 
     @property
     def left(self) -> Decimal | None:
-        """What the cap leaves before anything is taken, at least 0; None = no cap."""
+        """Return what the cap leaves before the request, at least 0; None = no cap."""
         if self.cap is None:
             return None
         return Decimal(0) if self.spent is None else max(Decimal(0), _DOWN.subtract(self.cap, self.spent))
@@ -92,21 +92,21 @@ class BudgetLine:
 
     @property
     def is_exceeded(self) -> bool:
-        """Whether the cap forbids what is asked for; what takes nothing is never forbidden."""
+        """Return whether the cap forbids what is asked for; what takes nothing is never forbidden."""
         if self.cap is None or self.takes == 0:
             return False
         return self.after is None or self.after > self.cap
 
     @property
     def is_nearly_spent(self) -> bool:
-        """Whether a cap is spent by four fifths, with what is asked for."""
+        """Return whether a cap is spent by four fifths, with what is asked for."""
         if self.cap is None:
             return False
         return self.after is None or self.after >= NEARLY * self.cap
 
     @property
     def percent(self) -> int | None:
-        """Of the cap, with what is asked for, rounded up; None = no cap, or no bound."""
+        """Return the share of the cap, with the request, rounded up; None = no cap, or no bound."""
         if self.cap is None or self.after is None:
             return None
         share = _UP.divide(100 * self.after, self.cap)
@@ -115,7 +115,7 @@ class BudgetLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetOutlook:
-    """What is asked for, beside what is left: a line for every cap and every period that its days touch.
+    """The request and the rest: a line for every cap and every period that its days touch.
 
     No line means that no cap is set for the population.
     """
@@ -156,7 +156,7 @@ def waiting_caps(population: str) -> list[BudgetCap]:
 def outlook(
     population: str, *, first_day: date, last_day: date, takes: Losses, without: str | None = None
 ) -> BudgetOutlook:
-    """What something that touches these days would take of the budget.
+    """Return the budget that something on these days would take.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from reports.privacy.models import BudgetCap
 
 
 def unit_words(unit: str) -> str:
-    """What a loss is about."""
+    """Kind of a loss."""
     words = {
         Unit.PROFILE: gettext("all values of a person (profile)"),
         Unit.ATTRIBUTE: gettext("one value of a person (attribute)"),
@@ -45,13 +45,13 @@ def spent_words(value: Decimal | None) -> str:
 
 
 def left_words(value: Decimal) -> str:
-    """What is left, rounded down."""
+    """Return the rest, rounded down."""
     text = f"{value.quantize(Decimal('0.0001'), rounding=ROUND_FLOOR).normalize():f}"
     return formats.with_decimal_sign(text)
 
 
 def outlook_sentences(outlook: BudgetOutlook) -> list[str]:
-    """What a study takes of each cap, or that there is none."""
+    """Describe a study's part of each cap, or that there is none."""
     if not outlook.lines:
         text = gettext(
             "No cap is set for the population %(population)s: nothing limits what its studies reveal "

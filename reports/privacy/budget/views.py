@@ -30,7 +30,7 @@ administrators_only = require_role(Role.ADMINISTRATOR)
 
 
 class CapForm(forms.Form):
-    """What is capped, over which period, at what."""
+    """Form of a cap: kind, period, limit."""
 
     unit = forms.ChoiceField(label=_("What is capped"), choices=lambda: [(u, unit_words(u)) for u in Unit])
     period = forms.ChoiceField(label=_("Over"), choices=lambda: [(p, period_words(p)) for p in Period])
@@ -71,7 +71,7 @@ class _Row:
 @require_http_methods(["GET", "POST"])
 @overseers_only
 def budget(request: HttpRequest) -> HttpResponse:
-    """Where the budget of a population stands; administrators set caps here."""
+    """Show the state of the budget of a population; administrators set caps here."""
     populations = _populations()
     population = request.GET.get("population", populations[0])
     if population not in populations:
@@ -110,7 +110,7 @@ def decide(request: HttpRequest, cap_id: int) -> HttpResponse:
 
 
 def _propose(request: HttpRequest, form: CapForm, *, population: str) -> str:
-    """Set the cap of a valid form; what stands against it, or nothing."""
+    """Set the cap of a valid form; returns the obstacle, or nothing."""
     if Role.ADMINISTRATOR not in roles_of(request.user):
         raise Http404
     if not form.is_valid():
@@ -129,7 +129,7 @@ def _propose(request: HttpRequest, form: CapForm, *, population: str) -> str:
 
 
 def _populations() -> list[str]:
-    """Those of studies and of caps; the default one first."""
+    """Return the populations of studies and of caps; the default one first."""
     found = set(Study.objects.values_list("population", flat=True))
     found |= set(BudgetCap.objects.values_list("population", flat=True))
     found |= set(DeletedStudy.objects.values_list("population", flat=True))
@@ -153,7 +153,7 @@ def _context(population: str, *, me: str) -> dict[str, Any]:
 
 
 def _for_me(cap: BudgetCap, *, me: str) -> dict[str, Any]:
-    """Whether the reader asked for a cap that waits, and why they cannot confirm it."""
+    """Return whether the reader asked for a cap that waits, and why they cannot confirm it."""
     return {"is_mine": cap.set_by == me, "obstacle": confirmation_obstacle(cap, by=me)}
 
 

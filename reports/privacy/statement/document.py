@@ -51,7 +51,7 @@ WORD = 2**64  # thresholds are integers out of it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protection:
-    """What one page says about one indicator; epsilons are certified, not nominal.
+    """Privacy text of a page about one indicator; epsilons are certified, not nominal.
 
     `epsilon_value` is what this value loses, all reports of a person seen together.
     """
@@ -71,7 +71,7 @@ class Protection:
 
     @property
     def is_unary(self) -> bool:
-        """Whether an answer marks any number of categories, instead of naming one."""
+        """Return whether an answer marks any number of categories, instead of naming one."""
         return not isinstance(self.channel, GrrChannel)
 
     @property
@@ -174,7 +174,7 @@ def privacy_statement(study: Study, *, with_names: bool = False) -> dict[str, An
 
 
 def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
-    """What the guarantee of a plan does not cover, each with a fixed name and a text."""
+    """Limits of a plan's guarantee, each with a fixed name and a text."""
     limits = presence_limits(spec)
     if spec.has_fakes and spec.unit == "attribute" and spec.d > 1:
         limits["profile"] = gettext(
@@ -211,7 +211,7 @@ def utc_text(moment: datetime) -> str:
 
 
 def study_facts(study: Study) -> dict[str, Any]:
-    """What a study is, as plain values."""
+    """Describe a study, as plain values."""
     area = Area.objects.filter(study=study).first()
     return {
         "slug": study.slug,
@@ -235,7 +235,7 @@ def study_facts(study: Study) -> dict[str, Any]:
 
 
 def plan_facts(plan: Plan, spec: PlanSpec) -> dict[str, Any]:
-    """How answers are protected, as plain values; epsilons as they were typed."""
+    """Describe the protection of answers, as plain values; epsilons as they were typed."""
     return {
         "version": plan.version,
         "mechanism": plan.mechanism,
@@ -256,7 +256,7 @@ def _promised_end(study: Study) -> dict[str, Any]:
 
 
 def _composition_rule(spec: PlanSpec) -> str:
-    """How the losses of a person's values make up that of the profile: names, never translated."""
+    """Name the rule by which losses of a person's values make up that of the profile: never translated."""
     if spec.has_fakes and all(asked.kind == "static" for asked in spec.indicators):
         return "hidden by fakes"
     return "largest" if spec.is_sampled or spec.has_fakes else "sum"

@@ -1,4 +1,4 @@
-"""What the statement says of reported places: their promise is per metre, beside that of the indicators."""
+"""Promise of reported places in the statement: per metre, separate from that of the indicators."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -17,7 +17,7 @@ MECHANISM = "planar-laplace"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocationProtection:
-    """What pages say of reported places.
+    """Texts of pages about reported places.
 
     n_places : most different places that one person reports; a published day that was undone may add one
     """
@@ -41,7 +41,7 @@ class LocationProtection:
 
     @property
     def epsilon_at_radius(self) -> Decimal:
-        """Of one report, between two places that are the radius apart; rounded up."""
+        """Return the loss of one report, between two places that are the radius apart; rounded up."""
         return self.spec.loss_at(self.spec.radius_m)
 
     @property
@@ -52,17 +52,17 @@ class LocationProtection:
 
     @property
     def epsilon_at_farthest(self) -> Decimal:
-        """Of one report, between two points that are the radius apart; rounded up."""
+        """Return the loss of one report, between two points that are the radius apart; rounded up."""
         return self.spec.loss_at(Fraction(self.farthest_m))
 
     @property
     def epsilon_of_all(self) -> Decimal:
-        """As `epsilon_at_radius`, all places that a person reports seen together."""
+        """Return `epsilon_at_radius` of all places that a person reports, seen together."""
         return self.spec.loss_at(self.spec.radius_m, n_places=self.n_places)
 
 
 def location_protection(spec: PlanSpec, *, extra_days: int = 0) -> LocationProtection | None:
-    """What a plan promises of places; None if it asks for none.
+    """Return the promise of a plan about places; None if it has none.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def location_facts(protection: LocationProtection | None) -> dict[str, Any] | No
 
 
 def squares_words(protection: LocationProtection) -> str:
-    """What it means for points that only the middles of their squares are told apart."""
+    """Describe the effect of distances between middles of squares."""
     text = gettext(
         "A place is the middle of a square of %(step)s m. Two points that are %(radius)s m apart may lie in "
         "squares whose middles are up to %(farthest)s m apart: then a report changes their odds by at most "
@@ -126,7 +126,7 @@ def squares_words(protection: LocationProtection) -> str:
 
 
 def location_limits(protection: LocationProtection | None) -> dict[str, str]:
-    """What the promise of places does not cover, by name; nothing without places."""
+    """Return the limits of the promise of places, by name; nothing without places."""
     if protection is None:
         return {}
     return {

@@ -93,7 +93,7 @@ def _size(certificate: PresenceCertificate) -> str:
 
 
 def presence_limits(spec: PlanSpec) -> dict[str, str]:
-    """What is not protected of presence, by name."""
+    """Return the unprotected facts of presence, by name."""
     if spec.presence is not None:
         return {
             "closings": gettext(

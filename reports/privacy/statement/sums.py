@@ -78,7 +78,7 @@ def _certificate(study: Study, plan: Plan, spec: PlanSpec) -> SumsCertificate | 
 
 
 def _changed_once(study: Study) -> bool:
-    """Whether nobody can subtract earlier totals: one plan, and one publication since the study began."""
+    """Return whether earlier totals cannot be subtracted: one plan, and one publication since the begin."""
     changes = LedgerEntry.objects.filter(study=study.slug, kind=LedgerKind.PUBLICATION_APPLIED)
     # Rows are counted, too: the ledger may have begun after the study, or be another study's of that name.
     return study.plans.count() == study.publications.count() == changes.count() == 1

@@ -18,7 +18,7 @@ from reports.studies.queries import current_plan
 @require_safe
 @readers_only
 def statement(request: HttpRequest, slug: str) -> HttpResponse:
-    """What is promised, what is not, the exact numbers behind it, and what is kept until when."""
+    """Promises, their limits, the exact numbers behind them, and data retention."""
     study = study_or_404(request, slug)
     plan = current_plan(study)
     spec, certificate = certified(plan)

@@ -1,4 +1,4 @@
-"""What crosses of an area to the analyst zone, as fields of its model."""
+"""Parts of an area that cross to the analyst zone, as fields of its model."""
 
 from dataclasses import asdict
 from typing import Any

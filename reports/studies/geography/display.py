@@ -26,7 +26,7 @@ def pixel_m(area: AreaDefinition) -> float:
 def shown_zones(area: AreaDefinition) -> tuple[dict[str, Any] | None, Outlines]:
     """Zones simplified for display: GeoJSON (WGS 84), and per zone its rings of positions [x, y] in metres.
 
-    A map is drawn from the second, which needs no projection any more. (None, []) when zones have no shapes.
+    A map is drawn from the second, which needs no projection. (None, []) when zones have no shapes.
     """
     if area.geojson is None:
         return None, []

@@ -19,7 +19,7 @@ from reports.studies.geography.areas import (
 from reports.studies.geography.shapes import first_containing, in_metres, of_geometry
 from reports.studies.studyfile.definition import AreaDefinition
 
-MAX_RADIUS_M: Final = 500_000  # of the area: within it distances are right to 0.1 %
+MAX_RADIUS_M: Final = 500_000  # of the area: within it distances are right to 0.1%
 
 
 class GridError(ValueError):
@@ -29,7 +29,7 @@ class GridError(ValueError):
 def make_grid(area: AreaDefinition, *, step_m: int, margin_m: int, max_cells: int = MAX_CELLS) -> Grid:
     """Return the grid that covers cells and zones with a margin around them.
 
-    Its corner is a multiple of the step, so that the same area has the same grid whatever its last digits.
+    Its corner is a multiple of the step, so that the same area has the same grid for any last digits.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def grid_codes_of_cells(area: AreaDefinition, grid: Grid) -> NDArray[np.uint16]:
 def zone_of_grid_cells(area: AreaDefinition, grid: Grid) -> NDArray[np.int16]:
     """Place in `area.zones` of the zone of each square, or NO_ZONE; shape (n_y, n_x).
 
-    A square in which cells stand is in the zone of most of them, since reports come from there: the middle of
+    A square with cells is in the zone of most of them, since reports come from there: the middle of
     a coarse square may lie elsewhere. Any other square is in the zone that holds its middle. Of zones that
     overlap, or have as many cells, it is the first.
     """
@@ -112,17 +112,17 @@ def zone_of_grid_cells(area: AreaDefinition, grid: Grid) -> NDArray[np.int16]:
 
 
 def antenna_mask(area: AreaDefinition, grid: Grid) -> NDArray[np.bool_]:
-    """Whether a cell stands in each square, ever; shape (n_y, n_x). Nobody's true place is anywhere else."""
+    """Return whether each square ever has a cell; shape (n_y, n_x). All true places are in such squares."""
     mask = np.zeros(grid.n_cells, np.bool_)
     mask[grid_codes_of_cells(area, grid)] = True
     return mask.reshape(grid.shape)
 
 
 def land_mask(area: AreaDefinition, grid: Grid) -> NDArray[np.bool_]:
-    """Whether people may be in each square; shape (n_y, n_x).
+    """Return whether people may be in each square; shape (n_y, n_x).
 
     A square is masked only if it lies wholly in water, or wholly outside of land where that is given; and
-    never where a cell stands, whatever the files say: reports come from there.
+    never in a square with a cell: reports come from there.
     """
     x_m, y_m = grid.centres()
     half = grid.step_m / 2

@@ -23,7 +23,7 @@ def hexagons_of(lon: NDArray[np.float64], lat: NDArray[np.float64], *, resolutio
 
 
 def hexagon_ring(name: str) -> list[list[float]]:
-    """Corners [lon, lat] in degrees, anticlockwise, closed; across the date line they go on beyond 180."""
+    """Corners [lon, lat] in degrees, anticlockwise, closed; across the date line they continue beyond 180."""
     corners = np.array(h3.cell_to_boundary(name))[:, ::-1]
     corners[:, 0] = np.unwrap(corners[:, 0], period=360.0)
     ring: list[list[float]] = np.round(np.vstack([corners, corners[:1]]), _DEGREE_DECIMALS).tolist()

@@ -18,7 +18,7 @@ def repaired(shape: Any) -> tuple[Any, str | None]:
     """Return a valid polygon of the same area, and what was wrong (None = nothing).
 
     Rings that cross themselves become several, parts that overlap one; lines and points that are left over
-    go. What holds no area becomes empty.
+    go. A shape without area becomes empty.
     """
     if shape.is_valid:
         return shape, None
@@ -35,7 +35,7 @@ def first_containing(lon: Degrees, lat: Degrees, shapes: Shapes) -> NDArray[np.i
 
 
 def in_metres(shapes: Shapes, projection: LocalProjection) -> Shapes:
-    """The same shapes in metres of a projection; straight edges stay straight."""
+    """Return the same shapes in metres of a projection; straight edges stay straight."""
     moved: Shapes = np.asarray(
         shapely.transform(shapes, lambda at: np.column_stack(projection.to_metres(at[:, 0], at[:, 1])))
     )

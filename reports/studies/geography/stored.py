@@ -1,4 +1,4 @@
-"""What the analyst zone keeps of a grid: which squares are land, and in which zone. It has no cells."""
+"""Parts of a grid in the analyst zone: which squares are land, and in which zone. It has no cells."""
 
 from dataclasses import dataclass
 from typing import Any, Final, Self

@@ -125,7 +125,7 @@ def _code(value: Any, key: str, problems: Problems, *, is_typed: bool) -> str | 
 def _day(value: Any, key: str, problems: Problems) -> date | None:
     if _is_missing(value):
         return None
-    if isinstance(value, datetime):  # what GeoPandas makes of a column of dates
+    if isinstance(value, datetime):  # GeoPandas's type for a column of dates
         return value.date()
     return value if isinstance(value, date) else date_of(str(value), key, problems)
 
@@ -154,7 +154,7 @@ def _check_codes(versions: list[_Version], problems: Problems, *, column: str) -
 def _of_study(
     versions: list[_Version], problems: Problems, notes: Problems, study_days: tuple[date, date] | None
 ) -> list[_Version]:
-    """Those that are valid on a day of the study, one of each code."""
+    """Return the zones that are valid on a day of the study, one of each code."""
     first, last = study_days or (date.min, date.max)
     kept: dict[str, _Version] = {}
     for each in versions:
@@ -176,7 +176,7 @@ def _of_study(
 
 
 def _with_shape(each: _Version, problems: Problems, notes: Problems) -> _Version:
-    """The same with a valid polygon."""
+    """Return the same with a valid polygon."""
     found = kind_problem(each.shape, kinds=POLYGONS)
     if found:
         problems.add(f"{each.key}.geometry.type", *found)

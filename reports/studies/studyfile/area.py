@@ -31,12 +31,12 @@ class AreaFiles:
 
     @property
     def problems(self) -> list[Problem]:
-        """Of all files."""
+        """Facts of all files."""
         return [problem for each in self._problems for problem in each.all()]
 
     @property
     def notes(self) -> list[Problem]:
-        """What a user should know of files that are used."""
+        """Return warnings about files that are used."""
         return [note for each in self._notes for note in each.all()]
 
     def lists_of(self, name: str) -> tuple[Problems, Problems]:
@@ -59,7 +59,7 @@ class AreaFiles:
             return None
 
     def source(self, key: str, name: str) -> Source | None:
-        """Return a file of geometries; a shapefile with the files beside it."""
+        """Return a file of geometries; a shapefile with its other files."""
         data = self.content(key, name)
         if data is None:
             return None
@@ -76,7 +76,7 @@ class AreaFiles:
 def read_area(
     table: Table, *, read: Callable[[str], bytes], study_days: tuple[date, date] | None
 ) -> tuple[AreaDefinition | None, AreaFiles]:
-    """Return the area and what is to be said of its files; problems of the table are noted in the table.
+    """Return the area and the messages about its files; problems of the table are noted in the table.
 
     The area is None, or incomplete, after a problem.
     """

@@ -40,7 +40,7 @@ def read_cells(data: bytes, problems: Problems, *, zones: Collection[str] | None
 
 
 def _is_shared_day(one: Cell, other: Cell) -> bool:
-    """Whether two rows say where the cell is on the same day."""
+    """Return whether two rows say where the cell is on the same day."""
     return (one.valid_from or date.min) <= (other.valid_to or date.max) and (
         other.valid_from or date.min
     ) <= (one.valid_to or date.max)

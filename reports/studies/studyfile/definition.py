@@ -1,4 +1,4 @@
-"""What a study file says, once it is valid: plain values that both zones keep as JSON."""
+"""Contents of a valid study file: plain values that both zones keep as JSON."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -24,7 +24,7 @@ VISIT_DURATION = "visit_duration"
 # Band h holds stays of [h-1, h) hours; the last one runs from 10 to 18 hours, both included.
 VISIT_DURATION_BANDS: tuple[str, ...] = (*(f"Duration {h}h" for h in range(2, 11)), "Duration 10h-18h")
 MAIN_ZONE, NIGHT_ZONE = "main_zone", "night_zone"
-# What a daily indicator may be derived from; the zones of the area are the categories of the last two.
+# Sources of a daily indicator; the zones of the area are the categories of the last two.
 OF_ZONES: tuple[str, ...] = (MAIN_ZONE, NIGHT_ZONE)
 DERIVED: tuple[str, ...] = (VISIT_DURATION, *OF_ZONES)
 DEFAULT_POPULATION = "subscribers"
@@ -32,7 +32,7 @@ DEFAULT_POPULATION = "subscribers"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisitorRule:
-    """Who counts as a visitor of a day; minutes of the local day, `to_minute` included."""
+    """Rule for visitors of a day; minutes of the local day, `to_minute` included."""
 
     min_minutes: int
     from_minute: int
@@ -59,7 +59,7 @@ class ExtractProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriberExtract:
-    """How an extract of subscribers is read: a person a row, with the columns of the static indicators."""
+    """Format of an extract of subscribers: a person a row, with the columns of the static indicators."""
 
     subscriber: str
     max_bad_share: Decimal
@@ -71,7 +71,7 @@ class IndicatorDefinition:
     """One question; static ones read a column, daily ones are derived from the day's events.
 
     night_from, night_to : of night_zone: minutes of the local evening and of the morning after it, which is
-        not part of the night any more
+        no longer part of the night
     """
 
     slug: str
@@ -89,7 +89,7 @@ class IndicatorDefinition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanDefinition:
-    """How answers are protected, as typed.
+    """Protection of answers, as typed.
 
     presence_epsilon, presence_days : of the noise that hides who was there, and first days of a subscriber
         that count; None = totals are exact
@@ -135,11 +135,11 @@ class MapLayer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AreaDefinition:
-    """Where the study takes place.
+    """Place of the study.
 
     geojson : the zones with their shapes, repaired, WGS 84, in the order of `zones`
     projection : local projection in metres, as PROJ reads it; None = made before there was one
-    water, land : GeoJSON geometries, WGS 84; nobody is in water, and outside of land where that is given
+    water, land : GeoJSON geometries, WGS 84; no one is in water, and outside of land where that is given
     layers : for display only, so that two definitions which differ in nothing else are the same
     """
 
@@ -153,13 +153,13 @@ class AreaDefinition:
 
     @property
     def n_cells(self) -> int:
-        """Cells, each counted once wherever it stood."""
+        """Cells, each counted once, at any of its places."""
         return len({cell.cell_id for cell in self.cells})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocationDefinition:
-    """What everyone reports of places: where the main cell of the day is, with noise, on a grid.
+    """Reports of places: the noisy place of the day's main cell, on a grid.
 
     level : the odds of two places that lie radius_m apart differ at most by exp(level)
     max_values : days on which a subscriber reports, None = all
@@ -193,7 +193,7 @@ class StudyDefinition:
     """A valid study file with the files that it names.
 
     population : name of the people; what studies of the same one reveal of a person adds up
-    key_until : day by which the study is to be closed and its key destroyed; None = no such day
+    key_until : day by which the study must be closed and its key destroyed; None = no such day
     """
 
     slug: str
@@ -217,12 +217,12 @@ class StudyDefinition:
 
     @property
     def static_indicators(self) -> tuple[IndicatorDefinition, ...]:
-        """Those that read a column."""
+        """Indicators that read a column."""
         return tuple(indicator for indicator in self.indicators if indicator.column is not None)
 
     @property
     def needs_main_cell(self) -> bool:
-        """Whether anything is derived from the cell in which a subscriber stays longest on a day."""
+        """Return whether anything is derived from the cell in which a subscriber stays longest on a day."""
         return self.location is not None or any(
             indicator.derive == MAIN_ZONE for indicator in self.indicators
         )

@@ -1,4 +1,4 @@
-"""How an extract may be written: what separates its columns, and how its timestamps look."""
+"""Formats of an extract: the delimiter of its columns, and the pattern of its timestamps."""
 
 from typing import Final, Literal, get_args
 
@@ -52,5 +52,5 @@ def timestamp_problem(text: str) -> str | None:
 
 
 def _is_between(part: str) -> bool:
-    """Whether a character may stand between directives: a digit could be one of theirs."""
+    """Return whether a character may separate directives: a digit could be one of theirs."""
     return len(part) == 1 and part.isascii() and part.isprintable() and not part.isdigit() and part != "%"

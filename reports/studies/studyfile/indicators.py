@@ -23,7 +23,7 @@ MAX_CATEGORIES = 65_534
 MAX_TALLY_CELLS = 8_000_000  # of one indicator: 64 MB, read and written whole
 NIGHT_KEYS = ("night_from", "night_to")
 NIGHT_FROM, NIGHT_TO = 22 * 60, 6 * 60  # where the study file does not say
-# Pages of a study that stand where an indicator's page would.
+# Pages of a study with the address of an indicator's page.
 RESERVED_INDICATORS = frozenset({"statement", "days", "dpia", "export", "maps", "notes"})
 
 
@@ -44,7 +44,7 @@ def read_indicators(
 
 
 def _tables(root: Table, *, items: list[dict[str, Any]]) -> list[Table]:
-    """Name each indicator by its slug, or by its place while it has none of its own."""
+    """Name each indicator by its slug, or by its place while it has no slug."""
     tables: list[Table] = []
     seen: set[str] = set()
     for position, item in enumerate(items, start=1):

@@ -19,14 +19,14 @@ RADIUS_M = (10, 50_000)
 GRID_M = (10, 50_000)
 MAX_MARGIN_M = 100_000
 MAX_H3_RESOLUTION = 15
-LEVEL_DECIMALS = Decimal("1e-8")  # what the database column holds
+LEVEL_DECIMALS = Decimal("1e-8")  # limit of the database column
 RADIUS_95 = Decimal("4.743864518391")  # quantile of epsilon times radius
 _LN = "ln "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocationRequest:
-    """What [location] says, before the grid is laid over the area."""
+    """Contents of [location], before the grid is laid over the area."""
 
     level: Decimal
     radius_m: int
@@ -97,7 +97,7 @@ def _on_grid(
 
 
 def _hexagons_hold_squares(request: LocationRequest, area: AreaDefinition, *, table: Table) -> bool:
-    """Whether hexagons are at least as large as squares, if any are asked for; else most would be empty."""
+    """Return whether hexagons, if any, are at least as large as squares; else most would be empty."""
     if request.h3_resolution is None:
         return True
     finest = finest_resolution(*projection_of(area).to_degrees(0.0, 0.0), step_m=request.grid_m)
@@ -111,7 +111,7 @@ def _hexagons_hold_squares(request: LocationRequest, area: AreaDefinition, *, ta
 
 
 def _read_people(table: Table, area: AreaDefinition | None) -> People:
-    """Where people may be: at antennas, unless the area says what is water or land."""
+    """Places of people: antennas, unless the area says what is water or land."""
     has_land = area is not None and (area.water is not None or area.land is not None)
     default: People = "land" if has_land else "antennas"
     if not table.has("people"):

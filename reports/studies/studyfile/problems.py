@@ -1,10 +1,10 @@
-"""What is wrong with a study file: everything at once, each with file, key, rule and value."""
+"""Errors of a study file: everything at once, each with file, key, rule and value."""
 
 import difflib
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-MAX_PROBLEMS = 50  # more of them help nobody, and a broken table of cells has thousands
+MAX_PROBLEMS = 50  # more of them help no one, and a broken table of cells has thousands
 MAX_SHOWN = 60
 
 
@@ -57,7 +57,7 @@ class Problems:
 
 
 def shown(value: object) -> str:
-    """Return `value` as it would stand in the file, cut to one short line."""
+    """Return `value` as in the file, cut to one short line."""
     match value:
         case bool():
             text = str(value).lower()

@@ -1,7 +1,7 @@
 """A definition as the tables of its study file, and such tables back to a definition.
 
-What a form changes goes through the very readers of a study file: the same rules, in the same words. The area
-and the places of a study come from files of their own and stay as they are.
+Changes of a form go through the readers of a study file: the same rules, in the same words. The area
+and the places of a study come from their own files and stay as they are.
 """
 
 from dataclasses import fields
@@ -15,14 +15,14 @@ from reports.studies.studyfile.sections import MAX_DAYS
 from reports.studies.studyfile.table import Table
 
 Tables = dict[str, Any]
-# Parts of a definition that have tables, or files, of their own; all else stands in [study].
+# Parts of a definition with separate tables or files; all else is in [study].
 _APART = ("visitor", "extract", "plan", "indicators", "area", "subscribers", "location")
 STUDY_KEYS = tuple(each.name for each in fields(StudyDefinition) if each.name not in _APART)
 _CLOCKS = ("night_from", "night_to")
 
 
 def tables_of(definition: StudyDefinition) -> Tables:
-    """What a study file would say, without [area] and [location]; defaults are written out."""
+    """Write a study file, without [area] and [location]; defaults are written out."""
     tables: Tables = {
         "study": {key: getattr(definition, key) for key in STUDY_KEYS},
         "extract": _plain(definition.extract),
@@ -62,7 +62,7 @@ def read_tables(tables: Tables, *, like: StudyDefinition) -> StudyDefinition:
 
 
 def _check_places(problems: Problems, location: LocationDefinition, *, days: int) -> None:
-    """The grid was laid for the days of the study: more of them may not fit any more."""
+    """The grid was laid for the days of the study: with more days it may no longer fit."""
     most = MAX_TALLY_CELLS // (days + 1) ** 2
     if location.grid.n_cells > most:
         rule = f"must leave room for places: their grid may have {most} squares over so many days"

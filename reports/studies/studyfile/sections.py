@@ -27,7 +27,7 @@ RESERVED_STUDIES = frozenset({"create", "batches", "drafts", "simulator"})
 FIRST_DAY_FROM, FIRST_DAY_TO = date(1990, 1, 1), date(2199, 12, 31)
 KEY_UNTIL_TO = date(2299, 12, 31)
 MAX_SUBSCRIBERS = 10**10  # more than there are people
-MAX_COUNT = 2**31 - 1  # what the database column holds
+MAX_COUNT = 2**31 - 1  # limit of the database column
 DAY_MINUTES = 24 * 60
 
 EPSILON = NumberRule(

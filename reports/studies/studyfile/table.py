@@ -1,6 +1,6 @@
-"""One TOML table, read key by key: strict, and going on after a problem so that all are reported together.
+"""One TOML table, read key by key: strict, and continuing after a problem so that all are reported together.
 
-A reader that notes a problem returns a stand-in that breaks no further rule; nothing is built from it,
+A reader that notes a problem returns a substitute that breaks no further rule; nothing is built from it,
 because a file with problems ends in StudyFileError.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from reports.studies.studyfile.problems import Problems, unknown
 
-MAX_DECIMALS = 8  # what the database columns hold
+MAX_DECIMALS = 8  # limit of the database columns
 MAX_TEXT = 200
 SLUG_RULE = "must be 1 to 64 lower-case letters, digits, - and _, with a letter or digit at both ends"
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
@@ -24,7 +24,7 @@ _HARD_SPACES = str.maketrans("\u00a0\u202f", "  ")  # of French typography: in g
 
 @dataclass(frozen=True, slots=True)
 class NumberRule:
-    """What a number must be, in words and as a check."""
+    """Rule of a number, in words and as a check."""
 
     text: str
     accepts: Callable[[Decimal], bool]
@@ -51,7 +51,7 @@ class Table:
         return key in self.values
 
     def raw(self, key: str, *, required: bool = True) -> Any:
-        """Return the value as it stands; None when it is missing."""
+        """Return the value unchanged; None when it is missing."""
         self._note(key)
         value = self.values.get(key, _MISSING)
         if value is not _MISSING:
@@ -61,12 +61,12 @@ class Table:
         return None
 
     def refuse(self, key: str, rule: str) -> None:
-        """Note a problem if a key stands where it has no business."""
+        """Note a problem if an unexpected key exists."""
         if self.has(key):
             self.add(key, rule, self.values[key])
 
     def finish(self) -> None:
-        """Note every key that nobody asked for."""
+        """Note every key that no one asked for."""
         for key in self.values:
             if key not in self.known:
                 self.add(key, unknown(key, known=self.known))
@@ -168,11 +168,11 @@ class Table:
 
 
 def _has_few_decimals(number: Decimal) -> bool:
-    """Whether at most MAX_DECIMALS digits after the point differ from zero; exact for any exponent."""
+    """Return whether at most MAX_DECIMALS digits after the point differ from zero; exact for any exponent."""
     _, digits, exponent = number.as_tuple()
     if not isinstance(exponent, int) or exponent >= -MAX_DECIMALS or not number:
         return True
-    # Only trailing zeros may stand beyond, and there are no more of them than digits.
+    # Only trailing zeros may follow, and there are no more of them than digits.
     beyond = -MAX_DECIMALS - exponent
     return beyond < len(digits) and not any(digits[-beyond:])
 
@@ -198,7 +198,7 @@ def with_plain_spaces(text: str) -> str:
 
 
 def is_one_line(text: str) -> bool:
-    """Whether a text is printable and of one line; hard spaces are, which Python calls not printable."""
+    """Return whether a text is printable and of one line; hard spaces are, other than in Python."""
     return with_plain_spaces(text).isprintable()
 
 

@@ -12,7 +12,7 @@ from reports.studies.studyfile.toml_bounds import MAX_BYTES, bound_of
 def parse_toml(text: bytes, problems: Problems) -> dict[str, Any]:
     """Return the document; a syntax error ends everything, since nothing is left to check.
 
-    Work and memory are bounded, whatever the text is (`reports.studies.studyfile.toml_bounds`).
+    Work and memory are bounded, for any text (`reports.studies.studyfile.toml_bounds`).
 
     Raises
     ------

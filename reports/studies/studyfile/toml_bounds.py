@@ -6,12 +6,12 @@ from typing import Final
 MAX_BYTES: Final = 2_000_000
 MAX_DEPTH: Final = 16  # parts of a dotted key, and brackets inside of brackets
 MAX_KEYS: Final = 100_000  # with every part of a dotted one, every table and every list
-# What may hold any signs: comments and the four kinds of strings, also those that nobody has ended.
+# Parts with any signs: comments and the four kinds of strings, also unfinished ones.
 _OPAQUE: Final = re.compile(
     r'#[^\n]*|"""(?:[^\\]|\\.)*?(?:"""|\Z)|\'\'\'.*?(?:\'\'\'|\Z)|"(?:[^"\\\n]|\\.)*"?|\'[^\'\n]*\'?',
     re.DOTALL,
 )
-# Those in hexadecimal digits are read whatever their length, and then cannot be written in a message.
+# Those in hexadecimal digits are read at any length, and then cannot be written in a message.
 _LONG_NUMBER: Final = re.compile(r"(?<![\w-])[0-9][0-9A-Za-z_]{64}")
 _SIGNS: Final = re.compile(r"[\[\]{}.=\n,]")
 _OPENING: Final = frozenset("[{")

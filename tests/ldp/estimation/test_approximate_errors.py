@@ -24,7 +24,7 @@ def test_errors_are_those_of_the_exact_channels(mechanism, unit) -> None:
             n_reports = 5000 / len(sizes) if mechanism.startswith("smp") else 5000
             for law, error in zip(laws, exact, strict=True):
                 nearly = law.std_error(frequency, n_reports=n_reports, n_population=5000)
-                # A tenth of what is allowed for: whoever adds an operation has room.
+                # A tenth of what is allowed for: anyone who adds an operation has room.
                 assert not law.is_sure[at] or nearly[at] == pytest.approx(error, rel=law.slack[at] / 10)
 
 

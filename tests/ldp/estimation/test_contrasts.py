@@ -133,7 +133,7 @@ def test_error_of_a_day_against_a_baseline_is_bounded(kind, of, day, baseline) -
 
 
 def test_days_with_the_same_visitors_share_their_noise() -> None:
-    """Everybody is there every day: a day is the mean of the others, and neighbours prove it."""
+    """Everyone is there every day: a day is the mean of the others, and neighbours prove it."""
     presence = np.full(600, 0b111)
     codes = np.arange(600) % 4
     tallies = tallies_of(presence, codes, days=3, channel=KEPT)

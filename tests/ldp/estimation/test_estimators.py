@@ -118,7 +118,7 @@ def test_interval_holds_the_most_extreme_estimates(k, epsilon, n, population) ->
 @pytest.mark.parametrize("n", [150, 600, 3000])
 @pytest.mark.parametrize("epsilon", [1, 3])
 def test_interval_covers_a_value_that_nobody_has(n: int, epsilon: int) -> None:
-    """Exactly: the count of a value that nobody has is binomial with probability q."""
+    """Exactly: the count of a value that no one has is binomial with probability q."""
     channel = grr_channel(epsilon=Fraction(epsilon), domain_size=37)
     covered = 0.0
     for count in range(n + 1):
@@ -148,7 +148,7 @@ def test_counts_that_cannot_be_are_refused() -> None:
 
 @given(f=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40), total=st.sampled_from([1.0, 0.25, 1e4]))
 def test_projection_is_the_nearest_distribution(f: list[float], total: float) -> None:
-    """What only the nearest point meets: one common shift where it is positive, less elsewhere."""
+    """Deviation that only the nearest point meets: one common shift where it is positive, less elsewhere."""
     out = project_simplex(f, total=total)
     assert np.all(out >= 0)
     assert out.sum() == pytest.approx(total, rel=1e-9)

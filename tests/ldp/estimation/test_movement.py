@@ -88,7 +88,7 @@ def test_bounds_hold_for_every_pair_of_days_and_meet_for_adjacent_ones(people: l
             assert 0 <= told[0] <= least[a, b] and most[a, b] <= told[1]
             if b == a + 1:
                 assert least[a, b] == most[a, b]
-            # what can differ was seen between
+            # possible differences were seen between
             assert (
                 most[a, b] - least[a, b] <= np.count_nonzero(on(presence, a + 1, b - 1)) if b > a + 1 else 1
             )
@@ -97,7 +97,7 @@ def test_bounds_hold_for_every_pair_of_days_and_meet_for_adjacent_ones(people: l
 @given(people=populations, days=day_pairs, small_cell=st.sampled_from([0, 0, 3, 8]))
 @settings(max_examples=60)
 def test_each_category_lies_within_the_bounds_of_its_pair_of_days(people, days, small_cell) -> None:
-    """Also where sharper bounds would tell of few visitors, and are left out."""
+    """Also where sharper bounds would reveal few visitors, and are left out."""
     presence, values, tallies = everyone(people)
     a, b = days
     tallies = replace(tallies, small_cell=small_cell)
@@ -120,7 +120,7 @@ def test_each_category_lies_within_the_bounds_of_its_pair_of_days(people, days, 
 
 
 def test_sharper_side_of_the_bounds_is_taken() -> None:
-    """Ten go straight from day 1 to 3, and nobody else of either was seen between: it is those ten."""
+    """Ten go straight from day 1 to 3, and no one else of either was seen between: it is those ten."""
     presence = np.array([0b101] * 10 + [0b001] * 5 + [0b100] * 7 + [0b010] * 30)
     tallies = tallies_of(presence, np.zeros(52), days=3, channel=SURE)
     least, most = movement.day_pair_bounds(tallies.visitors)
@@ -128,7 +128,7 @@ def test_sharper_side_of_the_bounds_is_taken() -> None:
     found = movement.day_pair_visitors(tallies, days=(1, 3))
     assert (found.ci_low[0], found.ci_high[0]) == pytest.approx((10, 10), abs=1e-3)
     assert np.isnan(found.value).all()
-    # All on all days: nobody goes straight, and still all are known to be there.
+    # All on all days: no one goes straight, and still all are known to be there.
     tallies = tallies_of(np.full(30, 0b111), np.zeros(30), days=3, channel=SURE)
     found = movement.day_pair_visitors(tallies, days=(1, 3))
     assert (found.ci_low[0], found.ci_high[0]) == pytest.approx((30, 30), abs=1e-3)
@@ -253,7 +253,7 @@ def test_visitors_without_reports_are_told_from_mistakes() -> None:
 
 
 def test_part_without_reports_may_be_anything() -> None:
-    """Of 40 visitors of day 1, four are on day 3 too, and nobody asked them: from none to all of those."""
+    """Of 40 visitors of day 1, four are on day 3 too, and no one asked them: from none to all of those."""
     presence = np.array([0b001] * 36 + [0b101] * 4)
     asked = np.where(presence == 0b101, NO_ANSWER, 0)
     tallies = tallies_of(presence, asked, days=3, channel=SURE)

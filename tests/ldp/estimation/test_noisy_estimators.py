@@ -25,7 +25,7 @@ FOUND = noisy_frequencies(COUNTS, n_visitors=9000, noise=NOISE, channel=CHANNEL)
 
 
 def union_law(*, step: float, n_cells: int, size: int = 2**14) -> np.ndarray:
-    """Law of the sum of so many two-sided geometric variables, by its characteristic function."""
+    """Return the law of the sum of n two-sided geometric variables, by its characteristic function."""
     a, angle = np.exp(-step), 2 * np.pi * np.arange(size) / size
     return np.real(np.fft.fft(((1 - a) ** 2 / (1 - 2 * a * np.cos(angle) + a * a)) ** n_cells)) / size
 

@@ -74,7 +74,7 @@ class TestPresenceNoise:
         return make_plan(*[("static", 6)] * 2, presence_epsilon=Decimal("0.5"), presence_days=7)
 
     def test_it_widens_as_published_intervals_are(self, plan: ldp.PlanSpec) -> None:
-        """Counts without any error of their own, estimated as pages estimate them."""
+        """Counts without any error, estimated as pages estimate them."""
         found, _ = simulation.forecast(plan, crowd=simulation.Crowd(visitors=2000))
         noise = plan.answer_noise
         channel = plan.channel(0)

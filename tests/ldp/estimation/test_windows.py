@@ -76,7 +76,7 @@ def outcomes() -> list[tuple[Fraction, np.ndarray, IndicatorTallies]]:
 
 
 def factors_of(parts: list[np.ndarray], *, sign: int, of: str) -> list[Fraction]:
-    """What each part's frequency counts for: second window plus or minus the first."""
+    """Weight of each part's frequency: second window plus or minus the first."""
     only_first, both, only_second = (int(part.sum()) for part in parts)
     first, second = (only_first + both, both + only_second) if of == "frequency" else (1, 1)
     shared = Fraction(sign * both, first) + Fraction(both, second)
@@ -282,7 +282,7 @@ def check_runs(estimates: list[WindowEstimate], expected: np.ndarray) -> None:
 
 
 def test_swapped_daily_values_share_their_sampling_error_the_wrong_way() -> None:
-    """Whoever says 0 on the first day says 1 on the third: a difference doubles the error of the draw."""
+    """Anyone who says 0 on the first day says 1 on the third: a difference doubles the error of the draw."""
     presence = np.full(400, 0b101)
     codes = np.stack([np.arange(400) % 2, np.zeros(400), 1 - np.arange(400) % 2], axis=1)
     tallies = tallies_of(presence[:100], codes[:100], days=3, channel=SURE, population=presence)

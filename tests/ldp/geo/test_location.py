@@ -164,7 +164,7 @@ def test_direction_is_the_angle_within_its_stated_error() -> None:
 def test_machine_code_fuses_nothing() -> None:
     """A fused multiply-add rounds once: other bits than on machines that have none."""
     fused = re.compile(r"vfn?m(add|sub)|\bfn?m(add|sub)|\bfml[as]\b")  # x86-64, and ARM
-    # Compiled anew: what comes from the cache cannot be read.
+    # Compiled again: what comes from the cache cannot be read.
     kernel = njit(error_model="numpy")(sampling.noisy_codes.py_func)
     kernel(np.zeros(4, np.uint16), np.zeros(8, np.uint64), 3, 3, 1.0, np.zeros(4, np.uint16))
     assert not fused.search("".join(kernel.inspect_asm().values()))
@@ -206,7 +206,7 @@ def test_without_a_cap_below_the_days_everybody_reports_on_all(max_values: int |
 
 
 def test_figures_of_a_spec_are_those_of_its_epsilon() -> None:
-    """200 m and a level of 1: a mean of 400 m, 95 % within 949 m (features.md)."""
+    """200 m and a level of 1: a mean of 400 m, 95% within 949 m (features.md)."""
     spec = LocationSpec(level=Fraction(1), radius_m=Fraction(200), grid=GRID)
     assert spec.epsilon_per_m == Fraction(1, 200)
     assert Fraction(spec.certified) <= Fraction(1, 200)

@@ -98,7 +98,7 @@ def small_sampler(epsilon: int | Fraction, *, bits: int, zeros: int, angle_bits:
 
 
 def sampled_law(*, bits: int, zeros: int | None) -> Callable[[Doubles], Doubles]:
-    """Distribution of minus the logarithm of two numbers of so many bits, as the kernel draws them.
+    """Distribution of minus the logarithm of two numbers of n bits, as the kernel draws them.
 
     One that begins with `zeros` zeros counts as 2**-zeros times one that is drawn again; None: none is.
     """

@@ -1,4 +1,4 @@
-"""Where noise takes a report: against integrals, against a sampler, and the operator against its matrix."""
+"""Transitions by noise: against integrals, against a sampler, and the operator against its matrix."""
 
 import numpy as np
 import pytest

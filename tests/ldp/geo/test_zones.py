@@ -200,7 +200,7 @@ def test_intervals_hold_the_truth_where_people_stand_at_masts(at_sites: bool) ->
         held.append((found.ci_low <= truth) & (truth <= found.ci_high))
         halves.append(found.std_error)
     assert np.mean(held) > 0.9
-    # Who knows where the masts are knows more.
+    # Attackers with the places of the masts know more.
     assert (np.mean(halves) < 15) == at_sites
 
 

@@ -55,7 +55,7 @@ def test_kernel_counts_biased_words_and_leaves_missing_values() -> None:
     answers, biased = run_kernel([7, 7, 0, 0, -1], words, threshold=9, k=8, last=last)
     assert biased == 3
     assert [answers[0], *answers[3:]] == [6, 0, NO_ANSWER]
-    # What is not drawn again is told from what is by being the value.
+    # Only values that are kept are equal to the value.
     assert answers[1] != 7
     assert answers[2] != 0
 

@@ -1,4 +1,4 @@
-"""Who answers what and when, and the sanitiser that ties plan, key and mechanism together."""
+"""Tests of the choice of questions, and of the sanitiser that ties plan, key and mechanism together."""
 
 from collections import Counter
 from fractions import Fraction
@@ -182,7 +182,7 @@ def test_profiles_may_be_a_part_of_others() -> None:
 
 
 def test_whole_profiles_draw_biased_words_again() -> None:
-    """Two indicators with 4 and 6 values; codes are not 0, which stands in the block of the choice."""
+    """Two indicators with 4 and 6 values; codes are not 0, which is in the block of the choice."""
     channels = [grr_channel(epsilon=Fraction(1), domain_size=k) for k in (4, 6)]
     t = max(channel.threshold for channel in channels)
     top = WORD - 1  # biased for a choice among 3 and for a replacement among 3 or 5

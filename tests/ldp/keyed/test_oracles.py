@@ -127,7 +127,7 @@ def test_hashed_reports_are_those_of_the_reference() -> None:
 
 
 def test_cells_are_uniform_and_independent() -> None:
-    """What q = 1/g rests on: over the seeds, pairs of cells of two values are uniform."""
+    """Basis of q = 1/g: over the seeds, pairs of cells of two values are uniform."""
     n, g = 90_000, 3
     seeds = np.arange(n, dtype=np.uint64)
     first, second = (hashing.hash_values(seeds, values=value, n_cells=g) for value in (4, 5))

@@ -60,7 +60,7 @@ def test_reports_with_fakes_are_those_of_fake_data(mechanism: str) -> None:
         assert np.array_equal(words, expected)
         mine = asked == index
         assert np.array_equal(words[mine], answer_words(plan, index, column)[mine])
-        # Everybody with a value reports on it, and nobody else.
+        # Everyone with a value reports on it, and no one else.
         assert np.array_equal(words[:, 0] == ldp.NO_ANSWER, column < 0)
 
 

@@ -49,7 +49,7 @@ def test_probabilities_add_up_and_no_neighbours_are_further_apart_than_the_ratio
     ("second", "tail", "worst"), [(5, 7, "the lowest digit"), (9, 7, "a carry"), (5, 2, "the tail, upwards")]
 )
 def test_any_two_counts_have_outputs_in_common_only(second: int, tail: int, worst: str) -> None:
-    """Digits so coarse that every ratio differs: the worst is found among all of them, wherever it is."""
+    """Digits so coarse that every ratio differs: the worst is found among all of them."""
     coarse = GeometricChannel(digits=(WORD // 3, WORD // second), tail=WORD // tail)
     assert all(coarse.probability(z) > 0 for z in range(-1000, 1001))
     ratios = [coarse.probability(z) / coarse.probability(z + 1) for z in range(64)]

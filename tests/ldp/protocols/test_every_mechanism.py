@@ -1,6 +1,6 @@
 """Every mechanism of the library, with its real bits: unbiased, as exact as stated, and intervals that cover.
 
-A run is 400 subscribers with fixed values, of which one is rare and one is nobody's; the runs differ in their
+A run is 400 subscribers with fixed values, of which one is rare and one is no one's; the runs differ in their
 pseudonyms only. The bounds are five and a half standard errors.
 """
 
@@ -90,12 +90,12 @@ MECHANISMS = {
 @pytest.mark.parametrize(("epsilon", "k"), [(Fraction(3, 4), 3), (Fraction(5, 2), 70)])
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_estimates_are_unbiased_with_the_stated_error_and_intervals_cover(mechanism, epsilon, k) -> None:
-    """Finds a bias of 0.7 standard errors of a run; variances off by 70 % (3 values) or 15 % (70 values)."""
+    """Finds a bias of 0.7 standard errors of a run; variances off by 70% (3 values) or 15% (70 values)."""
     channel, run = MECHANISMS[mechanism](epsilon, k)
     frequencies, variance_of = ldp.pure_frequencies, ldp.pure_variance
     if mechanism == "she":
         frequencies, variance_of = ldp.histogram_frequencies, ldp.histogram_variance
-    values = (np.arange(N) % (k - 1)).astype(np.int32)  # nobody has the last value
+    values = (np.arange(N) % (k - 1)).astype(np.int32)  # no one has the last value
     values[values == k - 2] = 0
     values[7] = k - 2  # one person has the last but one
     truth = np.bincount(values, minlength=k) / N

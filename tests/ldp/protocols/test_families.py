@@ -177,7 +177,7 @@ def test_default_threshold_has_the_smallest_variance(epsilon: str) -> None:
 
 
 def test_default_theta_is_frozen() -> None:
-    """Another one would give everybody a second, independent report."""
+    """Another one would give everyone a second, independent report."""
     assert [ldp.best_theta(Fraction(epsilon)) * 2**20 for epsilon in (1, 4)] == [648600, 855298]
 
 
@@ -243,7 +243,7 @@ def test_noise_is_the_geometric_one_of_the_vectors(vector: dict[str, Any]) -> No
 
 
 def test_table_is_frozen() -> None:
-    """Another one would give everybody a second, dependent report."""
+    """Another one would give everyone a second, dependent report."""
     weights = ldp.histogram_channel(epsilon=Fraction(1), domain_size=3).weights
     assert (len(weights), weights[0], weights[40], weights[-1]) == (112, 13089782, 2498808572251157, 7939355)
 

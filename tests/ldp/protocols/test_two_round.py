@@ -28,7 +28,7 @@ CELLS = list(product([2, 3, 8, 12, 32, 37, 1024], ["0.5", "1", "2", "4"], ALPHAS
 
 
 def noise(channel: Channel) -> float:
-    """Variance for a value that nobody has, times the number of reports."""
+    """Variance for a value that no one has, times the number of reports."""
     return float(channel.q * (1 - channel.q) / (channel.p - channel.q) ** 2)
 
 

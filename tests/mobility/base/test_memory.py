@@ -85,7 +85,7 @@ for signal in (task_prerun, task_postrun):
 
 
 def printed(tmp_path, program: str) -> list[str]:
-    """Words that a program prints in a process of its own, with the settings of a worker."""
+    """Words that a program prints in its own process, with the settings of a worker."""
     environment = os.environ | {
         "MOBILITY_DATA_DIR": str(tmp_path), "MOBILITY_WORKER_NICE": "3", "MOBILITY_TASK_MEMORY_MB": "500",
         "DJANGO_SETTINGS_MODULE": "mobility.settings",
@@ -138,7 +138,7 @@ def test_a_thread_steps_back_alone() -> None:
 @pytest.mark.skipif(not AUTOGROUP.exists(), reason="this kernel does not group processes by session")
 @pytest.mark.parametrize(("leads", "session"), [(True, "7"), (False, "0")])
 def test_a_session_steps_back_if_its_leader_is_the_worker(leads: bool, session: str) -> None:
-    """In a session that somebody else leads, as a terminal, only the process itself does."""
+    """In a session that someone else leads, as a terminal, only the process itself does."""
     command = [sys.executable, "-c", CHILD]
     if not leads:
         command = ["sh", "-c", '"$@"; true', "sh", *command]

@@ -19,7 +19,7 @@ class KillAt:
         self._error = error
 
     def __call__(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
-        # Closing a savepoint is the database's own doing after a death; how often compaction looks whether
+        # Closing a savepoint is the database's own doing after a death; how often compaction checks whether
         # others still read depends on them.
         if not sql.startswith(("ROLLBACK", "RELEASE")) and "pg_snapshot_xmin" not in sql:
             self.seen += 1
@@ -34,7 +34,7 @@ def run(work: Callable[[], object], kill: KillAt) -> None:
 
 
 def dies(work: Callable[[], object], *, at: int) -> bool:
-    """Whether `work` dies at the statement `at` of both databases, before its end."""
+    """Return whether `work` dies at the statement `at` of both databases, before its end."""
     try:
         run(work, KillAt(at))
     except Killed:

@@ -121,7 +121,7 @@ def test_a_message_is_not_sent_on_to_another_address(server: type[Answering], st
 
 @contextmanager
 def one_client(settings, serve):
-    """A server that leaves its only client to `serve`, which goes on until the event is set."""
+    """A server that leaves its only client to `serve`, which continues until the event is set."""
     settings.MOBILITY_HANDOVER_TIMEOUT_S, is_over = 1, threading.Event()
 
     def accept() -> None:
@@ -158,7 +158,7 @@ def test_a_server_that_falls_silent_is_not_waited_for_for_ever(server, settings,
      (HEAD.replace(b"200 OK", b"409 No"), b" ")],
 )  # fmt: skip
 def test_a_server_that_answers_drop_by_drop_is_left_after_the_same_time(server, settings, words, drop):
-    """Each byte begins the timeout of a socket anew: a file that is being published would wait for hours."""
+    """Each byte begins the timeout of a socket again: a file that is being published would wait for hours."""
 
     def answer(line, is_over) -> None:
         line.recv(100_000)

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db(databases=["default", "vault"])
 
 
 def run_until(pipeline: Pipeline, batch: Batch, *, shards: int) -> tuple[str, ...]:
-    """Work on the batch until so many shards have been asked for; returns the task that comes next."""
+    """Work on the batch until N shards have been requested; returns the task that comes next."""
     pipeline.queue.append(("advance", str(batch.pk)))
     while pipeline.queue:
         task, *ids = pipeline.queue.popleft()
@@ -91,7 +91,7 @@ def test_chunks_that_disagree_on_the_encoding_are_read_in_order(make_pipeline, e
 
 
 def test_two_last_tasks_may_both_judge_the_file(pipeline, extract, monkeypatch):
-    """One of them begins anew while the other has all chunks before it."""
+    """One of them begins again while the other has all chunks before it."""
     judge = reading.judge
 
     def late(batch, study):

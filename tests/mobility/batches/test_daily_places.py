@@ -1,4 +1,4 @@
-"""Main zone and night zone from files to totals: exact, and the same whatever way the files come."""
+"""Main zone and night zone from files to totals: exact, and the same for any order of files."""
 
 import random
 from collections import Counter, defaultdict
@@ -55,7 +55,7 @@ class Row:
 
     @property
     def day(self):
-        """Of the study, counted from one; dates beside it go on in both directions."""
+        """Day of the study, counted from one; adjacent dates continue in both directions."""
         return (self.local.date() - FIRST_DAY).days + 1
 
     def text(self):
@@ -81,7 +81,7 @@ def write_file(path, rows):
 
 
 def write_dates(folder, rows):
-    """A file for each local date, as operators send them; by study day, also of dates beside the study."""
+    """A file for each local date, as operators send them; by study day, also of adjacent dates."""
     folder.mkdir(exist_ok=True)
     days = sorted({row.day for row in rows})
     return {day: write_file(folder / f"{day}.csv", [row for row in rows if row.day == day]) for day in days}
@@ -211,7 +211,7 @@ def test_totals_are_exact_and_no_cell_reaches_the_main_database(pipeline, files,
     check(pipeline, truth)
     assert [batch.notes["late_change"] for batch in batches] == [0] * len(batches)
     found = b"".join(_everything("default"))
-    assert b"South" in found  # a category, so the search finds what is there
+    assert b"South" in found  # a category, so the search works
     assert not [cell for cell in CELLS if cell.encode() in found]
     state = DayState.objects.filter(day=1).first()
     seen = open_study(pipeline.study).unseal_day(state)
@@ -219,7 +219,7 @@ def test_totals_are_exact_and_no_cell_reaches_the_main_database(pipeline, files,
 
 
 def test_rows_add_up(pipeline, rows, truth, tmp_path):
-    """Rows of the night are used, so accepted; nobody is a visitor by them."""
+    """Rows of the night are used, so accepted; no one is a visitor by them."""
     (batch,) = pipeline.upload(write_file(tmp_path / "all.csv", [*rows, *rows[:50]]))
     n_ignored, unique, outside = sum(batch.rows_ignored.values()), len(set(rows)), truth.ignored.total()
     assert batch.rows_read == len(rows) + 50 == batch.rows_accepted + n_ignored
@@ -229,7 +229,7 @@ def test_rows_add_up(pipeline, rows, truth, tmp_path):
 
 
 def test_order_repeats_splits_and_closing_change_nothing(make_pipeline, definition, files, rows, tmp_path):
-    """Of everybody's answers; that the other mechanisms do not mind either is for test_totals.py."""
+    """Of everyone's answers; that the other mechanisms do not mind either is for test_totals.py."""
     plan = replace(definition.plan, mechanism="spl-grr")
     plain = make_pipeline(plan=plan)
     plain.upload(write_file(tmp_path / "all.csv", rows))
@@ -247,7 +247,7 @@ def test_order_repeats_splits_and_closing_change_nothing(make_pipeline, definiti
 
 
 def test_a_night_is_answered_once_the_next_date_has_come(pipeline, files, truth):
-    """With the evening alone most people would be where they were not, for ever."""
+    """With the evening alone most people would be where they were not, permanently."""
     pipeline.upload(files[1])
     assert counted(pipeline, "stayed_in", 1)
     assert counted(pipeline, "slept_in", 1) == {}
@@ -283,7 +283,7 @@ def test_a_night_that_nobody_waits_for_is_answered_when_its_day_is_closed(pipeli
 
 
 def test_a_night_that_waits_for_its_next_date_stands_against_the_end_of_the_study(pipeline, files):
-    """Else its rows would be erased, and nobody told that they never reached a report."""
+    """Else its rows would be erased, and no one told that they never reached a report."""
     pipeline.upload(files[1], files[2], files[4])
     second = FIRST_DAY + timedelta(days=1)
     assert unpublished_days(pipeline.study) == (second,)  # the last day has no next date to wait for
@@ -322,7 +322,7 @@ def test_rows_of_a_night_that_come_late(pipeline, files, rows, tmp_path):
 
 
 def test_voided_day_comes_again_with_its_night(make_pipeline, files, rows, tmp_path):
-    """The rest of its night is in the file of the next date, be it one that touches no day of the study."""
+    """The rest of its night is in the file of the next date, also if it touches no day of the study."""
     plain, other = make_pipeline(), make_pipeline(slug="other")
     plain.upload(write_file(tmp_path / "all.csv", rows))
     upload_all(other, files)
@@ -373,7 +373,7 @@ def test_only_places_that_are_asked_for_are_kept_and_only_while_the_day_is_open(
 
 
 def test_everyone_reports_where_the_main_cell_of_the_day_is(make_pipeline, files, truth):
-    places = (7, 11, 7, 0)  # of the four cells; two stand in one square
+    places = (7, 11, 7, 0)  # of the four cells; two are in one square
     pipeline = make_pipeline(location=location_of(places))
     upload_all(pipeline, files)
     study = open_study(pipeline.study)

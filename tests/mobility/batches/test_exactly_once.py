@@ -1,4 +1,4 @@
-"""Whatever statement a worker dies at, the batch resumes and every tally ends as if nothing had happened."""
+"""After a worker's death at any statement the batch resumes, and every tally ends as without it."""
 
 from functools import partial
 from random import Random
@@ -45,7 +45,7 @@ def ask_for(pipeline, path):
 
 
 def check_deaths(make_pipeline, few, *, n_deaths=None):
-    """Kill the worker at these statements of a second day, each time in a study of its own."""
+    """Kill the worker at these statements of a second day, each time in its own study."""
     undisturbed = make_pipeline(slug="undisturbed", **SMALL)
     undisturbed.upload(few[0])
     ask_for(undisturbed, few[1])
@@ -161,7 +161,7 @@ def test_others_catch_up_where_the_main_database_lost_a_study(make_pipeline, few
 
 
 def test_worker_that_slept_while_its_batch_ended_writes_nothing(pipeline, extract, monkeypatch):
-    """A shard is worked on twice: whoever comes second finds it taken."""
+    """A shard is worked on twice: anyone who comes second finds it taken."""
     batch = pipeline.receive(extract[0])
     real, slept = merging.show_life, []
 
@@ -179,7 +179,7 @@ def test_worker_that_slept_while_its_batch_ended_writes_nothing(pipeline, extrac
 
 @pytest.mark.database
 def test_a_shard_takes_a_batch_once_also_from_two_that_have_computed_it(pipeline, extract, monkeypatch):
-    """The second one is past every look at what is there: what it would write is refused as a whole."""
+    """The second one is past every check: its write is refused as a whole."""
     batch = pipeline.receive(extract[0])
     real, computed = merging.outcome_of, []
 
@@ -381,7 +381,7 @@ class TestOrder:
 
     def test_batch_waits_for_those_that_came_before(self, pipeline, few):
         first, second = (pipeline.receive(path) for path in few[:2])
-        pipeline.finished(second)  # nobody has been asked for the first one
+        pipeline.finished(second)  # no one has been asked for the first one
         assert fresh(first).state == second.state == State.DONE
         assert first.finished_at < second.started_at
 

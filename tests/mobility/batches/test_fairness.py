@@ -1,4 +1,4 @@
-"""Batches take turns: whatever their sizes, each gets its share of the workers' processes."""
+"""Batches take turns: with any sizes, each gets its share of the workers' processes."""
 
 import gzip
 import time
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.django_db(databases=["default", "vault"])
 
 @pytest.fixture(autouse=True)
 def _main_database_answers(monkeypatch):
-    """What a test before has learned of it does not count."""
+    """Facts learned by an earlier test do not count."""
     monkeypatch.setitem(fairness._away, "until", 0.0)
 
 
@@ -91,7 +91,7 @@ def test_a_small_batch_ends_long_before_a_huge_one_that_came_first(two, huge_fil
     first, second = two
     huge = ask_for(first, huge_file)
     take_one(first)
-    for expected in ([0, 1], [0, 1, 0]):  # what is at work is not asked for twice, unless it seems lost
+    for expected in ([0, 1], [0, 1, 0]):  # running work is not requested twice, unless it seems lost
         fairness.ask_for_chunks(huge)
         assert [ids[1] for _, *ids in first.queue] == expected
         Chunk.objects.filter(batch=huge, index=0).update(alive_until=timezone.now())
@@ -102,7 +102,7 @@ def test_a_small_batch_ends_long_before_a_huge_one_that_came_first(two, huge_fil
     small = ask_for(second, small_file)
     take_until(second, small, Batch.State.DONE)
     read = Chunk.objects.filter(batch=huge, is_done=True).count()
-    assert 3 < read < 10  # it went on meanwhile, and the small one did not wait for it
+    assert 3 < read < 10  # it continued meanwhile, and the small one did not wait for it
     assert n_chunks > 15
     first.work()
     assert state_of(huge) == Batch.State.DONE
@@ -182,7 +182,7 @@ def test_who_reads_a_chunk_for_long_shows_that_it_is_at_work(pipeline, small_fil
 
 @pytest.mark.parametrize("task", ["read_chunk", "apply_shard"])
 def test_many_tasks_at_once_on_the_same_fail_no_healthy_batch(pipeline, small_file, monkeypatch, task):
-    """Messages came double, and all of them are at work: nobody has died."""
+    """Messages came double, and all of them are at work: no one has died."""
     batch = ask_for(pipeline, small_file)
     while pipeline.queue[0][0] != task:
         take_one(pipeline)
@@ -206,7 +206,7 @@ def test_many_tasks_at_once_on_the_same_fail_no_healthy_batch(pipeline, small_fi
 
 @pytest.mark.database
 def test_of_tasks_that_wait_for_the_same_only_the_last_is_tried_again(pipeline, huge_file, monkeypatch):
-    """Messages may double, as when the database is away too: those in flight at once are no deaths."""
+    """Messages may double, also during outages of the database: those in flight at once are no deaths."""
     batch = ask_for(pipeline, huge_file)
     take_until(pipeline, batch, Batch.State.READING)
     ends: list[str] = []
@@ -275,7 +275,7 @@ def test_long_tasks_leave_a_process_to_all_others_and_wake_the_next_however_they
 @pytest.mark.database
 @pytest.mark.django_db(databases=["default", "vault"], transaction=True)
 def test_of_two_long_batches_that_ask_at_the_same_time_one_waits(long, monkeypatch):
-    """Who has counted waits for the other before it claims: both would find nobody at work."""
+    """A task that has counted waits for the other before it claims: both would find no one at work."""
     pipeline, batches = long
     for batch in batches:
         reading.begin(batch, open_study(batch.study))

@@ -1,4 +1,4 @@
-"""The same rows in every format: the same counts and tallies; and the 28 totals of FIMU of the whole week."""
+"""Equal rows in every format give the same counts and tallies, and the 28 totals of FIMU."""
 
 import csv
 import gzip
@@ -35,7 +35,7 @@ def zstd(data: bytes) -> bytes:
 
 
 def rows_of(path: Path) -> tuple[list[str], list[list[str]]]:
-    """Header, and the rows that have its shape: no other can stand in Parquet."""
+    """Header, and the rows that have its shape: no other can be in Parquet."""
     with path.open(newline="", encoding="utf-8") as file:
         header, *rows = csv.reader(file)
     return header, [row for row in rows if len(row) == len(header)]
@@ -71,7 +71,7 @@ def forms_of(header: list[str], rows: list[list[str]]) -> Iterator[tuple[str, by
 
 
 def outcome(batch: Batch) -> dict[str, Any]:
-    """What an upload did, without what depends on how it came."""
+    """Return the result of an upload, without the parts that depend on its way."""
     assert batch.state == Batch.State.DONE, batch.failure
     found = outcomes.summary(batch)
     for name in ("batch", "source", "seconds", "rows_per_second", "peak_rss_mb"):
@@ -207,8 +207,8 @@ def test_totals_hold_with_attributes_in_a_subscriber_extract(make_pipeline, defi
     (known,) = pipeline.upload(tmp_path / "people.parquet", profile=SUBSCRIBERS)
     (batch,) = pipeline.upload(tmp_path / "events.parquet")
     assert (known.state, batch.state) == (Batch.State.DONE, Batch.State.DONE), known.failure + batch.failure
-    assert known.checks["subscribers"] > 88_935  # not everybody stays long enough to be a visitor
+    assert known.checks["subscribers"] > 88_935  # not everyone stays long enough to be a visitor
     check_totals(pipeline)
-    # Everybody has an answer to the static question that they are asked.
+    # Everyone has an answer to the static question that they are asked.
     answers = sum(pipeline.answers(each.slug, 1, 7) for each in (*static, definition.indicators[-1]))
     assert answers == 88_935

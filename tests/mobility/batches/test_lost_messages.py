@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db(databases=["default", "vault"])
 
 
 class Broker:
-    """A Redis of its own, and what a worker of one process does with its messages."""
+    """Its own Redis, and what a worker of one process does with its messages."""
 
     def __init__(self, folder: Path) -> None:
         self._port = services.free_port()
@@ -58,7 +58,7 @@ class Broker:
         return done[0] if done else None
 
     def work_steps(self) -> None:
-        """What has the first level alone: chunks and shards go on waiting."""
+        """Only the first level runs: chunks and shards continue waiting."""
         with Redis(port=self._port) as redis:
             while redis.llen("celery"):
                 self.work_one()
@@ -121,7 +121,7 @@ def test_a_batch_goes_on_with_the_next_sweep(make_pipeline, broker, pipeline, sm
 
 @pytest.mark.usefixtures("small_chunks")
 def test_what_only_waits_for_longer_than_a_lease_is_not_asked_for_twice(broker, pipeline, extract, settings):
-    """Nobody takes chunks for eight leases; then one is lost though others wait."""
+    """No one takes chunks for eight leases; then one is lost though others wait."""
     settings.MOBILITY_BATCH_LEASE_S = 0.1
     batch = pipeline.receive(extract[0])
     sweep()

@@ -23,7 +23,7 @@ Supported = list[list[int] | None]  # per person: the values that a report suppo
 
 
 def study_of(definition: StudyDefinition, mechanism: str, unit: str = "profile") -> dict[str, Any]:
-    """What to change of the demo's study; a promise about one value and fake data suit no daily indicator."""
+    """Changes to the demo's study; a promise about one value and fake data suit no daily indicator."""
     plan = replace(definition.plan, mechanism=mechanism, unit=unit)  # type: ignore[arg-type]
     static = tuple(each for each in definition.indicators if each.kind == "static")
     only_static = mechanism.startswith("rsfd") and unit == "attribute"
@@ -148,7 +148,7 @@ def test_totals_are_those_of_the_reports(make_pipeline, definition, gappy, truth
     assert pipeline.visitors(1, DAYS) == sum(map(bool, truth["presence"].values()))
     expected = tallies_by_hand(replace(definition, **changes), truth)
     assert_counted(pipeline, expected)
-    # A subscriber without a value sends no report on it, be it an answer or a fake.
+    # A subscriber without a value sends no report on it, neither answer nor fake.
     n_gender = sum("gender" in truth["static"][who] for who, days in truth["presence"].items() if days)
     asked_all = mechanism.startswith(("spl", "rsfd"))
     assert (expected["gender"].n_reports[0].sum() == n_gender) == asked_all

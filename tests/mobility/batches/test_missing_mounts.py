@@ -54,7 +54,7 @@ def files_of_staging(root):
     return {str(path.relative_to(root)) for path in (root / "staging").rglob("*") if path.is_file()}
 
 
-# Each state with either mount, be it gone or an empty mount point.
+# Each state with either mount missing, or an empty mount point.
 GONE = [
     (State.QUEUED, *AWAY[0], False), (State.QUEUED, *AWAY[1], True), (State.READING, *AWAY[0], True),
     (State.READING, *AWAY[1], False), (State.MERGING, *AWAY[0], False), (State.MERGING, *AWAY[1], True),
@@ -95,7 +95,7 @@ def one_file(request, few, tmp_path):
 
 
 class TestWhileAtWork:
-    """What was there when the task began goes away before it ends."""
+    """A file present at the task's begin disappears before it ends."""
 
     @pytest.fixture(autouse=True)
     def _short(self, monkeypatch):
@@ -136,7 +136,7 @@ class TestWhileAtWork:
         with pytest.raises(error):
             running.read_chunk(*asked[0][1:])
         monkeypatch.setattr(staging, "write_chunk", write)
-        assert not (data_dir / name).exists()  # nothing is written beside it
+        assert not (data_dir / name).exists()  # nothing is written next to it
         (data_dir / "elsewhere").rename(data_dir / name)
         pipeline.work()
         assert fresh(batch).state == State.DONE
@@ -269,7 +269,7 @@ def test_full_disk_is_waited_for(pipeline, few, data_dir, settings, monkeypatch,
 
 
 def test_what_is_read_in_vain_is_removed_as_far_as_can_be(pipeline, few, data_dir, monkeypatch):
-    """Two tasks read the same chunk: what the second one staged belongs to nobody."""
+    """Two tasks read the same chunk: what the second one staged belongs to no one."""
     batch = pipeline.receive(few[0])
     study = open_study(batch.study)
     reading.begin(batch, study)
@@ -311,7 +311,7 @@ class TestMemory:
 
     @staticmethod
     def too_much(*_, **__):
-        np.empty(1 << 30, np.uint8)  # what every machine gives that sets no limit
+        np.empty(1 << 30, np.uint8)  # every machine without a limit gives it
         return iter(())
 
     def test_a_chunk_that_needs_too_much_fails_its_batch(self, pipeline, few, monkeypatch):
@@ -324,7 +324,7 @@ class TestMemory:
         assert soft == hard  # to say so takes memory, too
 
     def test_a_process_without_a_limit_names_none(self):
-        """As a web server, whatever MOBILITY_TASK_MEMORY_MB says: that is for workers."""
+        """As in a web server, for any MOBILITY_TASK_MEMORY_MB: that is for workers."""
         memory._limit.clear()
         assert memory_problem() == "it needs more memory than this machine has"
 

@@ -1,4 +1,4 @@
-"""Presence noise in the vault: a cell crosses once, complete, with its noise, whatever happens meanwhile."""
+"""Presence noise in the vault: a cell crosses once, complete, with its noise, under any faults."""
 
 from dataclasses import replace
 from decimal import Decimal
@@ -120,7 +120,7 @@ def test_files_in_any_order_and_days_closed_one_by_one_count_the_same(make_noisy
 
 
 def test_days_without_anybody_are_as_noisy_as_others(make_noisy):
-    """Whether there was anybody must not show: every cell has its noise, and the minimum is not asked."""
+    """Presence of anyone stays hidden: every cell has its noise, and the minimum is not asked."""
     noisy = make_noisy(min_publication=1000)
     noisy.close_days(through=DAYS)
     (visitors,) = counts_of(noisy)["visitors"]
@@ -130,7 +130,7 @@ def test_days_without_anybody_are_as_noisy_as_others(make_noisy):
 
 
 def check_deaths(make_noisy, few, *, n_deaths=None):
-    """Kill the worker at these statements of a closing, each time in a study of its own."""
+    """Kill the worker at these statements of a closing, each time in its own study."""
 
     def asked(slug):
         pipeline = make_noisy(slug=slug)
@@ -253,7 +253,7 @@ def test_analyst_zone_takes_each_noisy_day_once_and_nothing_else(make_noisy, mak
 
 
 def test_study_is_closed_when_all_its_days_have_crossed_and_its_certificate_counts_nobody(make_noisy, few):
-    """What is counted is the same whoever was there: the certificate crosses, too."""
+    """Counts do not depend on who was there: the certificate crosses, too."""
     noisy = make_noisy()
     noisy.upload(*few[:2])
     noisy.close_days(through=1)

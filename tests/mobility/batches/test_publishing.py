@@ -1,4 +1,4 @@
-"""What `min_publication` promises: each change of the totals is of so many subscribers, however it came."""
+"""Promise of `min_publication`: each change of the totals is of at least this many subscribers."""
 
 from dataclasses import replace
 from importlib import import_module
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.django_db(databases=["default", "vault"])
 
 
 def counted(pipeline: Pipeline) -> dict[int, tuple[object, ...]]:
-    """What the vault's state adds to the totals, by pseudonym."""
+    """Return the contribution of the vault's state to the totals, by pseudonym."""
     study, found = open_study(VaultStudy.objects.get(pk=pipeline.study.pk)), {}
     for row in PresenceShard.objects.filter(study=pipeline.study):
         state = study.unseal_presence(row)
@@ -47,7 +47,7 @@ def counted(pipeline: Pipeline) -> dict[int, tuple[object, ...]]:
 
 
 def with_more(path, folder, *, n: int):
-    """The same rows, and those of `n` people more, who do as others do."""
+    """Return the same rows, and those of `n` people more, who do as others do."""
     folder.mkdir()
     text, people = path.read_text(), opted_out(path, n=n)
     more = [f"4{row}" for row in text.splitlines(keepends=True) if row.split(",", 1)[0] in people]
@@ -92,7 +92,7 @@ def test_no_reports_before_and_after_an_undo_differ_by_one_person(
         assert "but fewer than 100 may differ" in batch_progress(again, study_head(again.study_id)).sentence
         assert any("but fewer than min_publication may differ" in note for note in notes_for_reader(again))
     (batch,) = pipeline.upload(without_people(extract[2], tmp_path / "next"))
-    assert not batch.waiting_subscribers  # whoever came that day is in no reports before
+    assert not batch.waiting_subscribers  # anyone who came that day is in no reports before
 
 
 # min_publication, and steps: what is done, and to which file or day, or with how many people.
@@ -108,7 +108,7 @@ HISTORIES = {
 
 @pytest.mark.parametrize("history", HISTORIES)
 def test_each_publication_covers_so_many(make_pipeline, definition, clean, subscribers, tmp_path, history):
-    """Counted person by person from the state of the vault, beside the count of the pipeline."""
+    """Count person by person from the state of the vault, independent of the pipeline."""
     least, steps = HISTORIES[history]
     extract = definition.extract
     if history == "late answers":
@@ -163,7 +163,7 @@ def test_opt_outs_leave_the_vault_at_once_and_the_totals_once_enough_people_chan
     assert batch.waiting_subscribers == gone > 40
     assert any("have left the vault; the reports count them" in note for note in notes_for_reader(batch))
     assert pipeline.tallies() == published
-    # What waits is of nobody by themselves; whoever came and left meanwhile is not in it.
+    # Waiting changes are of no single person; people who came and left meanwhile are not in them.
     waiting = OutboxDelta.objects.get()
     delta = open_study(pipeline.study).unseal_delta(waiting)
     assert (waiting.opted_out, int(delta.visitors.sum())) == (gone, -gone)

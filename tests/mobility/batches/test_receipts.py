@@ -1,4 +1,4 @@
-"""What the operator zone does is in the ledger: once, whenever a process dies, and as it was measured."""
+"""The ledger has the operator zone's actions: once, under any death of a process, and as measured."""
 
 from datetime import timedelta
 
@@ -161,7 +161,7 @@ def test_closing_is_in_the_ledger_once_with_the_hash_of_its_certificate(pipeline
 
 
 def test_the_demo_leaves_its_history(make_pipeline, definition, small):
-    """And can be made and removed again: the second life has entries of its own."""
+    """And can be made and removed again: the second life has its own entries."""
     for _ in range(2):
         pipeline = make_pipeline(slug="fimu-2017", **SMALL)
         Study.objects.update(is_demo=True)

@@ -142,7 +142,7 @@ class TestChunk:
             assert staging.read_segments(batch, "chunk-3", places[shard], key=key) == found
 
     def test_a_chunk_that_is_written_twice_has_the_same_places_and_can_be_deleted(self) -> None:
-        """Whichever of two workers wins, the places that the other noted hold."""
+        """Either of two workers may win: the places that the other noted hold."""
         batch, segments = staged(b""), [(0, b"zero"), (1, b"one")]
         first = staging.write_chunk(batch, "chunk-0", segments)
         object_of_first = get(f"{batch.pk}/chunk-0")
@@ -215,7 +215,7 @@ class TestReader:
         assert reader.bytes_read == len(PLAIN)
 
     def test_a_frame_that_nobody_asks_for_may_be_gone(self) -> None:
-        """The next one is fetched beside the work; what became of it matters when it is read."""
+        """The next one is fetched during the work; its result matters when it is read."""
         batch = staged(PLAIN)
         staging.staging_storage().delete(frame_name(batch, 2))
         reader = UploadReader(batch)
@@ -245,7 +245,7 @@ def test_a_key_dies_when_the_storage_does_not_answer_and_a_stranger_there_is_no_
     batch = staged(PLAIN)
     monkeypatch.setattr(type(staging_storage()), "delete_folder", raising(StagingUnavailableError("down")))
     staging.destroy(batch)
-    # What is left of it is the sweep's.
+    # The sweep removes the rest.
     assert (keystore().exists(batch.key_id), staging.staged_batches()) == (False, {batch.pk})
 
 

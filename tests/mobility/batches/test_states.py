@@ -60,7 +60,7 @@ def test_a_batch_moves_as_the_table_says_and_in_no_other_way(data_dir):
 
 
 def states_written(tree: ast.Module) -> set[str]:
-    """What a module writes into a column `state`, but for days."""
+    """Return the values that a module writes into a column `state`, but for days."""
     writing = ("update", "create", "get_or_create", "update_or_create", "Batch")
     found = [
         node.value
@@ -82,5 +82,5 @@ def states_written(tree: ast.Module) -> set[str]:
 def test_nothing_else_writes_the_state_of_a_batch():
     files = {str(file.relative_to(ROOT / "mobility")): file for file in (ROOT / "mobility").rglob("*.py")}
     written = {name: states_written(ast.parse(file.read_text())) for name, file in files.items()}
-    drafts = {"plans/publishing.py", "plans/drafts.py"}  # states of their own
+    drafts = {"plans/publishing.py", "plans/drafts.py"}  # their own states
     assert {name for name, found in written.items() if found} - drafts == set()

@@ -1,4 +1,4 @@
-"""Attributes in a file of their own, and people who opt out: tallies as if the files had been other ones."""
+"""Attributes in their own file, and people who opt out: tallies as if the files had been other ones."""
 
 import csv
 import json
@@ -43,7 +43,7 @@ def write_rows(path: Path, columns, rows) -> Path:
 
 
 def is_valid(row: dict[str, str]) -> bool:
-    """The demo plants rows that are misshapen, or have a value that nobody knows."""
+    """The demo plants rows that are misshapen, or have an unknown value."""
     texts = row.values()
     return None not in row and None not in texts and all(texts) and "?" not in "".join(texts)
 

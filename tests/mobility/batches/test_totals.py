@@ -1,4 +1,4 @@
-"""From files to totals: the 28 windows, whatever the order of the files and however often they come."""
+"""From files to totals: the 28 windows, for any order and repetition of files."""
 
 import random
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Undoing a published day takes a second person, wherever it raises epsilon above what was approved."""
+"""A second person must approve undoing a published day that raises epsilon above what was approved."""
 
 from contextlib import nullcontext
 from dataclasses import replace

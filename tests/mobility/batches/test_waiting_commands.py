@@ -1,4 +1,4 @@
-"""Commands that wait outlive a database that goes away for a while, and print what they print anyway."""
+"""Commands that wait outlive an outage of a database, and print the same."""
 
 import json
 from contextlib import contextmanager
@@ -40,7 +40,7 @@ def prepared(make_pipeline, few, command, *, slug):
 
 
 def printed(pipeline, command, words, monkeypatch):
-    """The JSON value of a command; its workers are this process, whenever it looks after them."""
+    """The JSON value of a command; its workers are this process, whenever it maintains them."""
 
     @contextmanager
     def workers():

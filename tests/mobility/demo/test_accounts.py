@@ -49,7 +49,7 @@ def test_lost_file_gives_new_passwords_that_work(tmp_path) -> None:
     (tmp_path / "accounts.json").unlink()
     after = ensure_demo_accounts(tmp_path / "accounts.json")
     assert before["operator"] != after["operator"]
-    assert User.objects.get(username="operator").pk == kept.pk  # what the account has made stays
+    assert User.objects.get(username="operator").pk == kept.pk  # the account's objects stay
     assert can_sign_in(after)
 
 

@@ -28,7 +28,7 @@ def test_demo_survives_interruptions_and_a_repetition_and_is_cleaned_whole(prepa
     folder = prepared_folder
 
     def kill_worker(process: subprocess.Popen[str]) -> None:
-        """The demo starts another one, and goes on with the day that it was at."""
+        """The demo starts another one, and continues with the day that it was at."""
         os.killpg(int((folder.paths.run / "worker.pid").read_text()), signal.SIGKILL)
         assert any("worker stopped by itself and is started again" in line for line in process.stderr)
         assert any("day 4 of 7" in line for line in process.stderr)

@@ -1,4 +1,4 @@
-"""The demo extract and its command: the visitor rule finds the population in it, whatever the noise."""
+"""The demo extract and its command: the visitor rule finds the population in it, under any noise."""
 
 import csv
 import gzip

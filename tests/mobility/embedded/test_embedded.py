@@ -1,4 +1,4 @@
-"""The embedded default for real: databases, Redis, a worker and the web server in a folder of their own."""
+"""The embedded default for real: databases, Redis, a worker and the web server in their own folder."""
 
 import os
 import re
@@ -99,7 +99,7 @@ class TestRedisProgram:
         program = system(version)
         assert redis_program().path == shared._redis_command()[0] == program
         settings.EMBEDDED_REDIS = True
-        assert broker.version() == version  # what the doctor says while nothing runs
+        assert broker.version() == version  # the doctor's answer while nothing runs
 
     @pytest.mark.parametrize("version", ["6.2.13", "5.9.99", "", "x"])
     def test_an_older_one_or_one_that_does_not_say_is_not(self, system, version) -> None:

@@ -1,4 +1,4 @@
-"""Limits for bodies that come slowly or are too large, and for answers that nobody reads."""
+"""Limits for bodies that come slowly or are too large, and for answers that are not read."""
 
 import socket
 import subprocess
@@ -37,7 +37,7 @@ SLOW = {
 
 @pytest.fixture
 def server(tmp_path):
-    """The embedded web server as it is started, with one thread, short limits and an answer of its own."""
+    """The embedded web server as it is started, with one thread, short limits and its own answer."""
     (tmp_path / "site_for_test.py").write_text(SERVER.format(limits=LIMITS))
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))

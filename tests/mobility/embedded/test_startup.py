@@ -170,7 +170,7 @@ def test_a_request_that_gunicorn_cannot_read_is_answered_by_a_problem() -> None:
     assert (json.loads(body)["status"], f"Content-Length: {len(body)}".encode() in head) == (400, True)
 
 
-# --- what starts quickly -----------------------------------------------------------------------------------
+# --- quick starts ------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("program", "zone", "absent"),
     [

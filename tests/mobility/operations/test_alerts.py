@@ -1,4 +1,4 @@
-"""People are told of what is wrong: when it is certain, once, again when it lasts, and when it is over."""
+"""Alerts are sent: when certain, once, again when they last, and at the end."""
 
 import time
 from datetime import timedelta
@@ -56,7 +56,7 @@ def test_what_is_seen_once_is_told_to_nobody_and_what_comes_and_goes_once():
 
 
 def test_what_only_an_older_release_could_find_stops_nothing_and_ends():
-    """After an upgrade: no words are left for it, and what is found today is told all the same."""
+    """After an upgrade: an old finding has no words, and new ones are sent all the same."""
     since = timezone.now() - timedelta(hours=1)
     old = {"zone": "all", "level": "error", "since": since, "told": {}}
     Alert.objects.create(code="of_an_older_release", seen_at=START - timedelta(minutes=5), **old)
@@ -71,7 +71,7 @@ def test_what_is_no_longer_looked_at_since_a_setting_was_taken_away_is_over(sett
     waits = Finding(code="handover_waiting", level=Level.ERROR, subject="fair", facts=facts)
     settings.HANDS_OVER = True
     looks(waits, waits)
-    assert looks(*[None] * 20, begin_s=120) == []  # the vault is away: it may last
+    assert looks(*[None] * 20, begin_s=120) == []  # the vault is down: it may last
     assert Alert.objects.get().ended_at is None
     settings.HANDS_OVER = False
     assert looks(None, None, begin_s=1920) == ["ended: error: Totals of fair wait to be handed over"]
@@ -82,14 +82,14 @@ def test_without_any_channel_it_is_over_that_one_does_not_take_messages(settings
     looks(refuses, refuses, *[None] * 20)
     assert Alert.objects.get().ended_at is None
     settings.MOBILITY_ALERT_EMAIL_TO = []
-    assert looks(disk(), disk(), begin_s=1920) == []  # nobody is told, but it is remembered
+    assert looks(disk(), disk(), begin_s=1920) == []  # nothing is sent, but it is remembered
     assert Alert.objects.get(code="disk_low").told == {}
     assert Alert.objects.get(code="alert_untold").ended_at is not None
 
 
 @pytest.mark.usefixtures("with_broker")
 def test_each_look_finds_the_codes_that_it_names_and_together_they_are_all(settings):
-    """What no look names would end at once, and what one does not give would never end."""
+    """A finding without a check would end at once, and one whose check gives nothing would never end."""
     settings.HANDS_OVER = True
     for probe in looking._probes():
         assert {each.code for each in probe.look()} == set(probe.codes), probe.name
@@ -103,7 +103,7 @@ def test_what_lasts_is_told_again_after_a_day_and_what_becomes_worse_at_once(set
     assert looks(disk(), disk(), begin_s=day_s + 60) == [f"reminder: {DISK}"]
     worse = DISK.replace("warning", "error")
     assert looks(disk(Level.ERROR), begin_s=day_s + 180) == [f"worse: {worse}"]
-    assert looks(disk(), disk(Level.ERROR), begin_s=day_s + 240) == []  # what becomes better is no news
+    assert looks(disk(), disk(Level.ERROR), begin_s=day_s + 240) == []  # an improvement is no news
 
 
 @pytest.mark.parametrize(("level", "told"), [("note", 1), ("warning", 0)])
@@ -171,5 +171,5 @@ def test_web_server_stands_in_when_no_worker_looked_and_readiness_offers_it(clie
     assert ask(float("-inf")) == [alerts._stand_in_apart, "look"]
     assert len(ask(time.monotonic())) == 2
     assert len(ask(time.monotonic() - 31)) == 4
-    settings.MOBILITY_ALERT_EMAIL_TO = []  # nobody would be told
+    settings.MOBILITY_ALERT_EMAIL_TO = []  # without recipients
     assert len(ask(float("-inf"))) == 4

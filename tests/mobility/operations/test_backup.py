@@ -1,4 +1,4 @@
-"""A backup is whole or absent, holds no key, says when it was changed, and is restored where it belongs.
+"""A backup is complete or absent, holds no key, shows changes, and is restored where it belongs.
 
 Installations that put backups into one folder leave each other's alone.
 """
@@ -206,7 +206,7 @@ class TestPruning:
         assert theirs.is_dir()
 
     def test_of_what_broke_off_it_removes_its_own_and_the_one_just_made_stays(self, place):
-        later = make_old(place, days=-400)  # whatever the clock of others said
+        later = make_old(place, days=-400)  # in spite of others' clocks
         left = [place / f"backup-1-{code[:8]}.part" for code in (own_code(), OTHER)]
         for folder in left:
             folder.mkdir(parents=True)
@@ -332,7 +332,7 @@ def test_files_that_a_web_server_has_are_not_replaced_and_one_that_starts_meanwh
 
 @pytest.fixture
 def as_script(tmp_path, monkeypatch):
-    """What becomes of the SQL that the real pg_restore writes of a database: it, and `words`."""
+    """Return the SQL that the real pg_restore writes of a database, changed, and `words`."""
     real = shutil.which("pg_restore")
 
     def put(words, *, of="vault"):
@@ -426,7 +426,7 @@ class TestOfPostgres:
                 make_backup(place, by="olga")
 
     def test_other_roles_that_work_on_it_are_seen(self) -> None:
-        """People and their tools have roles of their own."""
+        """People and their tools have separate roles."""
         connection = connections["default"]
         connection.ensure_connection()
         before = restoring._others("default")

@@ -1,4 +1,4 @@
-"""What leaves by e-mail and webhook, and what happens when it is not taken. Receivers are real servers."""
+"""Messages by e-mail and webhook, and their fate when refused. Receivers are real servers."""
 
 import json
 import logging
@@ -40,7 +40,7 @@ FIELDS = {
 
 @contextmanager
 def receiving():
-    """A server that takes webhooks, remembers what it was sent, and answers as it is told to."""
+    """A server that receives webhooks, remembers them, and answers as configured."""
     receiver = SimpleNamespace(address="", got=[], status=204, headers={})
 
     class Handler(BaseHTTPRequestHandler):
@@ -176,7 +176,7 @@ def test_one_process_at_a_time_sends_by_a_channel(hook):
     look_at(0)
     AlertChannel.objects.update(busy_until=START + timedelta(seconds=200))
     assert look_at(60).told == {}
-    assert look_at(201).told == {"webhook": 1}  # whoever had it is gone
+    assert look_at(201).told == {"webhook": 1}  # anyone who had it is gone
 
 
 def test_channel_that_fails_twice_is_a_finding_which_the_other_tells(hook, settings, mailoutbox):

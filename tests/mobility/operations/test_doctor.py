@@ -1,4 +1,4 @@
-"""The doctor finds what is wrong with a machine and its servers, and comes when databases are away."""
+"""The doctor finds faults of a machine and its servers, also during outages of databases."""
 
 import json
 import resource
@@ -232,7 +232,7 @@ def test_a_check_that_breaks_stops_no_other_and_only_what_lasts_is_told(data_dir
     (failed,) = [each for each in found if each.code == "check_failed"]
     assert (failed.subject, failed.level, "secret" in failed.what) == ("open_files", E, False)
     assert {"core_dumps", "ledger_broken", "storage_unusable"} <= {each.code for each in found}
-    # Work goes on while the doctor looks.
+    # Work continues while the doctor looks.
     first = [error("key_outlived", "", "", subject="fair"), fine("key_outlived", "other")]
     turns = iter((first, [fine("key_outlived", "fair"), error("key_outlived", "", "", subject="other")]))
     look = doctor.Look(name="keys", check=lambda: next(turns))

@@ -45,13 +45,13 @@ def alter_presence() -> None:
 
 
 def count_twice() -> None:
-    """What happens when the main database forgets what it has: totals hold a publication twice."""
+    """Totals hold a publication twice if the main database forgets its publications."""
     Publication.objects.all().delete()
     send_missing(VaultStudy.objects.get())
 
 
 def forget_one() -> None:
-    """A total that lost one subscriber, wherever that is in a tally."""
+    """A total that lost one subscriber, anywhere in a tally."""
     tally = Tally.objects.latest("pk")
     counts = np.frombuffer(tally.counts, "<i8").copy()
     counts[np.flatnonzero(counts)[-1]] -= 1
@@ -175,7 +175,7 @@ def test_totals_that_change_while_they_are_compared(pipeline, extract, meanwhile
     with undone():
         meanwhile(tallies, "exact_tallies", publish_more)
         assert [each.level for each in tallies.recomputed()] == [Level.NOTE]
-        assert [each.level for each in tallies.recomputed()] == [E]  # nothing happens any more
+        assert [each.level for each in tallies.recomputed()] == [E]  # no further change
     with undone():
         forget_one()
         meanwhile(queries, "is_noisy", begin_work)  # after the study was opened

@@ -76,7 +76,7 @@ def test_the_medium_alone_shows_no_key_and_keys_come_back_as_they_were(escrow, r
 
 
 def test_an_escrow_is_noted_before_it_is_there(tmp_path, recipient, monkeypatch):
-    """Whatever stops it then: no copy of a key is out that nobody has noted."""
+    """After a stop at any point, every copy of a key is recorded."""
     keystore().create(FAIR)
     monkeypatch.setattr(Path, "rename", Mock(side_effect=OSError(5, "Input/output error")))
     with pytest.raises(OperationsError, match="Input/output"):
@@ -93,7 +93,7 @@ def test_an_escrow_is_noted_before_it_is_there(tmp_path, recipient, monkeypatch)
 
 
 def test_another_private_key_opens_nothing_and_a_key_cannot_pass_for_another(escrow, recipient, settings):
-    """Whoever can write to the medium swaps two files, and their hashes in the list."""
+    """Anyone who can write to the medium swaps two files, and their hashes in the list."""
     lose_keys(settings)
     with pytest.raises(OperationsError, match="the private key does not open"):
         restore_keys(escrow, private_key=X25519PrivateKey.generate(), by="olga")
@@ -137,7 +137,7 @@ def test_a_destroyed_key_does_not_come_back(escrow, recipient, settings, tmp_pat
 
 
 def test_the_list_of_an_escrow_destroys_no_key(escrow, recipient, tmp_path, capsys):
-    """Nobody signs it: whoever can write to the medium names the key of an open study as destroyed."""
+    """No one signs it: anyone who can write to the medium names the key of an open study as destroyed."""
     vault_row("fair", FAIR)
     vault_row("market", MARKET)
     key = keystore().read(FAIR)

@@ -1,4 +1,4 @@
-"""What is kept for a while only goes in time, and not before; a promised end of a key is kept."""
+"""Temporary data are removed in time, and not before; a promised end of a key is kept."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -114,7 +114,7 @@ def until(days_from_now):
 
 
 def due(days_from_now):
-    """Make a study whose key is to be destroyed in some days; with a day that was never published."""
+    """Make a study whose key must be destroyed in some days; with a day that was never published."""
     create_study(definition(until(days_from_now)), by="adam")
     study = VaultStudy.objects.get(slug="fair")
     VaultDay.objects.create(study=study, day=1)

@@ -1,4 +1,4 @@
-"""What Prometheus is told, and by whom, without a secret; dashboard and rules ask for what there is."""
+"""Metrics for Prometheus, without a secret; dashboard and rules ask for existing ones."""
 
 import json
 import re
@@ -85,7 +85,7 @@ def test_only_who_has_the_token_is_answered_and_nobody_without_one(client, admin
 
 
 def test_it_is_asked_by_any_host_name_and_without_tls(client, settings):
-    """As `web:8000` or by an address, which no visitor's browser would name."""
+    """Ask as `web:8000` or by an address, which no visitor's browser would name."""
     told = {"Authorization": f"Bearer {TOKEN}", "Host": "web:8000"}
     settings.SECURE_SSL_REDIRECT = True
     assert client.get("/sign-in/", headers={"Host": "web:8000"}).status_code == 400

@@ -122,7 +122,7 @@ def test_a_database_that_stops_and_starts_again(monkeypatch):
 
 def test_migrations_that_were_not_run():
     assert trouble(databases.migrated()) == []
-    # Who migrates only the main database knows no app of the vault, and records nothing of it.
+    # A process that migrates only the main database knows no app of the vault, and records nothing of it.
     MigrationRecorder(connections["default"]).record_unapplied("mobility", "0001_initial")
     MigrationRecorder(connections["vault"]).record_unapplied("reports", "0001_initial")
     assert trouble(databases.migrated()) == []
@@ -151,7 +151,7 @@ def test_a_look_that_breaks_is_told_and_stops_no_other(monkeypatch):
 
 
 def test_a_disk_that_does_not_answer_holds_up_no_look_and_is_asked_by_one_thread(monkeypatch, settings):
-    """As a network disk whose server is away: whoever asks is not even told that it failed."""
+    """As a network disk whose server is down: not even an error comes back."""
     monkeypatch.setattr(host, "ANSWER_S", 0.1)
     comes_back, ask, asked = threading.Event(), host.shutil.disk_usage, []
 
@@ -207,7 +207,7 @@ def test_a_job_that_fails_is_told_until_it_ends_well():
 def test_a_job_is_late_only_while_somebody_could_run_it():
     now, at = timezone.now(), timezone.now() - timedelta(hours=1)
     JobRun.objects.create(name="sweep", zone="all", started_at=now, finished_at=at)
-    assert trouble(workers.jobs_run()) == []  # nobody works: that is told elsewhere
+    assert trouble(workers.jobs_run()) == []  # no workers: that is reported elsewhere
     sign = make_sign("celery@one", up_s=300)
     assert trouble(workers.jobs_run()) == []  # it has just started
     WorkerSign.objects.filter(pk=sign.pk).update(started_at=timezone.now() - timedelta(seconds=700))
@@ -225,7 +225,7 @@ def test_disks_by_what_is_free(monkeypatch, free_gb, level):
 
 @pytest.mark.parametrize("name", ["not-made-yet", "cannot-be-looked-at" * 20])
 def test_the_disk_that_backups_go_to_is_one(settings, name):
-    settings.MOBILITY_BACKUP_DIR = Path("/dev/shm") / name  # noqa: S108 - memory is a disk of its own
+    settings.MOBILITY_BACKUP_DIR = Path("/dev/shm") / name  # noqa: S108 - memory is its own disk
     assert [found.subject for found in host.disks()] == ["data", "backups"]
 
 

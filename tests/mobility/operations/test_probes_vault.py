@@ -54,7 +54,7 @@ def test_a_keystore_that_others_can_read_or_that_is_not_mounted(data_dir):
 
 
 def test_a_keystore_whose_disk_does_not_answer_is_left_alone(monkeypatch, settings):
-    """Who touched it would hang with it, and could tell nobody that its disk is silent."""
+    """Touching it would hang, and its silent disk would go unreported."""
     question = host._Question()
     monkeypatch.setitem(host._unanswered, Path(settings.MOBILITY_KEYSTORE_DIR), question)
     assert list(keys.usable()) == []
@@ -185,7 +185,7 @@ def test_days_that_are_published_and_not_closed_keep_their_times(settings):
     settings.MOBILITY_DAY_OPEN_DAYS = 4
     assert only(batches.days()).facts["days"] == 1  # the other has not been over for long
     VaultDay.objects.create(study=study, day=3)
-    assert only(batches.days()).facts["days"] == 1  # what counts nowhere comes first
+    assert only(batches.days()).facts["days"] == 1  # days that count nowhere come first
     assert "why" not in only(batches.days()).facts
 
 
@@ -224,7 +224,7 @@ def end(token, how="revoked_at"):
 @pytest.mark.database
 def test_a_feed_owes_every_day_after_its_first_file():
     study = make_study()
-    assert only(feeds.late()).facts == {"studies": 0}  # people upload: nobody is late
+    assert only(feeds.late()).facts == {"studies": 0}  # people upload: no one is late
     brought(study, 2, 3)
     brought(study, 5, by="olga")
     make_batch(study, State.FAILED, created_by="feed north", days_touched=[6])
@@ -254,7 +254,7 @@ def test_days_within_the_grace_are_not_late(settings):
 def test_a_valid_token_or_a_watched_folder_is_a_promise_before_the_first_file(settings, tmp_path):
     study = make_study()
     token = make_token(study)
-    # What failed or was only checked does not redeem it.
+    # Failed files, and files only checked, do not count for it.
     make_batch(study, State.FAILED, created_by="feed north")
     brought(study, 1, validate_only=True)
     assert owed() == 7
@@ -274,7 +274,7 @@ def test_a_week_after_its_last_file_a_feed_whose_token_has_ended_owes_nothing(ho
     end(token, how)
     assert only(feeds.late()).facts == {"studies": 0}
     brought(study, 2, ago_days=6)
-    assert owed() == 5  # whoever forgot to make a new token hears of it
+    assert owed() == 5  # anyone who forgot to make a new token hears of it
 
 
 def test_a_new_token_of_the_same_name_goes_on_with_what_the_old_one_owed():
@@ -295,7 +295,7 @@ def test_a_week_after_its_last_file_what_lay_in_a_folder_that_is_gone_owes_nothi
     (tmp_path / "fair").rmdir()
     assert trouble(feeds.late()) == []
     brought(study, 2, by="watched folder", ago_days=6)
-    assert owed() == 5  # a mount may be away
+    assert owed() == 5  # a mount may be missing
 
 
 @pytest.mark.parametrize(("ago_days", "days"), [(6, 6), (8, None)])

@@ -1,8 +1,8 @@
-"""Who reaches which address: the one table. A new address needs its rule here, and nothing else.
+"""Access to each address: the one table. A new address needs its rule here, and nothing else.
 
 How to add one: the name of the address, who is let in (OVERSEERS where a page of administrators only shows),
 and in `about` which of its parts name something of a study or of an account: a key of what `things_of` in
-conftest.py makes. That nobody reaches another study, that 404 tells nothing, and that it needs a
+conftest.py makes. That no one reaches another study, that 404 tells nothing, and that it needs a
 sign-in follows. An address that is decided by something else than roles and studies (a signature, a secret in
 its end) goes into ELSEWHERE, with the tests that it has.
 """
@@ -26,7 +26,7 @@ class Rule:
     kwargs: dict = field(default_factory=dict)
     query: str = ""
     method: str = "get"
-    status: int = 0  # What those who are let in get; 302 of a POST, 200 of others, unless said otherwise.
+    status: int = 0  # Status for those who are let in; 302 of a POST, 200 of others, unless said otherwise.
     signed_out: int = 302
     # Roles that also reach what is not theirs; by default administrators and privacy officers.
     others: frozenset | None = None
@@ -90,7 +90,7 @@ RULES = {
     "access:remove_saved": Rule(roles=OPENERS, about={"view_id": "view"}, method="post", others=frozenset()),
     "reading:root": Rule(roles=EVERYBODY, status=302),
     "reading:docs": Rule(roles=EXPORTERS),
-    # --- uploads: what an operator has a grant for, and nobody else
+    # --- uploads: what an operator has a grant for, and no one else
     "operator:studies": Rule(roles=OPERATORS),
     "operator:study": Rule(roles=OPERATORS, about=STUDY),
     "operator:batch": Rule(roles=OPERATORS, about=BATCH),
@@ -127,7 +127,7 @@ RULES = {
     "administrator:draft_study": Rule(roles=ADMINISTRATORS, about=STUDY, method="post"),
     "administrator:study": Rule(roles=OVERSEERS, about=STUDY),
     "administrator:close": Rule(roles=ADMINISTRATORS, about=STUDY, method="post", status=200),
-    # Without a demo, nobody: see tests/mobility/plans/test_closing.py.
+    # Without a demo, no one: see tests/mobility/plans/test_closing.py.
     "administrator:remove_demo": Rule(roles=frozenset()),
     "administrator:export_study": Rule(roles=ADMINISTRATORS, about=STUDY),
     "administrator:certificate": Rule(roles=OVERSEERS, about=STUDY, status=302),
@@ -151,7 +151,7 @@ RULES = {
     "people:active": Rule(roles=ADMINISTRATORS, about=PERSON, method="post"),
 }  # fmt: skip
 
-# Each about the account of whoever asks: tests/mobility/signin.
+# Each about the account of anyone who asks: tests/mobility/signin.
 SIGN_IN = {
     "account_login", "account_inactive", "mfa_index", "mfa_list_webauthn", "mfa_authenticate",
     "mfa_reauthenticate", "mfa_reauthenticate_webauthn", "mfa_activate_totp", "mfa_deactivate_totp",
@@ -161,7 +161,7 @@ SIGN_IN = {
 }  # fmt: skip
 ELSEWHERE = {
     *SIGN_IN,
-    "set_language",  # for everybody: tests/test_language_choice.py
+    "set_language",  # for everyone: tests/test_language_choice.py
     "access:shared",  # its end is the secret: tests/reports/sharing/test_shares.py, and below
     "intake",  # a signature: tests/reports/transfer/test_intake.py
     "reading:answer",  # its paths are in READING

@@ -87,7 +87,7 @@ def things_of(study: Study, *, maker: User) -> dict[str, Any]:
     note = DayNote.objects.create(study=study, day=1, kind=DayNote.Kind.EVENT, text="Rain", by="olga")
     view = SavedView.objects.create(owner=maker, name=slug, address=f"/studies/{slug}/")
     target = give(User.objects.create_user(f"target-{slug}"), Role.VIEWER, studies=[study])
-    # What an account may no longer make it may still have: rows, not services.
+    # An account may still have what it may no longer make: rows, not services.
     end, days = timezone.now() + timedelta(days=1), dict.fromkeys(("first_day", "last_day"), study.first_day)
     token = maker.api_tokens.create(name="nightly", digest=f"token-{slug}", expires_at=end)
     link = maker.share_links.create(indicator=age, digest=f"link-{slug}", expires_at=end, **days)

@@ -1,4 +1,4 @@
-"""What a page says, and who reads it."""
+"""Text of a page, and its reader."""
 
 import re
 
@@ -36,7 +36,7 @@ def said(response: HttpResponse) -> str:
 
 
 def check_markup(html: str) -> None:
-    """The policy of the site lets none in that stand in the page."""
+    """The policy of the site lets no inline ones in."""
     assert not re.search(r"\sstyle=|\son\w+=|<style", html)
     inline = re.findall(r"<script(?![^>]*\ssrc=)([^>]*)>", html)
     assert all('type="application/json"' in attributes for attributes in inline)

@@ -281,7 +281,7 @@ class TestWho:
 
 
 class TestWhatIsTold:
-    """A feed learns what its own file's bytes decide, whoever the vault holds: studies that differ in people
+    """A feed learns only what its own file's bytes decide: studies that differ in people
     give the same answers to the same files."""
 
     FILES = (GOOD, GOOD + rows("d").encode(), extract(rows("a", day=2)), extract("a,soon,old\n", rows("e")))

@@ -260,7 +260,7 @@ class TestStudy:  # the next version of a study's plan, and copies of studies
         assert "Version 2 of the plan is in force now." in take(client, next_version, "publish")
         assert VaultStudy.objects.get().plan["version"] == 2
         says(page(client, "/administrator/fair/"), "Version 2 in force", "Version 1 superseded")
-        PlanDraft.objects.update(announced_at=None)  # as a crash leaves it: any administrator goes on
+        PlanDraft.objects.update(announced_at=None)  # as a crash leaves it: any administrator continues
         assert "half published" in page(client, url(next_version))
         assert "Version 2 of the plan is in force now." in take(second, next_version, "finish")
 
@@ -276,7 +276,7 @@ class TestStudy:  # the next version of a study's plan, and copies of studies
         assert (draft.slug, draft.is_new_study, draft.base_slug) == ("fair-2", True, "fair")
 
     def test_a_study_has_one_draft_and_its_short_name_is_fixed(self, client, second, study):
-        for slug in ("", "Not A Slug", "fair", "create", "drafts"):  # a copy needs a name of its own
+        for slug in ("", "Not A Slug", "fair", "create", "drafts"):  # a copy needs its own name
             response = client.post("/administrator/fair/draft/", {"copy_to": slug}, follow=True)
             assert "study.slug" in said(response), slug
             assert not PlanDraft.objects.exists()
@@ -291,7 +291,7 @@ class TestStudy:  # the next version of a study's plan, and copies of studies
 
 
 def test_no_study_is_named_as_a_page_of_administrators():
-    """Nobody would see the pages of that study."""
+    """The pages of that study would be invisible."""
     routes = {str(each.pattern) for each in administrator_urls.urlpatterns}
     pages = {route.removesuffix("/") for route in routes if re.fullmatch(r"[-\w]+/", route)}
     assert "create" in pages <= RESERVED_STUDIES

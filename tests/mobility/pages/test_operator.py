@@ -341,7 +341,7 @@ class TestWaiting:  # while an analyst server that runs apart does not have ever
         Handover.objects.update(is_closed=True)
         assert not waits()
         Handover.objects.all().delete()
-        assert waits()  # nobody told the server of it
+        assert waits()  # no one told the server of it
         VaultPublication.objects.all().delete()
         unknown = f"{SERVER} does not know the present state of this study yet."
         assert unknown in page(client, "/operator/fair/")

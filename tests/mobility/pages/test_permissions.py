@@ -1,4 +1,4 @@
-"""Who reaches what: every address and path of the API, each role, the own study and another."""
+"""Access: every address and path of the API, each role, the own study and another."""
 
 import re
 from urllib.parse import parse_qs, urlsplit
@@ -232,7 +232,7 @@ class TestTokens:
         assert client.get(address).status_code == 200
         user.study_grants.update(until=today() + YESTERDAY)
         assert client.get(address).status_code == 404
-        # nobody opens a study that is not open to them
+        # no one opens a study that is not open to them
         user, other = world.somebody(Role.ANALYST), world.studies[OTHER]
         with pytest.raises(access.AccessError):
             share(other, by=user)

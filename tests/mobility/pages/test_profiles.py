@@ -66,13 +66,13 @@ class TestNew:
         ("changes", "expected"),
         [(None, {"role-subscriber": ["ServedMSISDN"], "role-timestamp": ["StartTime"], "timestamp_format": ["%d/%m/%Y %H:%M"],
                  "column-age": ["tranche_age"], "text-age": ["young", "vieux", "x"], "meaning-age": ["=young", "", ""]}),
-         # another column begins anew, and another time column is looked at anew
+         # another column begins again, and another time column is looked at again
          ({"was-column-age": "StartTime"}, {"meaning-age": ["=young", "", ""]}),
          ({"was-timestamp": "", "timestamp_format": "iso"}, {"timestamp_format": ["%d/%m/%Y %H:%M"]}),
          # another kind of rule shows its fields
          ({"rule-age": "birth_year"}, {"reference-age": ["2024-05-01"], "text-age": []}),
          ({"rule-age": "prefix"}, {"prefix-age": ["2"], "text-age": ["yo", "vi", "x"]}),
-         # beginnings of another length are chosen anew
+         # beginnings of another length are chosen again
          ({"rule-age": "prefix", "was-rule-age": "prefix", "prefix-age": "3", "text-age": ["yo", "vie"], "meaning-age": ["=young", "=old"], "more-age": ""},
           {"text-age": ["you", "vie", "x"], "meaning-age": ["", "=old", ""]})],
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The tus server: what it answers, that bodies meet no upload handler, and that an upload goes on."""
+"""The tus server: what it answers, that bodies meet no upload handler, and that an upload continues."""
 # Frames, holds and what is kept of names: tests/mobility/uploads/test_uploads.py.
 
 import errno
@@ -87,7 +87,7 @@ class TestOpen:
         assert (batch.filename, batch.profile, batch.kind) == ("2024-05-01 neu ä.csv", "opt-out", "opt_out")
         assert (batch.created_by, batch.bytes_total, batch.state) == ("olga", 7, "receiving")
         assert (batch.more_to_come, batch.validate_only) == (True, True)
-        batch = batch_of(begin(client, 7)["Location"])  # what is not said is off
+        batch = batch_of(begin(client, 7)["Location"])  # omitted options are off
         assert (batch.profile, batch.more_to_come, batch.validate_only) == ("default", False, False)
 
     @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ class TestOpen:
         assert words in response.json()["detail"]
 
     def test_without_room_nothing_is_opened_and_what_is_open_stays(self, client, opened, monkeypatch, study):
-        """Nor beside another connection, nor without the study's key."""
+        """Nor next to another connection, nor without the study's key."""
         monkeypatch.setattr(staging, "free_bytes", lambda: 10)
         assert begin(client, 11).status_code == 507
         response = send(client, opened, GOOD)

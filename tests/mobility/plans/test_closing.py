@@ -168,7 +168,7 @@ def test_batch_that_slipped_in_while_the_study_was_closed_ends(filled, few):
 
 
 class TestStandsAgainstIt:
-    """Nothing is erased, and the study goes on."""
+    """Nothing is erased, and the study continues."""
 
     def test_a_batch_that_has_not_ended(self, filled, few):
         waiting = filled.receive(few[0], more_to_come=True)
@@ -314,7 +314,7 @@ def test_certificate_counts_those_who_opted_out_after_their_only_day_was_undone(
 
 
 def test_opt_outs_that_an_earlier_release_left_uncounted_keep_no_study_open(make_pipeline, few, tmp_path):
-    """Of its state nobody knows who differs, so more may have opted out than a publication covers."""
+    """Its state does not show who differs, so more may have opted out than a publication covers."""
     pipeline = make_pipeline(min_publication=10)
     pipeline.upload(few[0])
     pipeline.upload(list_of(opted_out(few[0], n=8), tmp_path), profile=OPT_OUT)
@@ -341,7 +341,7 @@ def test_shard_that_cannot_be_read_is_erased_and_not_counted(filled):
 
 
 def check_deaths(make_pipeline, few, *, n_deaths=None):
-    """Kill the process at these statements of a closing, each time of a study of its own."""
+    """Kill the process at these statements of a closing, each time of another study."""
 
     def prepared(slug: str) -> Pipeline:
         pipeline = make_pipeline(slug=slug, **SMALL)
@@ -385,7 +385,7 @@ def test_death_at_any_statement_ends_in_the_same_certificate(make_pipeline, few)
     ("owner", "name"), [(Keystore, "destroy"), (closing, "compact"), (closing, "mark_closed")]
 )
 def test_death_before_and_after_each_step_outside_of_the_vault(filled, monkeypatch, owner, name):
-    """The key goes before anything else: whatever comes after a death in between, nothing can be read."""
+    """The key goes before anything else: after a death in between, nothing can be read."""
     real, held = getattr(owner, name), rows_left(filled)
 
     def dying(*args, **options):
@@ -422,7 +422,7 @@ def test_staging_that_does_not_answer_is_no_erasure(filled, few, monkeypatch):
 
 @pytest.mark.database
 def test_old_pages_are_given_back(filled, monkeypatch):
-    """What follows compaction changes the certificate only."""
+    """Events after compaction change the certificate only."""
     is_postgres, left = connection.vendor == "postgresql", []
     how = "SELECT pg_relation_size('mobility_presenceshard')" if is_postgres else "PRAGMA freelist_count"
 
@@ -445,7 +445,7 @@ def test_log_that_stays_in_use_is_named(monkeypatch):
 
 
 WRITES = "SELECT pg_current_xact_id()"
-# Who only reads in the main database sees nothing of the vault.
+# Readers of the main database see nothing of the vault.
 OTHERS = [("vault", "SELECT count(*) FROM pg_class"), ("vault", WRITES), ("default", WRITES)]
 
 
@@ -453,7 +453,7 @@ OTHERS = [("vault", "SELECT count(*) FROM pg_class"), ("vault", WRITES), ("defau
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="PostgreSQL's old snapshots")
 @pytest.mark.parametrize(("alias", "what"), OTHERS)
 def test_transaction_of_before_is_waited_for(monkeypatch, alias, what):
-    """As long as somebody may see the deleted rows, rewriting a table would keep them."""
+    """As long as someone may see the deleted rows, rewriting a table would keep them."""
     other = connections[alias].copy()
     try:
         with other.cursor() as cursor:
@@ -465,7 +465,7 @@ def test_transaction_of_before_is_waited_for(monkeypatch, alias, what):
                 hurried.setattr(compaction, "PATIENCE_S", 0.3)
                 compaction.compact(VaultStudy)
             cursor.execute("ROLLBACK")
-        compaction.compact(VaultStudy)  # patiently: tests beside this one write in the same server
+        compaction.compact(VaultStudy)  # patiently: other tests write in the same server
     finally:
         other.close()
 
@@ -543,7 +543,7 @@ def test_study_of_a_person_under_that_name_is_no_demo(two):
     with pytest.raises(NoDemoError, match="there is no demo"):
         remove_demo(by="adam")
     with pytest.raises(loading.DemoError, match="not the demo"):
-        loading.ensure_study()  # whose people would mix with real ones
+        loading.ensure_study()  # its people would mix with real ones
     assert Study.objects.count() == 2
     assert Tally.objects.exists()
 

@@ -59,7 +59,7 @@ def test_an_edit_takes_the_approval_back_and_saving_what_is_there_does_not(defin
 
 
 def test_nobody_approves_what_they_wrote_any_of(definition):
-    """Not the author, nor whoever edited it, be it before somebody else's last edit."""
+    """Not the author, nor anyone who edited it, also before someone else's last edit."""
     draft = drafts.draft_new_study(definition, by="adam")
     drafts.save_draft(draft, with_epsilon(definition, "2"), revision=1, by="bea")
     drafts.save_draft(draft, replace(with_epsilon(definition, "2"), name="Another"), revision=2, by="adam")
@@ -95,7 +95,7 @@ def test_the_database_refuses_such_an_approval_too(definition):
     for values in (
         {**own, "reviewed_hash": draft.definition_hash},  # by the author
         {**other, "reviewed_hash": "0" * 64},  # of another text
-        {"state": "reviewed"},  # by nobody
+        {"state": "reviewed"},  # by no one
     ):
         with pytest.raises(IntegrityError), transaction.atomic(using="vault"):
             PlanDraft.objects.filter(pk=draft.pk).update(**values)

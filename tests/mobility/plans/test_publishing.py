@@ -311,7 +311,7 @@ def test_the_database_refuses_changes_of_what_was_published(definition):
             with pytest.raises(IntegrityError, match="is locked once published"), transaction.atomic():
                 model.objects.filter(pk=row.pk).update(**{name: value})
     plan, indicator = Plan.objects.get(), Indicator.objects.get(slug="gender")
-    plan.voided_days = 1  # what is added later is not locked
+    plan.voided_days = 1  # later additions are not locked
     plan.save()
     indicator.name = "Gender, as registered"
     indicator.save()

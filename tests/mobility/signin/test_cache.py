@@ -23,7 +23,7 @@ CONTENT_TYPES = ("application/x-python-serialize", "application/x-yaml", "applic
 
 
 class Planted:
-    """Whoever reads the pickle of it makes a folder."""
+    """Anyone who reads the pickle of it makes a folder."""
 
     def __init__(self, trace: str) -> None:
         self.trace = trace
@@ -73,5 +73,5 @@ def test_counts_come_back_as_they_were_until_they_are_over(clock):
     assert [cache.add("count", "another", 60) for _ in range(2)] == [True, False]
     assert cache.delete("count")
     assert cache.get("count") is None
-    cache.set("x" * 5000 + "\0", "long", None)  # what people type
+    cache.set("x" * 5000 + "\0", "long", None)  # typed text
     assert cache.get("x" * 5000 + "\0") == "long"

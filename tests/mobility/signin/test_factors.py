@@ -45,7 +45,7 @@ def add_app(client, password, clock):
 
 @pytest.fixture
 def secret(client, analyst, add_app, clock) -> str:
-    """An analyst's app, whose first code is half a minute old; nobody is signed in."""
+    """An analyst's app, whose first code is half a minute old; no one is signed in."""
     secret = add_app(analyst)
     client.logout()
     clock.shift(PERIOD_S)
@@ -94,7 +94,7 @@ class TestFactors:
         assert results == [302, 200]
 
     def test_second_factor_stands_behind_the_password_again(self, client, analyst, add_app, clock):
-        """Whoever finds an open screen cannot change how its owner signs in."""
+        """Anyone who finds an open screen cannot change how its owner signs in."""
         enter(client, analyst)
         for address in ("/account/app/", "/account/keys/add/", "/account/recovery-codes/new/"):
             assert client.get(address)["Location"].startswith("/account/confirm/?next=")
@@ -128,7 +128,7 @@ class TestFactors:
         assert "Your role needs a second factor" in client.get("/account/").content.decode()
         add_app(user)
         assert client.get("/").status_code == 200
-        client.force_login(person("other", Role.ANALYST))  # who is not asked
+        client.force_login(person("other", Role.ANALYST))  # no request for a factor
         assert client.get("/").status_code == 200
 
     def test_last_factor_of_a_strong_role_cannot_be_removed(self, client, administrator, add_app, settings):
@@ -138,7 +138,7 @@ class TestFactors:
         assert Authenticator.objects.filter(type=Authenticator.Type.TOTP).exists()
         settings.MOBILITY_SECOND_FACTOR = "optional"
         assert client.post("/account/app/remove/")["Location"] == "/account/"
-        assert not Authenticator.objects.exists()  # nor codes that stand in for nothing
+        assert not Authenticator.objects.exists()  # nor codes that replace nothing
 
     def test_keys_of_others_are_not_there(self, client, analyst, operator, password):
         kind = Authenticator.Type.WEBAUTHN

@@ -1,4 +1,4 @@
-"""What holds for the whole site: headers, cookies, forged requests, file names, settings of production."""
+"""Rules for the whole site: headers, cookies, forged requests, file names, settings of production."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from mobility.plans.pages.study_form import StudyForm
 from mobility.signin import checks
 
 ROOT = Path(__file__).parents[3]
-# What docs/sign_in.md says for a site that strangers can reach.
+# Recommendations of docs/sign_in.md for a site that strangers can reach.
 PRODUCTION = {
     "HTTPS": "true", "ALLOWED_HOSTS": "reports.example.org",
     "CSRF_TRUSTED_ORIGINS": "https://reports.example.org", "MOBILITY_TRUSTED_PROXIES": "1",
@@ -153,7 +153,7 @@ class TestSite:
         tried = 0
         for route, pattern in views():
             if "<" in route or "(" in route or getattr(pattern.callback, "csrf_exempt", False):
-                continue  # the middleware asks before the view, whatever stands in the address
+                continue  # the middleware asks before the view, for any address
             assert client.post(f"/{route}").status_code == 403, route
             tried += 1
         assert tried > 20
@@ -165,7 +165,7 @@ class TestSite:
             assert client.get(f"/static/{name}").status_code == 404
 
     def test_study_file_names_files_of_its_form_only(self):
-        """Where a browser sends it; a command reads what its user may read."""
+        """Follow a browser's redirect; a command reads as its user."""
         form = StudyForm(files={"cells.csv": b"cell_id,lon,lat"})
         assert form.read("cells.csv")
         for name in ("/etc/passwd", "../cells.csv", "./cells.csv", str(ROOT / "manage.py")):

@@ -1,4 +1,4 @@
-"""How often a sign-in may fail; what an attempt teaches about accounts: nothing."""
+"""Limits of failed sign-ins; an attempt reveals nothing about accounts."""
 
 from unittest.mock import patch
 
@@ -43,7 +43,7 @@ class TestSignIn:
 
     def test_account_that_does_not_exist_answers_and_closes_alike(self, client, analyst, clock, password):
         User.objects.create_user("gone", password=password, is_active=False)
-        assert errors(attempt(client, "gone", password)) == [WRONG]  # who is blocked learns nothing
+        assert errors(attempt(client, "gone", password)) == [WRONG]  # blocked clients learn nothing
         known = [errors(attempt(client, analyst.username)) for _ in range(11)]
         assert (known, known[-1]) == ([errors(attempt(client, "nobody")) for _ in range(11)], [WAIT])
 
@@ -100,7 +100,7 @@ class TestSignIn:
     @pytest.mark.parametrize(
         ("proxies", "forwarded", "expected"),
         [
-            (0, "203.0.113.5", "10.0.0.1"),  # anybody may write that header
+            (0, "203.0.113.5", "10.0.0.1"),  # anyone may write that header
             (1, "203.0.113.5", "203.0.113.5"),
             (1, "198.51.100.1, 203.0.113.5", "203.0.113.5"),  # the visitor wrote the first one
             (2, "198.51.100.1, 203.0.113.5", "198.51.100.1"),

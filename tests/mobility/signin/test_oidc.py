@@ -1,4 +1,4 @@
-"""Sign-in through an OpenID provider that runs as a process of its own."""
+"""Sign-in through an OpenID provider that runs as its own process."""
 
 from urllib.parse import parse_qs, urlsplit
 
@@ -88,7 +88,7 @@ class TestAccount:
         assert roles_of(user) == {Role.ANALYST}
         user.groups.clear()
         sign_in_there("ada")
-        assert roles_of(user) == frozenset()  # what an administrator took away stays away
+        assert roles_of(user) == frozenset()  # rights that an administrator removed stay removed
         SocialAccount.objects.update(provider="oidc-of-another-issuer")  # which has other people
         sign_in_there("ada")
         assert signed_in_as(client) == "ada-2"

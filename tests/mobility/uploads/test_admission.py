@@ -1,4 +1,4 @@
-"""What is let in: not more than staging holds, and not more than workers get through."""
+"""Admission: not more than staging holds, and not more than workers get through."""
 
 import io
 from datetime import timedelta

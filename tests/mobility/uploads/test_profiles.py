@@ -1,4 +1,4 @@
-"""Profiles are made once, removed while no batch needs them, and give the tallies of our own dialect."""
+"""Profiles are made once, removed while no batch needs them, and give our own tallies dialect."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Uploads: in one stream or with rests, whatever breaks them; what is noted is what is stored."""
+"""Uploads: in one stream or with pauses, under any fault; noted frames are stored frames."""
 
 import hmac
 import io
@@ -216,7 +216,7 @@ class TestRefused:
         monkeypatch.setattr(staging, "free_bytes", lambda: reserve + reading + needed + 1)
         begin(study)
         with pytest.raises(NoRoomError, match=r"beside the reserve of .* the uploads that are under way"):
-            begin(study)  # what the first one has announced is spoken for
+            begin(study)  # the first one's announced size is reserved
 
     def test_an_unknown_profile_and_a_study_without_its_key(self, study):
         with pytest.raises(ProfileMissingError):

@@ -1,4 +1,4 @@
-"""The watched folder: what is complete is taken in once and deleted; what is refused stays, and why."""
+"""The watched folder: complete files are read once and deleted; refused ones stay, with the reason."""
 
 import fcntl
 import os
@@ -69,7 +69,7 @@ def test_a_folder_names_the_profile_and_more_to_come(watched):
 
 
 def test_the_oldest_file_comes_first_and_after_its_turn_the_rest_waits_for_the_next_one(watched, monkeypatch):
-    """A worker of one process goes on with batches in between."""
+    """A worker of one process continues with batches in between."""
     put(watched, "b.csv", "c.csv", "a.csv")
     monkeypatch.setattr(watched_folder, "TURN_S", 0.0)
     for left in (["a.csv", "c.csv"], ["a.csv"], []):
@@ -90,7 +90,7 @@ def test_what_is_still_being_written_and_links_are_left_alone(watched, tmp_path)
 
 
 def test_a_file_must_have_rested_in_a_folder_that_can_be_written_to(watched, settings, monkeypatch):
-    """What cannot be deleted would be taken in again and again."""
+    """A file that cannot be deleted would be read again and again."""
     settings.MOBILITY_WATCH_SETTLE_S = 10
     put(watched, "day.csv")
     file = watched / "day.csv"

@@ -1,4 +1,4 @@
-"""What states are made of: columns as bytes, sorted lists of pseudonyms, opt-outs, known answers."""
+"""Parts of states: columns as bytes, sorted lists of pseudonyms, opt-outs, known answers."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_pseudonyms_and_small_codes_take_little_room() -> None:
     n = 50_000
     pseudonyms = np.sort(rng.integers(0, 2**60, n, np.uint64))
     codes = rng.integers(0, 4, n).astype(np.uint16)
-    # 44 bits between two of so many, and two bits of a code.
+    # 44 bits between two of this many, and two bits of a code.
     assert len(pack_columns([steps(pseudonyms), codes])) < 6.5 * n
 
 
@@ -108,7 +108,7 @@ def test_opt_outs_are_a_set_by_shard(names, more, bits) -> None:
     assert sum(map(len, parts.values())) == len(both) == len({*names, *more})
 
 
-# --- known answers: the first one is final, whatever comes later -------------------------------------------
+# --- known answers: the first one is final ------------------------------------------------------------------
 NONE = int(NO_VALUE)
 WORDS = 2
 PSEUDONYMS = [0, 1, 2**63, 2**64 - 1]

@@ -136,7 +136,7 @@ def test_places_are_packed_with_the_day(stays, nights, words) -> None:
 
 
 def test_a_day_without_places_is_packed_as_before_there_were_any() -> None:
-    """What was sealed before stays readable, and is not sealed in another way."""
+    """Data sealed before stay readable, and are not sealed in another way."""
     seen = sightings_of({1: (5, 9, (7,)), 4: (6, 6, (NONE,))}, slots=1)
     packed = pack_columns([steps(seen.pseudonym), seen.first, seen.last - seen.first, *seen.static.T])
     assert (seen.pack(), seen_in(DaySightings.unpack(packed, words=1))) == (packed, seen_in(seen))
@@ -161,11 +161,11 @@ def test_files_that_know_only_places_of_a_day_merge_with_others() -> None:
     assert rows_of(merge_sightings(by_night, by_night).nights) == BY_NIGHT
 
 
-# --- raw daily values: codes of each indicator, and the main cell by itself ---------------------------------
+# --- raw daily values: codes of each indicator, and the main cell alone ------------------------------------
 DEFINITION = night_study(first_day=date(2017, 6, 1), days=3, mechanism="spl-grr")
 # Of day 1 on the events' clock, which starts two days before; local = UTC + 2 h.
 DAY_START = 2 * 86_400 - 2 * 3600
-# Grid codes of the four cells; two masts stand in one square.
+# Grid codes of the four cells; two masts are in one square.
 GRID = Grid(x0_m=0, y0_m=0, step_m=500, n_x=4, n_y=3)
 LOCATION = LocationDefinition(
     level=Decimal("1.4"), radius_m=200, max_values=None, grid=GRID, places=(7, 11, 7, 0)

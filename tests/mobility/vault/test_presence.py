@@ -1,6 +1,6 @@
 """Presence of a shard: what is published always sums up to the tallies of the state, counted by hand.
 
-Values may come inline or in files of their own, before or after: the first answer of a subscriber is final.
+Values may come inline or in their own files, before or after: the first answer of a subscriber is final.
 """
 
 from dataclasses import dataclass, field, replace
@@ -63,7 +63,7 @@ def size_of(plan: PlanSpec, index: int) -> int:
 
 @cache
 def words_of(plan: PlanSpec, pseudonym: int, indexes: tuple[int, ...]) -> dict[int, slice]:
-    """Of the indicators of one kind that a subscriber reports on: indicator -> its words."""
+    """Words of the indicators of one kind that a subscriber reports on: indicator -> its words."""
     asked = {keyed.asked(KEY, pseudonym, plan)} if plan.is_sampled else set(indexes)
     found, start = {}, 0
     for index in indexes:
@@ -157,7 +157,7 @@ class ByHand:
         self.people = {name: person for name, person in self.people.items() if name not in pseudonyms}
 
     def counted(self) -> dict[int, tuple[object, ...]]:
-        """What the totals would count of each subscriber; those who are never present do not count."""
+        """Return the contribution of each subscriber to the totals; those never present do not count."""
         return {pseudonym: person.facts() for pseudonym, person in self.people.items() if person.days}
 
     def publish(self) -> None:

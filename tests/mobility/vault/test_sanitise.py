@@ -1,4 +1,4 @@
-"""Which answer of whom stands where, and that it is the one which the frozen layout of keyed bits gives."""
+"""Places of answers, equal to those of the frozen layout of keyed bits."""
 
 from fractions import Fraction
 from typing import get_args
@@ -167,7 +167,7 @@ def test_room_for_raw_codes_and_for_words(mechanism, slots, words, starts) -> No
 @pytest.mark.parametrize("day", [2, 5])
 @pytest.mark.parametrize("mechanism", EVERY)
 def test_words_are_those_of_the_library(mechanism: str, day: int) -> None:
-    """Of each indicator, in its place, of those who report on it; raw codes as rows and visits leave them."""
+    """Codes of each indicator, in its place, of its reporters; raw codes as rows and visits leave them."""
     plan, people = EVERY[mechanism], many(800)
     sanitiser, library = sanitiser_of(plan), Sanitiser(plan, KeyedPrf(KEY))
     rng = np.random.default_rng(3)

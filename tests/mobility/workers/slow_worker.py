@@ -1,4 +1,4 @@
-"""The application of the product with a task that takes as long as it is told."""
+"""The application of the product with a task of a given duration."""
 
 import time
 from pathlib import Path

@@ -39,7 +39,7 @@ def redis(broker: str):
 
 
 def fetched(broker: str, number: int) -> list[tuple[str, str]]:
-    """What a worker with one process fetches, one message after the other."""
+    """Return the messages that a worker with one process fetches, in order."""
     found: list[tuple[str, str]] = []
 
     def note(_: object, message) -> None:
@@ -144,7 +144,7 @@ def test_a_message_of_a_lost_connection_is_lost_and_no_error_that_ends_a_worker(
 @pytest.mark.slow
 @pytest.mark.long
 def test_a_worker_outlives_a_broker_that_dies_while_messages_are_held(mortal, tmp_path: Path) -> None:
-    """One of a task that goes on, and one of a task that ends once the broker is back."""
+    """One of a task that continues, and one of a task that ends once the broker is back."""
     server, url = mortal
     with services.running(server), worker_at(url, tmp_path, processes=3) as worker:
         ask_to_wait(url, tmp_path / "goes on")

@@ -1,4 +1,4 @@
-"""What every worker asks for again and again; the tasks run in this process, as in a worker of its own."""
+"""Periodic tasks of every worker; the tasks run in this process, as in a real worker."""
 
 from datetime import timedelta
 from types import SimpleNamespace
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(databases=["default", "vault"])
 
 
 class Timer:
-    """The timer of a worker: keeps what is to be called, and how often."""
+    """The timer of a worker: keeps calls, and their intervals."""
 
     def __init__(self) -> None:
         self.every_s = {}
@@ -50,7 +50,7 @@ def _in_this_process(monkeypatch) -> None:
     [(OperationalError, 2), (InterfaceError, 2), (DiskFullError, 60), (KeyAwayError("none"), 60)],
 )
 def test_what_meets_no_database_is_tried_again_every_two_seconds(error, longest_s) -> None:
-    """Within five seconds of its return, however long it was away; disks and keys take people, or hours."""
+    """Within five seconds of its return, after any outage; disks and keys take people, or hours."""
     waits: list[float] = []
 
     def retry(*, countdown: float) -> Retry:

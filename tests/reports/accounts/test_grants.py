@@ -1,6 +1,6 @@
 """Which studies are open to whom, and until when; report pages are read only, and open to readers.
 
-Who reads which address is asked in tests/mobility/pages/test_permissions.py.
+tests/mobility/pages/test_permissions.py tests who reads which address.
 """
 
 import json

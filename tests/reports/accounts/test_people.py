@@ -1,4 +1,4 @@
-"""Pages of people: what administrators change there, what nobody can, and who can see what, until when."""
+"""Pages of people: what administrators change there, what no one can, and who can see what, until when."""
 
 import csv
 import re

@@ -1,4 +1,4 @@
-"""Who counts as a second person: nobody who could act through the account of an author."""
+"""The second-person rule: no one who could act through the account of an author."""
 
 from datetime import timedelta
 
@@ -19,7 +19,7 @@ OFFICER, ADMINISTRATOR = [Role.PRIVACY_OFFICER], [Role.ADMINISTRATOR]
 
 @pytest.fixture(autouse=True)
 def _accounts():
-    """As the command line makes them: that counts for nobody."""
+    """As the command line makes them: that counts for no one."""
     for name in ("adam", "bea", "mona"):
         people.create_account(name, roles=ADMINISTRATOR)
     people.create_account("petra", roles=OFFICER)
@@ -118,7 +118,7 @@ def test_changes_through_a_third_account_count_in_whatever_order_they_stand(monk
 
 
 def test_who_gave_an_author_roles_stays_independent(monkeypatch):
-    """A role opens no account: the author acts, and nobody else."""
+    """A role opens no account: the author acts, and no one else."""
     changed("petra", "adam", "roles", monkeypatch=monkeypatch)
     changed("mona", "adam", "roles", monkeypatch=monkeypatch)
     changed("mona", "petra", "roles", monkeypatch=monkeypatch)

@@ -1,4 +1,4 @@
-"""What programs read, in which parts, who is let in, how refusals look, and what is not sent twice."""
+"""Reading API: contents, parts, access, refusals, and unchanged answers."""
 
 import csv
 import io
@@ -238,7 +238,7 @@ class TestTokens:
         right = f"Bearer {program.token}"
         for header in ("Bearer", "Bearer ", "Bearer x", "Basic eDp5", right + "x", program.token, "Bearer ä"):
             refusal(Client().get("/api/v1/studies", headers={"Authorization": header}), 401)
-        # Beside a session, too.
+        # Also with a session.
         refusal(reader.get("/api/v1/studies", headers={"Authorization": "Bearer x"}), 401)
 
     def test_expired_and_revoked_ones_open_nothing_and_others_end_with_the_role(self, program, analyst):
@@ -332,7 +332,7 @@ class TestRefusals:
         assert levels == ["ERROR"]
 
 
-class TestEtag:  # whatever an answer depends on changes it
+class TestEtag:  # every input of an answer changes it
     @pytest.mark.parametrize("path", [f"{GENDER}/estimates", FAIR, "studies", f"{FAIR}/statement"])
     def test_it_follows(self, program, fair, path):
         before = program.get(path)

@@ -53,7 +53,7 @@ ENGLISH = [
     (KINDS.BUDGET_CHANGED, {"what": "set", "population": "p", "epsilon": None}, "no cap"),
 ]
 MONTHLY = {"unit": "attribute", "period": "month", "epsilon": "0.5"}
-FRENCH = [  # a name that only a later version knows stands as it is
+FRENCH = [  # a name of a later version is shown unchanged
     (KINDS.BUDGET_CHANGED, MONTHLY, "attribut), chaque"),
     (KINDS.BUDGET_CHANGED, MONTHLY, "epsilon 0,5."),
     (KINDS.BUDGET_CHANGED, {"unit": "attribute", "period": "week", "epsilon": None}, ", week"),

@@ -1,4 +1,4 @@
-"""Numbers as readers see them, in words and figures; colours that can be told apart (WCAG 2.2); vendored files."""
+"""Numbers as readers see them, in words and figures; colours that can be distinguished (WCAG 2.2); vendored files."""
 # ruff: noqa: E501  (a table reads best with one row a line)
 
 import hashlib

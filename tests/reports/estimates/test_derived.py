@@ -42,7 +42,7 @@ def crowded(db) -> tuple[Study, factory.People]:
 
 
 def check(found: Movement, truths: list[np.ndarray]) -> None:
-    """Every interval, at 95 %, may miss one or two of its cells, but never by far."""
+    """Every interval, at 95%, may miss one or two of its cells, but never by far."""
     assert len(found.points) == len(truths)
     cells = missed = 0
     for point, truth in zip(found.points, truths, strict=True):
@@ -79,7 +79,7 @@ def test_arrivals_returns_and_departures_are_those_of_the_people(crowded) -> Non
     told = [(day.coverage.visitors, day.coverage.first_time) for day in movement(of(study)).totals]
     new = truths[Show.ARRIVALS]
     assert told == [(there.sum(), first.sum()) for there, first in zip(today, new, strict=True)]
-    # nobody returns to the first day
+    # no one returns to the first day
     assert [e.ci_high for e in movement(of(study), show=Show.RETURNING).points[0].estimates] == [0, 0, 0]
 
 
@@ -125,7 +125,7 @@ def test_daily_indicator_counts_who_comes_by_the_value_of_the_day(crowded) -> No
         new = people.present(day, day) & ~(people.present(1, day - 1) if day > 1 else people.bitmaps == 0)
         truth.append(np.bincount(people.daily["stay"][new, day - 1], minlength=2))
     check(found, truth)
-    # What it does not have is not shown under another name.
+    # Missing figures are not shown under another name.
     assert movement(stay, show=Show.DEPARTURES).show == Show.ARRIVALS
 
 
@@ -162,7 +162,7 @@ def test_day_without_data_is_blank_and_the_days_beside_it_are_not() -> None:
         assert points[2].low is None
     again = movement(of(study), show=Show.THERE_AGAIN, cohort=1).points
     assert [point.status for point in again] == [Status.OK, Status.OUTAGE, Status.OK]
-    study = factory.create(slug="two-days")  # nobody is said to stay away from days without data
+    study = factory.create(slug="two-days")  # no one is said to stay away from days without data
     factory.publish(study, factory.absent_on(factory.absent_on(factory.crowd(study), day=4), day=3))
     back = movement(of(study), show=Show.BACK_WITHIN, cohort=1).points
     assert [point.status for point in back] == [Status.OK, Status.OK, Status.OK]  # day 2 counts
@@ -219,7 +219,7 @@ def test_work_grows_with_the_days_and_not_with_their_pairs(monkeypatch) -> None:
 
 def test_no_figure_tells_of_a_day_that_the_small_cell_rule_hides() -> None:
     study = factory.create(small_cell=100)
-    # 40 on day 1 only, 20 on both; everybody else from day 2 on; day 4 has 30 of them.
+    # 40 on day 1 only, 20 on both; everyone else from day 2 on; day 4 has 30 of them.
     publish_bitmaps(study, [0b0001] * 40 + [0b0011] * 20 + [0b0110] * 910 + [0b1110] * 30)
     found = movement(of(study), show=Show.ARRIVALS)
     assert [day.coverage.visitors for day in found.totals] == [None, 960, 940, None]
@@ -239,7 +239,7 @@ def test_no_figure_tells_of_a_day_that_the_small_cell_rule_hides() -> None:
 
 def test_few_hide_what_can_be_subtracted_from_others() -> None:
     later, new = (factory.create(small_cell=100, slug=slug) for slug in ("later", "new"))
-    # Visitors of days 1 and 2 less those of day 1, if nobody was on both, would be those of day 2.
+    # Visitors of days 1 and 2 less those of day 1, if no one was on both, would be those of day 2.
     publish_bitmaps(later, [0b0001] * 960 + [0b0010] * 40)
     back = movement(of(later), show=Show.BACK_WITHIN, cohort=1).points
     assert {(point.status, point.low) for point in back} == {(Status.SUPPRESSED, None)}
@@ -261,7 +261,7 @@ def test_a_difference_with_a_small_complement_is_hidden() -> None:
         ({0b0111: 50, 0b0110: 50, 0b0010: 5}, False, True),  # few leave
         ({0b0010: 50, 0b0110: 5, 0b0100: 50}, False, True),  # few come back: the rest of those of day 2
         ({0b0011: 50, 0b0001: 5, 0b0010: 50}, True, False),  # few stay away: the rest of those of day 1
-        ({0b0010: 50, 0b0100: 50}, False, False),  # nobody is not few
+        ({0b0010: 50, 0b0100: 50}, False, False),  # no one is not few
     ):
         study = Study(days=4, small_cell=10)
         bitmaps = np.repeat(np.array(list(people), np.uint64), list(people.values()))

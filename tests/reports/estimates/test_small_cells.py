@@ -1,4 +1,4 @@
-"""The small-cell rule: nobody can solve for a hidden window from all that is said."""
+"""The small-cell rule: no one can solve for a hidden window from all that is said."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -45,7 +45,7 @@ def published(people: Mapping[int, int], *asked: Any, **changes: Any) -> Study:
     return Study.objects.get(pk=study.pk)
 
 
-# --- whoever is on a hidden day, all that is said stays the same ------------------------------
+# --- anyone who is on a hidden day, all that is said stays the same ------------------------------
 
 
 def figures_of(indicator: Indicator) -> Iterator[Any]:
@@ -136,7 +136,7 @@ def test_all_that_is_said_is_the_same_with_one_more_in_a_hidden_window(reader) -
         bundle_of(study)
 
 
-# --- what is said, as equations about the people of each set of days --------------------------
+# --- statements, as equations about the people of each set of days ----------------------------
 
 
 class Equations:
@@ -149,7 +149,7 @@ class Equations:
         self.few: list[Any] = []
 
     def on(self, first: int, last: int) -> Counts:
-        """Which sets have one of these days; day 0 is nobody's."""
+        """Which sets have one of these days; day 0 is no one's."""
         return (self.sets << 1 & sum(1 << day for day in range(first, last + 1))) != 0
 
     def add(self, value: float | None, counted: Counts, *, among: Counts, name: Any) -> None:
@@ -162,7 +162,7 @@ class Equations:
         self.few += [(name, each) for each in (number, rest) if 0 < each < LIMIT]
 
     def tell(self, wanted: Counts) -> bool:
-        """Whether the wanted number is a combination of what is said."""
+        """Return whether the wanted number is a combination of what is said."""
         ranks = [np.linalg.matrix_rank(np.stack(rows)) for rows in (self.rows, [*self.rows, wanted])]
         return bool(ranks[0] == ranks[1])
 
@@ -204,9 +204,9 @@ def add_movements(said: Equations, indicator: Indicator) -> None:
 
 
 def add_comparisons(said: Equations, indicator: Indicator) -> None:
-    """How many two windows apart share at least, read off the errors of their difference.
+    """Least number of visitors common to two separate windows, read off the errors of their difference.
 
-    An attacker knows how errors are computed. What he is told is who goes straight from the one to the other;
+    An attacker knows how errors are computed. The shown number is of those who go straight to the other;
     the other bound, by Frechet's inequality, is made of windows.
     """
     channel = tallies_of(load([indicator])[0]).channel
@@ -233,7 +233,7 @@ def some_people(seed: int) -> dict[int, int]:
     return {bits: int(numbers.choice([0, 0, 2, 4, 15, 60])) for bits in range(1, 16)}
 
 
-# All of day 1 but two come again; nobody of day 2 is there on another day.
+# All of day 1 but two come again; no one of day 2 is there on another day.
 TWO_LEAVE, APART = {0b0001: 2, 0b0011: 30, 0b1111: 68}, {0b0101: 60, 0b0001: 100, 0b0010: 6, 0b0100: 80}
 
 
@@ -248,7 +248,7 @@ def test_nobody_can_solve_for_a_hidden_window_and_no_figure_is_about_few(people)
     hidden = [there for there in windows if 0 < said.numbers[there].sum() < LIMIT]
     assert not any(said.tell(there.astype(float)) for there in hidden)
     assert said.few == []
-    assert len(said.rows) > len(windows) - len(hidden)  # something is said beside the windows
+    assert len(said.rows) > len(windows) - len(hidden)  # there are more statements than windows
 
 
 def test_the_ledger_has_no_digest_that_hidden_counts_could_be_tried_on() -> None:
@@ -266,7 +266,7 @@ def test_why_an_error_is_a_bound_is_said() -> None:
 
 
 def test_what_the_rule_does_not_touch_is_said() -> None:
-    """Nobody is not few, and as many as the limit are not either."""
+    """No one is not few, and as many as the limit are not either."""
     study = published({0b0001: 10, 0b0011: 10, 0b0010: 10, 0b1100: 20}, factory.GENDER)
     found = movement(study.indicators.get(), show=Show.BACK_WITHIN, cohort=1)
     assert [(day.arrivals, day.returning, day.departures) for day in found.totals] == [

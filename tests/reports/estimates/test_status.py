@@ -51,7 +51,7 @@ def test_window_has_one_status() -> None:
         (1, 1, 0, False, Status.OK),  # without a rule one visitor is shown
         (0, 0, 0, False, Status.NOT_COLLECTED),
         (500, 0, 0, False, Status.NOT_COLLECTED),  # visitors, but no answers
-        (0, 0, 30, False, Status.NOT_COLLECTED),  # nobody is not a small cell
+        (0, 0, 30, False, Status.NOT_COLLECTED),  # no one is not a small cell
         (29, 9, 30, False, Status.SUPPRESSED),
         (30, 9, 30, False, Status.OK),
         (0, 0, 0, True, Status.OUTAGE),
@@ -142,7 +142,7 @@ def test_marked_day_is_an_outage_with_and_without_data(reader) -> None:
     note(study, date(2024, 5, 31), "outage", "Half the cells")
     empty, part = report_of(study, 3, 3), report_of(study, 2, 2)
     assert (empty.status, part.status, empty.estimates[0].frequency) == (Status.OUTAGE, Status.OUTAGE, None)
-    assert part.estimates[0].frequency is not None  # files keep what there is, with its code
+    assert part.estimates[0].frequency is not None  # files keep the estimate, with its code
     assert f">{formats.percent(part.estimates[0].frequency)}<" not in shown(reader, **{"from": "2024-05-31"})
     assert "Power cut at the core site" in shown(reader, **{"from": "2024-06-01"})
 
@@ -257,7 +257,7 @@ def test_only_operators_and_administrators_write_notes(operator, administrator, 
         assert (kept.text, kept.by, kept.kind) == ("Power cut", person.username, "outage")
         answer = writer.post(reverse("reports:remove_note", args=["fair-2024", kept.pk]), follow=True)
         assert ("The note is removed" in answer.content.decode(), fair.day_notes.exists()) == (True, False)
-    assert reader.post(ADDRESS, form()).status_code == 404  # who may see the page: test_permissions.py
+    assert reader.post(ADDRESS, form()).status_code == 404  # access to the page: test_permissions.py
     assert not fair.day_notes.exists()
 
 

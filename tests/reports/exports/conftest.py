@@ -11,7 +11,7 @@ from reports.models import DensityMap, Study
 from tests.reports import map_factory
 
 WHOLE = Window(1, 4)
-_KEPT: dict[str, dict] = {}  # by fingerprint: whatever the density is computed from
+_KEPT: dict[str, dict] = {}  # by fingerprint of the density's input
 
 
 def located_study(**changes) -> Study:

@@ -1,4 +1,4 @@
-"""Programs of their own: the bundle, with numpy alone, gives every number again; the server starts light."""
+"""their own Programs: the bundle, with numpy alone, gives every number again; the server starts light."""
 
 import hashlib
 import io

@@ -41,7 +41,7 @@ LINKS = [
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """What is asked to be drawn, without drawing it: tests/reports/exports do that."""
+    """Return the requested drawing, without drawing it: tests/reports/exports do that."""
     selections = []
 
     def write(selection):

@@ -1,4 +1,4 @@
-"""What is drawn: PNG, SVG and PDF, what they show and say of themselves, and that they say it again."""
+"""Drawings: PNG, SVG and PDF, their content and metadata, equal on each run."""
 
 import html
 import io
@@ -58,7 +58,7 @@ def svg_of(selection):
 
 
 def texts(svg):
-    """What is written in a chart, in the order of drawing: before its outlines, each text is a comment."""
+    """Return the texts of a chart, in the order of drawing: before its outlines, each text is a comment."""
     return [html.unescape(text) for text in re.findall(r"<!-- (.*?) -->", svg.decode(), re.DOTALL)]
 
 
@@ -384,7 +384,7 @@ class TestReport:
         assert "The tables have the" not in text
 
     def test_study_report_has_all_indicators_with_a_bookmark_each(self, fair):
-        """Those over all days, whichever windows were selected."""
+        """The bookmarks are those over all days, for any selected windows."""
         content = render_file(select_study(fair), ending="pdf")
         book = pypdf.PdfReader(io.BytesIO(content))
         titles = [entry.title for entry in book.outline if not isinstance(entry, list)]
@@ -479,7 +479,7 @@ class TestLetters:
         selection = select_window(study.indicators.get(), Window(1, 4))
         assert letters_note(selection) == ""
         book = opened(selection)
-        # The reader takes letters as they stand from right to left, as people do.
+        # The reader takes letters in their order from right to left, as people do.
         assert all(peace in page.extract_text() for page in book.pages[:2])
 
     def test_two_names_remain_two_and_what_was_selected_stays_as_it_is(self, window):

@@ -217,7 +217,7 @@ class TestOneAtATime:
         assert ExportFile.objects.get().state == State.WAITING
 
     def test_the_next_waits_until_the_worker_of_the_last_has_stopped(self, reader, fair, sent, monkeypatch):
-        """Else an account that asks and goes away has as many workers as it asks for files."""
+        """Otherwise an account that requests and leaves has as many workers as it requests files."""
 
         def ask_for_another_and_write(*_, tick):
             ExportFile.objects.update(asked_at=ago(11))

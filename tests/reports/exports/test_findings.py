@@ -271,7 +271,7 @@ class TestMovements:
         ):
             answer = moves(reader, **query)
             assert answer.status_code == 400 and said in answer.content.decode()
-            assert answer.context["found"].points  # and the page has something to go on with
+            assert answer.context["found"].points  # and the page has something to continue with
 
     def test_daily_indicators_say_why_they_have_less(self, reader, fair):
         text = words(moves(reader, "stay"))

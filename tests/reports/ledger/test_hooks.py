@@ -1,4 +1,4 @@
-"""What the analyst zone does is in the ledger: files, answers of the API, links, tokens and sign-ins."""
+"""The ledger has the analyst zone's actions: files, answers of the API, links, tokens and sign-ins."""
 
 import logging
 from collections.abc import Callable
@@ -102,7 +102,7 @@ def test_an_answer_is_in_the_ledger_with_window_and_token(ask) -> None:
     assert (entry.actor, entry.study) == ("anna", STUDY)
     facts = {"way": "api", "what": "estimates", "indicator": "gender", "token": str(token.pk)}
     assert entry.facts == facts | TWO_DAYS
-    # What did not leave is not noted.
+    # Data that did not leave are not noted.
     for path, headers, status in (
         (PATH, {"If-None-Match": response["ETag"]}, 304),
         ("/api/v1/studies/nope/statement", {}, 404),
@@ -172,7 +172,7 @@ def test_sign_ins_name_an_account_and_nothing_else_that_was_typed(client, analys
     client.post(reverse("logout"))
     kinds = (LedgerKind.SIGN_IN_SUCCEEDED, LedgerKind.SIGNED_OUT, LedgerKind.SIGN_IN_FAILED)
     assert [[entry.actor for entry in told(kind)] for kind in kinds] == [["anna"], ["anna"], []]
-    # What is no account may be a password, typed into the wrong field.
+    # An unknown account may be a password, typed into the wrong field.
     with caplog.at_level(logging.DEBUG, logger="reports"):
         sign_in("anna", "wrong-and-long-enough")
         sign_in("my-secret-password", "anna")

@@ -77,7 +77,7 @@ def head_of(lines: Lines, *, key: Ed25519PrivateKey = KEY) -> dict[str, Any]:
 
 
 def problem(lines: Lines, **options: Any) -> Any:
-    """What a check says of a file with these lines; None = all is well."""
+    """Return the result of a check of a file with these lines; None = all is well."""
     written = [json.dumps(line).encode() for line in lines]
     return check_lines(written, **({"public_key": PUBLIC} | options)).to_json()["problem"]
 
@@ -313,7 +313,7 @@ def test_an_export_of_one_study_hides_the_others_and_can_be_checked(exported) ->
     assert (report.is_ok, report.entries, report.left_out) == (True, 3, 1)
     with pytest.raises(CommandError, match="--study must be"):
         printed("export_ledger", "--study", "nope")
-    # What was left out cannot be guessed by trying: the same twice has different hashes.
+    # Omitted content cannot be guessed by trying: the same content twice has different hashes.
     record(LedgerKind.SIGN_IN_SUCCEEDED, actor="anna")
     one, other = (LedgerEntry.objects.get(number=number) for number in (2, 4))
     other.at = one.at
@@ -455,7 +455,7 @@ def test_the_database_refuses_change_and_removal(ledger_key, statement) -> None:
     assert [entry.actor for entry in entries()] == ["adam", "anna"]
 
 
-# Databases of tests in SQLite are in memory, where nobody waits for a lock; files: the test below.
+# Databases of tests in SQLite are in memory, where no one waits for a lock; files: the test below.
 @database
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif("connection.vendor == 'sqlite'")

@@ -144,7 +144,7 @@ def test_a_day_that_is_not_to_be_read_is_hatched_and_says_why(mapped) -> None:
     (panel,) = frame_of(reports[1], scale)["panels"]
     assert (panel["blank"], panel["classes"]) == ("\u00d7 outage", [NOT_READ] * 3 + [NOT_ASKED])
     assert "\u00d7 outage" in panel["texts"][0]
-    # what is not to be read sets no bounds
+    # unreliable values set no bounds
     assert scale == maps.map_scale([reports[0], *reports[2:]], options=OPTIONS)
 
 
@@ -210,7 +210,7 @@ def test_classes_are_few_round_and_where_the_values_are() -> None:
         ((-3.0, 4.0, 12.0, 38.0), (10.0, 20.0, 30.0)),  # even: equal round classes from zero
         # a round step that is a little too small is better than one twice as large
         ((-10.2, 11.6, 34.7, 51.3), (10.0, 20.0, 30.0, 40.0)),
-        # skewed: classes that grow; the median is told apart from the largest
+        # skewed: classes that grow; the median is distinguished from the largest
         ((*range(1, 40), 900.0), (5.0, 20.0, 100.0, 500.0)),
     ):
         assert scale_for(*values).breaks == breaks
@@ -293,7 +293,7 @@ def test_places_of_windows_are_counted_once_per_person(located) -> None:
         assert each.n_reports == each.n_visitors == each.counts.sum()
         assert (each.counts.shape, each.status) == (GRID.shape, Status.OK), window
     assert found[WHOLE].n_visitors == 3000
-    # Seven of ten stand in one square, and the noise is two or three squares wide.
+    # Seven of ten are in one square, and the noise is two or three squares wide.
     row, column = np.unravel_index(np.argmax(found[WHOLE].counts), GRID.shape)
     assert max(abs(row - 10), abs(column - 6)) <= 1
 
@@ -356,7 +356,7 @@ def test_a_map_is_asked_for_once_and_computed_from_the_counts(located, sent) -> 
 
 
 def test_a_map_of_what_was_published_before_is_out_of_date(located, sent, monkeypatch) -> None:
-    """A slow worker must not pass its map off as the one asked for since: nobody would compute that one."""
+    """A slow worker must not pass its map off as a newer one: that would never be computed."""
     ask(located)
     row, computed = DensityMap.objects.get(), densities._computed
 
@@ -419,7 +419,7 @@ def test_before_a_map_is_computed_the_noisy_one_is_shown(reader, client, located
     assert noisy["classes"] == classes(scale_of(located), counts.astype(float))
     assert set(noisy["classes"]) > {NOT_ASKED}
     assert (set(density["classes"]), density["blank"]) == ({NOT_ASKED}, "not computed yet")
-    assert 'hx-trigger="load, submit"' in html  # the page asks for it by itself
+    assert 'hx-trigger="load, submit"' in html  # the page asks for it
     assert ("Counts by zone come with the deconvolved map." in html, Markup(html).refused) == (True, [])
     assert not DensityMap.objects.exists()  # reading changes nothing
     assert reverse("reports:maps", args=["fair-2024"]) in Markup(page(reader, "study")).links
@@ -458,7 +458,7 @@ def test_without_scripts_the_form_leads_back_and_what_failed_is_tried_again(read
     assert "HX-Refresh" not in answer.headers
     assert 'hx-trigger="load' not in html  # by hand only: it may fail again
     DensityMap.objects.update(state="running", changed_at=timezone.now() - LONG_AGO)
-    html = page(reader, "maps")  # else it would wait for a worker that is gone for ever
+    html = page(reader, "maps")  # else it would wait for a worker that is gone permanently
     assert ('role="status"' in html, 'hx-trigger="load, submit"' in html) == (False, True)
 
 
@@ -478,7 +478,7 @@ def test_a_computed_map_is_shown_beside_the_noisy_one_with_the_same_scale(reader
         shown = f"{formats.number(row['count'])} {formats.number_range(row['ci_low'], row['ci_high'])}"
         line = f"{name} {shown} {formats.number(row['noisy'])}"
         assert line.replace("<", "&lt;").replace(">", "&gt;") in text
-    # Land has no colour where nobody can be; noise goes anywhere.
+    # Land has no colour where no one can be; noise goes anywhere.
     water = replace(located.area.grid_map, land=np.zeros(GRID.shape, np.bool_))
     shown = {"grid_map": water, "scale": scale_of(located), "options": ESTIMATE}
     noisy, density = maps_density.density_frame(windows_of(located)[0], kept, **shown)["panels"]
@@ -495,7 +495,7 @@ def test_days_have_the_maps_that_are_there(reader, located, sent) -> None:
     assert [frame["query"].split("&")[0] for frame in frames] == [f"from={day}" for day in days]
     blanks = [[panel["blank"] for panel in frame["panels"]] for frame in frames]
     assert blanks == [["", ""], ["", "not computed yet"], ["\u00d7 outage"] * 2, ["", "not computed yet"]]
-    assert set(frames[2]["panels"][0]["classes"]) == {NOT_ASKED}  # what there is of it is not to be read
+    assert set(frames[2]["panels"][0]["classes"]) == {NOT_ASKED}  # its figures are unreliable
     assert panels_of(page(reader, "maps", **{"from": "2024-05-30"})) == frames[0]["panels"]
 
 

@@ -298,7 +298,7 @@ def resolved(page: Page, name: str) -> str:
 
 
 def panel_of(home: Indicator, reports: Sequence[WindowReport] = ()) -> dict[str, Any]:
-    """What the map of all days has, on the scale of these reports or on its own."""
+    """Return the map of all days, on the scale of these reports or on its own."""
     options, report = ReportOptions(view="map"), queries.window_report(home, Window(1, 4))
     scale = zones.map_scale(reports or [report], options=options)
     return zones.map_frame(report, names=ZONES, scale=scale, options=options)["panels"][0]
@@ -326,7 +326,7 @@ def test_pointing_says_the_numbers_of_a_zone_and_keys_and_drags_move_the_map(map
     page = opened(MAP, viewport=SCREEN)
     texts = panel_of(mapped.indicators.get(slug="home"))["texts"]
     inside = ((0.5, 0.5, texts[2]), (1.5, 1.5, texts[1]), (1.95, 0.05, texts[3]), (0.1, 1.9, texts[0]))
-    for column, row, text in (*inside, (0.5, 1.5, ""), (2.05, 0.5, "")):  # the hole, and beside the area
+    for column, row, text in (*inside, (0.5, 1.5, ""), (2.05, 0.5, "")):  # the hole, and outside the area
         assert point_at(page, column, row) == text, (column, row)
     before = page.locator(".map__scale").inner_text()
     page.locator(".map__frame").focus()

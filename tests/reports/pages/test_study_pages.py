@@ -190,7 +190,7 @@ def test_cumulated_days_are_the_unions_from_the_first_day(reader, fair) -> None:
         assert f">{formats.number(report.n_visitors)}</td>" in text
         assert f"?from=2024-05-30&amp;to={report.last_date}" in text
     for shown in (text, page(reader, "days", "age")):
-        assert shown.count("Fireworks &amp; music") == 1  # notes stand above the chart
+        assert shown.count("Fireworks &amp; music") == 1  # notes are above the chart
 
 
 def test_small_charts_have_one_scale_and_all_categories(reader) -> None:

@@ -216,7 +216,7 @@ def test_a_smaller_cap_holds_at_once_and_a_larger_one_takes_two_people(settings)
     confirm(cap(None))
     assert in_force() == {}
     assert not cap("9").needs_second  # the first one again
-    settings.MOBILITY_SECOND_PERSON = False  # where there is nobody else
+    settings.MOBILITY_SECOND_PERSON = False  # where there is no one else
     assert not any(cap(epsilon).needs_second for epsilon in ("10", "11", None))
     assert in_force() == {}
 

@@ -54,7 +54,7 @@ def location(max_values: int | None = None) -> LocationDefinition:
 
 
 def statement(study: Study | str = "fair-2024") -> dict[str, Any]:
-    """What the command prints: valid by its schema, and right by the script that computes it again."""
+    """Output of the command: valid by its schema, and right by the script that computes it again."""
     found: dict[str, Any] = json.loads(printed("statement", getattr(study, "slug", study)))
     jsonschema.Draft202012Validator(SCHEMA).validate(found)
     assert check(found).texts == []
@@ -157,7 +157,7 @@ def test_no_bound_of_sums_is_stated_where_it_does_not_hold(reader) -> None:
         assert not has_sums(factory.published(*TWO, **one_day | changes, slug=slug)), slug
     study = factory.published(*TWO, **one_day, slug="twice")
     assert has_sums(study)
-    # Who read the totals before can subtract them: only the people of the second file hide each other.
+    # Earlier readers of the totals can subtract them: only the people of the second file hide each other.
     factory.publish(study, factory.crowd(study, n=1, seed=2))
     assert not has_sums(study)
     # Totals that changed before the ledger began.
@@ -274,7 +274,7 @@ def test_places_have_a_promise_of_their_own_per_metre() -> None:
     Plan.objects.update(voided_days=1)
     found = statement()["location"]
     asked = Fraction(found["level"]) / Fraction(found["radius_m"])
-    # what is drawn is smaller than what is kept, which is no more than what was asked for
+    # the drawn epsilon is smaller than the certified one, which is at most the requested one
     assert Fraction(found["sampled_epsilon_per_m"]) < Decimal(found["epsilon_per_m"]) <= asked
     assert Fraction(found["nominal_epsilon_per_m"]) == asked
     assert found["places_per_person"] == study.days + 1  # a published day was undone
@@ -282,7 +282,7 @@ def test_places_have_a_promise_of_their_own_per_metre() -> None:
     radius = Fraction(found["epsilon_at_radius"])
     assert 0 <= radius - 400 * Fraction(found["epsilon_per_m"]) < Fraction(1, 10**28)
     assert 0 <= Fraction(found["epsilon_at_radius_all_places"]) - 5 * radius < Fraction(1, 10**27)
-    # 2 / epsilon, and the 95 % quantile of epsilon times the radius, 4.7438645
+    # 2 / epsilon, and the 95% quantile of epsilon times the radius, 4.7438645
     assert (found["mean_shift_m"], found["radius_95_m"]) == pytest.approx((577.1, 1368.8), abs=0.1)
     assert found["grid"] == GRID.to_json()
     limits = told(statement()["not_protected"])
@@ -336,7 +336,7 @@ def test_noise_hides_presence_and_how_many_cross(reader) -> None:
     assert "Nothing hides whether a person was there" not in html
 
 
-# --- the data protection pack: what runs stands in it, and what a machine cannot know is left open --------
+# --- the data protection pack: facts are filled in, and questions for people are left open -----------------
 @pytest.fixture
 def study() -> Study:
     return factory.create(factory.GENDER)

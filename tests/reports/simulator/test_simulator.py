@@ -1,4 +1,4 @@
-"""What is foretold of a setting, how it is judged, and what it says in words."""
+"""Prediction of a setting, its verdict, and its words."""
 
 import re
 from dataclasses import replace
@@ -190,7 +190,7 @@ def test_wanted_error_of_one_indicator_or_several() -> None:
 
 @pytest.mark.parametrize("mechanism", get_args(Mechanism))
 def test_noise_of_the_example_is_as_large_as_foretold(mechanism) -> None:
-    """Over the categories of many indicators, each with answers of its own."""
+    """Average over the categories of many indicators, each with separate answers."""
     simulation = simulate(make(*[12] * 12, mechanism=mechanism, visitors=30_000))
     scores = []
     for row in simulation.rows:

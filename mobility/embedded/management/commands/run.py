@@ -1,4 +1,4 @@
-"""Serve what is there, until Ctrl-C."""
+"""Serve existing data until Ctrl-C."""
 
 import json
 from argparse import ArgumentParser

@@ -1,4 +1,4 @@
-"""Look once, and tell what is to be told: for a timer, in case that no worker does."""
+"""Check once, and send the messages due: for a timer, in case that no worker does."""
 
 import json
 from argparse import ArgumentParser
@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand
 
 class Command(BaseCommand):
     help = "Check for alerts and send what is due."
-    # A database that does not answer, and settings that keep servers from starting, are what this is to tell.
+    # It must report a database that does not answer, and settings that keep servers from starting.
     requires_migrations_checks = False
     requires_system_checks: tuple[str, ...] = ()
 

@@ -69,7 +69,7 @@ class Command(BaseCommand):
 
 
 def _say_lost(told: dict[str, Any]) -> None:
-    """What people have to know and do now."""
+    """Problems for people to act on now."""
     since, openings = told["backup_of"], told["openings"]
     say(f"The databases are as they were on {since}: what was done since then is lost.")
     say(

@@ -67,7 +67,7 @@ class Command(BaseCommand):
 
 
 def _problems(told: dict[str, Any]) -> list[str]:
-    """Why the command does not end well."""
+    """Return why the command fails."""
     problems = []
     if told["disputed"]:
         problems.append(

@@ -1,4 +1,4 @@
-"""Whether the workers of this host are alive: for supervisors. Exit 0: they are."""
+"""Check that the workers of this host are alive: for supervisors. Exit 0: they are."""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""Help somebody who has lost the second factor."""
+"""Help someone who has lost the second factor."""
 
 import json
 from argparse import ArgumentParser

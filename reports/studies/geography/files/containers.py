@@ -68,7 +68,7 @@ def _format(path: Path) -> str:
 
 
 def _files(source: Source, problems: Problems) -> dict[str, bytes] | None:
-    """What GDAL is to read, by suffix, the main file first; None after a problem."""
+    """Return the files for GDAL, by suffix, the main file first; None after a problem."""
     if source.suffix == ".zip":
         files = _unzipped(source.data, problems)
     else:

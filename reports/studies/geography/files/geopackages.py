@@ -1,7 +1,7 @@
-"""What GDAL is not given of a GeoPackage: SQL that computes without end, and pages that lead in a circle.
+"""Checks of a GeoPackage before GDAL: SQL that computes without end, and pages that lead in a circle.
 
 A GeoPackage is a SQLite database. Its tables have as much in them as the file has bytes; views, generated
-columns, defaults and virtual tables can have anything, and can take for ever.
+columns, defaults and virtual tables can have anything, and can take permanently.
 """
 
 import re
@@ -23,7 +23,7 @@ _GENERATED: Final = (2, 3)  # how PRAGMA table_xinfo marks them: virtual, stored
 
 
 def check_geopackage(path: Path, problems: Problems) -> None:
-    """Note why a GeoPackage is not to be read, before anything of it is computed."""
+    """Note why a GeoPackage is refused, before anything of it is computed."""
     try:
         with closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as database:
             deadline = time.monotonic() + MAX_SECONDS

@@ -1,4 +1,4 @@
-"""What a file of shapes is, and what it must be."""
+"""Kinds of files of shapes, and their rules."""
 
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -28,7 +28,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What a file may hold.
+    """Limits of a file.
 
     kinds : types of geometry
     noun : what a feature is

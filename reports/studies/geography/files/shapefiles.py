@@ -1,4 +1,4 @@
-"""What GDAL is not to be given of a shapefile: an index that names the same large record again and again."""
+"""Checks of a shapefile before GDAL: an index that names the same large record again and again."""
 
 from typing import Final
 

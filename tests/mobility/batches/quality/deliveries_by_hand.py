@@ -27,7 +27,7 @@ def delivery(
     at: int, hours: Hours | None = None, *, source: str = "default", filename: str = "",
     more_to_come: bool = False, failure: str = "", rejected: int = 0, **checks: Any,
 ) -> Delivery:  # fmt: skip
-    """File number `at`: accepted rows by day and hour; rejected rows beside them."""
+    """File number `at`: accepted rows by day and hour; and rejected rows."""
     hours = hours or {}
     row = {
         "pk": UUID(int=at), "profile": source, "filename": filename or f"file-{at}.csv",

@@ -1,4 +1,4 @@
-"""The calendar of days and sources, counts of rows as JSON; files and days beside those before them."""
+"""The calendar of days and sources, counts of rows as JSON; files and days next to earlier ones."""
 # ruff: noqa: E501  (a table reads best with one rule a line)
 
 import json

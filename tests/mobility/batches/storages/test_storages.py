@@ -1,4 +1,4 @@
-"""What staging asks of a storage, of both kinds of storage."""
+"""Requirements of staging on a storage, of both kinds of storage."""
 
 import os
 import threading

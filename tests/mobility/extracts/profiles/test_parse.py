@@ -190,7 +190,7 @@ class TestByName:
             find_profile(other, "operator-x")
 
 
-# --- what a text means
+# --- meanings of texts
 CATEGORIES = ("F", "M", "été", "<18", "18+")
 TEXTS = ["H", "h", "F", "f", "m", "25", "2500", "25000", "x", "", " H ", "ß", "SS"]
 TEXTS += ["ÉTÉ", "Été", "été", "été\t"]
@@ -334,7 +334,7 @@ class TestAges:
         assert [found[year] for year in years] == ["old", "old", "grown", "grown", "young", "young"]
         assert len(found) == 138
         within = ages_of(date(2017, 1, 1), bands={"all": (0, 120)})
-        assert min(within) == "1897"  # who is in no band has no text
+        assert min(within) == "1897"  # ages without a band have no text
 
     @pytest.mark.parametrize(
         ("bands", "problem"),

@@ -179,7 +179,7 @@ PEOPLE = [f"s{i}" for i in range(240)]
      (["", ""], [], False),
      ([f"city{i % 40}" for i in range(240)], PEOPLE, True),
      ([f"city{i % 30}" for i in range(240)], PEOPLE, False),
-     # what looks like somebody, however many have it
+     # texts that look like someone, in any number
      *[([text] * 100, PEOPLE, True) for text in ("33612345678", "ada@example.org", "Ada Lovelace", "A. Lovelace", "Lovelace,Ada", "Person a")]],
 )  # fmt: skip
 def test_a_text_that_few_subscribers_have_tells_them_apart(texts, people, does):
@@ -388,7 +388,7 @@ class TestValues:
          (["1950-01-31"], AGES, born("%Y-%m-%d")),
          (["31/01/1950"], AGES, born("%d/%m/%Y")),
          (["01/02/1950"], AGES, born("")),
-         (["1950", "2025"], AGES, {}),  # nobody is born after the study
+         (["1950", "2025"], AGES, {}),  # no one is born after the study
          (["1950"], ["young", "old"], {}),
          (["x"], ["F", "M"], {}),
          ([], ["F", "M"], {})],

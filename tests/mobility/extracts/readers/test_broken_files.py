@@ -1,4 +1,4 @@
-"""Broken files, and exactly what each is told: what is wrong, where, and what to do. Never a value."""
+"""Broken files, and the exact message of each: error, place and fix. Never a value."""
 # ruff: noqa: E501  (a table reads best with one file a line)
 
 import gzip
@@ -25,7 +25,7 @@ from tests.mobility.extracts.readers.test_csv import Pieces, zstd
 from tests.mobility.extracts.rows.small_extract import HEADER, coder_of, definition_of
 
 WHO, NOON = "33699887766", "2017-03-25T12:00:00"
-HEAD = HEADER.encode() + b"\n"  # who,when,where,gender,other,age
+HEAD = HEADER.encode() + b"\n"  # columns who,when,where,gender,other,age
 ROW = f"{WHO},{NOON},c1,F,,65+\n".encode()
 GOOD = HEAD + ROW * 3
 LONG = WHO.encode() * 100_000
@@ -61,7 +61,7 @@ def with_footer(footer: bytes) -> bytes:
 GZIP = gzip.compress(GOOD * 20, mtime=0)
 ZSTD = zstd(GOOD * 20)
 CHECKED = parquet(options={"write_page_checksum": True, "compression": "none", "use_dictionary": False})
-WHO_IN_PAGE = len(WHO).to_bytes(4, "little") + WHO.encode()  # elsewhere it stands in statistics
+WHO_IN_PAGE = len(WHO).to_bytes(4, "little") + WHO.encode()  # elsewhere it is in statistics
 LONG_WINDOW = bytes.fromhex("28b52ffd00a8010000")  # a frame that asks for 2 GB
 
 EMPTY = "line 1 is empty: expected a header with the names of the columns"

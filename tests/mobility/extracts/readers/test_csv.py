@@ -34,7 +34,7 @@ class Found(NamedTuple):
 
 
 class Pieces(io.RawIOBase):
-    """A stream of these pieces, which nobody need hold in memory, and which may raise an error."""
+    """A stream of these pieces, which no one need hold in memory, and which may raise an error."""
 
     def __init__(self, pieces) -> None:
         super().__init__()
@@ -329,7 +329,7 @@ def test_several_members_or_frames_wherever_they_are_cut(pack, between, block, m
 
 
 def test_truncated_gzip_is_refused() -> None:
-    assert read(gzip.compress(DATA) + bytes(100)) == FOUND  # padded with zeros it is whole
+    assert read(gzip.compress(DATA) + bytes(100)) == FOUND  # padded with zeros it is complete
     packed = gzip.compress(b"a,b\n33699887766,2\n")
     two = packed + packed
     for length in [*range(2, len(packed)), *range(len(packed) + 1, len(two))]:

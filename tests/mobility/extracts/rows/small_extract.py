@@ -29,7 +29,7 @@ HEADER = "who,when,where,gender,other,age"
 CELLS = "cell_id,lon,lat,zone,valid_from,valid_to\nc1,6.8,47.6,a,,\nc2,6.9,47.6,b,,\n"
 
 WHO_WHEN_WHERE = columns("who", "when", "where")
-# The daily indicator stands between the static ones: slots are not places in the plan.
+# The daily indicator is between the static ones: slots are not places in the plan.
 STUDY = study_text(
     static("gender", "F", "M"), daily("visit_duration"), static("age", "<18", "18-64", "65+", "Ä"),
     slug="small", name="Small", first_day="2017-03-25", days=2, extract=WHO_WHEN_WHERE, area=AREA,

@@ -189,7 +189,7 @@ LONG = ["208011234512345", "20801123451", "33612111111", "33100000", "208-01-900
         ("208019876543210", False),  # an IMSI of the same network
         ("20801987654", False), ("33612345678", False), ("33100001", True), ("33109999", False),
         ("208-01-9001-17777", True), ("208-01-3361-23456", False),
-        ("4711", True),  # too few digits to tell anybody apart
+        ("4711", True),  # too few digits to distinguish anyone
     ],
 )  # fmt: skip
 def test_with_many_digits_a_text_needs_the_beginning_of_a_known_cell(text: str, is_shown: bool) -> None:

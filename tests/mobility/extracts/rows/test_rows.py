@@ -107,7 +107,7 @@ def test_category_is_looked_up_exactly(age, code) -> None:
 
 
 def test_one_unknown_value_of_any_indicator_rejects_the_row_also_if_nobody_asks_for_it() -> None:
-    """Whether a row is rejected must not tell which indicator its subscriber answers."""
+    """Rejection of a row must not reveal which indicator its subscriber answers."""
     others = [f"336{n:04d},{NOON},c1,Q,," for n in range(30)]
     _, counts = read(f"a,{NOON},c1,f,,65+", f"a,{NOON},c1,,,Q", *others)
     assert outcomes(counts) == {"unknown_value": 32}
@@ -120,7 +120,7 @@ def test_category_is_the_same_in_either_encoding_and_bad_where_they_are_mixed() 
         assert (outcomes(counts), counts.lines) == ({"accepted": 2, "bad_text": 1}, {"bad_text": [4]})
         assert events.codes.tolist() == [[1, 3]] * 2
     _, counts = read(f"a,{NOON},c1,F,,\0", f"a\0,{NOON},c1,F,,", f"a,{NOON},c1,F,\0,")
-    assert outcomes(counts) == {"bad_text": 2, "accepted": 1}  # nobody asked for the fifth column
+    assert outcomes(counts) == {"bad_text": 2, "accepted": 1}  # no one asked for the fifth column
 
 
 def test_split_plan_keeps_every_value_in_the_order_of_the_static_indicators() -> None:

@@ -39,7 +39,7 @@ def plain(seen: Whereabouts) -> list[Seen]:
 
 
 def by_hand(rows: list[Row]) -> dict[int, list[Seen]]:
-    """Of each quarter-hour the latest second, and of that the smallest cell."""
+    """Keep the latest second of each quarter-hour, and of that the smallest cell."""
     last: dict[tuple[int, int, int], tuple[int, int]] = {}
     for pseudonym, second, cell, day in rows:
         key = day, pseudonym, second // QUARTER_S
@@ -107,7 +107,7 @@ def test_longest_stay(rows: list[Row], until: int | None) -> None:
     [
         ([(1, 0, 6), (1, 1000, 5), (1, 2000, 7)], None, 5),  # a tie
         ([(1, 0, 5), (1, 6000, 4)], None, 5),  # the last event has no stay
-        ([(1, 0, 5), (1, 6000, 4)], 12_001, 4),  # unless the night goes on
+        ([(1, 0, 5), (1, 6000, 4)], 12_001, 4),  # unless the night continues
         ([(1, 0, 5), (1, 6000, 4)], 12_000, 4),
         # One stay of several parts, between others that are longer than each.
         ([(1, 0, 3), (1, 1000, 9), (1, 2500, 3), (1, 3500, 8), (1, 5000, 3), (1, 6000, 2)], None, 3),

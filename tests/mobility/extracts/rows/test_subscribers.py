@@ -67,7 +67,7 @@ def test_rejected_row(line: str, reason: str) -> None:
 
 
 def test_value_that_is_not_asked_is_checked_too() -> None:
-    """Whether a row is good must not depend on whom the key asks what."""
+    """The check of a row must not depend on the key's choice of questions."""
     _, counts = read(*(f"no age,s{i},M" for i in range(20)), definition=PLANS["smp-grr"])
     assert counts.rejected == {"unknown_value": 20}
 
@@ -116,7 +116,7 @@ def rows_of(drawn: list[tuple[int, list[int]]]) -> SubscriberRows:
 
 @given(drawn=ROWS, starts=st.sampled_from([[0], [0, 1]]))
 def test_first_report_of_a_subscriber_wins(drawn, starts) -> None:
-    """Of each kind, as if every row had come in a file of its own."""
+    """For each kind, as if every row had come in its own file."""
     known, duplicates, conflicting = rows_of(drawn).first_answers(starts=starts)
     expected: dict[int, list[int]] = {}
     differing = 0

@@ -82,7 +82,7 @@ def one(text: str, period: Period = PARIS, form: str = ISO) -> tuple[int, ...]:
 
 
 def expected(stated: datetime, period: Period) -> tuple[int, ...]:
-    """What a stated time is, by datetime and zoneinfo: (outcome,), or (VALID, UTC second, day, minute)."""
+    """Return the meaning of a time, by datetime and zoneinfo: (outcome,), or (VALID, UTC s, day, minute)."""
     zone = ZoneInfo(period.zone)
     if stated.tzinfo is None:
         instant = stated.replace(tzinfo=zone, fold=0).astimezone(UTC)

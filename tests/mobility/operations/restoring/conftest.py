@@ -17,7 +17,7 @@ def put_back(folder, **options):
 
 @pytest.fixture(autouse=True)
 def _nobody_works(monkeypatch):
-    """Whether workers answer is for tests/e2e/test_restore_drill.py, which has some."""
+    """Answers of workers are tested in tests/e2e/test_restore_drill.py, which has some."""
     monkeypatch.setattr(restoring, "_check_nobody_works", lambda: None)
 
 

@@ -1,4 +1,4 @@
-"""After a restore nobody counts twice, and what cannot go on says so."""
+"""After a restore no one counts twice, and what cannot continue says so."""
 
 import json
 from dataclasses import replace
@@ -51,7 +51,7 @@ def test_what_came_after_the_backup_is_sent_again_and_counts_once(pipeline, few,
     assert (told["openings"]["accounts"], check_tables().problem) == (["anna"], None)
     client.force_login(person("bert"))
     assert "sessions_ended" in reconcile(by="test")  # as restore_keys does, whenever that is
-    assert Session.objects.count() == 1  # of after the restore: it goes on
+    assert Session.objects.count() == 1  # of after the restore: it continues
     last = LedgerEntry.objects.get(kind="backup.restored")
     assert last.facts["backup_of"] == read_manifest(folder).made_at.isoformat()
     assert [batch.duplicate_of is None for batch in pipeline.upload(few[1], few[2])] == [False, True]
@@ -68,7 +68,7 @@ def bring_back_an_older_vault(pipeline: Pipeline, few: list[Path], tmp_path: Pat
     return folder, after
 
 
-# After so many tasks the batch is in this state, and so many of its two shards have it.
+# After this number of tasks the batch is in this state, and this many of its two shards have it.
 MOMENTS = {1: ("reading", 0), 2: ("merging", 0), 3: ("merging", 1)}
 
 
@@ -82,7 +82,7 @@ def test_a_batch_under_way_ends_and_its_file_counts_once(pipeline, few, tmp_path
         getattr(running, task)(*ids)
     assert (fresh(batch).state, Applied.objects.filter(batch=batch).count()) == MOMENTS[n_tasks]
     folder = back_up(tmp_path)
-    assert put_back(folder)["batches_ended"] == {}  # in place its file is still there: it goes on
+    assert put_back(folder)["batches_ended"] == {}  # in place its file is still there: it continues
     pipeline.work()
     after = pipeline.tallies()
     assert put_back(folder)["batches_ended"] == {pipeline.study.slug: 1}
@@ -102,14 +102,14 @@ def test_a_vault_older_than_its_totals_stops_instead_of_counting_twice(pipeline,
     (found,) = consistency.stopped()
     assert (found.code, found.level, found.subject) == ("study_stopped", Level.ERROR, study.slug)
 
-    put_back(folder)  # both of one backup: they fit, and the study goes on
+    put_back(folder)  # both of one backup: they fit, and the study continues
     assert (fresh(pipeline.study).stopped, [each.level for each in consistency.stopped()]) == ("", [Level.OK])
     pipeline.upload(few[1])
     assert pipeline.tallies() == after
 
 
 def test_where_nobody_has_looked_yet_nothing_is_added_and_the_study_can_be_ended(pipeline, few, tmp_path):
-    """The study is not marked yet, and a file is taken in: it is merged, but crosses to nobody."""
+    """The study is not marked yet, and a file arrives: it is merged, but does not cross."""
     _, after = bring_back_an_older_vault(pipeline, few, tmp_path)
     (batch,) = pipeline.upload(few[1])
     assert (batch.state, "nobody is counted twice" in batch.failure) == (Batch.State.FAILED, True)

@@ -1,4 +1,4 @@
-"""After a restore what was closed stays closed, whoever knows of it: keys, a ledger, the analysts' server."""
+"""A closed study stays closed after a restore, on the word of keys, a ledger, or the analysts' server."""
 
 import json
 import threading
@@ -127,7 +127,7 @@ def test_a_ledger_of_the_analysts_tells_when_a_study_was_closed(pipeline, tmp_pa
 
 
 def test_an_escrow_after_the_backup_is_in_the_certificate(pipeline, tmp_path):
-    """The restored database does not know of it; the list beside the keys does."""
+    """The restored database does not know of it; the list with the keys does."""
     folder = back_up(tmp_path)
     recipient = X25519PrivateKey.generate().public_key()
     _, listed = make_escrow(tmp_path / "escrow", recipient=recipient, by="test")
@@ -167,7 +167,7 @@ def analysts(settings, data_dir):
 
 @pytest.mark.parametrize("is_closed", [False, True])
 def test_a_server_that_claims_too_much_gets_and_stops_nothing(pipeline, few, analysts, settings, is_closed):
-    """Files are taken in as before, its claim is named, and what waits crosses once it claims nothing."""
+    """Files are accepted as before, its claim is named, and waiting data cross once it claims nothing."""
     pipeline.upload(few[0])
     settings.HANDS_OVER = True
     known = [str(each) for each in Publication.objects.values_list("publication_id", flat=True)]
@@ -187,7 +187,7 @@ def test_a_server_that_claims_too_much_gets_and_stops_nothing(pipeline, few, ana
     (found,) = crossing.waiting()
     assert (found.level, found.facts) == (Level.ERROR, {"why": "ahead"})
     settings.MOBILITY_ANALYST_URL, there = "http://127.0.0.1:9", settings.MOBILITY_ANALYST_URL
-    catch_up()  # it does not answer: the claim stands
+    catch_up()  # it does not answer: the claim remains
     assert [each.facts for each in crossing.waiting()] == [{"why": "ahead"}]
     settings.MOBILITY_ANALYST_URL = there
     analysts.answer = {**analysts.answer, "publications": known, "is_closed": False}
@@ -210,7 +210,7 @@ def test_an_answer_of_any_shape_ends_no_batch(pipeline, few, analysts, settings,
 
 
 def test_keys_wait_until_the_analysts_server_was_asked(pipeline, tmp_path, analysts, settings, capsys):
-    """What it alone calls closed stays away until people decide: its word destroys nothing."""
+    """A study closed by its word alone is not used until people decide: its word destroys nothing."""
     private, pem = X25519PrivateKey.generate(), tmp_path / "private.pem"
     pem.write_bytes(private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     sender_key()

@@ -11,7 +11,7 @@ from reports.studies.geography.files import containers
 from tests.reports.studies.geography.places import EAST, WEST, frame, problem_of_zones, problems, written
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i"
-# Rows of a table that a layer is read from, whatever it really is.
+# Rows of a table that a layer is read from, of any kind.
 AS_LAYER = (
     "UPDATE gpkg_geometry_columns SET table_name = 'v'",
     "UPDATE gpkg_contents SET table_name = 'v', identifier = 'v'",
@@ -40,7 +40,7 @@ HOSTILE = {
 
 
 def geopackage(tmp_path, statements):
-    """A GeoPackage of two zones that somebody has changed with SQL."""
+    """A GeoPackage of two zones that someone has changed with SQL."""
     path = tmp_path / "z.gpkg"
     frame([WEST, EAST], zone=["West", "East"]).to_file(path, layer="z", SPATIAL_INDEX="NO")
     with sqlite3.connect(path) as database:

@@ -81,7 +81,7 @@ class TestFiles:
             both = shapely.get_coordinates(shape).round(3), shapely.get_coordinates(truth).round(3)
             assert np.unique(both[0], axis=0).tolist() == np.unique(both[1], axis=0).tolist()
         at = shapely.get_coordinates(shapes_of(parsed.area))
-        assert (at == at.round(7)).all()  # what the conversion adds beyond is no measurement
+        assert (at == at.round(7)).all()  # further digits come from the conversion
         assert parsed.notes == []
 
     def test_a_shapefile_in_a_folder_is_read_with_the_files_beside_it(self):
@@ -166,7 +166,7 @@ class TestShapes:
 
     def test_overlaps_are_noted_with_their_size_and_the_first_zone_counts_on_a_border_too(self):
         parsed = zones(frame([WEST, box(6.84, 47.6, 7.0, 47.7)], zone=["West", "Wide"]))
-        # 0.06 x 0.1 degrees at 47.65 north: 111.19 km/degree north, 75.1 east, on the ellipsoid within 0.3 %
+        # 0.06 x 0.1 degrees at 47.65 north: 111.19 km/degree north, 75.1 east, on the ellipsoid within 0.3%
         (note,) = parsed.notes
         assert note.startswith('z.gpkg: features[2]: overlaps zone "West" on 50.')
         assert 'km2, which count for that zone, got "Wide"' in note
