@@ -74,7 +74,7 @@ class Cost:
     per_task: float = 0.0
 
     def of(self, work: Work) -> float:
-        """For a batch."""
+        """Return the needs of a batch."""
         return self.per_row * work.rows + self.per_subscriber * work.subscribers + self.per_task * work.tasks
 
 
@@ -131,7 +131,7 @@ class Model:
 
 
 def quantities(measured: Mapping[str, Any]) -> dict[str, float]:
-    """Of a measured batch, by the names of the model."""
+    """Return the quantities of a measured batch, by the names of the model."""
     sums = {"received": sum(measured["worker_received"]), "sent": sum(measured["worker_sent"])}
     speed = {"rows_per_second": measured["rows"] / measured["batch_s"]}
     return {name: float(measured[name]) for name in SHAPES if name in measured} | sums | speed

@@ -239,7 +239,7 @@ def static_figures(values: NDArray[np.int32]) -> Iterator[Figure]:
 
 
 def daily_figures() -> Iterator[Figure]:
-    """Of a daily indicator, by the value of the first day in the window."""
+    """Return figures of a daily indicator, by the value of the first day in the window."""
     crowd = people()
     for first, last in ((2, 2), (4, 4), (3, 6), (7, 7)):
         there, before = crowd.among(first, last), crowd.among(1, first - 1)

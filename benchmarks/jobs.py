@@ -39,7 +39,7 @@ class Subscribers:
     columns: tuple[NDArray[np.int32], ...]
 
     def part(self, rows: slice) -> "Subscribers":
-        """Some of them, without a copy."""
+        """Return some of the items, without a copy."""
         return Subscribers(
             pseudonyms=self.pseudonyms[rows],
             profiles=self.profiles[:, rows],

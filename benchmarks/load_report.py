@@ -22,7 +22,7 @@ SAMPLES: Final = 5  # of errors, in words
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outage:
-    """Something was stopped and started again; times are of the monotonic clock.
+    """A service was stopped and restarted; times are of the monotonic clock.
 
     settled : when it counts as back: seconds are given to anyone who waits for its next try
     """
@@ -182,7 +182,7 @@ def missed(run: Run) -> list[str]:
 
 
 def tables(run: Run) -> str:
-    """For a person."""
+    """Return the tables for a person."""
     lines = [
         f"{run.analysts} analysts, {run.think_s:g} s between an answer and the next page on average; "
         f"{len(run.sent)} batches of {run.rows_per_file:,} rows; {len(run.asked):,} requests, "
@@ -267,7 +267,7 @@ def _outages(run: Run) -> list[dict[str, Any]]:
 
 
 def as_json(run: Run) -> Mapping[str, Any]:
-    """For a program; seconds everywhere."""
+    """Return the results for a program; seconds everywhere."""
     return {
         "analysts": run.analysts,
         "exporters": run.exporters,

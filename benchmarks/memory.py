@@ -24,7 +24,7 @@ class Peak:
 
     @property
     def above_idle_mb(self) -> float:
-        """In MB of 10^6 bytes."""
+        """Return the memory above an idle process, in MB of 10^6 bytes."""
         return (self.highest - self.idle) / 1e6
 
 

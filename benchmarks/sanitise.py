@@ -47,7 +47,7 @@ class CountingBuffer(BlockBuffer):
     n_blocks = 0
 
     def seal(self, n_blocks: int) -> Any:
-        """As the original."""
+        """Behave like the original."""
         CountingBuffer.n_blocks += n_blocks
         return super().seal(n_blocks)
 
@@ -56,7 +56,7 @@ class CountingPrf(ldp.KeyedPrf):
     """Keyed bits whose blocks are counted."""
 
     def buffer(self, n_blocks: int) -> BlockBuffer:
-        """As the original."""
+        """Behave like the original."""
         return CountingBuffer(self._cipher, n_blocks)
 
 

@@ -88,7 +88,7 @@ def look_after_ledger() -> None:
 
 @shared_task(ignore_result=True)
 def look_for_alerts() -> None:
-    """Tell people what is wrong, and what no longer is."""
+    """Send people new problems, and the end of old ones."""
     rules.look_in_turn()
 
 

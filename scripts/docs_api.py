@@ -62,7 +62,7 @@ def page() -> str:
 
 
 def _named(own: list[Named], shared: list[Named], title: str) -> list[str]:
-    """In one line those that need no words, or have them elsewhere; then the others as items."""
+    """List in one line those that need no words, or have them elsewhere; then the others as items."""
     items = [each for each in own if each.text and each not in shared]
     short = [
         f"`{each.name}`" if each in shared or each.type in PLAIN else f"`{each.name}` ({each.type})"
@@ -84,7 +84,7 @@ def _names(found: list[Named]) -> str:
 
 
 def _shared(lists: list[list[Named]]) -> list[Named]:
-    """Those with words that are in several lists, and mean the same there."""
+    """Return those with words that are in several lists, and mean the same there."""
     counts = Counter(each for found in lists for each in found if each.text)
     return [each for each, n in counts.items() if n > 1]
 

@@ -57,7 +57,7 @@ def sections(text: str) -> list[tuple[str, list[Group]]]:
 
 
 def _escaped(text: str) -> str:
-    """As plain text of Markdown; names of variables and files in the type of code."""
+    """Escape as plain text of Markdown; names of variables and files in the type of code."""
     escaped = text.replace("<", "&lt;").replace("*", "\\*")
     escaped = re.sub(r"\(docs/(\w+)\.md\)", r"([\1](../\1.md))", escaped)
     escaped = re.sub(r"(?<![(/\w])docs/([\w-]+)\.md", r"[\1](../\1.md)", escaped)

@@ -194,7 +194,7 @@ def _by_key(catalog: Catalog) -> dict[Key, Message]:
 
 
 def _sorted(catalog: Catalog) -> list[Message]:
-    """By first place in the source: neighbours on a page are neighbours in the catalogue."""
+    """Sort by first place in the source: neighbours on a page are neighbours in the catalogue."""
     messages = [message for message in catalog if message.id]
     return sorted(messages, key=lambda message: (min(message.locations), _singular(message)))
 

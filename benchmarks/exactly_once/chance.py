@@ -27,6 +27,6 @@ class Chance:
         return choices[self.below(len(choices))]
 
     def shuffled(self, items: Sequence[Choice]) -> list[Choice]:
-        """All of them, in any order."""
+        """Return the items in random order."""
         left = list(items)
         return [left.pop(self.below(len(left))) for _ in items]

@@ -23,7 +23,7 @@ class SlowFile:
         self._seconds_a_byte = seconds / size
 
     def read(self, size: int, /) -> bytes:
-        """As of the file, later."""
+        """Return the content of the file, read again."""
         data = self._file.read(size)
         time.sleep(len(data) * self._seconds_a_byte)
         return data

@@ -34,7 +34,7 @@ Answer = TypeVar("Answer")
 
 
 class HangError(Exception):
-    """Something did not end in time."""
+    """A step did not end in time."""
 
 
 class World:

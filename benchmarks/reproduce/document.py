@@ -265,7 +265,7 @@ def files(found: Findings) -> dict[str, str]:
 
 
 def exact_files(cells: Sequence[Cell]) -> dict[str, str]:
-    """Those without chance."""
+    """Return the files that do not depend on chance."""
     return {
         "table-6-1.csv": tables.printed_table(two_rounds(), ("alpha", "ε∞")),
         "table-6-2.csv": tables.printed_table(one_round(), ("ε",)),

@@ -38,14 +38,14 @@ class Findings:
     def gain_comparisons(
         self, data: published.DataSet = "ms-fimu"
     ) -> dict[tuple[str, gains.Baseline], Comparison]:
-        """By (alpha, protocol), on one data set."""
+        """Return the gains by (alpha, protocol), on one data set."""
         return {
             (alpha, baseline): gains.compare(self.gain_runs, alpha=alpha, baseline=baseline, data=data)
             for alpha, baseline in published.GAINS[data]
         }
 
     def window_comparisons(self) -> dict[tuple[windows.Solution, str], Comparison]:
-        """By (solution, epsilon); the published run is one of the same kind as ours."""
+        """Return comparisons by (solution, epsilon); the published run is one of the same kind as ours."""
         comparisons = {}
         for (solution, epsilon), value in published.WINDOW_ERRORS.items():
             errors = self.window_errors(solution, epsilon=epsilon, per_profile=False).mean(axis=1)

@@ -40,13 +40,13 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """Of its runs."""
+        """Return the name of its runs."""
         place = "" if self.data == "ms-fimu" else f"{self.data}/"
         return f"gains/{place}{self.protocol}/{self.alpha}/{self.epsilon_inf}"
 
     @property
     def people(self) -> People:
-        """Of its data set."""
+        """Return the people of its data set."""
         return PEOPLE[self.data]()
 
 
@@ -54,7 +54,7 @@ Errors = Mapping[Setting, Floats]
 
 
 def settings() -> list[Setting]:
-    """All of both tables."""
+    """Return all settings of both tables."""
     return [
         Setting(data=data, protocol=protocol, alpha=alpha, epsilon_inf=epsilon_inf)
         for data, protocol, alpha, epsilon_inf in product(PEOPLE, PROTOCOLS, ALPHAS, published.GAIN_EPSILONS)

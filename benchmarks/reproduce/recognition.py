@@ -34,7 +34,7 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """Of its runs."""
+        """Name of its runs."""
         return f"recognition/{self.variant}/{self.epsilon}"
 
 
@@ -45,7 +45,7 @@ def settings() -> list[Setting]:
 
 @cache
 def channel(setting: Setting) -> ldp.FakeDataChannel:
-    """As the thesis has it: the answers have the amplified epsilon."""
+    """Return the channel of the thesis: the answers have the amplified epsilon."""
     sizes = everybody().domain_sizes
     answers = amplified_epsilon(Fraction(setting.epsilon), d=len(sizes))
     return ldp.fake_data_channel(setting.variant, epsilon=answers, unit="profile", domain_sizes=sizes)

@@ -49,7 +49,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """In words, for a table."""
+        """Return the verdict in words, for a table."""
         return f"{'agrees' if self.agrees else '**differs**'} ({self.distance:.1f} standard errors)"
 
 

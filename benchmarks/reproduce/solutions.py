@@ -37,7 +37,7 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """Of its runs."""
+        """Name of its runs."""
         return f"solutions/{self.solution}/{self.epsilon}/{'thesis' if self.amplified else 'profile'}"
 
 

@@ -46,7 +46,7 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """Of its runs."""
+        """Name of its runs."""
         return f"windows/{self.solution}/{self.epsilon}/{'profile' if self.per_profile else 'thesis'}"
 
 

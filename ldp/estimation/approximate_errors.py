@@ -137,7 +137,7 @@ def first_that_reaches(
 
 
 def _answers(oracle: str, epsilon: Floats, *, k: Floats, share: float) -> tuple[_Answers, Bools]:
-    """Of GRR, of OUE or, adaptive, of the one with less variance at frequency 0; and whether that is sure."""
+    """Return answers of GRR or OUE (adaptive: less variance at frequency 0), and whether that is sure."""
     e, gain = np.exp(epsilon), np.expm1(epsilon)
     grr, oue = e + k - 1, e + 1
     both = (

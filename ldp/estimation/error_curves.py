@@ -47,7 +47,7 @@ class ErrorCurve:
     sampling: float
 
     def variance(self, f: float) -> float:
-        """At a true frequency."""
+        """Return the variance at a true frequency."""
         return self.noise + self.slope * f + self.bend * f * (1 - f)
 
     def half_width(self, f: float) -> float:

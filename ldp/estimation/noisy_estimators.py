@@ -49,7 +49,7 @@ class UnionNoise:
 
     @property
     def variance(self) -> float:
-        """In persons squared."""
+        """Return the variance in persons squared."""
         return self.n_cells * self.channel.variance
 
     @property

@@ -255,7 +255,7 @@ def most_categories(
 def _laws(
     plan: PlanSpec, epsilons: Sequence[Fraction], sizes: Mapping[int, ArrayLike] | None = None
 ) -> list[ReportLaws]:
-    """Of plans like this one with other epsilons, as typed, and other numbers of categories."""
+    """Return laws of plans like this one with other epsilons, as typed, and other numbers of categories."""
     return report_laws(
         plan.mechanism,
         unit=plan.unit,

@@ -61,7 +61,7 @@ class Grid:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of a map of the grid: (n_y, n_x), so that raveling it gives the order of codes."""
+        """Return the shape of a map of the grid: (n_y, n_x), so that raveling it gives the order of codes."""
         return self.n_y, self.n_x
 
     @property

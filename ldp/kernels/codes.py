@@ -306,7 +306,7 @@ def count_patterns(
 def tally_daily(
     bitmaps: NDArray[np.uint64], codes: NDArray[np.uint16], out: NDArray[np.int64], sign: int
 ) -> None:
-    """As `tally_static` with one code per day; the previous day counts with any answer."""
+    """Count like `tally_static` with one code per day; the previous day counts with any answer."""
     for i in range(bitmaps.shape[0]):
         bits = bitmaps[i]
         previous = 0

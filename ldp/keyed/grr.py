@@ -76,7 +76,7 @@ def draw(
     counter: int,
     **fields: int,
 ) -> NDArray[np.uint16]:
-    """As `answers`, without checks, from the block with `keyed` values; redraws take the next counters.
+    """Draw like `answers`, without checks, from the block with `keyed` values; redraws use the next counters.
 
     `fields` are the block's purpose, indicator and plan_version. Values may also be codes with NO_ANSWER.
     """

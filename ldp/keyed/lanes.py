@@ -193,7 +193,7 @@ class _Scratch:
         keyed: NDArray[np.uint32],
         out: Words,
     ) -> None:
-        """As the function `draw`, into `out`, for as many rows as there is room; `fields` are packed."""
+        """Draw like the function `draw`, into `out`, for as many rows as fit; `fields` are packed."""
         undecided, table, lanes = self._undecided[: truth.shape[0]], digits.table, digits.lanes
         done, per_block = digits.first, digits.per_block
         n_blocks = -(-done // per_block)

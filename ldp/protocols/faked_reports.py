@@ -148,7 +148,7 @@ class FakedChannel(FakedReport):
 
     @property
     def fake_range(self) -> tuple[Fraction, Fraction]:
-        """As in `FakedReport`."""
+        """Return the range like `FakedReport`."""
         one = Fraction(1, self.domain_size)
         return (one, one) if self.fake == "code" else (one, 1 - one)
 
@@ -225,7 +225,7 @@ class PriorFakedChannel(FakedReport):
 
     @property
     def fake_range(self) -> tuple[Fraction, Fraction]:
-        """As in `FakedReport`."""
+        """Return the range like `FakedReport`."""
         rarest = min(self.prior)
         return Fraction(rarest, WORD), Fraction(
             max(self.prior) if self.fake == "code" else WORD - rarest, WORD

@@ -20,7 +20,7 @@ class _Files(FileAwareMapping):  # type: ignore[misc]
 
 
 class Env(environ.FileAwareEnv):  # type: ignore[misc]
-    """As `environ.Env`; `NAME_FILE=/path` replaces `NAME`, without the line end of the file.
+    """Environment like `environ.Env`; `NAME_FILE=/path` replaces `NAME`, without the line end of the file.
 
     Meaningless values are refused with their name, since a traceback does not show the line.
     """

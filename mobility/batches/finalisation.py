@@ -109,7 +109,7 @@ def memory_problem() -> str:
 
 
 def time_problem(*, tries: int) -> str:
-    """That a task was stopped because it took too long, and that this was its last try."""
+    """Say that a task was stopped because it took too long, and that this was its last try."""
     limit_s = settings.CELERY_TASK_SOFT_TIME_LIMIT
     return (
         f"it takes longer than {limit_s:,} s, nine tenths of MOBILITY_TASK_TIME_LIMIT_S, and was tried "

@@ -145,7 +145,7 @@ def read_chunk(batch_id: str, index: int) -> None:
 
 
 def _begin_merging(batch: Batch, study: OpenStudy) -> None:
-    """From here on the batch only resumes."""
+    """Begin merging: from here on the batch only resumes."""
     batch.refresh_from_db()  # reading has noted what days it touches
     moved = day_transitions.of_batch(batch, study)
     shards = merging.shards_of(batch, study, moved)

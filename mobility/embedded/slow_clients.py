@@ -33,7 +33,7 @@ class BoundedSocket(socket.socket):
         self._read_bytes = self._sent_bytes = 0
 
     def recv(self, size: int, flags: int = 0, /) -> bytes:
-        """As of a socket.
+        """Receive like a socket.
 
         Raises
         ------
@@ -58,7 +58,7 @@ class BoundedSocket(socket.socket):
         return data
 
     def sendall(self, data: Any, flags: int = 0, /) -> None:
-        """As of a socket.
+        """Send like a socket.
 
         Raises
         ------

@@ -47,7 +47,7 @@ CODES: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Something that was looked at.
+    """Result of one check.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""On which days keys went into an escrow."""
+"""Days on which keys went into an escrow."""
 
 from datetime import date
 

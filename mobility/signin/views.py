@@ -123,7 +123,7 @@ def end_others(request: HttpRequest) -> HttpResponse:
 
 
 class ChangePasswordView(PasswordChangeView):
-    """For accounts with a password; those of a provider have none, and get none."""
+    """Change of a password; accounts of a provider have none, and get none."""
 
     form_class = PasswordForm
     template_name = "account/password.html"

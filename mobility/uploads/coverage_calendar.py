@@ -71,7 +71,7 @@ def calendars(coverage: Coverage) -> list[SourceCalendar]:
 
 
 def day_marks(coverage: Coverage) -> Mapping[int, list[tuple[str, Mark]]]:
-    """For each day the name and the mark of each source."""
+    """Return the name and the mark of each source for each day."""
     marks: dict[int, list[tuple[str, Mark]]] = defaultdict(list)
     for source in coverage.sources:
         for day in source.days:

@@ -23,7 +23,7 @@ class OptOuts:
 
     @classmethod
     def of(cls, pseudonyms: NDArray[np.uint64]) -> Self:
-        """Of pseudonyms in any order, also repeated ones."""
+        """Return the shards of pseudonyms in any order, also repeated ones."""
         return cls(pseudonym=np.unique(pseudonyms))
 
     def __len__(self) -> int:

@@ -68,7 +68,7 @@ class OpenStudy(UnlockedStudy):
         )
 
     def subscriber_coder(self, profile: Profile, *, is_blind: bool = False) -> SubscriberCoder:
-        """Of files of attributes; as `row_coder`."""
+        """Return the coder for files of attributes; like `row_coder`."""
         return SubscriberCoder(
             profile,
             sanitiser=self.sanitiser,

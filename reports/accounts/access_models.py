@@ -31,7 +31,7 @@ class Opening(models.Model):
 
 
 class ApiToken(Opening):
-    """Lets a program read what its owner reads: one study, or all of them."""
+    """Token for a program that reads what its owner reads: one study, or all of them."""
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(max_length=80)

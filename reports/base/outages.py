@@ -19,7 +19,7 @@ API: Final = "/api/"
 
 
 def is_outage(error: BaseException | None) -> bool:
-    """Tell whether a database did not answer, also where another error was raised because of it."""
+    """Return whether a database did not answer, also where another error was raised because of it."""
     while error is not None and not isinstance(error, AWAY):
         error = error.__cause__ or error.__context__
     return error is not None
@@ -45,13 +45,13 @@ def missing(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def come_again_page(*, request_id: str = "") -> HttpResponse:
-    """For people; rendered without the request, since anyone who asks is known from a database."""
+    """Return the page for people; without the request, since its account is known from a database."""
     page = loader.get_template("503.html").render({"request_id": request_id})
     return _come_again(HttpResponse(page, status=HTTPStatus.SERVICE_UNAVAILABLE))
 
 
 def come_again_problem() -> HttpResponse:
-    """For programs."""
+    """Return the problem document for programs."""
     detail = gettext("The databases do not answer now. Please try again.")
     return _come_again(problem(HTTPStatus.SERVICE_UNAVAILABLE, detail))
 

@@ -18,7 +18,7 @@ WIDE_INTERVAL: Final = 0.1
 
 
 class Status(StrEnum):
-    """Of a report or an estimate; exports write the value.
+    """Status of a report or an estimate; exports write the value.
 
     ok : reliable, with its interval
     not_reliable : the intervals of the report are too wide for any use

@@ -135,7 +135,7 @@ class Comparison:
 
     @property
     def status(self) -> Status:
-        """That of the rows, which have the same: it is one of whole reports."""
+        """Return the status that all rows share: it is one of whole reports."""
         return self.rows[0].status
 
     @property

@@ -74,7 +74,7 @@ def _decode(indicator: Indicator, tally: Tally, *, notes: Sequence[DayNote]) -> 
 
 
 def tallies_of(loaded: Loaded) -> IndicatorTallies:
-    """As the library's comparisons take them; only of counts that are exact."""
+    """Return tallies as input of the library's comparisons; only of counts that are exact."""
     return IndicatorTallies(
         counts=loaded.counts,
         n_reports=loaded.n_reports,

@@ -153,7 +153,7 @@ def _choice(
 
 
 def _noisy_title(study: Study, window: Window, days: str, n_visitors: int | None) -> str:
-    """Of a study with presence noise: a day is there when it is closed, also with no one."""
+    """Return the title for a study with presence noise: closed days are shown, also with no one."""
     if window.first_day > study.noisy_through:
         return _title(days, 0)
     return gettext("%(days)s: about %(visitors)s visitors") % {

@@ -92,7 +92,7 @@ class ShownVisitors:
         return int(least), int(most)
 
     def status(self, first_day: int, last_day: int, *, is_outage: bool) -> Status:
-        """Of a number of visitors, which is exact or has its own interval."""
+        """Return the status of a number of visitors, which is exact or has its own interval."""
         n_visitors = int(self.unions[first_day, last_day])
         is_here = self.study.presence is not None and first_day <= self.study.noisy_through
         return window_status(

@@ -17,7 +17,7 @@ SALT_BYTES = 16
 
 
 class LedgerFactsError(ValueError):
-    """Something cannot be recorded like that."""
+    """Facts that cannot be recorded."""
 
 
 def record(

@@ -23,7 +23,7 @@ class Asked:
         return bool(self.studies)
 
     def as_json(self) -> dict[str, object]:
-        """For the answer of a command."""
+        """Return the budget for the answer of a command."""
         names = ["all" if study is None else study.slug for study in self.studies]
         return {"studies": names, "until": None if self.until is None else self.until.isoformat()}
 

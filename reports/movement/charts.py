@@ -221,7 +221,7 @@ def _whiskers(
 
 
 def _drawn(value: float, *, unit: Unit) -> float:
-    """At the precision of a screen; shares in percent."""
+    """Return the value at the precision of a screen; shares in percent."""
     return round(value * 100, 4) if unit == Unit.SHARE else round(value, 3)
 
 

@@ -10,7 +10,7 @@ from reports.studies.models import Study
 
 
 class Kept(TypedDict):
-    """Something that is kept, and until when; `date` where the day is known, as ISO writes it."""
+    """Kept data and their end; `date` where the day is known, as ISO writes it."""
 
     name: str
     until: str
@@ -77,7 +77,7 @@ def closed_on(moment: datetime) -> str:
 
 
 def _of_key(study: Study) -> tuple[str, str, str | None]:
-    """Until when the key is kept, what goes with it, and the day."""
+    """Return the end of the key, the data that go with it, and the day."""
     if study.closed_at is not None:
         on = closed_on(study.closed_at)
         destroyed = gettext("destroyed on %(day)s") % {"day": on}

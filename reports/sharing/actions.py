@@ -46,7 +46,7 @@ Found = TypeVar("Found", bound=Opening)
 
 
 class AccessError(ValueError):
-    """Something cannot be opened or kept like that; the text is for the person who asked."""
+    """A link or view cannot be made like that; the text is for the reader who asked."""
 
 
 # --- tokens of programs -----------------------------------------------------------------------

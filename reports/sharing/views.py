@@ -32,7 +32,7 @@ COOKIE_AGE_S = 3600
 
 
 class ShareForm(forms.Form):
-    """For whom, how long, and behind which password."""
+    """Form of a share link: recipient, validity, password."""
 
     note = forms.CharField(
         label=_("For whom"),

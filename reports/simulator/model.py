@@ -102,7 +102,7 @@ class Setting:
 
     @property
     def requests(self) -> tuple[IndicatorRequest, ...]:
-        """As the library takes them; without what the mechanism does not know."""
+        """Return the requests of the library; without settings that the mechanism does not know."""
         is_sampled = self.mechanism.startswith("smp-")
         return tuple(
             IndicatorRequest(
@@ -236,7 +236,7 @@ class Simulation:
         return visitors_error(self.plan)
 
     def row(self, slug: str) -> Row:
-        """Of a question; without such a one, of that with the widest interval."""
+        """Return the row of a question; without one, that with the widest interval."""
         return next((row for row in self.rows if row.question.slug == slug), self.widest)
 
 

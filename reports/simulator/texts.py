@@ -30,7 +30,7 @@ def plus_minus(value: float) -> str:
 
 
 def points(value: float) -> str:
-    """In percentage points, with two digits where tenths would be too coarse: "0.04 points"."""
+    """Format percentage points, with two digits where tenths would be too coarse: "0.04 points"."""
     return gettext("%(number)s points") % {"number": _digits(value)}
 
 
@@ -74,7 +74,7 @@ def reading_words() -> list[tuple[str, str]]:
 
 
 def summary(simulation: Simulation) -> str:
-    """In a sentence or two, what a day and all days will show."""
+    """Summarise in a sentence or two what a day and all days will show."""
     rows = simulation.rows
     noise = [row for row in rows if row.day_reading == Reading.NOISE]
     narrow = min(row.day_half_width for row in rows)
@@ -136,7 +136,7 @@ def truth_words(channel: ReportChannel) -> str:
 
 
 def odds_words(simulation: Simulation) -> list[str]:
-    """By how much anything that is published can change what anyone believes of one person."""
+    """Describe by how much published data can change a belief about one person."""
     certificate = simulation.certificate
     attribute, profile = certificate.epsilon_attribute, certificate.epsilon_profile
     of_days = _days_words(simulation.plan)

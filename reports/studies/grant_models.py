@@ -1,4 +1,4 @@
-"""In which studies an account may use its roles, and until when."""
+"""Grants: the studies in which an account may use its roles, and until when."""
 
 from datetime import UTC, date, datetime
 

@@ -379,7 +379,7 @@ def take_closed(sender: Sender, *, slug: str, body: bytes) -> bool:
 
 
 def _actor(sender: Sender) -> str:
-    """As the ledger names it: no account is called so."""
+    """Return the actor as the ledger names it: no account is called so."""
     return f"sender {sender.name}"
 
 

@@ -1,4 +1,4 @@
-"""From empty databases to a served deployment of two zones, by the commands of docs/deployment.md alone.
+"""Deployment of two zones from empty databases to a served site, by the commands of docs/deployment.md alone.
 
 Then an upgrade, by those of docs/upgrading.md. The machine of the analysts has no way to that of the vault.
 """

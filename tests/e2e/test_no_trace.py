@@ -303,7 +303,7 @@ def test_workers_dump_no_core(deployment):
 
 
 def test_search_finds_raw_rows_where_nothing_is_sealed(lengthy, migrated, tmp_path):
-    """As a worker that is killed leaves them. Should this fail, the search has become blind."""
+    """Files left by a killed worker. Should this fail, the search has become blind."""
     with (
         services.private_folder("unsealed") as root,
         Deployment(root, migrated=migrated, settings="tests.e2e.unsealed") as unsealed,

@@ -36,7 +36,7 @@ class Upgraded(Running):
     """An installation that begins with the code of an earlier release, and continues with today's."""
 
     def upgrade(self):
-        """As docs/upgrading.md says: stop, new code, migrate both databases, static files, start."""
+        """Upgrade as docs/upgrading.md says: stop, new code, migrate both databases, static files, start."""
         self.workers[0].stop()
         self.code = ROOT
         quietly = ("--verbosity", "0")

@@ -1,4 +1,4 @@
-"""From a main database that both zones share to zones apart, by docs/upgrading.md."""
+"""Split of a main database that both zones share, by docs/upgrading.md."""
 
 import json
 import os

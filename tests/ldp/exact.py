@@ -96,7 +96,7 @@ def has_bit(words: NDArray[np.uint64], value: int) -> NDArray[np.bool_]:
 
 
 def digest(*arrays) -> str:
-    """Of reports that are frozen: another layout of the bits would give everyone a second answer."""
+    """Digest of frozen reports: another layout of the bits would give everyone a second answer."""
     return sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()[:16]
 
 

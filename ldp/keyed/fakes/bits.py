@@ -118,7 +118,7 @@ class EncodedBits:
         self._counts = {index: np.zeros(channel.domain_size, np.int64) for index, channel in channels.items()}
 
     def reports(self, part: Part) -> Iterator[tuple[int, Words]]:
-        """As of `BlankBits`."""
+        """Return the reports like `BlankBits`."""
         found = {
             index: lanes.reports(self._fakes(part, index), **self._encoding(part, index))
             for index in self._channels
@@ -134,7 +134,7 @@ class EncodedBits:
         self._answers.count(part)
 
     def counts(self) -> Iterator[tuple[int, Counts]]:
-        """As of `BlankBits`."""
+        """Return the counts like `BlankBits`."""
         for index, counts in self._answers.counts.items():
             yield index, counts + self._counts[index]
 

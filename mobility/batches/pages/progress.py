@@ -85,7 +85,7 @@ def _stalled() -> str:
 
 
 def _held_up(batch: Batch) -> str:
-    """In words for people; what it waits for is the pipeline's own text."""
+    """Describe the delay for people; the pipeline's own text names what it waits for."""
     return gettext(
         "It waits for a key or a storage, is tried again every minute, and loses nothing. Tell the people "
         "who run this site: %(what)s"
@@ -145,7 +145,7 @@ def _waits_for_server(batch: Batch) -> bool:
 
 
 def _waits_for_closing(batch: Batch) -> bool:
-    """With presence noise nothing crosses before its days are closed, and nothing changes afterwards."""
+    """Explain that with presence noise nothing crosses before its days are closed, or changes later."""
     return is_noisy(batch.study) and batch.kind != Batch.Kind.CLOSE_DAYS
 
 

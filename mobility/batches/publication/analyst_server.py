@@ -38,7 +38,7 @@ UNREADABLE: Final = (ValueError, RecursionError, MemoryError)
 
 
 class HandoverError(MobilityError):
-    """Something could not be handed over; it stays in the vault, and nothing is lost."""
+    """A publication could not be handed over; it stays in the vault, and nothing is lost."""
 
 
 class HandoverWaitsError(HandoverError):

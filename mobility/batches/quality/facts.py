@@ -27,14 +27,14 @@ Hours = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """Some of all: "10 of 40,312"; never one without the other."""
+    """Part of a total: "10 of 40,312"; never one without the other."""
 
     part: int
     of: int
 
     @property
     def value(self) -> float | None:
-        """In [0, 1]; None of nothing."""
+        """Return the share in [0, 1]; None of nothing."""
         return self.part / self.of if self.of else None
 
 

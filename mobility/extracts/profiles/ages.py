@@ -1,4 +1,4 @@
-"""From when someone was born to the age band at a reference date."""
+"""Age bands of dates and years of birth at a reference date."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -201,7 +201,7 @@ def _attribute(
 
 
 def _attribute_text(text: str, table: ValueTable) -> str:
-    """As much as the table lists of a text: all of it, its beginning, or nothing but its shape."""
+    """Return the part of a text that the table lists: all of it, its beginning, or only its shape."""
     key = text.encode()[: table.prefix_bytes or None]
     if key not in table.codes or is_identifier(key.decode()):
         return shape(text)

@@ -40,7 +40,7 @@ def take_turn(*, after_s: float) -> bool:
 
 
 def check(findings: list[Finding], *, now: datetime) -> Apart:
-    """Tell that the main database does not answer: when it is seen again, and then now and then."""
+    """Send an alert when the main database does not answer: at first sight, and then now and then."""
     seen = [
         each for each in findings if (each.code, each.subject, each.level) == (CODE, SUBJECT, Level.ERROR)
     ]

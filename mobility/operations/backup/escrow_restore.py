@@ -150,7 +150,7 @@ def _asked(key_ids: Collection[str]) -> tuple[set[str], set[str]]:
 
 
 def _slugs(key_id: str) -> set[str]:
-    """Of a study that the vault does not know: what the name of its key allows."""
+    """Return the slugs of studies that the vault does not know: what the name of the key allows."""
     name = key_id.removeprefix(STUDY_PREFIX)
     return {name, re.sub(r"-[0-9a-f]{8}$", "", name)}
 

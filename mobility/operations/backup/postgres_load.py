@@ -104,7 +104,7 @@ def _replay(
 
 
 def _header(script: IO[bytes], known: Collection[str]) -> Iterator[bytes]:
-    """Its lines up to the first object, without settings that the server does not have."""
+    """Return the lines up to the first object, without settings that the server does not have."""
     for line in script:
         found = SETTING.match(line)
         if found is None or found[1].decode() in known:

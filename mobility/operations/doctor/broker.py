@@ -49,7 +49,7 @@ def version() -> str | None:
 
 
 def clock() -> Diagnoses:
-    """Its clock."""
+    """Check the clock."""
     before = time.time()
     try:
         seconds, micros = client().time()

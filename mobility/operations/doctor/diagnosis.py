@@ -43,7 +43,7 @@ CODES: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """Something that is wrong, or worth knowing, or fine.
+    """Problem, fact worth knowing, or good result.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ def examine(*, deep: bool) -> list[Diagnosis]:
 
 
 def _rests(finding: Finding) -> bool:
-    """In the embedded default commands start broker and worker where they need them, and stop them again."""
+    """Return whether a finding is only that the embedded default starts broker and worker on demand."""
     codes = ("broker_unreachable", "workers_missing", "job_failed")
     return finding.code in codes and settings.EMBEDDED_REDIS and not in_use()
 

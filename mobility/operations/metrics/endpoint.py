@@ -82,7 +82,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 
 def exposition() -> bytes:
-    """All of it, in the text format of Prometheus."""
+    """Return all metrics in the text format of Prometheus."""
     registry = CollectorRegistry()
     registry.register(InZone(Installation(), _requests()))
     return generate_latest(registry)
@@ -147,7 +147,7 @@ def _workers() -> Families:
 
 
 def _ledger() -> Families:
-    """Absent where nothing was recorded yet."""
+    """Yield the state of the ledger; nothing where it has no entry yet."""
     head = LedgerHead.objects.filter(pk=LedgerHead.ONLY).first()
     if head is not None:
         whole = 0 if head.problem else 1

@@ -32,7 +32,7 @@ def prepare() -> None:
 
 
 def _remove_those_of_the_dead(root: Path) -> None:
-    """Of this host by their processes; of others, as containers that were replaced, by the last request."""
+    """Remove files of dead processes of this host; of replaced containers, by their last request."""
     for folder in root.iterdir():
         host, _, pid = folder.name.rpartition("-")
         if not pid.isdigit():

@@ -32,5 +32,5 @@ def _histogram() -> Histogram:
 
 @cache
 def own_registry() -> CollectorRegistry:
-    """Of this process alone; without a folder, all that is known."""
+    """Return the registry of this process; without a folder, of all known."""
     return CollectorRegistry()

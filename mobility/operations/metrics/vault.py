@@ -29,7 +29,7 @@ def batches() -> Iterator[Metric]:
 
 
 def open_days() -> Iterator[Metric]:
-    """For how long the oldest open day of each study has been over."""
+    """Return the age of the oldest open day of each study since its end."""
     family = GaugeMetricFamily(
         "mobility_day_over_seconds", "Since the end of the oldest open day that is over.", labels=("study",)
     )

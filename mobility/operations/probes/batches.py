@@ -124,7 +124,7 @@ def _ends(batches: Any) -> Iterable[tuple[tuple[Any, ...], datetime]]:
 
 
 def _oldest(batches: Any, moment: str) -> dict[str, tuple[int, datetime]]:
-    """By study: how many, and the earliest `moment`."""
+    """Return the number and the earliest `moment`, by study."""
     rows = batches.order_by().values_list("study__slug").annotate(n=Count("pk"), oldest=Min(moment))
     return {slug: (n, oldest) for slug, n, oldest in rows.order_by("study__slug")}
 

@@ -73,7 +73,7 @@ def _open_ways() -> set[tuple[int, str]]:
 
 
 def _brought() -> dict[tuple[int, str], dict[str, datetime]]:
-    """By study and way: when each source last brought a file."""
+    """Return when each source last brought a file, by study and way."""
     unattended = Q(created_by=ACTOR) | Q(created_by__startswith=BY_FEED)
     files = Batch.objects.filter(
         unattended, kind=Batch.Kind.EXTRACT, state=Batch.State.DONE, validate_only=False,

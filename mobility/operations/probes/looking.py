@@ -106,7 +106,7 @@ def _safely(probe: Probe) -> list[Finding]:
 
 
 def _probes() -> Iterator[Probe]:
-    """In the order in which pages show them."""
+    """Return the probes in the order in which pages show them."""
     main = ("default",)
     yield Probe(name="databases", codes=(UNREACHABLE,), look=databases.reached)
     yield Probe(

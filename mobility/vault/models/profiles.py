@@ -24,7 +24,7 @@ class ExtractProfile(models.Model):
 
 
 class FeedToken(models.Model):
-    """Lets a program send files of one study; only a digest of the token is kept."""
+    """Token for a program that sends files of one study; only a digest of it is kept."""
 
     study = models.ForeignKey(VaultStudy, on_delete=models.CASCADE, related_name="feed_tokens")
     name = models.CharField(max_length=80)

@@ -291,7 +291,7 @@ def _stir(digest: Any, word: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _digest(days: Any, i: int, static: Words, daily: Words) -> Any:
-    """Of some days of row `i`, and the answers that count on them."""
+    """Return the digest of some days of row `i`, and of the answers that count on them."""
     digest = _stir(_SEED, days)
     for word in range(static.shape[1]):
         digest = _stir(digest, np.uint64(static[i, word]))

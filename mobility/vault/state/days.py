@@ -45,7 +45,7 @@ class DaySightings:
         return len(self.pseudonym)
 
     def take(self, rows: NDArray[np.int64] | slice) -> "DaySightings":
-        """Some of those who were seen; where they were is left out."""
+        """Return some of the people seen, without their places."""
         return DaySightings(
             pseudonym=self.pseudonym[rows],
             first=self.first[rows],

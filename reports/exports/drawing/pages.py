@@ -66,7 +66,7 @@ def in_order(selection: Selection, *, at_most: int = MAX_CATEGORIES) -> WindowRe
 
 
 def cut_words(selection: Selection, *, at_most: int = MAX_CATEGORIES) -> str:
-    """That a window has more categories than are drawn, and where they are; empty where it has not."""
+    """Say that a window has more categories than are drawn, and where they are; empty where it has not."""
     n_categories = len(selection.reports[0].estimates)
     if selection.scope != Scope.WINDOW or n_categories <= at_most:
         return ""

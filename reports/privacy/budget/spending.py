@@ -42,7 +42,7 @@ class Span:
         return (self.year, self.month or 12) < (today.year, today.month)
 
     def __str__(self) -> str:
-        """As messages write it: 2027, 2027-05, ever."""
+        """Return the period as messages write it: 2027, 2027-05, ever."""
         if not self.year:
             return "ever"
         return f"{self.year}-{self.month:02}" if self.month else str(self.year)

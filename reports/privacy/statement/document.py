@@ -81,7 +81,7 @@ class Protection:
 
     @property
     def thresholds(self) -> tuple[int, ...]:
-        """Of a true category and, where it is drawn on its own, of any other."""
+        """Return the thresholds of a true category and, where it is drawn on its own, of any other."""
         return tuple(thresholds(self.channel).values())
 
     @property

@@ -56,7 +56,7 @@ def projection_around(lon: Floats, lat: Floats) -> str:
 
 
 def distance_error(radius_m: float) -> float:
-    """By how much, at most, a short distance is wrong within a radius of the centre, as a share of it.
+    """Return the maximum error of a short distance within a radius of the centre, as a share of it.
 
     On the sphere the scale is cos(c/2) away from the centre and 1/cos(c/2) across, c the angle from it. The
     ellipsoid adds at most c e^2/4, found by comparing with geodesics at all latitudes (a test repeats it).

@@ -122,7 +122,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapLayer:
-    """Something to find one's way on a map by: rivers, roads, borders; clipped and simplified for display.
+    """Layer for orientation on a map: rivers, roads, borders; clipped and simplified for display.
 
     kind : "polygons" = each path is a ring
     paths : positions [x, y] in metres of the area's projection
@@ -179,7 +179,7 @@ class LocationDefinition:
 
     @property
     def spec(self) -> LocationSpec:
-        """As the library takes it."""
+        """Return the specification for the library."""
         return LocationSpec(
             level=Fraction(self.level),
             radius_m=Fraction(self.radius_m),

@@ -253,7 +253,7 @@ def test_visitors_without_reports_are_told_from_mistakes() -> None:
 
 
 def test_part_without_reports_may_be_anything() -> None:
-    """Of 40 visitors of day 1, four are on day 3 too, and no one asked them: from none to all of those."""
+    """Among 40 visitors of day 1, four are on day 3 too, and no one asked them: from none to all of those."""
     presence = np.array([0b001] * 36 + [0b101] * 4)
     asked = np.where(presence == 0b101, NO_ANSWER, 0)
     tallies = tallies_of(presence, asked, days=3, channel=SURE)

@@ -58,7 +58,7 @@ def test_codes_are_one_word() -> None:
     [("smp-grr", 1, 1), ("spl-grr", 3, 1), ("smp-oue", 5, 1), ("rsfd-ouez", 8, 1), ("rsfd-adp", 8, 1)],
 )
 def test_room_for_the_reports_of_a_person(mechanism: str, static: int, daily: int) -> None:
-    """Of 3, 30 and 61 values: GRR takes one word each, bits take 1, 2 and 5."""
+    """For 3, 30 and 61 values GRR takes one word each, bits take 1, 2 and 5."""
     kinds = [("static", 3), ("daily", 10), ("static", 30), ("static", 61)]
     plan = make_plan(*kinds, mechanism=mechanism)
     assert (plan_words(plan, kind="static"), plan_words(plan, kind="daily")) == (static, daily)

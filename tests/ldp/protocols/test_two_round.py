@@ -81,7 +81,7 @@ def test_budget_beyond_the_limit_is_refused_with_the_limit(protocol: str, vector
 
 
 def published_noise(k: int, e: float, f: float) -> float:
-    """Of L-GRR with the published second round, written with floats."""
+    """Return the noise of L-GRR with the published second round, written with floats."""
     rho = (e * f - 1) / (e - f)
     p1, q1, p2, q2 = e / (e + k - 1), 1 / (e + k - 1), rho / (rho + k - 1), 1 / (rho + k - 1)
     q = q1 * p2 + (1 - q1) * q2

@@ -89,7 +89,7 @@ def write_dates(folder, rows):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truth:
-    """By (person, study day); a zone is None where the answer is no zone. `main_cell`: place in CELLS."""
+    """True values by (person, study day); a zone is None without an answer. `main_cell`: place in CELLS."""
 
     visitors: set[tuple[str, int]]
     main_cell: dict[tuple[str, int], int]
@@ -169,7 +169,7 @@ def files(rows, tmp_path):
 
 @pytest.fixture
 def definition() -> StudyDefinition:
-    """With epsilon 20 one answer in half a billion is another value: what is counted is what was true."""
+    """Return a study of epsilon 20, where one answer in 500 million is wrong: counts are true."""
     return night_study(first_day=FIRST_DAY, days=DAYS)
 
 
@@ -229,7 +229,7 @@ def test_rows_add_up(pipeline, rows, truth, tmp_path):
 
 
 def test_order_repeats_splits_and_closing_change_nothing(make_pipeline, definition, files, rows, tmp_path):
-    """Of everyone's answers; that the other mechanisms do not mind either is for test_totals.py."""
+    """Totals are of everyone's answers; test_totals.py has the other mechanisms."""
     plan = replace(definition.plan, mechanism="spl-grr")
     plain = make_pipeline(plan=plan)
     plain.upload(write_file(tmp_path / "all.csv", rows))

@@ -405,7 +405,7 @@ class TestOrder:
         assert fresh(first).state == third.state == State.DONE
 
     def test_a_sweep_asks_for_one_batch_of_each_study(self, make_pipeline, few):
-        """Those behind it are asked for when it ends: a thousand that wait are one message."""
+        """Later batches are requested when it ends: a thousand waiting ones are one message."""
         first, second = make_pipeline(slug="first"), make_pipeline(slug="second")
         waiting = [pipeline.receive(path) for pipeline in (first, second) for path in few]
         sweep()

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db(databases=["default", "vault"])
 
 
 class Broker:
-    """Its own Redis, and what a worker of one process does with its messages."""
+    """A separate Redis, and the steps of a worker of one process with its messages."""
 
     def __init__(self, folder: Path) -> None:
         self._port = services.free_port()
@@ -76,7 +76,7 @@ class Broker:
         self.server.start()
 
     def comes_back_with_an_old_dump(self) -> None:
-        """As a Redis that saves now and then: its dump has a mark, and not the messages that came later."""
+        """Restore an old dump, as a Redis that saves now and then: it has a mark, no later messages."""
         with Redis(port=self._port) as redis:
             lists = {name: redis.lrange(name, 0, -1) for name in redis.keys("celery*")}
             redis.delete(*lists)

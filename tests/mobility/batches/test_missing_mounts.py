@@ -324,7 +324,7 @@ class TestMemory:
         assert soft == hard  # to say so takes memory, too
 
     def test_a_process_without_a_limit_names_none(self):
-        """As in a web server, for any MOBILITY_TASK_MEMORY_MB: that is for workers."""
+        """The limit of a web server, for any MOBILITY_TASK_MEMORY_MB: that is for workers."""
         memory._limit.clear()
         assert memory_problem() == "it needs more memory than this machine has"
 

@@ -197,7 +197,7 @@ class TestPruning:
         assert left == {made.folder.name, "backup-10", "backup-20", "backup-99", "backup-of-somebody"}
 
     def test_of_those_without_a_code_it_removes_what_it_made(self, place):
-        """As manifests were before installations had codes."""
+        """Manifests before installations had codes."""
         ours, theirs = (make_backup(place, by="olga").folder.rename(place / f"backup-{n}") for n in "12")
         for folder in (ours, theirs):
             edited(folder, lambda told: told.pop("installation"))
@@ -291,7 +291,7 @@ class TestRestoring:
         assert own_code() == brought
 
     def test_its_own_needs_none_a_copy_gets_a_new_code_and_an_old_one_changes_none(self, made):
-        """As where restoring broke off after the main database, and is repeated."""
+        """Restoring broke off after the main database, and is repeated."""
         restore(made.folder, by="olga", replaces=True)
         assert own_code() == made.manifest.installation
         restore(made.folder, by="olga", replaces=True, stays_other=True)

@@ -189,7 +189,7 @@ def openssl(folder, words):
 
 
 def test_commands_take_what_openssl_makes_and_no_other_kinds_of_keys(tmp_path, capsys):
-    """As docs/backup.md says it, with a password."""
+    """The steps of docs/backup.md, with a password."""
     keystore().create(FAIR)
     (tmp_path / "password").write_text("only for tests\n")
     openssl(tmp_path, "genpkey -algorithm X25519 -aes-256-cbc -pass file:password -out k.pem")

@@ -1,4 +1,4 @@
-"""Looks at what every zone has, with real servers that stop and start again; signs of life of workers."""
+"""Checks of every zone, with real servers that stop and start again; signs of life of workers."""
 
 import atexit
 import errno
@@ -151,7 +151,7 @@ def test_a_look_that_breaks_is_told_and_stops_no_other(monkeypatch):
 
 
 def test_a_disk_that_does_not_answer_holds_up_no_look_and_is_asked_by_one_thread(monkeypatch, settings):
-    """As a network disk whose server is down: not even an error comes back."""
+    """A network disk whose server is down: not even an error comes back."""
     monkeypatch.setattr(host, "ANSWER_S", 0.1)
     comes_back, ask, asked = threading.Event(), host.shutil.disk_usage, []
 
@@ -299,7 +299,7 @@ def test_a_worker_shows_life_notes_its_jobs_and_leaves_nothing_when_it_stops(fol
 
 @pytest.mark.long
 def test_a_worker_that_gives_its_tasks_back_leaves_nothing_either(folder, broker):
-    """As docker/ and its systemd units stop it: Celery then says of no worker that it has shut down."""
+    """Stop it like docker/ and its systemd units: Celery then reports no worker as shut down."""
     assert folder.shell().wait(timeout=60) == 0  # makes the databases
     own = {"MOBILITY_DATA_DIR": str(folder.root), "REDIS_URL": broker, "MOBILITY_WORKER_GRACE_S": "1"}
     inherited = {name: value for name, value in os.environ.items() if not name.endswith("_URL")}

@@ -1,4 +1,4 @@
-"""Looks at what the vault knows: keys, batches, days, feeds, publications."""
+"""Checks of the vault: keys, batches, days, feeds, publications."""
 
 from datetime import timedelta
 from pathlib import Path

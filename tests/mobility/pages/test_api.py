@@ -53,7 +53,7 @@ def get(client, token, batch):
 
 
 def put_in_chunks(client, token, stream):
-    """As the server hands such a body over: without a length, and with its end marked."""
+    """Send a body in chunks, as the server hands it over: without a length, and with its end marked."""
     return client.generic(
         "PUT", URL, headers=bearer(token, **{"Transfer-Encoding": "chunked"}),
         **{"wsgi.input": stream, "wsgi.input_terminated": True, "CONTENT_LENGTH": ""},
@@ -207,7 +207,7 @@ class TestWho:
         assert Batch.objects.count() == 0
 
     def test_only_own_files_of_the_study_are_found_and_by_valid_tokens_alone(self, client, study, token):
-        """Of no other study: test_permissions.py."""
+        """Other studies are tested in test_permissions.py."""
         row = FeedToken.objects.get()
         feeds.revoke(row, by="olga")
         check_problem(put(client, token), 401, "revoked")

@@ -251,7 +251,7 @@ def test_a_feed_opens_its_study_and_no_other(client, world):
     Batch.objects.update(created_by="feed nightly")
 
     def statuses():
-        """Of batches, and of files without a length: 411 comes after the door."""
+        """Return the statuses of batches, and of files without a length: 411 comes after the admission."""
         asked, sent = [world.of[OWN], world.of[OTHER], UNKNOWN], bearer(text)
         batches = [client.get(reverse("api:batch", args=[each["batch"]]), **sent) for each in asked]
         files = [client.put(reverse("api:extract", args=[each["slug"], "x.csv"]), **sent) for each in asked]

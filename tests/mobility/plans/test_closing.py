@@ -186,7 +186,7 @@ class TestStandsAgainstIt:
         pipeline.receive(path, more_to_come=True)
 
     def a_publication(self, pipeline, path):
-        """Its batch has ended meanwhile, and it has not arrived."""
+        """Leave a publication whose batch has ended meanwhile, and that has not arrived."""
         sent = {"number": 99, "subscribers": 10, "voided_days": 0, "delta": b""}
         VaultPublication.objects.create(study=pipeline.study, **sent)
 
@@ -314,7 +314,7 @@ def test_certificate_counts_those_who_opted_out_after_their_only_day_was_undone(
 
 
 def test_opt_outs_that_an_earlier_release_left_uncounted_keep_no_study_open(make_pipeline, few, tmp_path):
-    """Its state does not show who differs, so more may have opted out than a publication covers."""
+    """The state does not show who differs, so more may have opted out than a publication covers."""
     pipeline = make_pipeline(min_publication=10)
     pipeline.upload(few[0])
     pipeline.upload(list_of(opted_out(few[0], n=8), tmp_path), profile=OPT_OUT)
@@ -350,7 +350,7 @@ def check_deaths(make_pipeline, few, *, n_deaths=None):
         return pipeline
 
     def same(certificate: dict[str, Any]) -> dict[str, Any]:
-        """All of it but times and names, and what a death while cancelling leaves to be found."""
+        """Return all but times and names, and what a death while cancelling leaves to be found."""
         erased = {**certificate["erased"], "staged_uploads": None}
         keys = [key["id"].partition("-")[0] for key in certificate["keys"]][:1]
         times = {"closed_at": None, "erased_at": None}
@@ -453,7 +453,7 @@ OTHERS = [("vault", "SELECT count(*) FROM pg_class"), ("vault", WRITES), ("defau
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="PostgreSQL's old snapshots")
 @pytest.mark.parametrize(("alias", "what"), OTHERS)
 def test_transaction_of_before_is_waited_for(monkeypatch, alias, what):
-    """As long as someone may see the deleted rows, rewriting a table would keep them."""
+    """While someone may see the deleted rows, rewriting a table would keep them."""
     other = connections[alias].copy()
     try:
         with other.cursor() as cursor:

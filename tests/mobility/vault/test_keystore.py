@@ -123,7 +123,7 @@ def test_what_a_crash_left_of_a_key_is_destroyed_with_it(keys, monkeypatch) -> N
 
 
 def test_bytes_of_a_destroyed_key_are_overwritten(keys: Keystore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its place on the disk does not reveal the key: first it is written over, then cut off."""
+    """The place on the disk does not reveal the key: first it is written over, then cut off."""
     key = keys.create(KEY_ID)
     path = keys.folder / f"{KEY_ID}.key"
     on_disk = []

@@ -322,7 +322,7 @@ def negative(delta: Delta) -> Delta:
 
 
 def final(arrival: DayArrivals, presence: Presence, known: KnownAnswers, *, left: set[int]) -> DayArrivals:
-    """With the answers that its people have already, and without those who have opted out, as services do."""
+    """Return the state with its people's earlier answers, and without those who have opted out."""
     rows = [row for row, name in enumerate(arrival.pseudonym.tolist()) if name not in left]
     names, static = arrival.pseudonym[rows], arrival.static[rows]
     given = final_answers(presence, known, names)

@@ -19,7 +19,7 @@ OFFICER, ADMINISTRATOR = [Role.PRIVACY_OFFICER], [Role.ADMINISTRATOR]
 
 @pytest.fixture(autouse=True)
 def _accounts():
-    """As the command line makes them: that counts for no one."""
+    """Make accounts as the command line does: it has no author."""
     for name in ("adam", "bea", "mona"):
         people.create_account(name, roles=ADMINISTRATOR)
     people.create_account("petra", roles=OFFICER)

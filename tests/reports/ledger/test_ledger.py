@@ -321,7 +321,7 @@ def test_an_export_of_one_study_hides_the_others_and_can_be_checked(exported) ->
 
 
 def test_the_documentation_names_every_kind_and_its_check_works(exported, tmp_path) -> None:
-    """As a regulator would run it: nothing of this software, an export and the public key."""
+    """Run it like a regulator: nothing of this software, an export and the public key."""
     document = (settings.BASE_DIR / "docs" / "ledger.md").read_text()
     assert [kind for kind in LedgerKind if f"`{kind.value}`" not in document] == []
     (code,) = re.findall(r"```python\n(.*?)```", document, flags=re.DOTALL)

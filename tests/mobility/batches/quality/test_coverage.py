@@ -298,7 +298,7 @@ class TestShares:
          (500, 0, "usual")],
     )  # fmt: skip
     def test_it_takes_both_a_factor_and_a_difference(self, usual, now, verdict):
-        """Of 1,000 rows each."""
+        """Files of 1,000 rows each."""
         assert (module.SHARE_FACTOR, module.SHARE_POINTS) == (2.0, 0.01)
         files = [delivery(at, {at: at_eight(1000)}, empty={"age": n}) for at, n in ((1, usual), (2, now))]
         assert figures(compared(files[1], files[0]), "empty") == [(None, now / 1000, usual / 1000, verdict)]

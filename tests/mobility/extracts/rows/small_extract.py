@@ -94,7 +94,7 @@ def asked_of(pseudonym: int, *, d: int, key: bytes = SANITISE_KEY) -> int:
 
 
 def made_of(kind, rows, *, slots: int = 0, **dtypes):
-    """Something with columns, of rows of their values; a column of uint16 has a value in each slot."""
+    """Return an object with columns, of rows of their values; a column of uint16 has a value in each slot."""
     columns = {}
     for place, (name, dtype) in enumerate(dtypes.items()):
         values = np.array([row[place] for row in rows], dtype)

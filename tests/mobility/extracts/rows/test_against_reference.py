@@ -64,7 +64,7 @@ def reference(folder, study, lines: list[str]):
 
 
 def grouped_by_shard(parts: list[Events], *, slots: int, shuffle):
-    """As the pipeline does: chunks split by shard and packed; then each shard from its chunks."""
+    """Group as the pipeline does: chunks split by shard and packed; then each shard from its chunks."""
     chunks = [split_by_shard(part, n_shards=N_SHARDS) for part in parts]
     shards = []
     for shard in range(N_SHARDS):
