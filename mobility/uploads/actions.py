@@ -2,7 +2,7 @@
 
 A file is sealed frame by frame while it arrives. A frame is noted when it is durable, together with the state
 of the content hash: d_0 = H(key, ""), d_i = H(key, d_(i-1) || frame i). H is keyed BLAKE3, or HMAC-SHA256 in
-studies of earlier releases. So an upload that broke off goes on after its last whole frame, on any host.
+studies of earlier releases. So an upload that broke off continues after its last whole frame, on any host.
 """
 
 import hmac
