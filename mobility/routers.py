@@ -1,4 +1,4 @@
-"""Which database a model lives in: the vault for the operator zone, the main one for everything else."""
+"""Database of each model: the vault for the operator zone, the main one for everything else."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which language a page has, and how numbers and dates look in it."""
+"""Language of a page, and its formats of numbers and dates."""
 
 from datetime import date
 from decimal import Decimal

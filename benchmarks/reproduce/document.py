@@ -216,7 +216,7 @@ one attribute only, it has {attribute} times: fakes help where ε is small.
 
 
 def recognition_section(found: Findings) -> str:
-    """Which report is the answer."""
+    """Text about the recognition of the answer."""
     chance, with_value = (tables.of_100(each) for each in recognition.before())
     n_runs = next(iter(found.recognition_runs.values())).size
     first, last = recognition.EPSILONS[0], recognition.EPSILONS[-1]

@@ -1,4 +1,4 @@
-"""Which report is the answer (attribute inference on RS+FD): the best attack, on simulated reports.
+"""Attribute inference on RS+FD (finding the answer): the best attack, on simulated reports.
 
 The attacker sees all six reports of a visitor of MS-FIMU and knows the channel and the shares of each
 attribute. The thesis asks whether this can be done (section 12.2) and prints nothing. Answers have its

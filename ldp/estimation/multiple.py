@@ -28,7 +28,7 @@ def excludes_zero(interval: Interval) -> Mask:
 
 
 def holm(interval_at: Callable[[float], Interval], *, rows: Mask, level: float = 0.95) -> Mask:
-    """Which differences are not 0, so that all of these are right at once with probability `level`.
+    """Find differences that are not 0, so that all of these are right at once with probability `level`.
 
     Parameters
     ----------

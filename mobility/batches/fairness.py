@@ -174,7 +174,7 @@ def _long_at_work(batch: Batch) -> int:
 
 
 def _free(rows: QuerySet[Any]) -> Q:
-    """Which chunks or shards were not asked for, or so long ago that the message is taken for lost."""
+    """Return chunks or shards that were not requested, or so long ago that the message is taken for lost."""
     now = until = timezone.now()
     if rows.filter(attempts=0, alive_until__lte=now).exists():
         until = min(now, _unfetched_after() or now)

@@ -1,4 +1,4 @@
-"""Which Redis server the embedded default starts: the one of the wheel, or a newer one of the system.
+"""Choice of the Redis server for the embedded default: the one of the wheel, or a newer one of the system.
 
 A wheel gets no security updates of the system; what the system's packages install does.
 """

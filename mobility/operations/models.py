@@ -31,7 +31,7 @@ class JobRun(models.Model):
 
 
 class Installation(models.Model):
-    """Which installation this is; one row."""
+    """Identity of this installation; one row."""
 
     code = models.CharField(max_length=32, help_text="random, hexadecimal; made with the first backup")
 

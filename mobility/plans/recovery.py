@@ -93,7 +93,7 @@ def _close_again(*, by: str, closed: Collection[str]) -> list[str]:
 
 
 def closed_there(slugs: Collection[str]) -> tuple[set[str], set[str]]:
-    """Which studies an analyst server that runs apart calls closed, and of which it did not answer.
+    """Return studies that a separate analyst server calls closed, and of which it did not answer.
 
     It is not trusted: its word may keep a key away until people decide, and destroys nothing.
     """

@@ -1,4 +1,4 @@
-"""Which days each source has covered, and the cells of a batch that the study does not know."""
+"""Coverage of days by each source, and the cells of a batch that the study does not know."""
 
 import csv
 from uuid import UUID

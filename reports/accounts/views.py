@@ -55,7 +55,7 @@ class AccountForm(RolesForm):
 
 
 class GrantForm(forms.Form):
-    """Which study is opened, and until when."""
+    """Form of a grant: study and last day."""
 
     study = forms.ChoiceField(label=_("Study"), error_messages={"required": _("Choose a study.")})
     until = forms.DateField(

@@ -72,7 +72,7 @@ def _filled(path: str, example: Indicator | None, *, located: Study | None) -> s
 
 
 def _values(schema: dict[str, Any]) -> str:
-    """Which values a parameter takes, as short as people write it."""
+    """Return the values of a parameter, as short as people write it."""
     if "enum" in schema:
         return " | ".join(schema["enum"])
     if "anyOf" in schema:

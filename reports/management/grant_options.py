@@ -13,7 +13,7 @@ from reports.studies.models import Study
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """Which studies, and until which day; None among the studies = all of them."""
+    """Options for studies and the last day; None among the studies = all of them."""
 
     studies: tuple[Study | None, ...]
     until: date | None

@@ -46,7 +46,7 @@ def goodness_words(kept: DensityMap) -> str:
 def better_view_words(
     rows: Sequence[ZoneRow], reports: Sequence[WindowReport], *, zones: Sequence[str]
 ) -> str:
-    """Which of two views of zones is the more exact one, and why; empty where there is nothing to compare.
+    """Name the more exact of two views of zones, and why; empty where there is nothing to compare.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ class StudyField(forms.ModelChoiceField):  # type: ignore[type-arg]  # generic i
 
 
 class TokenForm(forms.Form):
-    """Which program a token is for, what it opens, and how long."""
+    """Form of a token: program, studies and validity."""
 
     name = forms.CharField(label=_("Name of the program"), max_length=access.NAME_MAX)
     study = StudyField(

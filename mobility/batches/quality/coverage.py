@@ -1,4 +1,4 @@
-"""Which days each source has covered: the calendar of a study."""
+"""Coverage of days by each source: the calendar of a study."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass

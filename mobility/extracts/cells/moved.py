@@ -14,7 +14,7 @@ _LAST = -1
 
 
 class MovedCells:
-    """Which row of the registry holds for a cell on a study day.
+    """Return the registry row that is valid for a cell on a study day.
 
     codes : place of the first row of each cell, by cell_id; rows of one cell follow each other by date
     """

@@ -1,4 +1,4 @@
-"""Which unknown texts of the cell column may be noted: those that look like a cell of the area.
+"""Filter of unknown texts of the cell column that may be noted: those that look like a cell of the area.
 
 A file whose columns are mixed up has identifiers where cells should be, and these must be kept nowhere. Their
 form alone does not tell them from cells that are plain digits: with as many digits as an identifier has, only

@@ -1,4 +1,4 @@
-"""Which reader an extract needs: its first bytes tell, never its name."""
+"""Choice of the reader for an extract: its first bytes tell, never its name."""
 
 import io
 from collections.abc import Iterator

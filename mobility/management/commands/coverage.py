@@ -1,4 +1,4 @@
-"""Which days each source of a study has covered."""
+"""Show the days that each source of a study has covered."""
 
 import json
 from argparse import ArgumentParser

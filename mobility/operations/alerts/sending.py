@@ -1,4 +1,4 @@
-"""Which messages are due by which channel, and sending them: at least once, with the same id each time."""
+"""Due messages of each channel, and sending them: at least once, with the same id each time."""
 
 import hashlib
 import logging

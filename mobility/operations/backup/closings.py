@@ -1,4 +1,4 @@
-"""Which studies were closed, by a ledger that is kept elsewhere: it may destroy keys, so it is checked."""
+"""Closed studies, by a ledger that is kept elsewhere: it may destroy keys, so it is checked."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -86,7 +86,7 @@ def known_keys(*, head: Mapping[str, Any] | None, pem: Path | None) -> set[str]:
 
 
 def closed_in(export: Path, *, known: Collection[str]) -> Closings:
-    """Which studies were closed, by an export of a ledger.
+    """Return the studies closed by an export of a ledger.
 
     Parameters
     ----------

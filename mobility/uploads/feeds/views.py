@@ -21,7 +21,7 @@ people = require_role(*service.MAKERS)
 
 
 class FeedForm(forms.Form):
-    """Which program a token is for, and how long."""
+    """Form of a token: program and validity."""
 
     name = forms.CharField(label=gettext_lazy("Name of the program"), max_length=80)
     days = forms.IntegerField(

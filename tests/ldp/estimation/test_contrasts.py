@@ -46,7 +46,7 @@ Support = tuple[int, ...]
 
 
 def reports_on(channel, value: int) -> dict[Support, Fraction]:
-    """Which values a report supports, and how probably."""
+    """Return the values that a report supports, with probabilities."""
     report = as_report(channel)
     rows = chances(channel).items()
     return {tuple(int(supports(report, y, v)) for v in range(K)): row[value] for y, row in rows}

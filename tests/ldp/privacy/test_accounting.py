@@ -114,7 +114,7 @@ def profile_law(plan: PlanSpec, profile: tuple[tuple[int, ...], ...]) -> dict[tu
 
 
 def pattern(profile: tuple[tuple[int, ...], ...]) -> list[list[int]]:
-    """Which values are equal: whether a value changed is not protected, and not promised."""
+    """Patterns of equal values: whether a value changed is not protected, and not promised."""
     return [[values.index(value) for value in values] for values in profile]
 
 

@@ -1,4 +1,4 @@
-"""Which studies are open to whom, and until when; report pages are read only, and open to readers.
+"""Grants: open studies of each account, and their end; report pages are read only, and open to readers.
 
 tests/mobility/pages/test_permissions.py tests who reads which address.
 """

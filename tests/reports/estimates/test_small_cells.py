@@ -149,7 +149,7 @@ class Equations:
         self.few: list[Any] = []
 
     def on(self, first: int, last: int) -> Counts:
-        """Which sets have one of these days; day 0 is no one's."""
+        """Return the sets that have one of these days; day 0 is no one's."""
         return (self.sets << 1 & sum(1 << day for day in range(first, last + 1))) != 0
 
     def add(self, value: float | None, counted: Counts, *, among: Counts, name: Any) -> None:
