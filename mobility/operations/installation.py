@@ -1,4 +1,4 @@
-"""Identity of this installation: a random code in the main database, so a restored one has that of its backup.
+"""Identity of this installation: a random code in the main database; a restored one has its backup's.
 
 It distinguishes backups that several installations put into one folder. It is no secret.
 """
