@@ -59,7 +59,7 @@ def test_docstrings_and_comments_are_code_and_literals_of_the_product_are_read_b
     source = 'def f():\n    """What it is."""\n    # anew\n    return "nobody", "nobody is there"\n'
     places = {(text.area, text.line) for text in of_module("ldp/x.py", source)}
     assert places == {("code", 2), ("code", 3), ("user", 4)}
-    assert found(*of_module("ldp/x.py", source)) == ["nobody", "What it is.", "anew"]
+    assert found(*of_module("ldp/x.py", source)) == ["What it is.", "nobody", "anew"]
     assert "user" not in {text.area for text in of_module("tests/x.py", source)}
 
 
