@@ -1,0 +1,205 @@
+"""Tables of unions, ours or from others: do their numbers fit together, and which people would have them?
+
+A published number may be hidden ("#", fewer than 20), so each union has limits. A linear program finds the
+flows that miss them least: the sum of all misses is 0 exactly if people exist who fit the table.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldp.errors import LdpError
+from ldp.estimation.scenario.flows import (
+    MAX_DAYS,
+    Counts,
+    Flows,
+    Limits,
+    places,
+    whole_flows,
+)
+from ldp.estimation.unions import all_unions
+
+Days = tuple[int, int]  # first and last one
+Floats = NDArray[np.float64]
+
+_TO_MIDDLE = 1e-5  # cost of a person off the middle of narrow limits, where a person outside them costs 1
+_HIDDEN = 100  # persons: half the width of limits that are narrow
+_MISSED = 1e-3  # persons: what is below is the rounding of the solver
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnionTable:
+    """Limits of the people of each window; make it with `of_windows` or `of_tally`.
+
+    Parameters
+    ----------
+    low, high : ndarray of float64, shape (days + 1, days + 1); [first day, last day]; inf: not known
+    """
+
+    low: Floats
+    high: Floats
+
+    @property
+    def days(self) -> int:
+        """Days of the study."""
+        return int(self.low.shape[0]) - 1
+
+    def check_every_day(self) -> None:
+        """Raise LdpError if a day is in no window with a known number: then nothing limits its people."""
+        for day in range(1, self.days + 1):
+            if np.isinf(self.high[1 : day + 1, day:]).all():
+                raise LdpError(f"each day must be in a window with a number, got none for day {day}")
+
+    @property
+    def row(self) -> Limits:
+        """Limits of the windows, in the order of `places`."""
+        windows = places(self.days).windows
+        return Limits(self.low[windows], self.high[windows])
+
+    @classmethod
+    def of_windows(cls, windows: Mapping[Days, int | tuple[int, int]], *, days: int) -> Self:
+        """Table of some windows: each has a number of people, or the least and the most of them.
+
+        Raises
+        ------
+        LdpError : days or a window are out of range, or limits are in the wrong order
+        """
+        if not 1 <= days <= MAX_DAYS:
+            raise LdpError(f"days must be in [1, {MAX_DAYS}], got {days}")
+        if not windows:
+            raise LdpError("a table must have a number for at least one window, got none")
+        low, high = np.zeros((days + 1, days + 1)), np.full((days + 1, days + 1), np.inf)
+        for (first, last), people in windows.items():
+            if not 1 <= first <= last <= days:
+                raise LdpError(f"windows must lie within days 1..{days}, got {first}..{last}")
+            least, most = people if isinstance(people, tuple) else (people, people)
+            if not 0 <= least <= most:
+                raise LdpError(
+                    f"people of {first}..{last} must be limits 0 <= least <= most, got {least} and {most}"
+                )
+            low[first, last], high[first, last] = least, most
+        return cls(low, high)
+
+    @classmethod
+    def of_tally(cls, tally: Counts, *, hidden: NDArray[np.bool_], small_cell: int) -> Self:
+        """Table of a gap tally whose hidden windows have 1 to small_cell - 1 people."""
+        unions = all_unions(tally).astype(np.float64)
+        return cls(np.where(hidden, 1, unions), np.where(hidden, small_cell - 1, unions))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class UnionFit:
+    """People who fit a table best.
+
+    Parameters
+    ----------
+    flows : Flows; in whole people
+    slack : float; persons by which windows miss their limits, added up; 0: the table is consistent
+    moved : by window, what must be added to its number; the fewest persons, not the only way
+    """
+
+    flows: Flows
+    slack: float
+    moved: Mapping[Days, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableConflict:
+    """A window for which two sources cannot both be right.
+
+    Parameters
+    ----------
+    window : first and last day
+    people : by source, the least and the most
+    """
+
+    window: Days
+    people: Mapping[str, tuple[float, float]]
+
+
+def merge_tables(tables: Mapping[str, UnionTable]) -> tuple[UnionTable, list[TableConflict]]:
+    """What several sources say together: the intersection of their limits, and where there is none.
+
+    Parameters
+    ----------
+    tables : by name of source; of the same days
+
+    Returns
+    -------
+    table (where sources conflict, from the least to the most that any says), conflicts
+
+    Raises
+    ------
+    LdpError : there is no table, or they differ in their days
+    """
+    if len({table.days for table in tables.values()}) != 1:
+        raise LdpError(f"tables must be about the same days, got {[table.days for table in tables.values()]}")
+    lows, highs = (np.array([getattr(table, end) for table in tables.values()]) for end in ("low", "high"))
+    low, high = lows.max(axis=0), highs.min(axis=0)
+    apart = low > high
+    conflicts = [
+        TableConflict(
+            window=(int(a), int(b)),
+            people={
+                name: (float(table.low[a, b]), float(table.high[a, b])) for name, table in tables.items()
+            },
+        )
+        for a, b in np.argwhere(apart)
+    ]
+    return UnionTable(
+        np.where(apart, lows.min(axis=0), low), np.where(apart, highs.max(axis=0), high)
+    ), conflicts
+
+
+def fit_unions(table: UnionTable) -> UnionFit:
+    """Flows that miss the limits of a table by the fewest persons, and windows that have to move.
+
+    Parameters
+    ----------
+    table : UnionTable
+
+    Notes
+    -----
+    Where several flows fit, those near the middle of the limits. An exact table costs O(days^2); else one
+    linear program: 62 days, some seconds.
+    """
+    where, limits = places(table.days), table.row
+    unions = limits.low
+    if not np.array_equal(limits.low, limits.high) or (where.made_of @ unions).min() < 0:
+        unions = _nearest(where.made_of, limits)
+    missed = unions - np.clip(unions, limits.low, limits.high)
+    moved = {
+        (int(a), int(b)): float(by)
+        for a, b, by in zip(*where.windows, missed, strict=True)
+        if abs(by) > _MISSED
+    }
+    edges = where.square(np.maximum(where.made_of @ unions, 0))
+    return UnionFit(flows=whole_flows(Flows(edges)), slack=sum(map(abs, moved.values())), moved=moved)
+
+
+def _nearest(made_of: NDArray[np.int8], limits: Limits) -> Floats:
+    """Unions of people nearest to limits: middle + up - down, each first within the limits, then outside."""
+    from scipy.optimize import linprog  # noqa: PLC0415 - 0.3 s, wherever ldp is used
+    from scipy.sparse import csr_array, hstack  # noqa: PLC0415 - as above
+
+    is_known, n = np.isfinite(limits.high), limits.low.size
+    half = np.where(is_known, (limits.high - limits.low) / 2, np.inf)
+    middle = limits.low + np.where(is_known, half, 0)
+    rows = csr_array(made_of, dtype=np.float64)
+    within = np.column_stack([np.zeros(n), half])
+    beyond = np.column_stack([np.zeros(n), np.full(n, np.inf)])
+    off_middle = np.where(half <= _HIDDEN, _TO_MIDDLE, 0.0)
+    found = linprog(
+        np.concatenate([off_middle, off_middle, np.ones(2 * n)]),
+        A_ub=-hstack([rows, -rows, rows, -rows]),
+        b_ub=rows @ middle,
+        bounds=np.concatenate([within, within, beyond, beyond]),
+        method="highs",
+    )
+    if not found.success:
+        raise LdpError(f"a linear program must have an end, got: {found.message}")
+    up, down, above, below = found.x.reshape(4, n)
+    return np.asarray(middle + up - down + above - below)
