@@ -219,7 +219,10 @@ def edge_targets(tallies: IndicatorTallies, *, noise: CellNoise | None = None, l
     weak = np.where(is_sure, 0, study_shares(tallies)[:, np.newaxis, np.newaxis])
     in_all = weak.sum(axis=0)
     rest = np.divide(np.maximum(1 - sure.sum(axis=0), 0), in_all, out=np.zeros_like(in_all), where=in_all > 0)
-    return np.asarray((sure + weak * rest) * edges)
+    targets = (sure + weak * rest) * edges
+    if tallies.kind == "daily":
+        targets[..., -1] = 0  # who leaves has no value of that day
+    return np.asarray(targets)
 
 
 def _bar(scenario: Scenario, limits: Limits, *, most: Floats) -> tuple[int, int]:

@@ -99,7 +99,8 @@ def _exact_shares(
     from scipy.special import betaincinv  # noqa: PLC0415 - 0.1 s, wherever ldp is used
 
     p, q = float(tallies.channel.p), float(tallies.channel.q)
-    others = n_reports - counts
+    counts = np.maximum(counts, 0)  # below 0 only where a daily indicator has no value: at the end
+    others = np.maximum(n_reports - counts, 0)
     low = betaincinv(np.maximum(counts, 1), others + 1, miss / 2)
     high = betaincinv(counts + 1, np.maximum(others, 1), 1 - miss / 2)
     low, high = np.where(counts > 0, low, 0), np.where(others > 0, high, 1)

@@ -105,6 +105,8 @@ def synthetic_daily(presence: Bitmaps, targets: Floats, *, stream: KeyedStream) 
     -------
     ndarray of int32, shape (people, days); -1 where a person is absent
     """
+    targets = targets.copy()
+    targets[..., -1] = 0  # who leaves has no value of that day
     targets = _checked(presence, targets)
     days = targets.shape[-1] - 2
     codes = np.full((presence.size, days), ABSENT, np.int32)
