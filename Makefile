@@ -55,6 +55,7 @@ bench: setup-dev  ## speed of ingest and of sanitising, beside other libraries i
 soak: setup-dev  ## errors are as stated (half an hour; ARGS="--keys 200": less), and rows count once whatever is killed (RUNS=100)
 	@$(python) -m benchmarks.soak $(ARGS)
 	@$(python) -m benchmarks.maps
+	@$(python) -m benchmarks.scenario_coverage
 	@$(python) -m benchmarks.exactly_once --runs $(or $(RUNS),100)
 
 audit: setup-dev  ## known weaknesses: of our code (bandit), and of what we depend on (pip-audit; asks its database)

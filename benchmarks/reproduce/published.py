@@ -127,3 +127,7 @@ def lgrr_variance(*, domain_size: int, epsilon_inf: float, epsilon_1: float) -> 
     p2, q2 = rho / (rho + k - 1), 1 / (rho + k - 1)
     q = q1 * p2 + (1 - q1) * q2
     return q * (1 - q) / (TABLE_USERS * ((p1 - q1) * (p2 - q2)) ** 2)
+
+
+# Chapter 4: visitors on all seven days, by a linear program from the unions.
+ALL_WEEK: Final = 176

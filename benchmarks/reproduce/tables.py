@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Final
 
-from benchmarks.reproduce import exact, gains, published, recognition, solutions
+from benchmarks.reproduce import exact, gains, published, recognition, scenarios, solutions
 from benchmarks.reproduce.distances import NoisyDistances, levels
 from benchmarks.reproduce.exact import Cell, SolutionRow
 from benchmarks.reproduce.findings import NEARLY, Findings
@@ -65,8 +65,24 @@ def summary_table(found: Findings) -> str:
             f"{of_100(recognition.before()[0])}",
         ),
         ("Table 10.2: distances after noise", distances_in_short(levels())),
+        ("Chapter 4: unions tell who came on which days", f"no: {all_week_in_short()}"),
     ]
     return table(("claim", "here"), rows)
+
+
+def all_week_in_short() -> str:
+    """What the unions allow for all seven days."""
+    answer = scenarios.rows()[0].answer
+    return f"{answer.least:,} to {answer.most:,} visitors on all seven days, printed {published.ALL_WEEK}"
+
+
+def scenario_table() -> str:
+    """Visitors of scenarios, and errors of synthetic attributes, as CSV."""
+    rows = [
+        (row.name, str(row.answer.least), str(row.answer.most), f"{row.answer.estimate:.1f}", str(row.true))
+        for row in scenarios.rows()
+    ]
+    return csv_table(("visitors on", "least", "most", "estimate", "data set"), rows)
 
 
 def printed_table(cells: Sequence[PrintedCell], labels: Sequence[str]) -> str:

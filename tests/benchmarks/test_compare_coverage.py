@@ -1,13 +1,14 @@
 """Short forms of benchmarks: what comparisons say holds as often as they say, errors are as foretold."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
 import ldp
-from benchmarks import compare_coverage, locations, simulator, soak
+from benchmarks import compare_coverage, locations, scenario_coverage, simulator, soak
 from benchmarks import derived_coverage as coverage
 from benchmarks.compare_coverage import KINDS, MEASURES, Score
 from benchmarks.simulator import Score as Foretold
@@ -36,6 +37,21 @@ def test_intervals_hold_and_corrected_tables_are_rarely_wrong(scores):
     exact = [score.covered / score.keys for score in scores.values() if score.is_exact]
     assert abs(np.mean(exact) - 0.95) < 0.015 * np.sqrt(120 / score.keys)
     assert max(score.false_alone / score.keys for score in scores.values()) > 0.1
+
+
+def test_bars_of_scenarios_hold_the_truth_and_one_that_does_so_too_rarely_is_marked():
+    rows = scenario_coverage.run(n_keys=2, processes=1, mechanisms=("smp-grr",))
+    assert [(row.indicator, row.question) for row in rows] == [
+        (indicator, question)
+        for indicator in scenario_coverage.INDICATORS
+        for question in scenario_coverage.questions()
+    ]
+    for row in rows:
+        assert row.is_good, row
+        assert 0.1 < row.width < 1.5
+    rare = replace(rows[0], coverage=0.94, doubt=0.003)
+    assert scenario_coverage.table([rows[0], rare]).count("(out of tolerance)") == 1
+    assert replace(rare, coverage=0.942).is_good
 
 
 def test_tables_mark_what_is_out_of_tolerance():

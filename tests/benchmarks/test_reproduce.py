@@ -21,6 +21,7 @@ from benchmarks.reproduce import (
     published,
     recognition,
     runs,
+    scenarios,
     solutions,
     tables,
     variances,
@@ -148,6 +149,20 @@ def test_answers_are_recognised_as_often_as_measured_elsewhere_and_as_computed(v
         assert ours == pytest.approx(share, abs=0.006)
         if variant != "ouer":
             assert abs(ours - recognition.expected(setting)[0]) < 5 * sqrt(0.25 / 88_935)
+
+
+def test_unions_leave_combinations_of_days_open_as_measured_elsewhere():
+    found = {row.name: (row.answer.least, row.answer.most, round(row.answer.estimate), row.true)
+             for row in scenarios.rows()}  # fmt: skip
+    assert found["all seven days"] == (0, 9_233, 280, 176)
+    assert found["exactly 1 of seven days"] == (13_505, 58_642, 35_828, 38_505)
+    assert found["three days in a row"] == (3_264, 39_169, 20_518, 22_042)
+    assert (scenarios.widths() == 0).sum() == 3
+    assert np.median(scenarios.widths()) == 2_009
+    assert scenarios.misplaced_by_estimate() == pytest.approx(0.227, abs=5e-4)
+    solutions_ = scenarios.misplaced_by_solutions()
+    assert solutions_.min() < 0.395 < solutions_.mean()
+    assert max(scenarios.synthetic_errors().values()) < 0.0022
 
 
 def test_published_number_that_deviates_is_reported(findings, monkeypatch):
@@ -312,6 +327,7 @@ def test_document_is_current_as_far_as_it_is_exact(cells):
         document.tuning_section(cells),
         document.loss_section(),
         document.distance_section(),
+        document.scenario_section(),
     ):
         assert document.wrapped(section) in text
     for name, table in document.exact_files(cells).items():

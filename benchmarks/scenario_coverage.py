@@ -1,0 +1,145 @@
+"""Do the bars of scenarios by category hold the truth? One population under many independent study keys.
+
+Prints a markdown table: per mechanism, indicator and question the share of 95 % bars that hold the truth, and
+the mean width of a bar over that of the bounds of all visitors. Bars are bounds, so they may hold it more
+often; it fails if one holds it in significantly fewer than 95 % of cases.
+
+    python -m benchmarks.scenario_coverage --keys 1000 --processes 2
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Final
+
+import numpy as np
+
+import ldp
+from benchmarks.derived_coverage import DAYS, LEVEL, Bools, Floats, people, reports_of, tallies_of
+from ldp.privacy.plans import Mechanism
+
+MECHANISMS: Final[tuple[Mechanism, ...]] = ("smp-grr", "rsfd-ouez")
+INDICATORS: Final = ("region", "gender")
+KEYS_PER_TASK: Final = 10
+
+Found = dict[tuple[str, str], tuple[float, float]]  # by indicator and question: share that hold it, width
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One question about one indicator under one mechanism, over all keys and categories."""
+
+    mechanism: str
+    indicator: str
+    question: str
+    coverage: float
+    doubt: float
+    width: float
+
+    @property
+    def is_good(self) -> bool:
+        """Not below by more than three standard errors."""
+        return self.coverage >= LEVEL - 3 * self.doubt
+
+
+def main() -> int:
+    """Print the table; 0 if every bar is as stated."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--keys", type=int, default=1000, help="independent study keys")
+    parser.add_argument("--processes", type=int, default=2)
+    options = parser.parse_args()
+    rows = run(n_keys=options.keys, processes=options.processes)
+    sys.stdout.write(table(rows))
+    return 0 if all(row.is_good for row in rows) else 1
+
+
+def run(
+    *, n_keys: int, processes: int, mechanisms: Sequence[Mechanism] = MECHANISMS, seed: int = 11
+) -> list[Row]:
+    """Rows of every mechanism; the same for a seed."""
+    stream = ldp.KeyedStream(seed.to_bytes(16, "big"))
+    keys = [stream.words(2).tobytes() for _ in range(n_keys)]
+    tasks = [keys[i : i + KEYS_PER_TASK] for i in range(0, len(keys), KEYS_PER_TASK)]
+    rows: list[Row] = []
+    with ProcessPoolExecutor(processes) as pool:
+        for mechanism in mechanisms:
+            parts = list(pool.map(partial(run_keys, mechanism), tasks))
+            rows += summary(mechanism, [each for part in parts for each in part])
+    return rows
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Markdown, one line per row."""
+    lines = [
+        "| mechanism | indicator | question | holds the truth | width, bounds of all = 1 |",
+        "|---|---|---|---|---|",
+    ]
+    for row in rows:
+        mark = "" if row.is_good else " (out of tolerance)"
+        lines.append(
+            f"| {row.mechanism} | {row.indicator} | {row.question} | "
+            f"{100 * row.coverage:.2f} % ± {100 * row.doubt:.2f}{mark} | {row.width:.2f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+@cache
+def questions() -> dict[str, tuple[ldp.Scenario, Bools]]:
+    """Scenarios, and who of the people is in each."""
+    there = people().presence
+    runs = there[:, :-2] & there[:, 1:-1] & there[:, 2:]
+    return {
+        "on days 3 and 6, not on 4": (
+            ldp.on_days(days=DAYS, present=[3, 6], absent=[4]),
+            there[:, 2] & there[:, 5] & ~there[:, 3],
+        ),
+        "exactly 1 day": (ldp.exactly_days(1, days=DAYS), there.sum(axis=1) == 1),
+        "3 days in a row": (ldp.days_in_a_row(3, days=DAYS), runs.any(axis=1)),
+    }
+
+
+def run_keys(mechanism: Mechanism, keys: Sequence[bytes]) -> list[Found]:
+    """Per key, every question about both indicators."""
+    return [look(mechanism, key) for key in keys]
+
+
+def look(mechanism: Mechanism, key: bytes) -> Found:
+    """All bars of one study beside the truth."""
+    words, found = reports_of(mechanism, key), {}
+    for index, (indicator, values) in enumerate(zip(INDICATORS, people().static, strict=True)):
+        tallies = tallies_of(mechanism, index, words[index], people().bitmaps, days=DAYS)
+        for question, (scenario, chosen) in questions().items():
+            truth: Floats = np.bincount(values[chosen], minlength=tallies.counts.shape[0]).astype(float)
+            bars, of_all = (
+                ldp.category_people(tallies, scenario),
+                ldp.scenario_people(tallies.visitors, scenario),
+            )
+            covered = (bars.ci_low <= truth) & (truth <= bars.ci_high)
+            width = (bars.ci_high - bars.ci_low).mean() / (of_all.most - of_all.least)
+            found[indicator, question] = float(covered.mean()), float(width)
+    return found
+
+
+def summary(mechanism: Mechanism, results: Sequence[Found]) -> list[Row]:
+    """One row per indicator and question."""
+    rows = []
+    for indicator, question in results[0]:
+        coverage, width = np.array([each[indicator, question] for each in results]).T
+        rows.append(
+            Row(
+                mechanism=mechanism,
+                indicator=indicator,
+                question=question,
+                coverage=float(coverage.mean()),
+                doubt=float(coverage.std(ddof=1) / np.sqrt(coverage.size)),
+                width=float(width.mean()),
+            )
+        )
+    return rows
+
+
+if __name__ == "__main__":
+    sys.exit(main())
