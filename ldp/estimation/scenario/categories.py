@@ -2,8 +2,7 @@
 
 Of one category, the limits of all edges and windows hold at once with the stated probability; whenever they
 do, the bar from the least to the most people that flows within them can have holds the truth. A bar is about
-one category: of many bars, up to 5 % may miss. That all categories add up to the visitors is used by half: no
-category has more people on an edge than there are visitors.
+one category: of many bars, up to 5 % may miss.
 
 The estimate is that of the Markov chain of the flows nearest to the estimates of the edges, each with its
 variance.
@@ -155,8 +154,8 @@ def category_flows(tallies: IndicatorTallies, category: int, *, flows: Flows) ->
     category : int; in [0, domain_size)
     flows : Flows; of all visitors
     """
-    n_reports = np.maximum(with_departures(tallies.n_reports), 0)
-    shares = edge_shares(tallies)[category]
+    n_reports, shares = edge_shares(tallies)
+    shares = shares[category]
     visitors = flows.edges.astype(np.float64)
     variance = pure_variance(
         np.clip(shares, 0, 1),
@@ -168,15 +167,22 @@ def category_flows(tallies: IndicatorTallies, category: int, *, flows: Flows) ->
     return Flows(nearest_flows(shares * visitors, weights=weights, most=visitors, is_whole=True))
 
 
-def edge_shares(tallies: IndicatorTallies) -> Floats:
-    """Estimated share of each category on each edge, shape (domain_size, days + 2, days + 2).
+def edge_shares(tallies: IndicatorTallies) -> tuple[Counts, Floats]:
+    """Reports of each edge, and the estimated share of each category among its visitors.
 
-    Unbiased, so it may leave [0, 1]; edges without reports have the share of the whole study.
+    Returns
+    -------
+    ndarray of int64, shape (days + 2, days + 2); 0 where reports would tell of hidden windows
+    ndarray of float64, shape (domain_size, days + 2, days + 2); unbiased, so it may leave [0, 1]; without
+        reports the share of the whole study
     """
-    counts, n_reports = with_departures(tallies.counts), with_departures(tallies.n_reports)
+    where = places(tallies.visitors.shape[-1] - 1)
+    visitors = visitor_limits(tallies.visitors, small_cell=tallies.small_cell)
+    is_shown = where.square((visitors.low == visitors.high)[: len(where.made_of)])
+    n_reports = np.where(is_shown, np.maximum(with_departures(tallies.n_reports), 0), 0)
     p, q = float(tallies.channel.p), float(tallies.channel.q)
-    shares = (counts / np.maximum(n_reports, 1) - q) / (p - q)
-    return np.asarray(np.where(n_reports > 0, shares, study_shares(tallies)[:, np.newaxis, np.newaxis]))
+    shares = (with_departures(tallies.counts) / np.maximum(n_reports, 1) - q) / (p - q)
+    return n_reports, np.where(n_reports > 0, shares, study_shares(tallies)[:, np.newaxis, np.newaxis])
 
 
 def study_shares(tallies: IndicatorTallies) -> Floats:
@@ -213,8 +219,9 @@ def edge_targets(tallies: IndicatorTallies, *, noise: CellNoise | None = None, l
     shares = category_limits(
         tallies, visitors=Limits(one, one), noise=noise.answers if noise else None, miss=1 - level
     )
-    is_sure = where.square(shares.low[:, : len(where.made_of)]) > 0
-    sure = np.where(is_sure, np.maximum(edge_shares(tallies), 0), 0)
+    n_reports, estimates = edge_shares(tallies)
+    is_sure = (where.square(shares.low[:, : len(where.made_of)]) > 0) & (n_reports > 0)
+    sure = np.where(is_sure, np.maximum(estimates, 0), 0)
     sure /= np.maximum(sure.sum(axis=0), 1)
     weak = np.where(is_sure, 0, study_shares(tallies)[:, np.newaxis, np.newaxis])
     in_all = weak.sum(axis=0)
