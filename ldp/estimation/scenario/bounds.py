@@ -30,7 +30,7 @@ class ScenarioPeople:
 
     Parameters
     ----------
-    least, most : int; whoever the people are, their number is between both
+    least, most : int; the number lies between both for all people who fit the tally
     estimate : float; as by the Markov chain of the flows, within the bounds; nan where it is not shown
     method : how `most` was found
     """
@@ -132,7 +132,7 @@ def most_on_days(flows: Flows, scenario: Scenario) -> int:
     ------
     LdpError : the scenario is another one
     """
-    from scipy.sparse import csr_array  # noqa: PLC0415 - 0.1 s, in every process that imports ldp
+    from scipy.sparse import csr_array  # noqa: PLC0415 - 0.1 s, wherever ldp is used
     from scipy.sparse.csgraph import maximum_flow  # noqa: PLC0415 - as above
 
     if not scenario.is_of_days:

@@ -44,7 +44,7 @@ def nearest_flows(wanted: Floats, *, weights: Floats, most: Floats, is_whole: bo
     is_whole : bool; the last node is the end, and what arrives at a day leaves it; else at most as much
         leaves
     """
-    from scipy.optimize import minimize  # noqa: PLC0415 - 0.3 s, in every process that imports ldp
+    from scipy.optimize import minimize  # noqa: PLC0415 - 0.3 s, wherever ldp is used
 
     nodes = wanted.shape[0]
     inner = slice(1, nodes - 1 if is_whole else nodes)

@@ -94,8 +94,8 @@ def days_in_a_row(k: int, *, days: int) -> Scenario:
     """People present on at least k consecutive days; LdpError unless 1 <= k <= days <= 62."""
     _check_k(k, days=days)
     states = np.arange(k + 1)
-    anew = np.where(states == k, k, min(1, k))
-    steps = np.array([anew, states, np.minimum(states + 1, k)])
+    new_run = np.where(states == k, k, 1)
+    steps = np.array([new_run, states, np.minimum(states + 1, k)])
     return Scenario(days=days, kind=_kinds(days, next_day=_NEXT_DAY), steps=steps, counted=k)
 
 

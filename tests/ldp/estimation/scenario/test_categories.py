@@ -193,6 +193,13 @@ def test_targets_pool_what_is_noise_and_add_up_to_the_visitors():
     assert not daily[..., -1].any()
 
 
+def test_a_study_without_visitors_has_nobody_in_any_category():
+    nobody = np.zeros(0, np.int64)
+    for scenario, _ in QUESTIONS:
+        found = category_people(tallies_of(nobody, nobody, days=DAYS, channel=CHANNEL), scenario)
+        assert not np.concatenate([found.ci_low, found.estimate, found.ci_high]).any()
+
+
 def test_what_cannot_be_answered_is_refused_with_the_reason():
     tallies = reported(*crowd(400, seed=12), seed=13)
     scenario = exactly_days(1, days=DAYS)
