@@ -8,10 +8,10 @@ HEAD = """\
 # The reading API: operations
 
 Written by `make docs` from the OpenAPI document at `/api/v1/openapi.json`. Tokens, windows, lists, statuses
-and refusals: [the API for programs](../api.md). Sending files: [feed API](feed-api.md).
+and errors: [the API for programs](../api.md). Sending files: [feed API](feed-api.md).
 
 `{study}` and `{indicator}` are slugs. A list has `items`, the `count` of all entries, and the address of the
-`next` part, or null. In addition to 200, every operation can answer %s.
+`next` page, or null. In addition to 200, every operation can answer %s.
 """
 
 

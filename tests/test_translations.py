@@ -17,7 +17,7 @@ SCRIPTS = sorted((ROOT / "static" / "js").glob("*.js"))
 SAME_EVERYWHERE = {
     *("CSV", "JSON", "XLSX", "Parquet", "PNG", "SVG", "PDF", "SDMX", "ZIP"),  # names of formats
     *("GET", "POST"),  # methods of HTTP
-    *("UTC", "95 %", "SHA-256", "MB"),  # MB: part of code, in its own sentence
+    *("UTC", "SHA-256", "MB"),  # MB: part of code, in its own sentence
     *("curl", "pandas", "Python"),
 }
 SHOWN_ATTRIBUTES = ("title", "aria-label", "aria-description", "aria-roledescription", "placeholder", "alt")

@@ -122,9 +122,7 @@ def check_may_change(account: User, *, by: User | None) -> None:
     """Raise AccessChangeError unless `by` may change these rights: no one changes the own ones."""
     _check_administrator(by)
     if by is not None and by.pk == account.pk:
-        raise AccessChangeError(
-            gettext("Nobody changes the own rights: ask another administrator to change yours.")
-        )
+        raise AccessChangeError(gettext("You cannot change your own rights. Ask another administrator."))
 
 
 def lock_access() -> None:
@@ -137,13 +135,13 @@ def lock_access() -> None:
 def _check_administrator(by: User | None) -> None:
     # Asked again, now that the lock is held: another administrator may have been faster.
     if by is not None and Role.ADMINISTRATOR not in roles_of(User.objects.get(pk=by.pk)):
-        raise AccessChangeError(gettext("Only administrators change accounts."))
+        raise AccessChangeError(gettext("Only administrators can change accounts."))
 
 
 def _check_others_administer(account: User) -> None:
     others = User.objects.filter(is_active=True, groups__name=Role.ADMINISTRATOR).exclude(pk=account.pk)
     if not others.exists():
-        text = gettext("%(name)s is the last administrator: make somebody else one first.")
+        text = gettext("%(name)s is the last administrator. Make another account an administrator first.")
         raise AccessChangeError(text % {"name": account.get_username()})
 
 
@@ -152,7 +150,7 @@ def _check_name(username: str) -> None:
     if problem:
         raise AccessChangeError(problem)
     if find_account(username) is not None:
-        text = gettext("There is an account of the name %(name)s already: choose another one.")
+        text = gettext("An account named %(name)s already exists. Choose another name.")
         raise AccessChangeError(text % {"name": normalised(username)})
 
 

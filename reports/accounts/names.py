@@ -40,11 +40,11 @@ def name_problem(name: str) -> str:
     except ValidationError as error:
         return str(error.messages[0])
     if len(kept) > NAME_MAX:
-        return gettext("A name must have at most %(n)d characters.") % {"n": NAME_MAX}
+        return gettext("A name can have at most %(n)d characters.") % {"n": NAME_MAX}
     if FILLERS & set(kept) or len(_alphabets(kept)) > 1:
-        return gettext("A name must have visible letters of one alphabet: choose another one.")
+        return gettext("A name must have visible letters of one alphabet. Choose another name.")
     if folded(kept) in RESERVED:
-        text = gettext("The name %(name)s stands for the software itself: choose another one.")
+        text = gettext("The name %(name)s is reserved for the software. Choose another name.")
         return text % {"name": kept}
     return ""
 

@@ -39,7 +39,7 @@ class Change:
         """The change as a sentence."""
         patterns = {
             "created": gettext("%(actor)s created the account %(account)s on %(day)s."),
-            "password replaced": gettext("%(actor)s replaced the password of %(account)s on %(day)s."),
+            "password replaced": gettext("%(actor)s reset the password of %(account)s on %(day)s."),
             "roles": gettext("%(actor)s changed the roles of %(account)s on %(day)s."),
             "activated": gettext("%(actor)s enabled the account %(account)s on %(day)s."),
         }
@@ -77,7 +77,7 @@ def obstacle(reviewer: str, *, authors: Collection[str], of_author: str, at: dat
         if not _link(reviewer, authors=authors, changes=changes[n + 1 :]):
             break
     text = gettext(
-        "Approvals by %(reviewer)s do not count for this before %(day)s, %(n)d days after the change "
+        "%(reviewer)s cannot approve this before %(day)s, %(n)d days after the change "
         "(MOBILITY_SECOND_PERSON_DAYS): %(changes)s Ask another administrator or a privacy officer."
     )
     ends += timedelta(minutes=1)  # shown without seconds

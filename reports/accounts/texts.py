@@ -15,14 +15,18 @@ ROLE_WORDS = {
 }
 ROLE_MEANINGS = {
     Role.OPERATOR: _(
-        "Sends the extracts of granted studies, closes and undoes their days, and keeps their notes."
+        "Uploads extracts to granted studies, closes and undoes their days, and maintains their notes."
     ),
     Role.ANALYST: _(
-        "Reads granted studies, takes files of them, and opens them to others by tokens and share links."
+        "Reads granted studies, downloads their data, and shares them through tokens and share links."
     ),
-    Role.VIEWER: _("Reads the report pages of granted studies; no files, no tokens, no links."),
-    Role.ADMINISTRATOR: _("Creates and closes studies, reads all of them, and gives rights to others."),
-    Role.PRIVACY_OFFICER: _("Reads all studies, plans, statements and rights, and changes none of them."),
+    Role.VIEWER: _("Reads the report pages of granted studies. No downloads, tokens or share links."),
+    Role.ADMINISTRATOR: _(
+        "Creates and closes studies, reads all studies, and manages accounts and their access."
+    ),
+    Role.PRIVACY_OFFICER: _(
+        "Reads all studies, plans, statements and access rights. Cannot change any of them."
+    ),
 }
 
 

@@ -48,7 +48,7 @@ class AccountForm(RolesForm):
     username = forms.CharField(
         label=_("Name"),
         max_length=NAME_MAX,
-        help_text=_("What the person types to sign in: letters, digits and @ . + - _"),
+        help_text=_("User name for signing in: letters, digits and @ . + - _"),
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none"}),
     )
     field_order = ("username", "roles")
@@ -59,10 +59,10 @@ class GrantForm(forms.Form):
 
     study = forms.ChoiceField(label=_("Study"), error_messages={"required": _("Choose a study.")})
     until = forms.DateField(
-        label=_("Until and with (UTC)"),
+        label=_("Access ends after (UTC)"),
         required=False,
         widget=forms.DateInput(attrs={"type": "date"}),
-        help_text=_("Empty: until it is withdrawn."),
+        help_text=_("Leave empty for no end date."),
     )
 
     def __init__(self, data: object = None) -> None:
@@ -72,7 +72,7 @@ class GrantForm(forms.Form):
         field.choices = [
             ("", gettext("Choose")),
             *found,
-            (ALL, gettext("All studies, also those to come")),
+            (ALL, gettext("All studies, including future ones")),
         ]
         self.fields["until"].widget.attrs["min"] = today().isoformat()
 
@@ -125,7 +125,7 @@ def change_roles(request: HttpRequest, account_id: int) -> HttpResponse:
         account_id,
         form,
         lambda found, by: people.set_roles(found, roles=form.cleaned_data["roles"], by=by),
-        gettext("The roles are changed. That holds from now on."),
+        gettext("The roles were changed. The change applies immediately."),
     )
 
 
@@ -141,7 +141,7 @@ def give_grant(request: HttpRequest, account_id: int) -> HttpResponse:
         lambda found, by: grants.give_grant(
             found, study=form.chosen, until=form.cleaned_data["until"], by=by
         ),
-        gettext("The study is open to this account."),
+        gettext("The account now has access to the study."),
     )
 
 
@@ -156,7 +156,7 @@ def withdraw_grant(request: HttpRequest, account_id: int, grant_id: int) -> Http
         account_id,
         forms.Form(request.POST),
         lambda _found, by: grants.withdraw_grant(grant, by=by),
-        gettext("The study is closed to this account, and to its tokens and links."),
+        gettext("The account, its tokens and its share links no longer have access to the study."),
     )
 
 
@@ -168,7 +168,9 @@ def change_active(request: HttpRequest, account_id: int) -> HttpResponse:
     told = (
         gettext("The account can sign in again.")
         if is_active
-        else gettext("The account is shut out. Its sessions, tokens, links and feeds have ended for good.")
+        else gettext(
+            "The account is disabled. Its sessions, tokens, share links and feeds have ended permanently."
+        )
     )
     return _change(
         request,

@@ -56,7 +56,7 @@ def answer(request: HttpRequest, *, state: object, build: Callable[[], Content])
         if content.links:
             response["Link"] = ", ".join(f'<{url}>; rel="{name}"' for name, url in content.links.items())
     elif response.status_code == 412:
-        response = problem(412, gettext("The answer has changed: it no longer has this ETag."))
+        response = problem(412, gettext("The response has changed and no longer has this ETag."))
     response["ETag"] = etag
     patch_vary_headers(response, VARY)
     return response
@@ -113,7 +113,7 @@ def refuse_unknown(request: HttpRequest, *known: str) -> None:
     """
     unknown = [name for name in request.GET if name not in known]
     if unknown:
-        text = gettext("There is no parameter %(name)s here. Parameters: %(known)s.")
+        text = gettext("Unknown parameter %(name)s. Valid parameters: %(known)s.")
         names = ", ".join(known) or gettext("none")
         raise ProblemError(422, text % {"name": repr(unknown[0][:40]), "known": names})
 

@@ -16,8 +16,9 @@ from reports.base.version import software
 from reports.estimates.queries import WindowError
 
 DESCRIPTION = gettext_noop(
-    "Reports of how many people visit a place, read-only. Every estimate comes with its error, every blank "
-    "with its reason. Authenticate with a token (Authorization: Bearer), or with the session of this site."
+    "Read-only reports on how many people visit a place. Every estimate comes with its error, and every "
+    "missing value with its reason. Authenticate with a token (Authorization: Bearer) or with a session "
+    "of this site."
 )
 
 
@@ -83,7 +84,10 @@ def _bad_window(_request: HttpRequest, error: Any) -> HttpResponse:
 
 def _unknown(_request: HttpRequest, _error: Any) -> HttpResponse:
     refusal = problem(
-        401, gettext("The token is missing, unknown, expired or revoked, and nobody is signed in.")
+        401,
+        gettext(
+            "The token is missing, unknown, expired or revoked, and the request has no signed-in session."
+        ),
     )
     refusal["WWW-Authenticate"] = 'Bearer realm="mobility"'
     return refusal
@@ -94,7 +98,7 @@ def _invalid(_request: HttpRequest, error: Any) -> HttpResponse:
         {"parameter": str(found["loc"][-1]), "detail": _without_prefix(found["msg"])}
         for found in error.errors
     ]
-    return problem(422, gettext("Some parameters cannot be understood."), errors=errors)
+    return problem(422, gettext("Some parameters are invalid."), errors=errors)
 
 
 def _missing(_request: HttpRequest, _error: Any) -> HttpResponse:
@@ -111,7 +115,7 @@ def _broken(request: HttpRequest, error: Any) -> HttpResponse:
     if isinstance(error, AWAY):
         refusal: HttpResponse = come_again_problem()
     else:
-        refusal = problem(500, gettext("The fault is on our side and has been written to the log."))
+        refusal = problem(500, gettext("An internal error occurred and has been logged."))
     log_response(
         "%s: %s", refusal.reason_phrase, request.path, response=refusal, request=request, exception=error
     )

@@ -33,7 +33,7 @@ def answer(request: HttpRequest, rest: str) -> HttpResponseBase:
     try:
         match = _resolver().resolve(rest)
     except Resolver404:
-        return problem(404, gettext("There is no such address. /api/v1/docs/ lists those that there are."))
+        return problem(404, gettext("This address does not exist. /api/v1/docs/ lists all addresses."))
     if request.method not in ("GET", "HEAD"):
         return _not_allowed()
     asked, request.method = request.method, "GET"  # the server leaves the body of HEAD out
@@ -61,7 +61,7 @@ def _note(request: HttpRequest, response: HttpResponseBase, *, what: str, kwargs
 
 
 def _not_allowed() -> HttpResponse:
-    refusal = problem(405, gettext("The method is not allowed here: this API only reads (GET)."))
+    refusal = problem(405, gettext("Method not allowed: this API is read-only (GET)."))
     refusal["Allow"] = ALLOWED
     return refusal
 

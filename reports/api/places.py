@@ -32,7 +32,7 @@ def located_window(study: Study, window: Window) -> Window:
         raise ProblemError(404, gettext("The study has no reported places."))
     if window not in windows_with_maps(study, spec):
         text = gettext(
-            "People report a place on %(n)s days only, so that there are maps of single days only."
+            "People report a place on %(n)s days only, so maps are available for single days only."
         )
         raise ProblemError(422, text % {"n": spec.max_values})
     return window

@@ -108,7 +108,7 @@ class Day(Strict):
 
 
 class VisitorRule(Strict):
-    """Rule for visitors of a day."""
+    """Definition of a visitor on a day."""
 
     min_minutes: int
     from_: str = Field(alias="from", description="local time, HH:MM")
@@ -186,7 +186,7 @@ class VisitorsOfWindow(Strict):
 
 
 class Problem(BaseModel):
-    """A refusal (RFC 9457)."""
+    """An error (RFC 9457)."""
 
     type: str
     title: str
@@ -198,8 +198,8 @@ class Problem(BaseModel):
 class PageOf(Strict):
     """A part of a list. The header Link has the addresses of the next and the previous part."""
 
-    count: int = Field(description="entries of the whole list")
-    next: str | None = Field(description="address of the next part; null: last part")
+    count: int = Field(description="entries in the whole list")
+    next: str | None = Field(description="address of the next page; null on the last page")
 
 
 class StudyPage(PageOf):
@@ -250,7 +250,7 @@ class PlacesHead(Strict):
 class Zone(Strict):
     """Reports within a zone, and the estimated number of subscribers there."""
 
-    zone: str | None = Field(description="null: squares in no zone")
+    zone: str | None = Field(description="null: squares outside all zones")
     n_squares: int = Field(description="squares whose centre is in the zone")
     reports: int | None = Field(description="exact count of reports; their places are noisy")
     subscribers: Subscribers

@@ -69,10 +69,10 @@ From = Annotated[
 ]
 To = Annotated[Day | None, Query(alias="to", description="last day of the window; default: the same day")]
 Format = Annotated[Literal["json", "csv"], Query(description="csv: one row per estimate")]
-Limit = Annotated[int, Query(ge=1, le=PAGE_MAX, description="entries of a part")]
-SquareLimit = Annotated[int, Query(ge=1, le=SQUARES_MAX, description="entries of a part")]
-AllSquares = Annotated[bool, Query(alias="all", description="true: empty squares, too")]
-Offset = Annotated[int, Query(ge=0, le=1_000_000, description="entries before this part")]
+Limit = Annotated[int, Query(ge=1, le=PAGE_MAX, description="entries per page")]
+SquareLimit = Annotated[int, Query(ge=1, le=SQUARES_MAX, description="entries per page")]
+AllSquares = Annotated[bool, Query(alias="all", description="true: include empty squares")]
+Offset = Annotated[int, Query(ge=0, le=1_000_000, description="entries to skip")]
 
 STUDY = "/studies/{slug:study}"
 INDICATOR = STUDY + "/indicators/{slug:indicator}"
@@ -87,7 +87,7 @@ def answers(schema: Any) -> dict[int, Any]:
 
 @api.get("/studies", response=answers(schemas.StudyPage), summary=gettext_noop("Studies"))
 def studies(request: HttpRequest, limit: Limit = PAGE, offset: Offset = 0) -> HttpResponseBase:
-    """All studies that you may read, newest first, one line each."""
+    """All studies that you can read, newest first, one line each."""
     refuse_unknown(request, "limit", "offset")
     reader = reader_of(request)
     page = Page(limit=limit, offset=offset)
@@ -102,7 +102,7 @@ def studies(request: HttpRequest, limit: Limit = PAGE, offset: Offset = 0) -> Ht
 
 @api.get(STUDY, response=answers(schemas.StudyRecord), summary=gettext_noop("One study"), by_alias=True)
 def study(request: HttpRequest, study: str) -> HttpResponseBase:
-    """Subject, place, days, visitor rule and plan of a study, and the data collected on each day."""
+    """Place, days, visitor definition and plan of a study, and the data of each day."""
     refuse_unknown(request)
     found = _study(request, study)
     return answer(
@@ -121,7 +121,7 @@ def visitors(
     limit: Limit = PAGE,
     offset: Offset = 0,
 ) -> HttpResponseBase:
-    """Different visitors of every window, or of those between two days: exact, or noisy with an interval."""
+    """Distinct visitors of every window, or of those between two days: exact, or noisy with an interval."""
     refuse_unknown(request, "from", "to", "limit", "offset")
     found = _study(request, study)
     page = Page(limit=limit, offset=offset)
@@ -144,7 +144,7 @@ def visitors(
 
 @api.get(STUDY + "/statement", response=answers(schemas.Statement), summary=gettext_noop("Privacy statement"))
 def statement(request: HttpRequest, study: str) -> HttpResponseBase:
-    """Promises, their limits, the exact numbers behind them, and data retention."""
+    """The privacy guarantee, its limits and exact parameters, and the retention of data."""
     refuse_unknown(request)
     found = _study(request, study)
     others = composition_facts(found, with_names=False)  # it changes with studies that are not asked for
@@ -203,7 +203,7 @@ def estimates(
 
 
 @api.get(
-    INDICATOR + "/days", response=answers(schemas.ReportPage), summary=gettext_noop("Reports of all days")
+    INDICATOR + "/days", response=answers(schemas.ReportPage), summary=gettext_noop("Estimates of all days")
 )
 def days(
     request: HttpRequest,
@@ -223,7 +223,7 @@ def days(
 @api.get(
     INDICATOR + "/windows",
     response=answers(schemas.ReportPage),
-    summary=gettext_noop("Reports of all windows"),
+    summary=gettext_noop("Estimates of all windows"),
 )
 def windows(
     request: HttpRequest,
@@ -253,9 +253,7 @@ def places(request: HttpRequest, study: str, first: From = None, last: To = None
     )
 
 
-@api.get(
-    STUDY + "/places/grid", response=answers(schemas.SquarePage), summary=gettext_noop("Squares of the grid")
-)
+@api.get(STUDY + "/places/grid", response=answers(schemas.SquarePage), summary=gettext_noop("Grid squares"))
 def places_grid(
     request: HttpRequest,
     study: str,
@@ -265,7 +263,7 @@ def places_grid(
     limit: SquareLimit = SQUARES,
     offset: Offset = 0,
 ) -> HttpResponseBase:
-    """Reports and density of one window by square; of those with a report or a twentieth of a subscriber."""
+    """Reports and density of one window, for squares with a report or a twentieth of a subscriber."""
     refuse_unknown(request, "from", "to", "all", "limit", "offset")
     found = _study(request, study)
     page = Page(limit=limit, offset=offset)
@@ -300,7 +298,7 @@ def _reports(
 def _study(request: HttpRequest, slug: str) -> Study:
     found = reader_of(request).studies().filter(slug=slug).first()
     if found is None:
-        raise ProblemError(404, gettext("There is no study of that name, or it is not open to you."))
+        raise ProblemError(404, gettext("No study has this name, or you do not have access to it."))
     return found
 
 
@@ -308,7 +306,7 @@ def _indicator(request: HttpRequest, study_slug: str, slug: str) -> Indicator:
     within = _study(request, study_slug)
     found = within.indicators.select_related("study").filter(slug=slug).first()
     if found is None:
-        raise ProblemError(404, gettext("The study has no indicator of that name."))
+        raise ProblemError(404, gettext("The study has no indicator with this name."))
     return found
 
 

@@ -24,47 +24,47 @@ KIND_WORDS = {
     LedgerKind.STUDY_CREATED: _("Study created"),
     LedgerKind.STUDY_CLOSED: _("Study closed"),
     LedgerKind.STUDY_DELETED: _("Study deleted"),
-    LedgerKind.BATCH_ENDED: _("Batch ended"),
+    LedgerKind.BATCH_ENDED: _("Batch finished"),
     LedgerKind.DAY_UNDO: _("Undo of a published day"),
     LedgerKind.PUBLICATION_APPLIED: _("Totals published"),
-    LedgerKind.KEY_CREATED: _("Key made"),
+    LedgerKind.KEY_CREATED: _("Key created"),
     LedgerKind.KEY_DESTROYED: _("Key destroyed"),
-    LedgerKind.EXPORT_MADE: _("Numbers taken out"),
-    LedgerKind.SHARE_CREATED: _("Share link made"),
+    LedgerKind.EXPORT_MADE: _("Data exported"),
+    LedgerKind.SHARE_CREATED: _("Share link created"),
     LedgerKind.SHARE_OPENED: _("Share link opened"),
     LedgerKind.SHARE_REVOKED: _("Share link revoked"),
-    LedgerKind.TOKEN_CREATED: _("Token made"),
+    LedgerKind.TOKEN_CREATED: _("Token created"),
     LedgerKind.TOKEN_REVOKED: _("Token revoked"),
     LedgerKind.SIGN_IN_SUCCEEDED: _("Signed in"),
     LedgerKind.SIGN_IN_FAILED: _("Sign-in failed"),
     LedgerKind.SIGNED_OUT: _("Signed out"),
-    LedgerKind.ACCESS_CHANGED: _("Rights changed"),
+    LedgerKind.ACCESS_CHANGED: _("Access rights changed"),
     LedgerKind.BUDGET_CHANGED: _("Budget changed"),
     LedgerKind.SENDER_REGISTERED: _("Sender registered"),
     LedgerKind.DELTA_RECEIVED: _("Totals received"),
-    LedgerKind.BACKUP_MADE: _("Backup made"),
+    LedgerKind.BACKUP_MADE: _("Backup created"),
     LedgerKind.BACKUP_RESTORED: _("Backup restored"),
-    LedgerKind.KEYS_ESCROWED: _("Keys put into escrow"),
+    LedgerKind.KEYS_ESCROWED: _("Keys placed in escrow"),
     LedgerKind.KEYS_RESTORED: _("Keys restored"),
 }
 CHANGES = {
-    "created": _("Account %(account)s was made."),
-    "roles": _("Account %(account)s has other roles."),
-    "deactivated": _("Account %(account)s was shut out."),
-    "activated": _("Account %(account)s was let in again."),
-    "password replaced": _("Account %(account)s got a new password."),
-    "password changed": _("Account %(account)s has a new password, of its own choice."),
-    "second factor added": _("Account %(account)s has one more second factor."),
-    "second factor removed": _("Account %(account)s has one second factor less, or none."),
-    "granted": _("Account %(account)s was let into %(studies)s."),
-    "withdrawn": _("Account %(account)s was shut out of %(studies)s."),
+    "created": _("Account %(account)s was created."),
+    "roles": _("The roles of account %(account)s were changed."),
+    "deactivated": _("Account %(account)s was deactivated."),
+    "activated": _("Account %(account)s was reactivated."),
+    "password replaced": _("The password of account %(account)s was reset."),
+    "password changed": _("Account %(account)s changed their password."),
+    "second factor added": _("A second factor was added to account %(account)s."),
+    "second factor removed": _("A second factor was removed from account %(account)s."),
+    "granted": _("Account %(account)s was given access to %(studies)s."),
+    "withdrawn": _("Account %(account)s lost access to %(studies)s."),
     "revoked": _("Sender %(sender)s was revoked."),
-    "adopted": _("Sender %(sender)s hands this study over from now on."),
+    "adopted": _("Sender %(sender)s now delivers this study."),
 }
 CAPS = {
-    "proposed": _("A higher cap was asked for; a second person has to confirm it."),
+    "proposed": _("A higher cap was requested. A second person must confirm it."),
     "set": _("A cap was set."),
-    "confirmed": _("A higher cap was confirmed by a second person."),
+    "confirmed": _("A second person confirmed a higher cap."),
     "refused": _("A higher cap was refused."),
 }
 API_WORDS = {
@@ -111,11 +111,11 @@ def fact_lines(facts: Facts, *, prefix: str = "") -> list[tuple[str, str]]:
 def _batch(facts: Facts) -> str:
     parts = [str(BATCH_STATES.get(facts.get("state", ""), ""))]
     if facts.get("counts_withheld"):
-        parts.append(gettext("Counts are left out: they could say something about single people."))
+        parts.append(gettext("Counts are omitted because they could reveal something about individuals."))
     if "duplicate_of" in facts:
-        parts.append(gettext("The same file was taken in before."))
+        parts.append(gettext("The same file was processed before."))
     if facts.get("only_checked"):
-        parts.append(gettext("Only checked, nothing was kept."))
+        parts.append(gettext("Checked only; nothing was published."))
     if "rows_read" in facts:
         parts.append(_rows(facts))
     if "reports" in facts:
@@ -145,12 +145,12 @@ def _left(facts: Facts) -> str:
     if left is None or key is None:
         return ""
     if left == 0 and not key:
-        return gettext("Of the raw file 0 bytes are left, and its key is destroyed.")
+        return gettext("0 bytes of the raw file remain, and its key is destroyed.")
     if key:
-        return gettext("The key of the raw file could not be destroyed: look into the keystore.")
+        return gettext("The key of the raw file could not be destroyed. Check the keystore.")
     text = ngettext(
-        "%(n)s byte of ciphertext is left without a key.",
-        "%(n)s bytes of ciphertext are left without a key.",
+        "%(n)s byte of ciphertext remains, without a key.",
+        "%(n)s bytes of ciphertext remain, without a key.",
         left,
     )
     return text % {"n": number(left)}
@@ -164,7 +164,7 @@ def _plan(facts: Facts) -> str:
 
 def _plan_hash(facts: Facts) -> str:
     start = str(facts.get("plan_sha256") or "")[:12]
-    return gettext("Fingerprint of the plan: %(start)s…") % {"start": start} if start else ""
+    return gettext("Plan fingerprint: %(start)s…") % {"start": start} if start else ""
 
 
 def _study(facts: Facts) -> str:
@@ -181,8 +181,12 @@ def _study(facts: Facts) -> str:
 
 def _closed(facts: Facts) -> str:
     start = str(facts.get("certificate_sha256") or "")[:12]
-    words = gettext("Fingerprint of the certificate: %(start)s…") % {"start": start} if start else ""
-    lost = gettext("The key was lost before: nobody destroyed it.") if facts.get("key_was_lost") else ""
+    words = gettext("Certificate fingerprint: %(start)s…") % {"start": start} if start else ""
+    lost = (
+        gettext("The key had already been lost, so there was nothing to destroy.")
+        if facts.get("key_was_lost")
+        else ""
+    )
     return f"{words} {lost}".strip()
 
 
@@ -197,9 +201,9 @@ def _export(facts: Facts) -> str:
         asked = str(facts.get("what") or "")
         what = f"{API_WORDS.get(asked, asked)} {facts.get('indicator') or ''}".strip()
         how = (
-            gettext("By the API: %(what)s.")
+            gettext("Through the API: %(what)s.")
             if "token" in facts
-            else gettext("By the API, in a browser: %(what)s.")
+            else gettext("Through the API, in a browser: %(what)s.")
         )
         return f"{how % {'what': what}} {_days(facts)}".strip()
     if facts.get("way") == "command":
@@ -218,7 +222,7 @@ def _days(facts: Facts) -> str:
 
 
 UNDOS = {
-    "asked": _("Asked for: undo %(day)s. A second person has to approve it."),
+    "asked": _("Requested: undo %(day)s. A second person must approve it."),
     "approved": _("Approved: undo %(day)s."),
     "refused": _("Refused: undo %(day)s."),
     "withdrawn": _("Withdrawn: undo %(day)s."),
@@ -234,17 +238,19 @@ def _share(facts: Facts) -> str:
     text = gettext("Link %(link)s to %(indicator)s.")
     words = text % {"link": facts.get("link"), "indicator": facts.get("indicator")}
     until = gettext("Until %(day)s.") % {"day": facts["until"]} if facts.get("until") else ""
-    locked = gettext("Behind a password.") if facts.get("password") else ""
+    locked = gettext("Password protected.") if facts.get("password") else ""
     times = facts.get("times")
-    read = ngettext("Read %(n)d more time.", "Read %(n)d more times.", times) % {"n": times} if times else ""
+    read = (
+        ngettext("Opened %(n)d more time.", "Opened %(n)d more times.", times) % {"n": times} if times else ""
+    )
     return " ".join(part for part in (words, _days(facts), until, locked, read) if part)
 
 
 def _token(facts: Facts) -> str:
     text = (
-        gettext("Token %(token)s, to send files.")
+        gettext("Token %(token)s, for sending files.")
         if facts.get("sends")
-        else gettext("Token %(token)s, to read.")
+        else gettext("Token %(token)s, for reading.")
     )
     until = gettext("Until %(day)s.") % {"day": facts["until"]} if facts.get("until") else ""
     return f"{text % {'token': facts.get('token')}} {until}".strip()
@@ -252,7 +258,7 @@ def _token(facts: Facts) -> str:
 
 def _failed(facts: Facts) -> str:
     if facts.get("account_exists") is False:
-        return gettext("There is no such account; what was typed is not kept.")
+        return gettext("This account does not exist. The name that was entered is not stored.")
     return ""
 
 
@@ -299,7 +305,7 @@ def _sender(facts: Facts) -> str:
 
 
 def _restored(facts: Facts) -> str:
-    return gettext("A backup of %(day)s took the place of what was here; later entries were lost.") % {
+    return gettext("A backup of %(day)s was restored; later entries were lost.") % {
         "day": str(facts.get("backup_of", ""))[:10]
     }
 

@@ -107,7 +107,7 @@ def check(request: HttpRequest) -> HttpResponse:
     """Compute every hash again, now."""
     report = check_ledger()
     if report.is_ok:
-        messages.success(request, gettext("The ledger is whole: every hash and the signature fit."))
+        messages.success(request, gettext("Ledger verified: every hash and the signature match."))
     return redirect("ledger:ledger")
 
 
@@ -165,7 +165,7 @@ def _row(entry: LedgerEntry) -> dict[str, Any]:
     return {
         "entry": entry,
         "kind": kind_words(entry.kind),
-        "nobody": gettext("unknown") if entry.kind in BY_STRANGERS else gettext("by itself"),
+        "nobody": gettext("unknown") if entry.kind in BY_STRANGERS else gettext("system"),
         "words": entry_words(entry),
         "facts": fact_lines(entry.facts),
     }

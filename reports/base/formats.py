@@ -1,6 +1,7 @@
 """Formats of numbers, days and epsilons: the same on pages, in charts and in texts for screen readers.
 
-Thousands are apart by a narrow space in every language; the decimal sign is that of the reader's.
+Numbers are written as readers of the active language write them: "22,000" and "95.5%" in English, "22 000"
+and "95,5 %" in French.
 """
 
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from django.utils.translation import get_language, gettext, ngettext, pgettext
 from ldp.estimation.noisy_estimators import NoisyTotal
 from reports.base.status import Status
 
-SPACE = "\u202f"  # narrow, and no line break
+SPACE = "\u202f"  # of French between thousands and before a sign: narrow, and no line break
 MINUS = "\u2212"
 MISSING = "\u2013"
 Ts = TypeVarTuple("Ts")
@@ -37,10 +38,8 @@ def _remembered(words: Callable[[*Ts], str]) -> Callable[[*Ts], str]:
 
 
 def number(value: float | None) -> str:
-    """Whole number, thousands apart: 62440 -> "62 440"."""
-    if value is None:
-        return MISSING
-    return f"{round(value):,}".replace(",", SPACE).replace("-", MINUS)
+    """Whole number, with its thousands separated: 62440 -> "62,440", in French "62 440"."""
+    return MISSING if value is None else _localised(f"{round(value):,}")
 
 
 def compact(value: int | None) -> str:
@@ -55,16 +54,31 @@ def compact(value: int | None) -> str:
 
 
 def decimal(value: float, *, decimals: int) -> str:
-    """Number with a fixed count of decimals: 1234.56, 1 -> "1 234.6", in French "1 234,6"."""
+    """Number with a fixed count of decimals: 1234.56, 1 -> "1,234.6", in French "1 234,6"."""
     text = f"{value:,.{decimals}f}"
     if text.startswith("-") and not text.strip("-0.,"):
         text = text.lstrip("-")  # zero after rounding has no sign
-    return with_decimal_sign(text.replace(",", SPACE).replace("-", MINUS))
+    return _localised(text)
 
 
 def decimal_sign() -> str:
     """Return the decimal sign of the active language."""
     return _decimal_sign(get_language())
+
+
+def thousands_sign() -> str:
+    """Separator of thousands in the active language: a comma, or a narrow space."""
+    return "," if _is_english() else SPACE
+
+
+def percent_sign() -> str:
+    """Sign after a percentage, with the space that the active language puts before it."""
+    return "%" if _is_english() else f"{SPACE}%"
+
+
+def plus_minus(text: str) -> str:
+    """Half a width: "2.4 points" -> "±2.4 points", in French "± 2,4 points"."""
+    return f"±{text}" if _is_english() else f"±{SPACE}{text}"
 
 
 @lru_cache(maxsize=16)
@@ -79,8 +93,8 @@ def with_decimal_sign(text: str) -> str:
 
 @_remembered
 def percent(value: float | None) -> str:
-    """Share with one decimal: 0.1234 -> "12.3%"."""
-    return MISSING if value is None else f"{_tenths(value)}{SPACE}%"
+    """Share with one decimal: 0.1234 -> "12.3%", in French "12,3 %"."""
+    return MISSING if value is None else f"{_tenths(value)}{percent_sign()}"
 
 
 def points(value: float) -> str:
@@ -113,7 +127,7 @@ def epsilon(value: Decimal | Fraction | float, *, decimals: int = 4) -> str:
 
 
 def odds(epsilon_value: Decimal) -> str:
-    """Factor by which odds can change, exp(epsilon), rounded up: 1 -> "2.72", 7 -> "1 097"."""
+    """Factor by which odds can change, exp(epsilon), rounded up: 1 -> "2.72", 7 -> "1,097"."""
     ratio = epsilon_value.exp()
     if ratio >= 1_000_000:
         return f"e^{epsilon(epsilon_value, decimals=1)}"
@@ -187,6 +201,16 @@ def noisy_number(total: NoisyTotal) -> str:
 def noisy_range(total: NoisyTotal) -> str:
     """Both bounds of a noisy number of visitors; no one has less than none."""
     return number_range(max(total.ci_low, 0), max(total.ci_high, 0))
+
+
+def _is_english() -> bool:
+    return decimal_sign() == "."
+
+
+def _localised(text: str) -> str:
+    """A number as Python writes it with commas between thousands, in the active language."""
+    signs = {",": thousands_sign(), ".": decimal_sign(), "-": MINUS}
+    return "".join(signs.get(each, each) for each in text)
 
 
 def _tenths(value: float) -> str:

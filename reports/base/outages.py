@@ -52,7 +52,7 @@ def come_again_page(*, request_id: str = "") -> HttpResponse:
 
 def come_again_problem() -> HttpResponse:
     """Return the problem document for programs."""
-    detail = gettext("The databases do not answer now. Please try again.")
+    detail = gettext("The databases are not responding. Try again.")
     return _come_again(problem(HTTPStatus.SERVICE_UNAVAILABLE, detail))
 
 

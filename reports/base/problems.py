@@ -32,4 +32,4 @@ def problem(status: int, detail: str, *, errors: Sequence[dict[str, str]] = ()) 
 
 def missing_problem() -> JsonResponse:
     """Answer that an address leads nowhere, in the same words whether it exists and is closed or does not."""
-    return problem(404, gettext("There is no such address, or it is not open to you."))
+    return problem(404, gettext("This address does not exist, or you do not have access to it."))

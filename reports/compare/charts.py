@@ -62,8 +62,8 @@ def _trace(comparison: Comparison, finding: Finding) -> dict[str, Any]:
         "mode": "markers",
         "name": {
             "held": pgettext("legend", "differs"),
-            "alone": pgettext("legend", "differs by itself only"),
-            "none": pgettext("legend", "no difference can be shown"),
+            "alone": pgettext("legend", "differs on its own only"),
+            "none": pgettext("legend", "no difference detected"),
             "blank": formats.status_word(Status.NOT_RELIABLE),
         }[finding],
         "y": places,

@@ -67,7 +67,7 @@ def asked_of(query: QueryDict, kind: Kind, *, indicator: Indicator, others: Sequ
     elif kind == Kind.BASELINE:
         day = asked["window"].first_day
         if query.get("from") and asked["window"].days > 1:
-            raise AddressError(gettext("Only one day can be compared with a baseline."))
+            raise AddressError(gettext("Only a single day can be compared with a baseline."))
         days = [_number(text, below=indicator.study.days + 1) for text in query.getlist("day")]
         asked |= {"window": Window(day, day), "baseline": days or None}
     elif others or query.get("with"):
@@ -102,7 +102,7 @@ def address_error(error: AddressError | WindowError, indicator: Indicator) -> st
     """Why an address cannot be read, for people."""
     if isinstance(error, AddressError):
         return str(error)
-    return gettext("The study has the days from %(first)s to %(last)s; the address names others.") % {
+    return gettext("The study covers %(first)s to %(last)s; the address names other days.") % {
         "first": formats.day_title(indicator.study.first_day),
         "last": formats.day_title(indicator.study.last_day),
     }
@@ -119,14 +119,14 @@ def _other(query: QueryDict, others: Sequence[Indicator]) -> Indicator:
         if not text or text == name_of(other):
             return other
     raise AddressError(
-        gettext("There is no other indicator %(name)s with the same categories.") % {"name": text[:80]}
+        gettext("No other indicator named %(name)s has the same categories.") % {"name": text[:80]}
     )
 
 
 def _number(text: str | None, *, below: int) -> int:
     if text is None or not (text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) < below):
         raise AddressError(
-            gettext("A number in the address must be from 0 to %(largest)d, not %(text)s.")
+            gettext("A number in the address must be from 0 to %(largest)d, got %(text)s.")
             % {"largest": below - 1, "text": (text or "")[:40]}
         )
     return int(text)

@@ -41,7 +41,7 @@ def verdict_word(verdict: Verdict) -> str:
     return {
         Verdict.HIGHER: pgettext("difference", "higher"),
         Verdict.LOWER: pgettext("difference", "lower"),
-        Verdict.NOT_SHOWN: pgettext("difference", "no difference can be shown"),
+        Verdict.NOT_SHOWN: pgettext("difference", "no difference detected"),
     }[verdict]
 
 
@@ -71,29 +71,29 @@ def summary(comparison: Comparison) -> str:
     """Return the result of the table, in one or two sentences."""
     if comparison.status != Status.OK:
         return gettext(
-            "Not reliable: the intervals of one side at least are so wide that its estimates are not shown, "
-            "so the differences are not shown either, only their intervals. Choose longer windows."
+            "Not reliable: at least one side has intervals too wide to show its estimates, so only the "
+            "intervals of the differences are shown. Choose longer date ranges."
         )
     n, held, alone = len(comparison.rows), comparison.n_held, comparison.n_alone
     if not alone:
         return ngettext(
-            "No difference can be shown: the interval includes 0.",
-            "No difference can be shown in any of the %(n)d categories: all intervals include 0.",
+            "No difference detected: the interval includes 0.",
+            "No difference detected in any of the %(n)d categories: all intervals include 0.",
             n,
         ) % {"n": n}
     if not held:
         return ngettext(
-            "No difference holds in the table as a whole. %(alone)d of %(n)d categories differs by itself, "
-            "as chance alone can make it.",
-            "No difference holds in the table as a whole. %(alone)d of %(n)d categories differ by "
-            "themselves, as chance alone can make them.",
+            "No difference is significant in the table as a whole. %(alone)d of %(n)d categories differs "
+            "on its own, which chance alone can explain.",
+            "No difference is significant in the table as a whole. %(alone)d of %(n)d categories differ "
+            "on their own, which chance alone can explain.",
             alone,
         ) % {"alone": alone, "n": n}
     if n == 1:
         return _largest(comparison)
     text = ngettext(
-        "It is the only difference of %(n)d that holds in the table as a whole.",
-        "It is the largest of %(held)d differences that hold in the table as a whole, of %(n)d.",
+        "It is the only one of %(n)d differences that is significant in the table as a whole.",
+        "It is the largest of %(held)d differences, of %(n)d, that are significant in the table as a whole.",
         held,
     ) % {"held": held, "n": n}
     return f"{_largest(comparison)} {text}"
@@ -104,8 +104,9 @@ def correction(comparison: Comparison) -> str:
     if len(comparison.rows) < 2 or comparison.status != Status.OK:
         return ""
     return gettext(
-        "Of rows without any difference, about one in twenty seems to differ by chance. So the last column "
-        "is stricter (Holm's correction): at most 5 of 100 such tables have even one false difference."
+        "Where there is no difference, about one row in twenty still appears to differ by chance. The "
+        "last column is therefore stricter (Holm's correction): at most 5 in 100 such tables contain "
+        "even one false difference."
     )
 
 
@@ -113,22 +114,23 @@ def error_words(comparison: Comparison) -> str:
     """Return whether the intervals of the differences are exact, and why or why not."""
     if comparison.kind == Kind.CATEGORIES:
         return gettext(
-            "Both categories come from the same reports: what their errors have in common is counted exactly."
+            "Both categories come from the same answers, so the error they share is computed exactly."
         )
     if comparison.kind == Kind.STUDIES:
         return gettext(
-            "Each study has a key of its own, so the errors are independent and add up exactly. People may "
-            "be in both studies: do not add their visitors up."
+            "Each study has its own key, so the errors are independent and add up exactly. The same "
+            "people may be in both studies: do not add up their visitors."
         )
     if comparison.is_exact:
         return gettext(
-            "Visitors of both give one answer only, so a part of the error cancels: it is known exactly how "
-            "much. To use this, a difference may lie a little off that of the two values beside it."
+            "Visitors who are on both sides give only one answer, so part of the error cancels out, by "
+            "an amount that is known exactly. To use this, the difference may deviate slightly from the "
+            "difference of the two values shown."
         )
     few = comparison.report.study.small_cell
     hidden = gettext(
-        "This study hides small numbers, so the errors do not use an overlap that would reveal fewer than "
-        "%(n)s visitors."
+        "This study hides small numbers. The errors therefore ignore any overlap that would reveal fewer "
+        "than %(n)s visitors."
     )
     return f"{_bound_words(comparison)} {hidden % {'n': formats.number(few)} if few else ''}".rstrip()
 
@@ -136,13 +138,13 @@ def error_words(comparison: Comparison) -> str:
 def _bound_words(comparison: Comparison) -> str:
     if comparison.report.indicator.kind == "daily":
         return gettext(
-            "How much the errors have in common is not known, since people may answer differently on other "
-            "days. So these errors are upper bounds, and the intervals hold the truth at least 95 times in "
+            "People may answer differently on other days, so the error that both sides share is unknown. "
+            "These errors are upper bounds: the intervals contain the true value at least 95 times in "
             "100."
         )
     return gettext(
-        "How many visitors days that do not touch have in common is known within bounds only. So these "
-        "errors are upper bounds, and the intervals hold the truth at least 95 times in 100."
+        "For date ranges that do not touch, the number of shared visitors is known only within bounds. "
+        "These errors are upper bounds: the intervals contain the true value at least 95 times in 100."
     )
 
 
@@ -159,22 +161,22 @@ def not_comparable(error: NotComparableError) -> str:
             "reason": reason,
         }
     return {
-        Reason.SAME_WINDOWS: gettext("Both are the same days: the difference is 0. Choose other days."),
+        Reason.SAME_WINDOWS: gettext(
+            "Both sides are the same days, so the difference is 0. Choose other days."
+        ),
         Reason.SAME_CATEGORIES: gettext(
-            "Both are the same category: the difference is 0. Choose another one."
+            "Both sides are the same category, so the difference is 0. Choose another category."
         ),
-        Reason.NO_BASELINE: gettext(
-            "None of these other days has numbers to compare with. Choose other days."
-        ),
+        Reason.NO_BASELINE: gettext("None of the other days has figures to compare with. Choose other days."),
         Reason.OTHER_CATEGORIES: gettext(
-            "The two indicators do not have the same categories, so there is nothing to subtract. Choose "
-            "another one."
+            "The two indicators have different categories, so they cannot be compared. Choose another "
+            "indicator."
         ),
-        Reason.BLANK: gettext("There are no numbers of these days. Choose other days."),
+        Reason.BLANK: gettext("There are no figures for these days. Choose other days."),
         Reason.NOISY: gettext(
-            "This study has presence noise, which windows share in part. The error of a difference is not "
-            "computed, so none is shown. Compare the intervals in the report: where they do not overlap, "
-            "the numbers differ."
+            "This study has presence noise, part of which is shared between date ranges. The error of a "
+            "difference is not computed, so no difference is shown. Compare the intervals in the report: "
+            "if they do not overlap, the figures differ."
         ),
     }[error.reason]
 
@@ -196,8 +198,8 @@ def _sentence(comparison: Comparison, row: Row) -> str:
         more = gettext("More %(category)s than %(reference)s: %(change)s (%(range)s).")
         fewer = gettext("Fewer %(category)s than %(reference)s: %(change)s (%(range)s).")
     elif comparison.kind == Kind.BASELINE and len(comparison.baseline) > 1:
-        more = gettext("More %(category)s than in the mean of the other days: %(change)s (%(range)s).")
-        fewer = gettext("Fewer %(category)s than in the mean of the other days: %(change)s (%(range)s).")
+        more = gettext("More %(category)s than the mean of the other days: %(change)s (%(range)s).")
+        fewer = gettext("Fewer %(category)s than the mean of the other days: %(change)s (%(range)s).")
     elif comparison.kind == Kind.STUDIES:
         more = gettext("More %(category)s than in \u201c%(reference)s\u201d: %(change)s (%(range)s).")
         fewer = gettext("Fewer %(category)s than in \u201c%(reference)s\u201d: %(change)s (%(range)s).")

@@ -142,7 +142,7 @@ def _ends(study: Study, window: Window | None) -> dict[str, Any]:
 
 def _kind_labels() -> list[tuple[Kind, str]]:
     return [
-        (Kind.WINDOWS, gettext("Two windows")),
+        (Kind.WINDOWS, gettext("Two date ranges")),
         (Kind.CATEGORIES, gettext("Two categories")),
         (Kind.BASELINE, gettext("A day and a baseline")),
         (Kind.STUDIES, gettext("Two studies")),

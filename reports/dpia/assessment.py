@@ -31,13 +31,13 @@ def assessment(study: Study) -> tuple[Section, ...]:
         _necessity(study, spec, certificate),
         _risk_of_values(study, spec, certificate),
         Section(
-            title=gettext("Risks that the guarantee does not cover"),
+            title=gettext("Risks not covered by the guarantee"),
             article="35 (7) c",
             points=(
                 *(limit["text"] for limit in not_protected(spec)),
                 *(noise_words(places) if places is not None else ()),
             ),
-            to_fill=(gettext("Likelihood and severity of each for the persons concerned, and why"),),
+            to_fill=(gettext("Likelihood and severity of each risk for the data subjects, with reasons"),),
         ),
         _measures(study),
         _views_sought(),
@@ -50,27 +50,30 @@ def _description(study: Study, spec: PlanSpec) -> Section:
         article="35 (7) a",
         paragraphs=(studies_texts.plan_words(spec),),
         points=(
-            gettext("An operator sends an extract: encrypted from its first byte under a key of its own."),
             gettext(
-                "Workers of the operator zone read it as a stream: identifiers become keyed pseudonyms in "
-                "memory, and values become sanitised answers."
+                "The operator uploads an extract, which is encrypted from its first byte under a key "
+                "of its own."
             ),
-            gettext("At the end of the batch the file and its key are destroyed, however the batch ended."),
+            gettext(
+                "Workers in the operator zone read the file as a stream. In memory, they turn "
+                "identifiers into keyed pseudonyms and values into sanitised answers."
+            ),
+            gettext("The file and its key are destroyed after processing, whether or not it succeeds."),
             _crossing(study),
             gettext(
-                "When the study is closed, its key is destroyed: pseudonyms and answers can be linked to "
-                "nobody any more, and a certificate says what was erased."
+                "When the study is closed, its key is destroyed. Pseudonyms and answers can then no "
+                "longer be linked to anyone, and a certificate states what was erased."
             ),
         ),
-        to_fill=(gettext("Drawing of the network: which hosts run the two zones"),),
+        to_fill=(gettext("Network diagram that shows which hosts run the two zones"),),
     )
 
 
 def _crossing(study: Study) -> str:
     if study.presence is not None:
         return gettext(
-            "Only counts of sanitised answers cross to the analyst zone, each with presence noise, once, "
-            "when its day is closed."
+            "Only counts of sanitised answers cross to the analyst zone, each with presence noise that "
+            "is drawn once, when its day is closed."
         )
     text = gettext(
         "Only counts of sanitised answers cross to the analyst zone. A publication covers at least %(n)d "
@@ -89,8 +92,8 @@ def _necessity(study: Study, spec: PlanSpec, certificate: Certificate) -> Sectio
         article="35 (7) b",
         points=(
             ngettext(
-                "Data minimisation: only the columns that one indicator needs are read.",
-                "Data minimisation: only the columns of %(n)d indicators are read.",
+                "Data minimisation: only the columns needed for one indicator are read.",
+                "Data minimisation: only the columns needed for %(n)d indicators are read.",
                 spec.d,
             )
             % {"n": spec.d},
@@ -105,9 +108,11 @@ def _necessity(study: Study, spec: PlanSpec, certificate: Certificate) -> Sectio
                 "attribute": formats.epsilon(epsilons["attribute"]),
             },
             *(_budget_words(line) for line in lines),
-            gettext("Accuracy: each number has its 95 % interval; what cannot be read is no number."),
+            gettext(
+                "Accuracy: each figure has its 95% interval; figures that are not reliable are not shown."
+            ),
         ),
-        to_fill=(gettext("Why fewer indicators, days or categories would not do"),),
+        to_fill=(gettext("Why fewer indicators, days or categories would not be sufficient"),),
     )
 
 
@@ -119,9 +124,11 @@ def _budget_words(line: BudgetLine) -> str:
         "cap": "" if line.cap is None else formats.epsilon(line.cap),
     }
     if line.cap is None:
-        text = gettext("All studies of these people, %(when)s, %(unit)s: epsilon %(spent)s; no cap is set.")
+        text = gettext(
+            "All studies of this population, %(when)s, %(unit)s: epsilon %(spent)s; no cap is set."
+        )
     else:
-        text = gettext("All studies of these people, %(when)s, %(unit)s: epsilon %(spent)s of %(cap)s.")
+        text = gettext("All studies of this population, %(when)s, %(unit)s: epsilon %(spent)s of %(cap)s.")
     return text % facts
 
 
@@ -140,17 +147,12 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
             *([known] if of_days else []),
         )
         rows.append((names[entry.slug], *map(formats.percent, cells)))
-    head = (gettext("With one report"), gettext("Half sure before, at most with one report"))
+    head = (gettext("With one report"), gettext("Maximum with one report, if half sure before"))
     return Section(
-        title=gettext("Risk: somebody learns a person's value"),
+        title=gettext("Risk: an attacker learns a person's value"),
         article="35 (7) c",
         paragraphs=(
-            gettext(
-                "Computed for an attacker who has one report of a person, although reports cross as counts "
-                "only. Right guesses of the value: without the report, where all values are as likely; with "
-                "it; and the most that the guarantee allows with it to someone who was half sure before, "
-                "whatever else they know except other reports of the same person."
-            ),
+            _attacker_words(),
             *(_days_words(spec) if of_days else ()),
         ),
         table=Table(
@@ -166,45 +168,64 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
     )
 
 
+def _attacker_words() -> str:
+    return gettext(
+        "Computed for an attacker who has one report of a person, although only counts of reports leave the "
+        "operator zone. The columns show how often the attacker guesses the value correctly: without the "
+        "report, if all values are equally likely; with the report; and the maximum that the guarantee "
+        "allows with the report for an attacker who was half sure before, whatever else they know except "
+        "other reports of the same person."
+    )
+
+
 def _days_words(spec: PlanSpec) -> tuple[str, ...]:
     """Additional knowledge from reports of several days."""
     text = gettext(
-        "A daily report shows whether the value changed. The last column is for someone who knows the value "
-        "of one day and has the reports of two: right guesses of the other day's value, where all values are "
-        "as likely before. No epsilon bounds it."
+        "A daily report shows whether the value changed. The last column is for an attacker who knows "
+        "the value of one day and has the reports of two. It shows how often they guess the other day's "
+        "value correctly if all values were equally likely before. No epsilon bounds this."
     )
     return text, *filter(None, [two_categories(spec)])
 
 
 def _measures(study: Study) -> Section:
-    yes, no = gettext("yes"), gettext("no")
-
-    def state(label: str, *, holds: bool) -> tuple[str, str]:
-        return label, yes if holds else no
-
-    rows = (
-        state(gettext("Operator zone and analyst zone run apart"), holds=settings.MOBILITY_ZONE != "all"),
-        state(gettext("Encrypted connections only (HTTPS)"), holds=settings.HTTPS),
-        state(gettext("A second person for what weakens a plan"), holds=settings.MOBILITY_SECOND_PERSON),
-        state(
-            gettext("Second factor required of administrators and privacy officers"),
-            holds=settings.MOBILITY_SECOND_FACTOR == "required",
-        ),
-        state(gettext("Windows with few visitors are not shown"), holds=study.small_cell > 0),
-        state(gettext("A day is set on which the key is destroyed"), holds=study.key_until is not None),
-    )
     return Section(
         title=gettext("Measures"),
         article="35 (7) d, 32",
         points=(
-            gettext("Keys lie apart from databases and backups, and are destroyed, not archived."),
-            gettext("Rights by role and study, with an end; new accounts see nothing."),
-            gettext("A ledger that only grows says who did what; entries are chained by their hashes."),
-            gettext("No content from other hosts in pages, and a strict content security policy."),
+            gettext(
+                "Keys are stored separately from databases and backups, and are destroyed, not archived."
+            ),
+            gettext("Access rights by role and study, with an end date; new accounts have no access."),
+            gettext(
+                "An append-only ledger (audit log) records who did what; its entries are chained by "
+                "their hashes."
+            ),
+            gettext("Pages load no content from other hosts and have a strict content security policy."),
         ),
-        table=Table(head=(gettext("Of this installation"), gettext("In force")), rows=rows),
-        to_fill=(gettext("Organisational measures: who holds which role, training, incidents, backups"),),
+        table=Table(head=(gettext("In this installation"), gettext("In force")), rows=_states(study)),
+        to_fill=(gettext("Organisational measures: assignment of roles, training, incidents, backups"),),
     )
+
+
+def _states(study: Study) -> tuple[tuple[str, str], ...]:
+    """Each measure that a setting decides, and whether it is in force."""
+    yes, no = gettext("yes"), gettext("no")
+    measures = (
+        (gettext("Operator zone and analyst zone run separately"), settings.MOBILITY_ZONE != "all"),
+        (gettext("Encrypted connections only (HTTPS)"), settings.HTTPS),
+        (
+            gettext("Second person required for changes that weaken a plan"),
+            settings.MOBILITY_SECOND_PERSON,
+        ),
+        (
+            gettext("Second factor required of administrators and privacy officers"),
+            settings.MOBILITY_SECOND_FACTOR == "required",
+        ),
+        (gettext("Windows with few visitors are suppressed"), study.small_cell > 0),
+        (gettext("A date is set for the destruction of the key"), study.key_until is not None),
+    )
+    return tuple((label, yes if holds else no) for label, holds in measures)
 
 
 def _views_sought() -> Section:
@@ -214,7 +235,9 @@ def _views_sought() -> Section:
         to_fill=(
             gettext("Advice of the data protection officer"),
             gettext("Views of data subjects or their representatives, or why they were not sought"),
-            gettext("Whether the remaining risk is high, so that the authority is to be asked first"),
+            gettext(
+                "Whether the residual risk is high, so that the supervisory authority must be consulted first"
+            ),
             gettext("Decision, date, signature"),
         ),
     )

@@ -47,9 +47,10 @@ class Pack:
     def introduction(self) -> str:
         """Return the purpose and limits of the pack."""
         text = gettext(
-            "Record of processing (article 30 GDPR) and impact assessment (article 35), filled in by "
-            "%(software)s from the configuration in force. It is a draft: the controller completes what is "
-            "marked, checks the rest and takes responsibility for it. It is no legal advice."
+            "Record of processing activities (Article 30 GDPR) and impact assessment (Article 35), "
+            "prefilled by %(software)s from the configuration in force. This is a draft: the controller "
+            "completes the marked points, checks the rest and takes responsibility for it. It is not "
+            "legal advice."
         )
         return text % {"software": f"{software()['name']} {software()['version']}"}
 

@@ -35,7 +35,7 @@ def _controller(study: Study) -> Section:
             % {"study": study.name, "slug": study.slug},
         ),
         to_fill=(
-            gettext("Name and contact details of the controller, and of joint controllers if there are any"),
+            gettext("Name and contact details of the controller and of any joint controllers"),
             gettext("Contact details of the data protection officer"),
         ),
     )
@@ -48,8 +48,8 @@ def _purposes(study: Study) -> Section:
         article="30 (1) b",
         paragraphs=(
             gettext(
-                "Statistics of presence in an area: estimated shares of visitors by indicator, per day and "
-                "per union of consecutive days, each with its error. Days of the study: %(days)s."
+                "Statistics of presence in an area: estimated shares of visitors by indicator, per day "
+                "and per run of consecutive days, each with its error. Days of the study: %(days)s."
             )
             % {"days": window},
             studies_texts.visitor_rule(study),
@@ -59,8 +59,8 @@ def _purposes(study: Study) -> Section:
             for indicator in study.indicators.all()
         ),
         to_fill=(
-            gettext("For whom the statistics are made, and what they decide"),
-            gettext("Legal basis (article 6), and national rules for location data of telecommunications"),
+            gettext("Who uses the statistics, and for which decisions"),
+            gettext("Legal basis (Article 6), and national rules for telecommunications location data"),
         ),
     )
 
@@ -73,7 +73,7 @@ def _categories(study: Study) -> Section:
         else ngettext("%(n)s cell of the area", "%(n)s cells of the area", area.n_cells)
         % {"n": formats.number(area.n_cells)}
     )
-    never = gettext("until the end of its batch, encrypted; never in a database")
+    never = gettext("until processing ends, encrypted; never in a database")
     kept = gettext("as a sanitised code, sealed, with a keyed pseudonym")
     rows = [
         (gettext("Subscriber identifier"), gettext("operator zone"), never),
@@ -83,11 +83,11 @@ def _categories(study: Study) -> Section:
         (
             gettext("Counts of sanitised answers"),
             gettext("operator zone, analyst zone"),
-            gettext("as totals: no record of a person"),
+            gettext("as totals, without any record of a person"),
         ),
     ]
     if area is not None and area.grid is not None:
-        place = gettext("Main place of a day, with noise")
+        place = gettext("Main place of each day, with noise")
         rows.insert(-1, (place, gettext("operator zone"), gettext("as a square of a grid, sealed")))
     return Section(
         title=gettext("Data subjects and data"),
@@ -99,7 +99,7 @@ def _categories(study: Study) -> Section:
             ),
             _opt_outs(study),
         ),
-        table=Table(head=(gettext("Data"), gettext("Where"), gettext("How it is kept")), rows=tuple(rows)),
+        table=Table(head=(gettext("Data"), gettext("Location"), gettext("Form")), rows=tuple(rows)),
         to_fill=(gettext("How subscribers were informed, and where they can object (opt-out list)"),),
     )
 
@@ -107,14 +107,14 @@ def _categories(study: Study) -> Section:
 def _opt_outs(study: Study) -> str:
     if study.presence is not None:
         return gettext(
-            "The presence and answers of subscribers who opt out are deleted at once. Totals of days that "
-            "were closed before still count them."
+            "When subscribers opt out, their presence and answers are deleted immediately. Totals of "
+            "days that were closed before still include them."
         )
     text = gettext(
-        "The presence and answers of subscribers who opt out are deleted at once. Totals count them until "
-        "the next publication, which covers at least %(n)d subscribers; one window or one indicator of it "
-        "can still differ by a single person. If none follows, they remain in the totals, and the erasure "
-        "certificate says how many they are."
+        "When subscribers opt out, their presence and answers are deleted immediately. Totals include "
+        "them until the next publication, which covers at least %(n)d subscribers; one window or one "
+        "indicator of it can still differ by a single person. If no publication follows, they remain in the "
+        "totals, and the erasure certificate states how many they are."
     )
     return text % {"n": study.min_publication}
 
@@ -135,10 +135,13 @@ def _recipients(study: Study) -> Section:
         title=gettext("Recipients"),
         article="30 (1) d",
         paragraphs=(
-            gettext("Accounts to which the study is open now, by role; the matrix of people names each."),
             gettext(
-                "Share links in force: %(n)d. Whoever has the address, and the password if there is one, "
-                "sees one report."
+                "Accounts that currently have access to the study, by role; the access matrix names "
+                "each of them."
+            ),
+            gettext(
+                "Active share links: %(n)d. Anyone with the address, and the password if one is set, can "
+                "see one report."
             )
             % {"n": len(links)},
         ),
@@ -146,7 +149,7 @@ def _recipients(study: Study) -> Section:
             head=(gettext("Role"), gettext("Accounts")),
             rows=tuple((str(ROLE_WORDS[role]), str(n)) for role, n in by_role.items()),
         ),
-        to_fill=(gettext("To whom reports are passed on outside of this system"),),
+        to_fill=(gettext("Recipients of reports outside this system"),),
     )
 
 
@@ -156,12 +159,12 @@ def _transfers() -> Section:
         article="30 (1) e",
         paragraphs=(
             gettext(
-                "The software sends nothing to another host by itself: no telemetry, no fonts, no map tiles. "
-                "Hosts that it is told to use: databases, broker, staging storage, and the analyst server or "
+                "The software sends nothing to other hosts on its own: no telemetry, no fonts, no map "
+                "tiles. Configured hosts: databases, broker, staging storage, and the analyst server or "
                 "identity provider if there is one."
             ),
         ),
-        to_fill=(gettext("Where these hosts stand, and who runs them (processors, article 28)"),),
+        to_fill=(gettext("Where these hosts are located, and who operates them (processors, Article 28)"),),
     )
 
 
@@ -169,8 +172,8 @@ def _time_limits(study: Study) -> Section:
     rows = tuple((row["text"], row["until"]) for row in retention(study))
     hours = -(-settings.MOBILITY_UPLOAD_EXPIRES_S // 3600)  # rounded up: no promise that is not kept
     staged = ngettext(
-        "An upload that rests unfinished is deleted with its key after an hour.",
-        "An upload that rests unfinished is deleted with its key after %(hours)d hours.",
+        "A paused upload is deleted with its key after an hour.",
+        "A paused upload is deleted with its key after %(hours)d hours.",
         hours,
     ) % {"hours": hours}
     ended = study.closed_at is None and study.key_until is None
@@ -178,6 +181,6 @@ def _time_limits(study: Study) -> Section:
         title=gettext("Time limits for erasure"),
         article="30 (1) f",
         paragraphs=(staged,),
-        table=Table(head=(gettext("What"), gettext("Kept until")), rows=rows),
-        to_fill=(gettext("The day on which the study is closed and its key destroyed"),) if ended else (),
+        table=Table(head=(gettext("Data"), gettext("Kept until")), rows=rows),
+        to_fill=(gettext("The date on which the study is closed and its key destroyed"),) if ended else (),
     )

@@ -59,7 +59,7 @@ def report_figure(report: WindowReport, *, options: ReportOptions = DEFAULT_OPTI
     layout = base_layout(height_px=len(labels) * row_px(labels, one_line=28) + 70)
     layout["xaxis"] |= {"range": _bar_range(shown), "side": "top", "nticks": 5, "tickangle": 0}
     if options.measure == "frequency":
-        layout["xaxis"]["ticksuffix"] = " %"
+        layout["xaxis"]["ticksuffix"] = formats.percent_sign()
     else:
         layout["xaxis"] |= {"tickformat": ",.0f", "nticks": 4}
     layout["yaxis"] |= {
@@ -143,7 +143,7 @@ def small_multiples(
 
 
 def _share_axis(measure: str) -> dict[str, Any]:
-    return {"ticksuffix": " %"} if measure == "frequency" else {"tickformat": ",.0f"}
+    return {"ticksuffix": formats.percent_sign()} if measure == "frequency" else {"tickformat": ",.0f"}
 
 
 def _line(reports: Sequence[WindowReport], *, code: int, place: int, measure: str) -> list[dict[str, Any]]:
@@ -247,7 +247,7 @@ def base_layout(*, height_px: int) -> dict[str, Any]:
             "bordercolor": "--border-strong",
             "font": {"color": "--text"},
         },
-        "separators": f"{formats.decimal_sign()}{formats.SPACE}",
+        "separators": f"{formats.decimal_sign()}{formats.thousands_sign()}",
         "dragmode": False,
         "xaxis": axis.copy(),
         "yaxis": axis.copy(),

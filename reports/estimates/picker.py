@@ -184,4 +184,6 @@ def _date(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise WindowError(gettext("A day must be a date such as 2017-05-31, got “%s”.") % text[:40]) from None
+        raise WindowError(
+            gettext("Enter a day as a date such as 2017-05-31, got “%s”.") % text[:40]
+        ) from None

@@ -37,12 +37,10 @@ def report_summary(report: WindowReport) -> str:
     largest, *others = sorted(report.estimates, key=lambda estimate: -(estimate.frequency or 0.0))
     share = largest.frequency or 0.0
     if share <= 0 or (share > 1 and (largest.ci_low or 0.0) <= 0):
-        text = gettext(
-            "Of %(visitors)s it cannot be told in which category most are: the noise is too large."
-        )
+        text = gettext("The noise is too large to identify the largest category among %(visitors)s.")
         return text % {"visitors": _visitors_of(report)}
     text = gettext(
-        "Of %(visitors)s, an estimated %(share)s (95 %% interval %(range)s) are in the largest category, "
+        "Of %(visitors)s, an estimated %(share)s (95%% interval %(range)s) are in the largest category, "
         "%(category)s."
     ) % {
         "visitors": _visitors_of(report),
@@ -51,7 +49,7 @@ def report_summary(report: WindowReport) -> str:
         "category": largest.category,
     }
     beyond = (
-        gettext("The noise can push an estimate above 100 %; read it as a large share.") if share > 1 else ""
+        gettext("The noise can push an estimate above 100%; treat it as a large share.") if share > 1 else ""
     )
     return " ".join(filter(None, (text, beyond, _runner_up(others))))
 
@@ -75,7 +73,7 @@ def _runner_up(others: Sequence[Estimate]) -> str:
     """The second largest of all categories, where it surely has someone; `others` are in order."""
     if not others or (others[0].ci_low or 0.0) <= 0:
         return ""
-    return gettext("The next one is %(category)s with %(share)s (%(range)s).") % {
+    return gettext("Next is %(category)s with %(share)s (%(range)s).") % {
         "category": others[0].category,
         "share": percent(others[0].frequency),
         "range": share_range(others[0]),

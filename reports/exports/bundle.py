@@ -76,23 +76,24 @@ def bundle_of(study: Study, *, watched: Callable[[Reports], Reports] = tuple) ->
         exported = to_json(watched(select_study(study).reports))
         if _tallies(study) == tallies:  # else a publication came in between
             return _zipped(_files(study, tallies=tallies, exported=exported))
-    raise ExportError(gettext("New answers are coming in just now. Try again in a moment."))
+    raise ExportError(gettext("New answers are being added. Try again in a moment."))
 
 
 def _refuse_hidden(study: Study) -> None:
     if study.presence is not None:
         raise ExportError(
             gettext(
-                "There is no bundle of this study: it has presence noise, and the script of a bundle "
-                "recomputes reports of exact counts only. Take another format."
+                "No bundle is available for this study: it has presence noise, and the script of a "
+                "bundle recomputes only reports with exact counts. Choose another format."
             )
         )
     unions = visitor_unions(study)
     if any(status.is_suppressed(int(n), small_cell=study.small_cell) for n in unions.flat):
         raise ExportError(
             gettext(
-                "There is no bundle of this study: its small-cell rule hides windows with fewer than "
-                "%(small_cell)d visitors, and the tallies of a bundle would show them. Take another format."
+                "No bundle is available for this study: its small-cell rule suppresses windows with "
+                "fewer than %(small_cell)d visitors, and the tallies of a bundle would show them. Choose "
+                "another format."
             )
             % {"small_cell": study.small_cell}
         )

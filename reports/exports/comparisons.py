@@ -114,19 +114,19 @@ def _codes() -> dict[str, dict[str, str]]:
     verdicts = {
         "higher": gettext("the interval of the difference is above 0"),
         "lower": gettext("the interval of the difference is below 0"),
-        "not_shown": gettext("no difference can be shown: there may be one that the noise hides"),
+        "not_shown": gettext("no difference detected: the noise may hide one"),
     }
     intervals = interval_codes()
     return {
         "verdict": verdicts,
         "adjusted_verdict": {
-            "higher": gettext("also among all rows of the table, by the adjustment"),
-            "lower": gettext("also among all rows of the table, by the adjustment"),
-            "not_shown": gettext("not among all rows of the table"),
+            "higher": gettext("significant in the table as a whole, after the adjustment"),
+            "lower": gettext("significant in the table as a whole, after the adjustment"),
+            "not_shown": gettext("not significant in the table as a whole"),
         },
         "adjustment": {
-            "holm": gettext("Holm: at most 5 of 100 such tables have even one false difference"),
-            "none": gettext("a single row needs none"),
+            "holm": gettext("Holm: at most 5 in 100 such tables contain even one false difference"),
+            "none": gettext("a single row needs no adjustment"),
         },
         "interval": {name: intervals[name] for name in ("exact", "at_least")},
     }

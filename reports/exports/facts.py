@@ -41,11 +41,13 @@ def software_words() -> str:
 def status_words() -> dict[str, str]:
     """Describe each value of the column `status`."""
     return {
-        "ok": gettext("to be read, with its interval"),
-        "not_reliable": gettext("the interval is too wide for any use"),
-        "not_collected": gettext("no data, or no answer, of these days: not zero"),
-        "suppressed": gettext("hidden by the study's small-cell rule: a policy, not the privacy promise"),
-        "outage": gettext("the source failed on these days"),
+        "ok": gettext("usable, with its interval"),
+        "not_reliable": gettext("the interval is too wide to be useful"),
+        "not_collected": gettext("no data or no answers for these days: not zero"),
+        "suppressed": gettext(
+            "suppressed by the study's small-cell rule: a policy, not part of the privacy guarantee"
+        ),
+        "outage": gettext("the data source failed on these days"),
     }
 
 
@@ -55,15 +57,19 @@ def _study_facts(selection: Selection) -> list[Fact]:
     share = study.market_share.normalize()
     return [
         Fact(name="study", label=gettext("Study"), value=study.slug),
-        Fact(name="study_name", label=gettext("Name of the study"), value=study.name),
+        Fact(name="study_name", label=gettext("Study name"), value=study.name),
         Fact(name="indicators", label=gettext("Indicators"), value=", ".join(indicators)),
         Fact(
             name="days",
-            label=gettext("Days (both included)"),
+            label=gettext("Days (inclusive)"),
             value=f"{selection.first_date.isoformat()}/{selection.last_date.isoformat()}",
         ),
         Fact(name="timezone", label=gettext("Time zone of the days"), value=study.timezone),
-        Fact(name="visitor_rule", label=gettext("Who counts"), value=studies_texts.visitor_rule(study)),
+        Fact(
+            name="visitor_rule",
+            label=gettext("Definition of a visitor"),
+            value=studies_texts.visitor_rule(study),
+        ),
         Fact(name="market_share", label=gettext("Market share"), value=f"{share:f}"),
     ]
 
@@ -72,23 +78,23 @@ def _plan_facts(selection: Selection) -> list[Fact]:
     plan = selection.reports[0].plan
     _, certificate = certified(plan)
     return [
-        Fact(name="plan_version", label=gettext("Version of the plan"), value=str(plan.version)),
+        Fact(name="plan_version", label=gettext("Plan version"), value=str(plan.version)),
         Fact(name="mechanism", label=gettext("Mechanism"), value=plan.mechanism),
-        Fact(name="unit", label=gettext("Unit of privacy"), value=plan.unit),
+        Fact(name="unit", label=gettext("Privacy unit"), value=plan.unit),
         Fact(
             name="epsilon_attribute",
-            label=gettext("Certified epsilon of one value of a person, rounded up"),
+            label=gettext("Certified epsilon per attribute (one value of a person), rounded up"),
             value=str(certificate.epsilon_attribute),
         ),
         Fact(
             name="epsilon_profile",
-            label=gettext("Certified epsilon of all values of a person, rounded up"),
+            label=gettext("Certified epsilon per profile (all values of a person), rounded up"),
             value=str(certificate.epsilon_profile),
         ),
         Fact(name="plan_sha256", label=gettext("SHA-256 of the plan"), value=plan.spec_hash),
         Fact(
             name="statement",
-            label=gettext("Privacy statement, at this address of the site"),
+            label=gettext("Privacy statement, at this address on this site"),
             value=f"/studies/{selection.study.slug}/statement.json",
         ),
     ]
@@ -98,11 +104,11 @@ def _reading_facts(study: Study) -> list[Fact]:
     noise = visitor_noise(study)
     exact = Fact(
         name="exact",
-        label=gettext("Without error"),
-        value=gettext("n_visitors, n_reports and reports are exact counts; all else is estimated."),
+        label=gettext("Exact counts"),
+        value=gettext("n_visitors, n_reports and reports are exact counts; all other values are estimates."),
     )
     return [
-        Fact(name="ci_level", label=gettext("Level of the intervals"), value=str(LEVEL)),
+        Fact(name="ci_level", label=gettext("Confidence level of the intervals"), value=str(LEVEL)),
         exact if noise is None else _noise_fact(noise),
         Fact(name="software", label=gettext("Software"), value=software_words()),
     ]
@@ -110,9 +116,9 @@ def _reading_facts(study: Study) -> list[Fact]:
 
 def _noise_fact(noise: VisitorNoise) -> Fact:
     text = gettext(
-        "All counts have presence noise. n_visitors of the days a to b of the study has a standard error of "
-        "%(sd)s x sqrt(a (b - a + 1)); intervals allow for the noise. First present days of a person that "
-        "count: %(days)d. Last day that is here: %(through)d."
+        "All counts have presence noise. n_visitors of the days a to b of the study has a standard error "
+        "of %(sd)s x sqrt(a (b - a + 1)); intervals account for the noise. Number of days counted for "
+        "each person, from the first present day: %(days)d. Last day included: %(through)d."
     )
     values = {"sd": f"{noise.channel.variance**0.5:.3f}", "days": noise.max_days, "through": noise.through}
     return Fact(name="noise", label=gettext("Presence noise"), value=text % values)

@@ -48,7 +48,7 @@ def file_response(request: HttpRequest, study: Study, recipe: Recipe) -> HttpRes
     if found is not None and found.state == ExportFile.State.DONE and not request.headers.get("HX-Request"):
         return _kept(found)
     if found is not None and found.state == ExportFile.State.FAILED and not is_page:
-        failure = gettext("The file could not be made. Try again in a minute.")
+        failure = gettext("The file could not be created. Try again in a minute.")
         return refused(ExportError(found.reason)) if found.reason else _come_again(failure)
     if is_page:
         return _page(request, study, asked)
@@ -135,7 +135,7 @@ def _turned(request: HttpRequest) -> HttpResponse:
 
 
 def _later() -> str:
-    return gettext("The file is being made. Ask for it again in a few seconds.")
+    return gettext("The file is being created. Request it again in a few seconds.")
 
 
 def _come_again(text: str) -> HttpResponse:

@@ -81,7 +81,9 @@ def to_xlsx(findings: Findings) -> bytes:
     ExportError : more rows than a sheet can hold
     """
     if len(findings.rows) > spreadsheet.MAX_ROWS:
-        text = gettext("A spreadsheet holds %(most)d rows; here are %(rows)d. Take CSV or JSON.")
+        text = gettext(
+            "A spreadsheet can hold %(most)d rows; this comparison has %(rows)d. Choose CSV or JSON."
+        )
         raise ExportError(text % {"most": spreadsheet.MAX_ROWS, "rows": len(findings.rows)})
     columns = [(name, findings.kinds.get(name, kind_of(name))) for name in findings.names]
     sheet = Sheet(name=findings.sheet, columns=columns, rows=findings.flat())
@@ -94,7 +96,7 @@ def _about(findings: Findings) -> dict[str, Sequence[tuple[str, str]]]:
     }
     for place, report in enumerate(findings.reports):
         found = Selection(scope=Scope.WINDOW, study=report.study, name="", reports=(report,))
-        heading = gettext("Where the numbers come from") if place == 0 else gettext("Compared with")
+        heading = gettext("Source of the figures") if place == 0 else gettext("Compared with")
         pairs[heading] = [(fact.label, fact.value) for fact in facts_of(found)]
     for column, meanings in {**findings.codes, "status": status_words()}.items():
         pairs[gettext("Values of the column %(name)s") % {"name": column}] = list(meanings.items())
@@ -104,10 +106,12 @@ def _about(findings: Findings) -> dict[str, Sequence[tuple[str, str]]]:
 def interval_codes() -> dict[str, str]:
     """Describe each value of the column `interval`."""
     return {
-        "exact": gettext("95 of 100 such intervals hold the truth"),
-        "at_least": gettext("the error is an upper bound: at least 95 of 100 such intervals hold the truth"),
+        "exact": gettext("95 of 100 such intervals contain the true value"),
+        "at_least": gettext(
+            "the error is an upper bound: at least 95 of 100 such intervals contain the true value"
+        ),
         "count": gettext("counted without error, so there is no interval"),
-        "bounds": gettext("not known, but surely between the two bounds"),
+        "bounds": gettext("not known, but certainly between the two bounds"),
     }
 
 

@@ -88,16 +88,16 @@ class Chain:
         number = line.get("number")
         if set(line) not in (WHOLE, LEFT_OUT):
             raise ChainError(
-                f"its fields are not those of an entry: {', '.join(sorted(line))}", number=expected
+                f"the line does not have the fields of an entry: {', '.join(sorted(line))}", number=expected
             )
         if number != expected or isinstance(number, bool):
             text = f"number must be {expected}, got {number}: an entry was removed, added or moved here"
             raise ChainError(text, number=expected)
         if line["previous_hash"] != self._hash:
-            text = "previous_hash is not the hash of the entry before it: one of the two was changed"
+            text = "previous_hash is not the hash of the previous entry: one of the two was changed"
             raise ChainError(text, number=expected)
         if entry_hash(number=expected, previous_hash=self._hash, content_hash=_content(line)) != line["hash"]:
-            raise ChainError("its hash does not fit what it says: it was changed", number=expected)
+            raise ChainError("its hash does not match its content: it was changed", number=expected)
         self._check_earlier(expected, line["hash"])
         self.number, self._hash, self._at = expected, line["hash"], line.get("at")
         self.left_out += "content_hash" in line
@@ -113,22 +113,24 @@ class Chain:
         if self.earlier and self.earlier.number > self.number:
             raise ChainError(
                 f"the ledger ends after entry {self.number}, but at {self.earlier.at} it had "
-                f"{self.earlier.number} entries: its end was cut, or an older state was put back",
+                f"{self.earlier.number} entries: its end was cut off, or an older state was restored",
                 number=self.number + 1,
             )
         if head is None or not head.number:
             self._check_empty()
             return
         if head.number != self.number:
-            text = f"the signed head is of entry {head.number}, but the ledger ends after entry {self.number}"
+            text = (
+                f"the signed head is for entry {head.number}, but the ledger ends after entry {self.number}"
+            )
             raise ChainError(text, number=min(head.number, self.number) + 1)
         if head.hash != self._hash or self._at not in (None, head.at):
-            raise ChainError("the signed head is of another entry of this number", number=head.number)
+            raise ChainError("the signed head is for a different entry with this number", number=head.number)
         _check_signature(head, self.public_key, what="the head")
 
     def _check_earlier(self, number: int, entry: str) -> None:
         if self.earlier and self.earlier.number == number and self.earlier.hash != entry:
-            signed = f"the head of {self.earlier.at} was signed for another entry"
+            signed = f"the head of {self.earlier.at} was signed for a different entry"
             raise ChainError(f"{signed}: the ledger was rewritten", number=number)
 
     def _check_empty(self) -> None:
@@ -136,7 +138,7 @@ class Chain:
             raise ChainError("there is no signed head")
         if self.public_key is not None:
             raise ChainError(
-                "the ledger is empty, although its key was made: everything was removed, or nothing could be "
+                "the ledger is empty, although its key exists: all entries were removed, or none could be "
                 "recorded"
             )
 
@@ -261,7 +263,7 @@ def _stored_lines(*, after: int) -> Iterator[dict[str, Any]]:
 
 
 def _until_unreadable(after: int) -> Iterator[dict[str, Any]]:
-    """Yield entries one by one, up to the first line that is no entry."""
+    """Yield entries one by one, up to the first line that is not an entry."""
     numbers = LedgerEntry.objects.filter(number__gt=after).order_by("number")
     for number in numbers.values_list("number", flat=True)[:ROWS_AT_ONCE]:
         try:
@@ -280,7 +282,7 @@ def _parsed(text: bytes, place: int) -> Line:
     except ValueError:
         raise ChainError(f"line {place} is not JSON that an export writes") from None
     if not isinstance(value, dict):
-        raise ChainError(f"line {place} is no entry")
+        raise ChainError(f"line {place} is not an entry")
     return value
 
 
@@ -288,12 +290,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object in which no name comes twice: readers would differ about which counts."""
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a name comes twice")
+        raise ValueError("a name occurs twice")
     return found
 
 
 def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _head_of(value: Any) -> SignedHead:
@@ -305,6 +307,8 @@ def _head_of(value: Any) -> SignedHead:
 
 def _check_signature(head: SignedHead, public_key: str | None, *, what: str) -> None:
     if public_key is None:
-        raise ChainError(f"there is no public key to check the signature of {what} with: name its file")
+        raise ChainError(f"there is no public key to check the signature of {what} : give its file")
     if not head.is_signed_by(public_key):
-        raise ChainError(f"the signature of {what} is not by the key of this ledger", number=head.number)
+        raise ChainError(
+            f"the signature of {what} was not made with the key of this ledger", number=head.number
+        )

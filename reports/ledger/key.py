@@ -40,7 +40,8 @@ def signing_key(*, may_make: bool) -> Ed25519PrivateKey:
     except FileNotFoundError:
         raise LedgerKeyError(
             f"the ledger has entries, but the key that signs it is not in {path}: give this process the file "
-            "that the others use (MOBILITY_LEDGER_KEY_FILE), or, if it is lost for good, run renew_ledger_key"
+            "that the others use (MOBILITY_LEDGER_KEY_FILE), or, if it is permanently lost, run "
+            "renew_ledger_key"
         ) from None
     except ValueError:
         raise LedgerKeyError(f"MOBILITY_LEDGER_KEY_FILE must hold a private key, got {path}") from None
@@ -58,7 +59,7 @@ def replace_key() -> str:
     """
     path = Path(settings.MOBILITY_LEDGER_KEY_FILE)
     if path.exists():
-        raise LedgerKeyError(f"there is a key in {path}: keep it; a new one is made only when it is lost")
+        raise LedgerKeyError(f"a key exists in {path}: keep it; create a new one only if it is lost")
     _make(path)
     return signing_key(may_make=False).public_key().public_bytes_raw().hex()
 
@@ -88,7 +89,7 @@ def read_public_pem(pem: bytes) -> str:
     except ValueError:
         raise LedgerKeyError("the public key must be a PEM file (BEGIN PUBLIC KEY)") from None
     if not isinstance(key, Ed25519PublicKey):
-        raise LedgerKeyError(f"the public key must be one of Ed25519, got {type(key).__name__}")
+        raise LedgerKeyError(f"the public key must be an Ed25519 key, got {type(key).__name__}")
     return key.public_bytes_raw().hex()
 
 

@@ -87,8 +87,8 @@ def _noisy_panel(found: LocationWindow, *, scale: Scale, options: ReportOptions)
     return _panel(found, blank=_blank(found)) | {
         "classes": _classes(shown, scale=scale, is_known=found.status == Status.OK),
         "numbers": [counts.astype(np.int64).tolist(), _rounded(half)],
-        "pattern": gettext("{0} reports (another draw of the noise: ± {1})"),
-        "none": gettext("0 reports, or hardly any") if found.status == Status.OK else _blank(found),
+        "pattern": gettext("{0} reports (with newly drawn noise: ±{1})"),
+        "none": gettext("no reports, or very few") if found.status == Status.OK else _blank(found),
     }
 
 
@@ -106,14 +106,19 @@ def _density_panel(
         "classes": _classes(shown, scale=scale, is_known=True, land=grid_map.land.ravel()),
         "numbers": [_rounded(density), _rounded(low), _rounded(high)],
         "pattern": gettext("about {0} subscribers ({1} to {2})"),
-        "none": gettext("hardly anybody, or no land"),
+        "none": gettext("almost no one, or no land"),
     }
 
 
 def _panel(found: LocationWindow, *, blank: str) -> MapDocument:
     grid = found.spec.grid
     sizes = {"x0": grid.x0_m, "y0": grid.y0_m, "step": grid.step_m, "n_x": grid.n_x, "n_y": grid.n_y}
-    return {"grid": sizes, "blank": blank, "decimal": formats.decimal_sign()}
+    return {
+        "grid": sizes,
+        "blank": blank,
+        "decimal": formats.decimal_sign(),
+        "thousands": formats.thousands_sign(),
+    }
 
 
 def _classes(
@@ -148,7 +153,7 @@ def zone_rows(names: Sequence[str], kept: DensityMap) -> list[ZoneRow]:
     counted = list(zip(names, kept.figures["zones"], strict=False))
     outside = kept.figures.get("no_zone")
     if counted and outside is not None:
-        counted.append((gettext("In no zone"), outside))
+        counted.append((gettext("Outside all zones"), outside))
     return [
         ZoneRow(name=name, noisy=int(row["noisy"]), estimate=_estimate(name, row, kept=kept))
         for name, row in counted

@@ -135,7 +135,7 @@ def window_of(query: QueryDict, study: Study, spec: LocationSpec) -> Window:
     window = requested_window(query, indicator=places, visitors=visitor_unions(study))
     if window not in locations.windows_with_maps(study, spec):
         text = gettext(
-            "People report a place on %(n)s days only, so that there are maps of single days only."
+            "People report a place on %(n)s days only, so maps are available for single days only."
         )
         raise WindowError(text % {"n": spec.max_values})
     return window
@@ -263,8 +263,7 @@ def _reports(indicators: list[Indicator], window: Window) -> list[WindowReport]:
 
 def _summary(this: LocationWindow, spec: LocationSpec) -> str:
     text = gettext(
-        "%(reports)s subscribers have reported a place; each report lies %(mean)s m from the true place on "
-        "average."
+        "%(reports)s subscribers reported a place. On average, a report is %(mean)s m from the true place."
     )
     return text % {"reports": formats.number(this.n_reports), "mean": formats.number(spec.law.mean_m)}
 

@@ -60,7 +60,7 @@ class Scale:
             for low, high in pairwise(texts)
         ]
         first = gettext("under %(high)s") % {"high": texts[0] + unit}
-        last = gettext("%(low)s and more") % {"low": texts[-1] + unit}
+        last = gettext("%(low)s or more") % {"low": texts[-1] + unit}
         return [first, *middle, last]
 
 

@@ -25,21 +25,22 @@ def goodness_words(kept: DensityMap) -> str:
     }
     if figures["n_blocks"] < LEAST_BLOCKS:
         text = gettext(
-            "There are too few reports, or too many of them at one place, to judge how well the density "
-            "explains them."
+            "There are too few reports, or too many at one place, to test how well the density explains them."
         )
     elif figures["chi_square"] <= figures["chi_square_high"]:
         text = gettext(
-            "The density explains the reports as well as chance allows: chi-square per block is %(chi)s, and "
-            "if the density is right, it lies within %(low)s and %(high)s in 95 of 100 cases (%(n)s blocks)."
+            "The density explains the reports as well as chance allows: chi-square per block is %(chi)s. "
+            "For a correct density, it is between %(low)s and %(high)s in 95 of 100 cases (%(n)s blocks)."
         )
     else:
         text = gettext(
-            "The density does not explain the reports: chi-square per block is %(chi)s, where a right "
-            "density has %(low)s to %(high)s (%(n)s blocks). Perhaps people were where the study says there "
-            "is no land."
+            "The density does not explain the reports: chi-square per block is %(chi)s, and a correct "
+            "density gives %(low)s to %(high)s (%(n)s blocks). People may have been where the study says "
+            "there is no land."
         )
-    stop = gettext("It was stopped after %(steps)d steps, where it predicts held-out reports best.")
+    stop = gettext(
+        "The calculation stopped after %(steps)d steps, where it best predicts reports that were set aside."
+    )
     return f"{text} {stop}" % found
 
 
@@ -60,8 +61,9 @@ def better_view_words(
         return ""
     if not known:
         return gettext(
-            "Counts by zone from reported places are right to about ± %(places)s subscribers on average. No "
-            "indicator whose categories are zones has numbers of this window to compare them with."
+            "Counts by zone from reported places are accurate to about ±%(places)s subscribers on "
+            "average. No indicator with zones as categories has figures for these days to compare them "
+            "with."
         ) % {"places": formats.number(by_places)}
     width, report = min(known, key=lambda pair: pair[0])
     facts = {
@@ -76,19 +78,18 @@ def better_view_words(
 def _better(*, is_places: bool) -> str:
     if is_places:
         text = gettext(
-            "For zones of this size, reported places are the better view here: ± %(places)s subscribers on "
-            "average, against ± %(zones)s of “%(name)s”. Everyone reports a place, while “%(name)s” has "
-            "%(n)s reports only."
+            "For zones of this size, reported places are more accurate: ±%(places)s subscribers on "
+            "average, compared with ±%(zones)s for “%(name)s”. Everyone reports a place, but “%(name)s” "
+            "has only %(n)s answers."
         )
     else:
         text = gettext(
-            "For zones of this size, the indicator “%(name)s” is the better view here: ± %(zones)s "
-            "subscribers on average, against ± %(places)s from reported places, whose noise carries them "
-            "over the borders of zones."
+            "For zones of this size, the indicator “%(name)s” is more accurate: ±%(zones)s subscribers "
+            "on average, compared with ±%(places)s for reported places, whose noise crosses zone borders."
         )
     also = gettext(
-        "Mind that the two may ask for different things, such as the place of the day and that of the night. "
-        "Only the map shows what lies inside of zones."
+        "The two may measure different things, such as the place by day and the place by night. Only the "
+        "map shows detail within zones."
     )
     return f"{text} {also}"
 
@@ -98,9 +99,9 @@ def stage_words(kept: DensityMap) -> str:
     if kept.state == DensityMap.State.WAITING:
         return gettext("Waiting for a worker.")
     stages = (
-        gettext("Looking for the density that explains the reports."),
-        gettext("Drawing the reports again, to see how certain the density is."),
-        gettext("Checking how well the density explains the reports."),
+        gettext("Estimating the density that explains the reports."),
+        gettext("Resampling the reports to estimate the uncertainty of the density."),
+        gettext("Testing how well the density explains the reports."),
         gettext("Counting by zone."),
     )
     return stages[min(kept.stage, len(stages) - 1)]

@@ -145,7 +145,7 @@ def _text(report: WindowReport, estimate: Estimate | None, *, options: ReportOpt
     if options.layer != "uncertainty" or half is None:
         return f"{text} ({interval})"
     width = formats.points(half / 100) if is_share else formats.number(half)
-    return f"{text} ({interval})\n± {width}"
+    return f"{text} ({interval})\n{formats.plus_minus(width)}"
 
 
 def _blank(report: WindowReport) -> str:
@@ -156,4 +156,4 @@ def _blank(report: WindowReport) -> str:
 
 
 def _unit(options: ReportOptions) -> str:
-    return f"{formats.SPACE}%" if options.measure == "frequency" else ""
+    return formats.percent_sign() if options.measure == "frequency" else ""

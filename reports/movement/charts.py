@@ -27,7 +27,7 @@ def totals_figure(study: Study, totals: Sequence[DayTotals]) -> Figure:
     """Bars of the visitors of each day, parted by whether they were there before, and who was there last."""
     days = [day.coverage.day for day in totals]
     parts = (
-        (gettext("First time"), [day.arrivals for day in totals], "--chart-1"),
+        (gettext("First-time"), [day.arrivals for day in totals], "--chart-1"),
         (gettext("Returning"), [day.returning for day in totals], "--chart-2"),
     )
     data = [
@@ -168,7 +168,7 @@ def _dots(found: Movement) -> Figure:
 def point_name(found: Movement, place: int) -> str:
     """Name the points of a figure without days."""
     if found.show == Show.WINDOW:
-        return gettext("First time") if place == 0 else gettext("Returning")
+        return gettext("First-time") if place == 0 else gettext("Returning")
     return gettext("Days present")
 
 
@@ -227,7 +227,7 @@ def _drawn(value: float, *, unit: Unit) -> float:
 
 def _value_axis(unit: Unit) -> dict[str, Any]:
     if unit == Unit.SHARE:
-        return {"ticksuffix": " %", "rangemode": "tozero"}
+        return {"ticksuffix": formats.percent_sign(), "rangemode": "tozero"}
     return {"tickformat": ",.0f", "rangemode": "tozero"} if unit == Unit.VISITORS else {}
 
 

@@ -48,8 +48,8 @@ class NoisyTotalsError(WindowError):
     def __init__(self) -> None:
         super().__init__(
             gettext(
-                "This study has presence noise. Arrivals, departures and returns are differences of noisy "
-                "totals, whose errors are not computed, so none is shown."
+                "This study has presence noise. Arrivals, departures and returns are differences of "
+                "noisy totals, whose errors are not computed, so they are not shown."
             )
         )
 

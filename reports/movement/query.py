@@ -20,14 +20,12 @@ def asked_of(query: QueryDict, *, indicator: Indicator) -> Asked:
     study, asked = indicator.study, Asked()
     if name := query.get("show"):
         if name not in available_shows(indicator):
-            raise WindowError(gettext("This indicator has no figure with the name “%s”.") % name[:40])
+            raise WindowError(gettext("This indicator has no figure named “%s”.") % name[:40])
         asked["show"] = Show(name)
     if text := query.get("day"):
         day = study.day_of(_date(text))
         if not 1 <= day < study.days:
-            raise WindowError(
-                gettext("The day must lie within the study and before its last one, got %s.") % text
-            )
+            raise WindowError(gettext("The day must be in the study and before its last day, got %s.") % text)
         asked["cohort"] = day
     if text := query.get("from"):
         days = _date(text), _date(query.get("to") or text)
@@ -42,9 +40,7 @@ def _window(study: Study, first: date, last: date) -> Window:
         window = Window(0, 0)
     if window.first_day < 2:
         raise WindowError(
-            gettext(
-                "The days must lie within the study and begin after its first one, got %(first)s to %(last)s."
-            )
+            gettext("The days must be in the study and begin after its first day, got %(first)s to %(last)s.")
             % {"first": first, "last": last}
         )
     return window
@@ -54,4 +50,6 @@ def _date(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise WindowError(gettext("A day must be a date such as 2017-05-31, got “%s”.") % text[:40]) from None
+        raise WindowError(
+            gettext("Enter a day as a date such as 2017-05-31, got “%s”.") % text[:40]
+        ) from None

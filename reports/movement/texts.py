@@ -24,37 +24,41 @@ WORDS: Final = {
     Show.ARRIVALS: Words(
         title=gettext_lazy("Arrivals"),
         meaning=gettext_lazy(
-            "Visitors of a day who were on no earlier day of the study. On its first day, that is everybody."
+            "Visitors of a day who were not present on any earlier day of the study. On the first day, "
+            "these are all visitors."
         ),
     ),
     Show.RETURNING: Words(
         title=gettext_lazy("Returning"),
-        meaning=gettext_lazy("Visitors of a day who were there on an earlier day of the study, too."),
+        meaning=gettext_lazy("Visitors of a day who were also present on an earlier day of the study."),
     ),
     Show.DEPARTURES: Words(
         title=gettext_lazy("Departures"),
         meaning=gettext_lazy(
-            "Visitors of a day who were on no later day of the study. On its last day, that is everybody."
+            "Visitors of a day who were not present on any later day of the study. On the last day, "
+            "these are all visitors."
         ),
     ),
     Show.BACK_WITHIN: Words(
-        title=gettext_lazy("Seen again until a day"),
+        title=gettext_lazy("Returned by a given day"),
         meaning=gettext_lazy(
-            "Of the visitors of one day, the share who came again on any later day up to the one shown."
+            "Of the visitors of one day, the share who returned on any later day up to the one shown."
         ),
     ),
     Show.THERE_AGAIN: Words(
-        title=gettext_lazy("Seen again on a day"),
-        meaning=gettext_lazy("Of the visitors of one day, the share who were there on a later day, too."),
+        title=gettext_lazy("Returned on a given day"),
+        meaning=gettext_lazy(
+            "Of the visitors of one day, the share who were also present on the later day shown."
+        ),
     ),
     Show.DAYS_PRESENT: Words(
         title=gettext_lazy("Days present"),
-        meaning=gettext_lazy("On how many days of the study a visitor was there, on average."),
+        meaning=gettext_lazy("Average number of days of the study on which a visitor was present."),
     ),
     Show.WINDOW: Words(
-        title=gettext_lazy("New in a window"),
+        title=gettext_lazy("New and returning"),
         meaning=gettext_lazy(
-            "Visitors of the chosen days, parted by whether they were on an earlier day of the study."
+            "Visitors of the chosen days, split by whether they were present on an earlier day of the study."
         ),
     ),
 }
@@ -64,30 +68,30 @@ def interval_words(found: Movement) -> str:
     """Return whether the intervals are exact, in one sentence."""
     if found.show == Show.THERE_AGAIN:
         return gettext(
-            "The next day has exact 95 % intervals. Of days further apart it is not known who was there on "
-            "both, only between which bounds that lies: the range shown holds the truth in at least 95 % of "
-            "cases."
+            "The next day has exact 95% intervals. For days further apart, the number of people present "
+            "on both is known only within bounds: the range shown contains the true value in at least "
+            "95% of cases."
         )
     if found.show == Show.DAYS_PRESENT:
         return gettext(
-            "The intervals are bounds: they allow for the largest spread of days that the tallies leave "
-            "open, so they hold the truth in at least 95 % of cases."
+            "The intervals are bounds: they allow for the widest spread of days that the tallies leave "
+            "open, so they contain the true value in at least 95% of cases."
         )
     return gettext(
-        "The 95 % intervals are exact: it is known how many reports these visitors gave, so 95 of 100 such "
-        "intervals hold the truth."
+        "The 95% intervals are exact: the number of answers from these visitors is known, so 95 of 100 "
+        "such intervals contain the true value."
     )
 
 
 def reason_for_nothing(indicator: Indicator) -> str:
     """Return why an indicator has no figures per category; empty where it has."""
     if indicator.study.days < 2:
-        return gettext("The study has one day only: nobody can come back.")
+        return gettext("The study has only one day, so no one can return.")
     if has_unions(indicator):
         return ""
     return gettext(
-        "Each person answers this indicator on %(m)d of the %(days)d days only. Whether somebody was there "
-        "before can then not be told per category, so there are totals only."
+        "Each person answers this indicator on only %(m)d of the %(days)d days. Earlier presence is "
+        "therefore unknown per category, so only totals are shown."
     ) % {"m": indicator.max_values, "days": indicator.study.days}
 
 
@@ -96,8 +100,8 @@ def reason_for_less(indicator: Indicator) -> str:
     if indicator.kind != Indicator.Kind.DAILY or not has_unions(indicator):
         return ""
     return gettext(
-        "A visitor can have another value on each day. Arrivals and returns count the value of the day; who "
-        "leaves, who comes again and how many days somebody stays cannot be told per value."
+        "A visitor can have a different value on each day. Arrivals and returns use the value of the "
+        "day. Departures, later returns and days present cannot be computed per value."
     )
 
 
@@ -109,11 +113,11 @@ def summary(found: Movement, *, indicator: Indicator) -> str:
     if found.show in OF_A_DAY and found.cohort is not None:
         values["day"] = formats.day_title(indicator.study.date_of(found.cohort))
         return (
-            gettext("%(name)s, %(figure)s: share of the visitors of %(day)s, with 95 %% intervals.") % values
+            gettext("%(name)s, %(figure)s: share of the visitors of %(day)s, with 95%% intervals.") % values
         )
     if found.unit == Unit.DAYS:
-        return gettext("%(name)s, %(figure)s: mean per visitor, with 95 %% intervals.") % values
-    return gettext("%(name)s, %(figure)s: estimated visitors, with 95 %% intervals.") % values
+        return gettext("%(name)s, %(figure)s: mean per visitor, with 95%% intervals.") % values
+    return gettext("%(name)s, %(figure)s: estimated visitors, with 95%% intervals.") % values
 
 
 def value_text(value: float | None, *, unit: Unit) -> str:

@@ -91,7 +91,7 @@ def days_switches(query: QueryDict, options: DaysOptions) -> list[Switch]:
     """Links to the other ways to show the days; they keep the chosen categories."""
     labels = {
         "daily": gettext("Each day"),
-        "cumulative": gettext("Cumulated"),
+        "cumulative": gettext("Cumulative"),
         "lines": gettext("Lines"),
         "multiples": gettext("Small charts"),
         "frequency": gettext("Shares"),

@@ -120,21 +120,21 @@ def _shortcuts(
     days = reverse("reports:days", args=[indicator.study.slug, indicator.slug])
     to_map = {"key": "a", "go": f"?{options.query(query, view='map')}", "text": gettext("Show the map")}
     return [
-        {"key": "w", "focus": "windows", "text": gettext("Go to the windows of this study")},
-        {"key": "m", "focus": "method", "text": gettext("Go to method and caveats")},
-        {"key": "t", "go": f"?{options.query(query, view='table')}", "text": gettext("Show the table alone")},
-        {"key": "g", "go": f"?{options.query(query, view='chart')}", "text": gettext("Show the chart alone")},
+        {"key": "w", "focus": "windows", "text": gettext("Go to the date ranges of this study")},
+        {"key": "m", "focus": "method", "text": gettext("Go to method and limitations")},
+        {"key": "t", "go": f"?{options.query(query, view='table')}", "text": gettext("Show only the table")},
+        {"key": "g", "go": f"?{options.query(query, view='chart')}", "text": gettext("Show only the chart")},
         {"key": "b", "go": f"?{options.query(query, view='both')}", "text": gettext("Show chart and table")},
         *([to_map] if has_map else []),
         {
             "key": "o",
             "go": f"?{options.query(query, order=other_order)}",
-            "text": gettext("Change between plan order and largest first"),
+            "text": gettext("Switch between plan order and largest first"),
         },
         {
             "key": "v",
             "go": f"?{options.query(query, measure=other_measure)}",
-            "text": gettext("Change between shares and visitors"),
+            "text": gettext("Switch between shares and visitors"),
         },
         {"key": "d", "go": days, "text": gettext("Go to all days of this indicator")},
     ]

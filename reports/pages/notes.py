@@ -23,8 +23,8 @@ WRITERS = (Role.OPERATOR, Role.ADMINISTRATOR)
 writers_only = require_role(*WRITERS)
 
 KINDS = {
-    DayNote.Kind.OUTAGE: _("Outage: records of this day are missing; its numbers are not to be read"),
-    DayNote.Kind.EVENT: _("Event: something that explains the visitors of this day"),
+    DayNote.Kind.OUTAGE: _("Outage: records of this day are missing. Do not rely on its figures."),
+    DayNote.Kind.EVENT: _("Event: explains the number of visitors on this day"),
 }
 
 
@@ -32,15 +32,15 @@ class NoteForm(forms.Form):
     """A day of the study, a kind, and one line of text."""
 
     kind = forms.TypedChoiceField(
-        label=_("What is it?"),
+        label=_("Type of note"),
         choices=[(kind.value, text) for kind, text in KINDS.items()],
         coerce=DayNote.Kind,
         widget=forms.RadioSelect,
     )
     text = forms.CharField(
-        label=_("What readers should know"),
+        label=_("Text for readers"),
         max_length=MAX_TEXT,
-        help_text=_("One line, shown beside the numbers and in the calendar. Name no person."),
+        help_text=_("One line, shown with the figures and in the calendar. Do not name individuals."),
     )
 
     def __init__(self, data: object = None, *, study: Study) -> None:
@@ -61,10 +61,10 @@ def notes(request: HttpRequest, slug: str) -> HttpResponse:
         try:
             note = note_day(study, **form.cleaned_data, by=_name(request))
         except DayNoteError:  # of day, kind and length the form has made sure
-            form.add_error("text", gettext("Write one line, without characters that cannot be seen."))
+            form.add_error("text", gettext("Enter one line without invisible characters."))
         else:
             day = formats.day_title(study.date_of(note.day))
-            messages.success(request, gettext("The note on %(day)s is kept.") % {"day": day})
+            messages.success(request, gettext("The note on %(day)s was saved.") % {"day": day})
             return redirect("reports:notes", slug)
     is_reader = bool(policies.roles_of(request.user) & READERS)
     context = {
@@ -82,9 +82,9 @@ def remove(request: HttpRequest, slug: str, note_id: int) -> HttpResponse:
     """Take a note back."""
     study = study_for(request.user, slug, *WRITERS)
     if remove_note(study, note_id=note_id):
-        messages.success(request, gettext("The note is removed."))
+        messages.success(request, gettext("The note was removed."))
     else:
-        messages.warning(request, gettext("That note had been removed already."))
+        messages.warning(request, gettext("The note had already been removed."))
     return redirect("reports:notes", slug)
 
 

@@ -22,19 +22,19 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
         return {}
     sentences = [
         gettext(
-            "Changes: the values of a daily indicator are protected, but whether a value repeats or changes "
-            "from one day to another is not, because the same value keeps its answer."
+            "Changes: the values of a daily indicator are protected, but whether a value repeats or "
+            "changes between days is not, because the same value keeps its answer."
         )
     ]
     if spec.has_fakes:
-        sentences.append(gettext("A made-up report never changes: one that does is the answer."))
+        sentences.append(gettext("A made-up report never changes, so a report that changes is the answer."))
     found = [_known_day(spec, index) for index in repeated(spec)]
     if found:
         sentences.append(
             gettext(
-                "Someone who knows the value of one day and sees the reports of two days therefore learns "
-                "more of the other day than epsilon says. Right guesses if all categories are as likely "
-                "before: %(indicators)s."
+                "Someone who knows the value of one day and sees the reports of two days therefore "
+                "learns more about the other day than epsilon states. Correct guesses if all categories "
+                "were equally likely before: %(indicators)s."
             )
             % {"indicators": "; ".join(found)}
         )
@@ -61,8 +61,8 @@ def two_categories(spec: PlanSpec) -> str:
     if not slugs:
         return ""
     return gettext(
-        "Two categories (%(indicators)s): reports of two days that differ tell the value of the one to "
-        "anyone who knows that of the other. No two people can differ in the value of one day only and still "
-        "repeat and change on the same days. So the epsilon per attribute promises nothing about a day whose "
-        "report is seen together with that of another day."
+        "Two categories (%(indicators)s): if the reports of two days differ, they reveal the value of "
+        "one day to anyone who knows the value of the other. No two people can differ in the value of "
+        "one day only and still repeat and change on the same days. The epsilon per attribute therefore "
+        "guarantees nothing for a day whose report is seen together with that of another day."
     ) % {"indicators": ", ".join(slugs)}

@@ -23,23 +23,23 @@ def noise_words(protection: LocationProtection) -> list[str]:
     ) % {"n": protection.n_places}  # fmt: skip
     return [
         gettext(
-            "A reported place lies %(mean)s m from the true one on average, and 95 of 100 lie within "
-            "%(most)s m."
+            "On average, a reported place is %(mean)s m from the true place; 95 of 100 are within %(most)s m."
         )
         % facts,
         gettext(
-            "One report changes the odds between two places that are %(radius)s m apart by at most %(odds)s "
-            "times, whatever else is known except other reports of the same person; of places twice as far "
-            "apart, by the square of that."
+            "One report changes the odds between two places that are %(radius)s m apart by a factor of "
+            "at most %(odds)s, whatever else is known except other reports of the same person. For "
+            "places twice as far apart, square that factor."
         )
         % facts,
         several
         + " "
         + gettext(
-            "All of them seen together change the odds between two lives that repeat and change places on "
-            "the same days, and whose places are %(radius)s m apart, by at most %(all)s times."
+            "All reports of a person together change the odds between two lives that repeat and change "
+            "places on the same days, and whose places are %(radius)s m apart, by a factor of at most "
+            "%(all)s."
         )
         % facts,
         squares_words(protection),
-        gettext("Epsilon is %(epsilon)s per metre; it is not part of the epsilon of answers.") % facts,
+        gettext("Epsilon is %(epsilon)s per metre; it is separate from the epsilon of answers.") % facts,
     ]

@@ -67,15 +67,15 @@ def second_person_reasons(
 ) -> list[str]:
     """Why someone else must approve it, as sentences; empty if the author may publish alone."""
     if is_new_study:
-        return [gettext("It is a new study: nobody has approved what it asks of people.")]
+        return [gettext("This is a new study: no second person has approved what it asks of people.")]
     return [change.text for change in plan_changes(before, after) if change.needs_second_person]
 
 
 def _of_study(before: StudyDefinition, after: StudyDefinition) -> Iterator[Change]:
     weighed = (
         ("days", gettext("Days of the study"), True),
-        ("min_publication", gettext("Least subscribers in a publication"), False),
-        ("small_cell", gettext("Least visitors of a window that is shown (small cells)"), False),
+        ("min_publication", gettext("Minimum subscribers per publication"), False),
+        ("small_cell", gettext("Small-cell threshold (visitors)"), False),
     )
     for key, label, more_is_weaker in weighed:
         yield from _number(label, getattr(before, key), getattr(after, key), more_is_weaker=more_is_weaker)
@@ -96,20 +96,18 @@ def _of_plan(before: PlanDefinition, after: PlanDefinition) -> Iterator[Change]:
             gettext("The mechanism changes from %(old)s to %(new)s."), before.mechanism, after.mechanism
         )
     if before.unit != after.unit:
-        yield _other(
-            gettext("The unit of the promise changes from %(old)s to %(new)s."), before.unit, after.unit
-        )
+        yield _other(gettext("The privacy unit changes from %(old)s to %(new)s."), before.unit, after.unit)
     yield from _limit(
-        gettext("The most that a profile may lose (epsilon_profile)"),
+        gettext("Maximum epsilon per profile (epsilon_profile)"),
         before.epsilon_profile,
         after.epsilon_profile,
     )
     old, new = (getattr(each, "presence_epsilon", None) for each in (before, after))
-    yield from _limit(gettext("Epsilon of presence"), old, new)
+    yield from _limit(gettext("Presence epsilon"), old, new)
     old_days, new_days = (getattr(each, "presence_days", None) for each in (before, after))
     if old is not None and new is not None and old_days != new_days:
         yield _other(
-            gettext("Days on which a subscriber counts (presence_days): %(old)s, now %(new)s."),
+            gettext("Days counted per subscriber (presence_days): %(old)s, now %(new)s."),
             old_days,
             new_days,
         )
@@ -137,9 +135,9 @@ def _of_answers(old: Certificate, new: Certificate) -> Iterator[Change]:
         if was is None:
             continue
         values = {"slug": entry.slug}
-        epsilon = gettext("%(slug)s: epsilon of an answer") % values
+        epsilon = gettext("%(slug)s: epsilon per answer") % values
         yield from _number(epsilon, was.epsilon, entry.epsilon, more_is_weaker=True)
-        most = gettext("%(slug)s: most answers of a person") % values
+        most = gettext("%(slug)s: maximum answers per person") % values
         yield from _number(most, was.n_values, entry.n_values, more_is_weaker=True)
 
 
@@ -147,11 +145,13 @@ def _of_indicators(before: StudyDefinition, after: StudyDefinition) -> Iterator[
     old = {each.slug: each for each in before.indicators}
     new = {each.slug: each for each in after.indicators}
     for slug in [each for each in old if each not in new]:
-        text = gettext("The indicator %(slug)s is not asked any more.") % {"slug": slug}
+        text = gettext("The indicator %(slug)s was removed.") % {"slug": slug}
         yield Change(text=text, direction=Direction.STRONGER, needs_second_person=False)
     for slug, indicator in new.items():
         if slug not in old:
-            text = gettext("The indicator %(slug)s is new: people are asked one more thing.") % {"slug": slug}
+            text = gettext("The indicator %(slug)s was added: people answer one more question.") % {
+                "slug": slug
+            }
             yield Change(text=text, direction=Direction.WEAKER, needs_second_person=True)
         else:
             yield from _of_indicator(old[slug], indicator)
@@ -165,34 +165,34 @@ def _of_indicator(old: IndicatorDefinition, new: IndicatorDefinition) -> Iterato
         text = gettext("%(slug)s has new categories: %(names)s.") % values
         yield Change(text=text, direction=Direction.WEAKER, needs_second_person=True)
     elif removed:
-        text = gettext("%(slug)s has fewer categories, without %(names)s.") % values
+        text = gettext("%(slug)s no longer has the categories %(names)s.") % values
         yield Change(text=text, direction=Direction.OTHER, needs_second_person=True)
     elif old.categories != new.categories:
-        yield _harmless(gettext("%(slug)s has its categories in another order.") % values)
+        yield _harmless(gettext("%(slug)s has its categories in a different order.") % values)
     if old.weight != new.weight:
         yield _harmless(gettext("%(slug)s is asked more or less often than before (weight).") % values)
     if old.name != new.name:
-        yield _harmless(gettext("%(slug)s has another name: %(name)s.") % {**values, "name": new.name})
+        yield _harmless(gettext("%(slug)s has a new name: %(name)s.") % {**values, "name": new.name})
     kept = {key: getattr(old, key) for key in _WEIGHED_OF_INDICATOR}
     if replace(new, **kept) != old:
-        yield _other(gettext("%(slug)s asks something else: it comes from another source.") % values)
+        yield _other(gettext("%(slug)s has a different source, so it asks something else.") % values)
 
 
 def _of_places(before: PlanSpec, after: PlanSpec) -> Iterator[Change]:
     old, new = location_protection(before), location_protection(after)
     if old is None or new is None:
         if new is not None:
-            text = gettext("Everybody reports places, which nobody did.")
+            text = gettext("People now report places; before, they did not.")
             yield Change(text=text, direction=Direction.WEAKER, needs_second_person=True)
         if old is not None:
-            text = gettext("Nobody reports places any more.")
+            text = gettext("People no longer report places.")
             yield Change(text=text, direction=Direction.STRONGER, needs_second_person=False)
         return
-    per_km = gettext("Epsilon of a reported place per kilometre")
+    per_km = gettext("Epsilon per kilometre of a reported place")
     yield from _number(
         per_km, 1000 * old.spec.epsilon_per_m, 1000 * new.spec.epsilon_per_m, more_is_weaker=True
     )
-    yield from _number(gettext("Most places of a person"), old.n_places, new.n_places, more_is_weaker=True)
+    yield from _number(gettext("Maximum places per person"), old.n_places, new.n_places, more_is_weaker=True)
     if old.spec.grid != new.spec.grid:
         yield _other(gettext("The grid on which places are counted changes."))
 
@@ -220,7 +220,7 @@ def _limit(label: str, old: Decimal | None, new: Decimal | None) -> Iterator[Cha
     if old is not None and new is not None:
         yield from _number(label, old, new, more_is_weaker=True)
     elif old is not None:
-        text = gettext("%(label)s is taken away; it was %(old)s.") % {"label": label, "old": _shown(old)}
+        text = gettext("%(label)s is removed; it was %(old)s.") % {"label": label, "old": _shown(old)}
         yield Change(text=text, direction=Direction.WEAKER, needs_second_person=True)
     elif new is not None:
         text = gettext("%(label)s is new: %(new)s.") % {"label": label, "new": _shown(new)}
@@ -235,7 +235,7 @@ def _field_words(key: str, old: object, new: object) -> str:
     values = {"key": key, "old": _plain(old), "new": _plain(new)}
     if all(isinstance(each, str | int | Decimal | date | None) for each in (old, new)):
         return gettext("%(key)s: %(old)s, now %(new)s.") % values
-    return gettext("%(key)s is not what it was.") % values
+    return gettext("%(key)s has changed.") % values
 
 
 def _plain(value: object) -> object:

@@ -35,8 +35,8 @@ def retention(study: Study) -> list[Kept]:
             day,
             None,
             gettext(
-                "First and last event of each pseudonym on an open day, and its stays by cell where places "
-                "are asked for, sealed."
+                "First and last event of each pseudonym on an open day, and its stays by cell if places "
+                "are collected, sealed."
             ),
         ),
         "presence": (
@@ -46,23 +46,24 @@ def retention(study: Study) -> list[Kept]:
                 "Days present and sanitised answers of each pseudonym, sealed: pseudonymous, not anonymous."
             ),
         ),
-        "key": (key, on, gettext("Key of the study, in the keystore only: in no database.")),
+        "key": (key, on, gettext("Study key, in the keystore only: in no database.")),
         "totals": (no_date, None, gettext("Totals of sanitised answers, in the analyst zone.")),
         "share_log": (
-            ngettext("%(n)d day after the opening", "%(n)d days after the opening", logs) % {"n": logs},
+            ngettext("%(n)d day after it was opened", "%(n)d days after it was opened", logs) % {"n": logs},
             None,
-            gettext("When a share link was opened; nothing of who opened it."),
+            gettext("When a share link was opened; nothing about the person who opened it."),
         ),
         "sessions": (
             gettext("an hour after its end"),
             None,
-            gettext("Sessions of accounts: address and kind of the browser, shown to the account alone."),
+            gettext("Account sessions: address and type of the browser, shown only to the account."),
         ),
         "ledger": (
             no_date,
             None,
             gettext(
-                "Ledger of what was done and by which account: no values, no identifiers of subscribers."
+                "Ledger (audit log) of actions and the accounts that took them: no values, no subscriber "
+                "identifiers."
             ),
         ),
     }
@@ -86,7 +87,7 @@ def _of_key(study: Study) -> tuple[str, str, str | None]:
         return gettext("its destruction"), gettext("the destruction of the study's key"), None
     on = study.key_until.isoformat()
     return (
-        gettext("its destruction, at the latest on %(day)s") % {"day": on},
-        gettext("the destruction of the study's key, at the latest on %(day)s") % {"day": on},
+        gettext("its destruction, no later than %(day)s") % {"day": on},
+        gettext("the destruction of the study's key, no later than %(day)s") % {"day": on},
         on,
     )

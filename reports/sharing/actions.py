@@ -157,7 +157,7 @@ def create_link(
             gettext("The password must have at least %(n)d characters, or be empty.") % {"n": PASSWORD_MIN}
         )
     if len(query) > QUERY_MAX:
-        raise AccessError(gettext("The address of this report is too long to be shared."))
+        raise AccessError(gettext("The address of this report is too long to share."))
     text = secrets.token_urlsafe(TOKEN_BYTES)
     study = indicator.study
     link = ShareLink.objects.create(
@@ -249,11 +249,11 @@ def save_view(*, name: str, address: str, by: User) -> SavedView:
     _check_opener(by)
     name = _named(name)
     if not is_report_address(address):
-        raise AccessError(gettext("Only pages of studies can be kept."))
+        raise AccessError(gettext("Only study pages can be saved."))
     others = SavedView.objects.filter(owner=by).exclude(name=name)
     if others.count() >= VIEWS_MAX:
         raise AccessError(
-            gettext("You have kept %(n)d views already. Remove one that you no longer need.")
+            gettext("You have already saved %(n)d views. Remove one that you no longer need.")
             % {"n": VIEWS_MAX}
         )
     view, _ = SavedView.objects.update_or_create(owner=by, name=name, defaults={"address": address})
@@ -291,7 +291,7 @@ def _opening(openings: QuerySet[Found], text: str) -> Found | None:
 
 def _check_opener(user: User, study: Study | None = None) -> None:
     if not _opens(user, None if study is None else study.pk):
-        raise AccessError(gettext("Only people who read reports can open them to others."))
+        raise AccessError(gettext("Only people who can read reports can share them."))
 
 
 def _opens(maker: User, study_id: int | None) -> bool:
@@ -315,7 +315,7 @@ def _named(name: str) -> str:
 def _end(days: int, *, days_max: int) -> datetime:
     if not 1 <= days <= days_max:
         raise AccessError(
-            gettext("It must be valid for 1 to %(max)d days, got %(days)d.") % {"max": days_max, "days": days}
+            gettext("Enter a validity of 1 to %(max)d days, got %(days)d.") % {"max": days_max, "days": days}
         )
     return timezone.now() + timedelta(days=days)
 

@@ -31,7 +31,7 @@ def remove_saved(request: HttpRequest, view_id: int) -> HttpResponse:
     """Forget a kept view."""
     view = get_object_or_404(saved_views_of(account(request)), pk=view_id)
     view.delete()
-    messages.success(request, gettext("“%(name)s” is no longer kept.") % {"name": view.name})
+    messages.success(request, gettext("“%(name)s” was removed from your saved views.") % {"name": view.name})
     return redirect("access:saved")
 
 
@@ -43,5 +43,5 @@ def _keep(request: HttpRequest) -> HttpResponse:
         messages.error(request, str(error))
         # The page with the form, but only if it is one of this site.
         return redirect(address if actions.is_report_address(address) else "access:saved")
-    messages.success(request, gettext("Kept as “%(name)s”, on the page of studies.") % {"name": view.name})
+    messages.success(request, gettext("Saved as “%(name)s”, on the studies page.") % {"name": view.name})
     return redirect(view.address)

@@ -32,10 +32,10 @@ class TokenForm(forms.Form):
 
     name = forms.CharField(label=_("Name of the program"), max_length=access.NAME_MAX)
     study = StudyField(
-        label=_("What it may read"),
+        label=_("Access to"),
         queryset=Study.objects.none(),  # set for each person
         required=False,
-        empty_label=_("All studies that are open to you, also those to come"),
+        empty_label=_("All studies you have access to, including future ones"),
         to_field_name="slug",
     )
     days = forms.IntegerField(

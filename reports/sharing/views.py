@@ -35,10 +35,10 @@ class ShareForm(forms.Form):
     """Form of a share link: recipient, validity, password."""
 
     note = forms.CharField(
-        label=_("For whom"),
+        label=_("Recipient"),
         max_length=access.NAME_MAX,
         required=False,
-        help_text=_("Only you and administrators see this. You may leave it empty."),
+        help_text=_("Only you and administrators see this. Optional."),
     )
     days = forms.IntegerField(
         label=_("Valid for days"), min_value=1, max_value=access.SHARE_DAYS_MAX, initial=30
@@ -49,7 +49,7 @@ class ShareForm(forms.Form):
         max_length=128,
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text=_("At least 8 characters; send it by another way than the link. Empty: none is asked for."),
+        help_text=_("At least 8 characters. Send it separately from the link. Leave empty for no password."),
     )
 
 
@@ -123,7 +123,7 @@ def revoke_share(request: HttpRequest, link_id: int) -> HttpResponse:
     """Close a link permanently."""
     link = get_object_or_404(access.links_of(account(request)), pk=link_id)
     access.revoke(link, by=account(request))
-    messages.success(request, gettext("The link was revoked: it shows nothing any more."))
+    messages.success(request, gettext("The link was revoked and no longer shows anything."))
     return redirect("access:shares")
 
 
@@ -171,7 +171,7 @@ def _ask_password(request: HttpRequest, link: ShareLink) -> HttpResponse:
             return response
         status = 403
         if access.may_try(link):
-            form.add_error("password", gettext("This is not the password."))
+            form.add_error("password", gettext("The password is wrong."))
         else:
             status = 429
             form.add_error("password", gettext("Too many wrong passwords. Try again in an hour."))

@@ -20,13 +20,13 @@ ALIKE = 1.005  # errors that differ by less are called equal
 
 
 def half_width(value: float) -> str:
-    """Plus or minus, in percentage points: "± 2.4 points"."""
-    return f"±{formats.SPACE}{points(value)}"
+    """Plus or minus, in percentage points: "±2.4 points"."""
+    return formats.plus_minus(points(value))
 
 
 def plus_minus(value: float) -> str:
-    """Return the same without the unit, for a place that shows it: "± 2.4"."""
-    return f"±{formats.SPACE}{_digits(value)}"
+    """Return the same without the unit, for a place that shows it: "±2.4"."""
+    return formats.plus_minus(_digits(value))
 
 
 def points(value: float) -> str:
@@ -46,7 +46,7 @@ def reading_word(found: Reading) -> str:
     return {
         Reading.CLEAR: pgettext("how far bars can be read", "clear"),
         Reading.LARGE_ONLY: pgettext("how far bars can be read", "large categories only"),
-        Reading.IMPRECISE: pgettext("how far bars can be read", "imprecise"),
+        Reading.IMPRECISE: pgettext("how far bars can be read", "low precision"),
         Reading.NOISE: pgettext("how far bars can be read", "noise"),
     }[found]
 
@@ -56,15 +56,18 @@ def reading_words() -> list[tuple[str, str]]:
     return [
         (
             reading_word(Reading.CLEAR),
-            gettext("A category of average size is told from an empty one, and to 10 points or better."),
+            gettext(
+                "A category of average size can be distinguished from an empty one, and is accurate "
+                "to 10 points or better."
+            ),
         ),
         (
             reading_word(Reading.LARGE_ONLY),
-            gettext("A category of average size cannot be told from an empty one; larger ones can."),
+            gettext("A category of average size cannot be distinguished from an empty one; larger ones can."),
         ),
         (
             reading_word(Reading.IMPRECISE),
-            gettext("Half the interval is above 10 points: pages say that the report is imprecise."),
+            gettext("Half the interval is above 10 points: pages mark the report as low precision."),
         ),
         (
             reading_word(Reading.NOISE),
@@ -80,20 +83,20 @@ def summary(simulation: Simulation) -> str:
     narrow = min(row.day_half_width for row in rows)
     wide = max(row.day_half_width for row in rows)
     if len(noise) == len(rows):
-        return gettext("On a day, every bar of every indicator would be noise: change the setting.")
+        return gettext("On a single day, every bar of every indicator is noise. Change the settings.")
     visitors = formats.number(simulation.setting.crowd.visitors)
     if narrow == wide:
-        text = gettext("With %(visitors)s visitors a day, shares are known to about ± %(wide)s.")
+        text = gettext("With %(visitors)s visitors a day, shares are accurate to about ±%(wide)s.")
     else:
         text = gettext(
-            "With %(visitors)s visitors a day, shares are known to about ± %(narrow)s to %(wide)s, by "
-            "indicator."
+            "With %(visitors)s visitors a day, shares are accurate to about ±%(narrow)s to %(wide)s, "
+            "depending on the indicator."
         )
     text %= {"visitors": visitors, "narrow": _digits(narrow), "wide": points(wide)}
     if noise:
         n = len(noise)
         text += " " + ngettext(
-            "%(n)d of %(all)d indicators would be noise.", "%(n)d of %(all)d indicators would be noise.", n
+            "%(n)d of %(all)d indicators is noise.", "%(n)d of %(all)d indicators are noise.", n
         ) % {"n": n, "all": len(rows)}
     return text
 
@@ -105,8 +108,8 @@ def warnings(simulation: Simulation) -> list[str]:
     if setting.crowd.visitors < setting.small_cell:
         found.append(
             gettext(
-                "This study shows no window with fewer than %(least)s visitors: with %(visitors)s a day, no "
-                "day would be shown."
+                "This study suppresses windows with fewer than %(least)s visitors. With %(visitors)s "
+                "visitors a day, no single day is shown."
             )
             % {"least": formats.number(setting.small_cell), "visitors": visitors}
         )
@@ -122,8 +125,7 @@ def truth_words(channel: ReportChannel) -> str:
     facts = {"kept": of_100(float(answer.p)), "other": of_100(float(answer.q))}
     if isinstance(answer, GrrChannel):
         text = gettext(
-            "The true answer is kept in %(kept)s of 100 cases; each other category takes its place in "
-            "%(other)s."
+            "The true answer is kept in %(kept)s of 100 cases; each other category replaces it in %(other)s."
         )
     else:
         text = gettext(
@@ -141,17 +143,18 @@ def odds_words(simulation: Simulation) -> list[str]:
     attribute, profile = certificate.epsilon_attribute, certificate.epsilon_profile
     of_days = _days_words(simulation.plan)
     one = gettext(
-        "One report changes the odds of a guess about its value by at most %(factor)s times (epsilon "
-        "%(epsilon)s), whatever else is known except other reports of the same person."
+        "One report changes the odds of a guess about its value by a factor of at most %(factor)s "
+        "(epsilon %(epsilon)s), whatever else is known except other reports of the same person."
     ) % {"factor": formats.odds(attribute), "epsilon": formats.epsilon(attribute)}
     if profile == attribute:
         both = gettext(
-            "What anyone can learn about one person changes their odds by at most %(factor)s times (epsilon "
-            "%(epsilon)s), whether it is about one value or about all of them together."
+            "Whatever anyone learns about one person, about one value or about all of them together, "
+            "changes the odds by a factor of at most %(factor)s (epsilon %(epsilon)s)."
         )
         return [both % {"factor": formats.odds(profile), "epsilon": formats.epsilon(profile)}, *of_days]
     every = gettext(
-        "All reports of a person in the study together: by at most %(factor)s times (epsilon %(epsilon)s)."
+        "All reports of a person in the study together: by a factor of at most %(factor)s (epsilon "
+        "%(epsilon)s)."
     ) % {"factor": formats.odds(profile), "epsilon": formats.epsilon(profile)}
     return [one, every, *of_days]
 
@@ -161,9 +164,9 @@ def _days_words(plan: PlanSpec) -> list[str]:
     if not repeated(plan):
         return []
     text = gettext(
-        "For several reports of a daily indicator, this holds only between people whose values repeat and "
-        "change on the same days: a report shows whether the value changed, and someone who knows the value "
-        "of one day learns more than this."
+        "For several reports of a daily indicator, this holds only between people whose values repeat "
+        "and change on the same days. A report shows whether the value changed, so someone who knows the "
+        "value of one day learns more than this."
     )
     return [text, *filter(None, [two_categories(plan)])]
 
@@ -173,12 +176,12 @@ def totals_words(simulation: Simulation) -> str:
     presence = certify_presence(simulation.plan)
     if presence is None:
         return gettext(
-            "Numbers of visitors are exact: whether a person was there, and on which days, is not protected."
+            "Visitor numbers are exact: whether a person was there, and on which days, is not protected."
         )
     return gettext(
-        "Numbers of visitors have noise: that of the last day is known to ± %(error)s. What anyone can learn "
-        "about whether a person was there changes their odds by at most %(factor)s times (epsilon "
-        "%(epsilon)s, for visitors and answers together)."
+        "Visitor numbers have noise: that of the last day is accurate to ±%(error)s. Whatever anyone "
+        "learns about whether a person was there changes the odds by a factor of at most %(factor)s "
+        "(epsilon %(epsilon)s, for visitors and answers together)."
     ) % {
         "error": formats.number(simulation.visitors_error),
         "factor": formats.odds(presence.epsilon),
@@ -194,10 +197,10 @@ def winner_words(simulation: Simulation) -> list[str]:
     if chosen is not None:
         ratio = chosen.mean_half_width / first.mean_half_width
         if ratio < ALIKE:
-            found.append(gettext("The one that is chosen here is as exact."))
+            found.append(gettext("The selected mechanism is equally accurate."))
         else:
             found.append(
-                gettext("The intervals of the one that is chosen here, %(name)s, are %(share)s wider.")
+                gettext("The intervals of the selected mechanism, %(name)s, are %(share)s wider.")
                 % {"name": chosen.mechanism, "share": formats.percent(ratio - 1)}
             )
     found.append(_other_unit_words(first, simulation))
@@ -231,16 +234,17 @@ def unreachable_words(setting: Setting, *, slugs: Sequence[str], of_union: bool)
     ]
     if None in widths:
         return gettext(
-            "People answer this indicator on some days only, so there is no union of days. Ask for a day."
+            "People answer this indicator on some days only, so unions of days are not available. Choose "
+            "a single day."
         )
-    return gettext("No epsilon up to 20 is so exact: the best is %(width)s. More visitors would help.") % {
-        "width": half_width(max(width for width in widths if width is not None))
-    }
+    return gettext(
+        "No epsilon up to 20 is this accurate: the best is %(width)s. More visitors would help."
+    ) % {"width": half_width(max(width for width in widths if width is not None))}
 
 
 def wanted_words(epsilon: Decimal) -> str:
     """Describe the epsilon that an error needs."""
-    return gettext("Epsilon %(epsilon)s would do: it is the smallest, to a thousandth.") % {
+    return gettext("Epsilon %(epsilon)s is the smallest that is enough, to a thousandth.") % {
         "epsilon": formats.epsilon(epsilon)
     }
 
@@ -254,7 +258,7 @@ def _noise_words(noise: Sequence[Row], *, visitors: str) -> str:
     """The worst in full, and which others are noise, too."""
     worst = max(noise, key=lambda row: row.day_half_width)
     text = gettext(
-        "%(name)s: with %(visitors)s visitors and %(categories)s categories every bar of a day would be "
+        "%(name)s: with %(visitors)s visitors and %(categories)s categories, every bar of a day is "
         "noise. The interval is %(width)s wide, which %(meaning)s."
     ) % {
         "name": worst.question.name,
@@ -266,34 +270,34 @@ def _noise_words(noise: Sequence[Row], *, visitors: str) -> str:
     others = [row.question.name for row in noise if row is not worst]
     if not others:
         return text
-    return text + " " + gettext("Noise, too: %(names)s.") % {"names": ", ".join(others)}
+    return text + " " + gettext("Also noise: %(names)s.") % {"names": ", ".join(others)}
 
 
 def _meaning(width: float) -> str:
     if width >= 1:
-        return pgettext("the interval", "is all shares that there are and more")
-    return pgettext("the interval", "cannot tell a quarter from three quarters")
+        return pgettext("the interval", "exceeds the range of all possible shares")
+    return pgettext("the interval", "cannot distinguish a quarter from three quarters")
 
 
 def _family_words(best: Candidate) -> str:
     if best.plan.d == 1:
-        return gettext("With one indicator, who answers is the same for all; only the method differs.")
+        return gettext("With one indicator, all mechanisms ask the same people; only the method differs.")
     if best.plan.is_sampled:
         return gettext(
-            "%(name)s is the most exact: each person answers one indicator with the whole epsilon. Fewer "
-            "answers cost less than answers with a smaller epsilon."
+            "%(name)s is the most accurate: each person answers one indicator with the whole epsilon. "
+            "Fewer answers cost less than a smaller epsilon per answer."
         ) % {"name": best.mechanism}
     if best.plan.has_fakes:
         return gettext(
-            "%(name)s is the most exact: nobody sees which report is the answer, so the promise about one "
-            "value leaves an answer an epsilon of %(answer)s."
+            "%(name)s is the most accurate: no one sees which report is the answer, so the guarantee for "
+            "one value leaves an answer an epsilon of %(answer)s."
         ) % {
             "name": best.mechanism,
             "answer": formats.epsilon(best.plan.indicators[0].epsilon, decimals=2),
         }
     return gettext(
-        "%(name)s is the most exact: everyone answers every indicator, with an epsilon of %(answer)s each. "
-        "Here so many answers are worth more than a larger epsilon for each."
+        "%(name)s is the most accurate: everyone answers every indicator, with an epsilon of %(answer)s "
+        "each. Here, so many answers are worth more than a larger epsilon for each."
     ) % {"name": best.mechanism, "answer": formats.epsilon(best.plan.indicators[0].epsilon, decimals=3)}
 
 
@@ -303,9 +307,9 @@ def _method_words(best: Candidate, simulation: Simulation) -> str:
     questions = simulation.setting.questions
     unary = [each.name for index, each in enumerate(questions) if best.plan.is_unary(index)]
     if not unary:
-        return gettext("For so few categories the better method is GRR throughout.")
+        return gettext("With so few categories, GRR is the better method throughout.")
     if len(unary) == len(questions):
-        return gettext("For so many categories the better method is marks (OUE) throughout.")
+        return gettext("With so many categories, marks (OUE) are the better method throughout.")
     return gettext(
         "It uses marks (OUE) where there are many categories (%(names)s), and GRR for the others."
     ) % {"names": ", ".join(unary)}
@@ -318,8 +322,8 @@ def _other_unit_words(best: Candidate, simulation: Simulation) -> str:
     if simulation.setting.unit != "attribute" or Fraction(then) <= Fraction(now) * Fraction(101, 100):
         return ""
     return gettext(
-        "Mind that all values of a person together would lose epsilon %(then)s with it, and %(now)s as "
-        "chosen here: the promise is about one value only."
+        "With it, all values of a person together would lose epsilon %(then)s, compared with %(now)s as "
+        "selected here: the guarantee covers one value only."
     ) % {
         "then": formats.epsilon(then, decimals=2),
         "now": formats.epsilon(now, decimals=2),

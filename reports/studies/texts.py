@@ -20,7 +20,9 @@ def answer_words(channel: ReportChannel) -> str:
     answer = channel.answer if isinstance(channel, FakedChannel) else channel
     values = {"kept": percent(float(answer.p)), "other": percent(float(answer.q))}
     if isinstance(answer, GrrChannel):
-        text = gettext("True in %(kept)s of cases; each other category takes its place in %(other)s.")
+        text = gettext(
+            "The true category is kept in %(kept)s of cases; each other category replaces it in %(other)s."
+        )
     else:
         text = gettext("Marks the true category in %(kept)s of cases, and each other category in %(other)s.")
     if isinstance(channel, FakedChannel):
@@ -33,16 +35,19 @@ def status_reason(status: str, study: Study) -> str:
     """A sentence that explains a blank."""
     reasons = {
         Status.NOT_RELIABLE: gettext(
-            "The 95 %% interval spans more than %(width)s points: it cannot tell a quarter from three "
-            "quarters. The interval is shown, the estimate is not."
+            "The 95%% interval spans more than %(width)s points: it cannot distinguish a quarter from "
+            "three quarters. The interval is shown, the estimate is not."
         ),
-        Status.NOT_COLLECTED: gettext("There is no data of these days, or no answer: this is not zero."),
+        Status.NOT_COLLECTED: gettext(
+            "There is no data for these days, or no answer. This does not mean zero."
+        ),
         Status.SUPPRESSED: gettext(
-            "This study does not show windows with fewer than %(small_cell)d visitors, nor figures made of "
-            "so few. Differences of windows that are shown can still reveal such small numbers. That is a "
-            "policy of the study, not a part of its privacy promise, which needs no such rule."
+            "This study suppresses windows with fewer than %(small_cell)d visitors, and figures based on "
+            "so few. Differences between windows that are shown can still reveal such small numbers. The "
+            "rule is a policy of the study, not part of its privacy guarantee, which does not depend on "
+            "it."
         ),
-        Status.OUTAGE: gettext("The source failed on these days: what there is of them is not to be read."),
+        Status.OUTAGE: gettext("The data source failed. Do not rely on figures for these days."),
     }
     text = reasons.get(Status(status), "")
     return text and text % {"width": round(WIDEST_INTERVAL * 100), "small_cell": study.small_cell}
@@ -60,7 +65,9 @@ def visitors_title(study: Study) -> str:
 
 def reports_title(study: Study) -> str:
     """Return the name of a number of answers."""
-    return gettext("Reports (exact)") if study.presence is None else gettext("Reports (noisy)")
+    return (
+        gettext("Answers received (exact)") if study.presence is None else gettext("Answers received (noisy)")
+    )
 
 
 def visitor_rule(study: Study) -> str:
@@ -94,28 +101,29 @@ def _who_answers(spec: PlanSpec) -> str:
         ) % {"d": spec.d}
     return gettext(
         "Each person answers one of the %(d)d indicators, drawn at random once for the whole study, and "
-        "sends made-up reports on the others, drawn without looking at the values."
+        "sends made-up reports on the others, drawn independently of the values."
     ) % {"d": spec.d}
 
 
 def _how(spec: PlanSpec) -> str:
     if spec.mechanism == "spl-grr":
         return gettext(
-            "Every answer is randomised (GRR) and then kept: the same value never gets a second answer."
+            "Every answer is randomised (GRR) and then kept: the same value always gives the same answer."
         )
     if spec.mechanism.endswith("-adp"):
         return gettext(
-            "For each indicator the more exact of two methods is used (ADP): the answer is a category that "
-            "may be replaced by another at random (GRR), or one mark per category, each drawn at random "
-            "(unary encoding, OUE). It is then kept: the same value never gets a second answer."
+            "For each indicator, the more accurate of two methods is used (ADP). The answer is either a "
+            "category that may be replaced by another at random (GRR), or one mark per category, each "
+            "drawn at random (unary encoding, OUE). It is then kept: the same value always gives the "
+            "same answer."
         )
     if spec.mechanism.endswith("-grr"):
         return gettext(
-            "The answer is randomised (GRR) and then kept: the same value never gets a second answer."
+            "The answer is randomised (GRR) and then kept: the same value always gives the same answer."
         )
     return gettext(
-        "The answer is one mark per category, each drawn at random (unary encoding, OUE), and then kept: the "
-        "same value never gets a second answer."
+        "The answer is one mark per category, each drawn at random (unary encoding, OUE), and then kept: "
+        "the same value always gives the same answer."
     )
 
 
@@ -124,13 +132,13 @@ def _what_fakes_hide(spec: PlanSpec) -> str:
         return ""
     if spec.unit == "attribute":
         return gettext(
-            "Nobody sees which report is the answer (RS+FD). That hides a single value from those who know "
-            "all others, so that answers can be more exact; it does not hide all values of a person "
-            "together, which lose more than is promised for one. If values go together, as age and lifestyle "
-            "do, the larger loss is what counts."
+            "No one sees which report is the answer (RS+FD). This hides a single value from those who "
+            "know all the others, so answers can be more accurate. It does not hide all values of a "
+            "person together, which lose more than is guaranteed for one. If values are correlated, as "
+            "age and lifestyle are, the larger loss counts."
         )
     return gettext(
-        "The reports do not say which of them is the answer (RS+FD). For all values of a person together, "
-        "which this plan is about, that hides nothing: without made-up reports (smp), the same promise gives "
-        "more exact estimates."
+        "The reports do not show which of them is the answer (RS+FD). For all values of a person "
+        "together, which this plan protects, this hides nothing: without made-up reports (smp), the same "
+        "guarantee gives more accurate estimates."
     )

@@ -41,7 +41,7 @@ def download_groups(context: template.Context, scope: str) -> list[Group]:
     page, `full_query`, and `has_map` if its categories are zones; of the days `kept_with_categories`.
     """
     wanted = Scope(scope or Scope.WINDOW)
-    drawn = gettext("To read") if wanted == Scope.STUDY else gettext("To read: as this page shows it")
+    drawn = gettext("For reading") if wanted == Scope.STUDY else gettext("For reading: as shown on this page")
     groups = []
     for is_drawn, title in ((False, gettext("Data: all values, in plan order")), (True, drawn)):
         offered = formats_for(wanted, has_zones=bool(context.get("has_map")))
@@ -72,7 +72,7 @@ def places_groups(context: template.Context) -> list[Group]:
     """Files of reported places: data, and what follows the page; the context has `query` and `full_query`."""
     offered = places_formats(has_hexagons=context["study"].area.h3_resolution is not None)
     groups = []
-    for is_drawn, title in ((False, gettext("Data")), (True, gettext("To read: as this page shows it"))):
+    for is_drawn, title in ((False, gettext("Data")), (True, gettext("For reading: as shown on this page"))):
         links = []
         for found in offered:
             if found.is_drawn == is_drawn:

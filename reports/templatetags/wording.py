@@ -23,6 +23,7 @@ for function in (
     formats.number,
     formats.odds,
     formats.percent,
+    formats.plus_minus,
     studies_texts.plan_words,
     formats.points,
     estimates_texts.share_range,

@@ -141,7 +141,8 @@ def sender_of(envelope: Envelope, signature: str) -> Sender:
     sender = Sender.objects.filter(name=envelope.sender, revoked_at=None).first()
     if sender is None or not envelope.is_signed_by(sender.public_key, signature):
         raise IntakeError(
-            401, "the sender is not registered here, or was revoked, or the signature is not of its key"
+            401,
+            "the sender is not registered here, or was revoked, or the signature was not made with its key",
         )
     age_s = timezone.now().timestamp() - envelope.sent_at
     if abs(age_s) > MAX_AGE_S:
@@ -213,7 +214,7 @@ def take_study(sender: Sender, *, slug: str, body: bytes) -> bool:
     if found is not None:
         sent = SentStudy.objects.filter(study=found, sender=sender).first()
         if sent is None:
-            raise IntakeError(409, f'there is another study "{slug}" here: choose another slug')
+            raise IntakeError(409, f'another study is named "{slug}" here: choose another slug')
         if sent.digest == digest:
             return False
         if Publication.objects.filter(study=found).exists():
@@ -233,7 +234,7 @@ def take_study(sender: Sender, *, slug: str, body: bytes) -> bool:
 def _check_same_plan(study: Study, wanted: object) -> bool:
     if not Plan.objects.filter(study=study, spec_hash=wanted).exists():
         raise IntakeError(
-            409, "the study has data here, and its plan is another one: plans with data are final"
+            409, "the study has data here, and its plan is different: plans with data are final"
         )
     return False
 
@@ -255,7 +256,7 @@ def _create(sender: Sender, *, slug: str, content: dict[str, Any]) -> Study:
     version = content["plan_version"]
     spec = definition.plan_spec(version=version)
     if plan_hash(spec) != content["plan_hash"]:
-        raise MessageError("plan_hash must be that of the plan in the definition, got another")
+        raise MessageError("plan_hash must be that of the plan in the definition, got a different one")
     by = _actor(sender)  # no account is called so
     with transaction.atomic():  # a refusal by the database leaves the outer transaction usable
         # The operator zone has separate caps; those of here apply to all senders together.
@@ -297,7 +298,7 @@ def _check_grid(fields: dict[str, Any], definition: StudyDefinition) -> None:
         at_antennas=fields["grid_at_antennas"],
     )
     if found.grid != grid:
-        raise MessageError("grid must be that of the plan, got another")
+        raise MessageError("grid must be that of the plan, got a different one")
 
 
 @_refusing
@@ -387,5 +388,5 @@ def _study_of(sender: Sender, slug: str) -> Study:
     """A study that this sender has created, locked."""
     owned = Study.objects.select_for_update(of=("self",)).filter(slug=slug, sent__sender=sender).first()
     if owned is None:
-        raise IntakeError(404, f'there is no study "{slug}" of this sender here: send the study first')
+        raise IntakeError(404, f'no study "{slug}" of this sender exists here: send the study first')
     return owned

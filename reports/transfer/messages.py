@@ -235,7 +235,7 @@ def time_of(text: object) -> datetime:
     except ValueError:
         at = None
     if at is None or at.tzinfo is None:
-        raise MessageError("a time must have its offset, as 2017-06-08T00:00:00+00:00")
+        raise MessageError("a time must have its offset, such as 2017-06-08T00:00:00+00:00")
     return at
 
 

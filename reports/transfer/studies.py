@@ -38,7 +38,7 @@ class StudyExistsError(ValueError):
     """The slug is taken."""
 
     def __init__(self, slug: str) -> None:
-        super().__init__(f'study.slug must be new, got "{slug}": there is a study of that name already')
+        super().__init__(f'study.slug must be new, got "{slug}": a study with this name already exists')
 
 
 def plan_hash(spec: PlanSpec) -> str:

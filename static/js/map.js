@@ -216,9 +216,13 @@ class Panel {
 }
 
 // The numbers of a cell in the sentence of its panel: "{0} ({1} to {2})".
-function cellText({ pattern, numbers, none, classes, decimal }, code) {
+function cellText({ pattern, numbers, none, classes, decimal, thousands }, code) {
   if (classes[code] === NOT_ASKED) return none;
-  return pattern.replace(/\{(\d)\}/g, (_, place) => String(numbers[Number(place)][code]).replace(".", decimal));
+  return pattern.replace(/\{(\d)\}/g, (_, place) => {
+    const [whole, part] = String(numbers[Number(place)][code]).split(".");
+    const grouped = whole.replace(/\B(?=(\d{3})+$)/g, thousands);
+    return part ? grouped + decimal + part : grouped;
+  });
 }
 
 // --- a figure with its panels ---------------------------------------------------------------

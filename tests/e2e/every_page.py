@@ -85,7 +85,7 @@ def opened_to_others(page: Page, site: str, study: str) -> dict[str, str]:
     _send(page, "form[action='/access/saved/']", name="Vendredi, à revoir")
     page.goto(f"{site}/access/tokens/")
     _send(page, "main form:has(input[name=days])", name="tableau")
-    shown = {"shared report": {}, "shared report behind a password": {"password": "sésame, ouvre-toi"}}
+    shown = {"shared report": {}, "shared report with a password": {"password": "sésame, ouvre-toi"}}
     addresses = {}
     for name, given in shown.items():
         page.goto(f"{site}/access/shares/new/{study}/gender/?from=2017-05-31")

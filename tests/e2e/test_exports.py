@@ -113,7 +113,9 @@ def test_reported_places_become_a_density(site, place_study, sign_in):
     page.goto(f"{site.address}/studies/{place_study}/")
     page.get_by_role("link", name="Maps of places").click()
     page.goto(f"{page.url}?{WINDOW}")
-    expect(page.get_by_text("where it predicts held-out reports best")).to_be_visible(timeout=120_000)
+    expect(page.get_by_text("where it best predicts reports that were set aside")).to_be_visible(
+        timeout=120_000
+    )
     expect(page.locator(".map__plot image")).to_have_count(2)
     expect(page.get_by_text("Savoureuse")).to_be_visible()
     row = page.get_by_role("row", name="City of Belfort")
@@ -123,12 +125,12 @@ def test_reported_places_become_a_density(site, place_study, sign_in):
         for place in (0, 1)
     )
     assert subscribers > noisy > 0
-    expect(page.get_by_text("reported places are the better view here")).to_be_visible()
+    expect(page.get_by_text("reported places are more accurate")).to_be_visible()
     page.get_by_role("button", name="Compute the maps of all days").press("Enter")
     page.wait_for_url("**/maps/?**")
     page.locator(".map__frame").first.focus()
     page.keyboard.press("+")
-    page.get_by_role("button", name="Day after").press("Enter")
+    page.get_by_role("button", name="Next day").press("Enter")
     expect(page.locator("[data-title]")).to_have_text("Wed 31 May 2017")
 
 
@@ -137,11 +139,11 @@ def test_zones_are_downloaded_as_the_map_has_them(site, place_study, sign_in):
     page.goto(f"{site.address}/studies/{place_study}/sleeping_area/?{WINDOW}")
     page.get_by_role("link", name="Map", exact=True).click()
     page.wait_for_selector(".map__plot .shapelayer path, .map__plot .scatterlayer path")
-    page.get_by_text("Download these numbers").click()
+    page.get_by_text("Download the data").click()
     _, content = fetched(page, "GeoJSON")
     frame = geopandas.read_file(io.BytesIO(content))
     assert set(frame["category"]) >= {"City of Belfort", "NR"}
     table = page.locator(".table tbody tr").filter(has_text="City of Belfort")
-    reports = int(table.locator("td").last.inner_text().replace("\u202f", ""))
+    reports = int(table.locator("td").last.inner_text().replace(",", ""))
     assert frame.set_index("category").loc["City of Belfort", "reports"] == reports
     assert b'id="zone-0"' in fetched(page, "SVG")[1]

@@ -93,7 +93,7 @@ def read_statement(page, site, folder):
 
 def ledger(page, site, *words):
     page.goto(f"{site.address}/ledger/?study={SLUG}")
-    page.get_by_role("button", name="Check it now").click()
+    page.get_by_role("button", name="Check now").click()
     expect(page.locator("main")).to_contain_text("Whole")
     page.goto(f"{site.address}/ledger/?study={SLUG}")
     for word in words:

@@ -96,7 +96,9 @@ def test_provider_lets_people_in_who_may_do_nothing_yet(visitor, door):
     page.wait_for_url(f"{door.address}/")
     expect(page.locator("main")).to_contain_text("this account has no role yet")
     page.click(".header__name")
-    expect(page.locator("main")).to_contain_text("You sign in with Staff login, so there is no password here")
+    expect(page.locator("main")).to_contain_text(
+        "You sign in with Staff login, so you have no password on this site"
+    )
 
 
 def test_administrator_adds_an_app_and_then_a_key_and_signs_in_with_each(visitor, door):

@@ -64,7 +64,7 @@ def page_numbers(page):
 
 
 def numbers_in(text):
-    plain = text.replace("\u202f", "").replace("\u2212", "-")
+    plain = text.replace(",", "").replace("\u2212", "-")
     return [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", plain)]
 
 

@@ -206,7 +206,7 @@ def test_while_the_database_is_away_visitors_are_told_to_come_again(apart):
 
     for status, headers, _ in (page, answer):
         assert (status, headers["Retry-After"]) == (503, "5")
-    assert "The service cannot answer now" in page[2] and "no-store" in page[1]["Cache-Control"]
+    assert "Part of the service is unavailable" in page[2] and "no-store" in page[1]["Cache-Control"]
     assert json.loads(answer[2])["title"] == "Service Unavailable"
     # Every process and thread has connections of the server that was stopped: none of them is used.
     assert {ask(zones, "/", cookie)[0] for _ in range(20)} == {302}

@@ -49,7 +49,7 @@ def comparison_words(each: Comparison, calendar: StudyCalendar) -> ComparisonWor
 
 
 def part_of_all(share: Share) -> str:
-    """Return both numbers and the share: "10 of 40 312 (under 0.1%)"."""
+    """Return both numbers and the share: "10 of 40,312 (under 0.1%)"."""
     both = gettext("%(part)s of %(all)s") % {"part": number(share.part), "all": number(share.of)}
     if share.value is None:
         return both

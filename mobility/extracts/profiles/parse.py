@@ -127,4 +127,4 @@ def _check_columns(problems: Problems, facts: Mapping[str, Any], columns: Mappin
     """One source, one meaning: else an identifier could be an answer, or a value be answered twice."""
     roles = [(f"columns.{role}", facts.get(role)) for role in ("subscriber", "timestamp", "cell")]
     attributes = [(f"{INDICATOR}.{slug}.column", column) for slug, column in columns.items()]
-    check_used_once(problems, [*roles, *attributes], rule="must be a column of its own, but {first} has it")
+    check_used_once(problems, [*roles, *attributes], rule="must be its own column, but {first} uses it")

@@ -148,7 +148,7 @@ def _rule_fields(typed: Typed) -> list[Field]:
         _field(
             typed,
             "study.min_publication",
-            gettext("Least subscribers in a publication"),
+            gettext("Minimum subscribers per publication"),
             hint=gettext("Lowering it needs a second person."),
         ),
         _field(
@@ -183,7 +183,7 @@ def _choice_fields(typed: Typed) -> list[Field]:
         _field(
             typed,
             "plan.unit",
-            gettext("Promise is about (unit)"),
+            gettext("Privacy unit"),
             kind="select",
             options=[(each, _unit_words(each)) for each in UNITS],
         ),

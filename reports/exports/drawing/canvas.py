@@ -109,7 +109,7 @@ def value_word(value: float | None, *, measure: str) -> str:
 
 
 def blank_words(status: Status) -> str:
-    """Why there is no number, as a sign and a word."""
+    """Why there is not a number, as a sign and a word."""
     return f"{formats.status_sign(status)} {formats.status_word(status)}"
 
 
@@ -117,7 +117,7 @@ def _percent_tick(share: float, _place: int | None) -> str:
     """Share at a tick: whole percents where they are, else one decimal."""
     hundredths = round(share * 100, 1)
     decimals = 0 if hundredths == round(hundredths) else 1
-    return f"{formats.decimal(hundredths, decimals=decimals)}{formats.SPACE}%"
+    return f"{formats.decimal(hundredths, decimals=decimals)}{formats.percent_sign()}"
 
 
 def _visitors_tick(visitors: float, _place: int | None) -> str:

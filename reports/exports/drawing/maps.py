@@ -85,12 +85,12 @@ def map_words(selection: Selection) -> str:
     is_share = options.measure == "frequency"
     what = gettext("Share of visitors") if is_share else gettext("Visitors")
     if options.layer == "uncertainty":
-        how = gettext("Colours: half of the width of the 95 % interval.")
+        how = gettext("Colours: half the width of the 95% interval.")
     elif options.values == "consistent":
         how = gettext("Colours: consistent values.")
     else:
         how = gettext("Colours: unbiased estimates.")
-    fixed = gettext("The legend is the same for all windows of this indicator.")
+    fixed = gettext("All windows of this indicator have the same legend.")
     names = area_shapes(Area.objects.get(study=report.indicator.study_id)).names
     rest = []
     for each in zones.not_on_map(ordered(report, options=options), names=names):
@@ -136,7 +136,7 @@ def _legend(rows: Sequence[zones.LegendRow], classes: Sequence[int], shapes: Are
     """Entries: all classes, what has none if there is such a zone, and the layers."""
     entries: list[Any] = [Patch(label=row.text, **look(int(row.place) - 1)) for row in rows]
     if NOT_READ in classes:
-        entries.append(Patch(label=gettext("not to be read"), **look(NOT_READ)))
+        entries.append(Patch(label=gettext("no reliable value"), **look(NOT_READ)))
     if NOT_ASKED in classes:
         entries.append(Patch(label=gettext("not a category of this indicator"), **look(NOT_ASKED)))
     lines = [

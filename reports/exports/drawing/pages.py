@@ -70,7 +70,9 @@ def cut_words(selection: Selection, *, at_most: int = MAX_CATEGORIES) -> str:
     n_categories = len(selection.reports[0].estimates)
     if selection.scope != Scope.WINDOW or n_categories <= at_most:
         return ""
-    return gettext("The first %(n)d of %(all)d categories; the data files (CSV, XLSX, JSON) have all.") % {
+    return gettext(
+        "The first %(n)d of %(all)d categories; the data files (CSV, XLSX, JSON) contain all of them."
+    ) % {
         "n": at_most,
         "all": n_categories,
     }
@@ -118,11 +120,11 @@ def how_to_read(selection: Selection) -> str:
         how = _how_days_are_drawn()
     elif selection.options.values == "consistent":
         how = gettext(
-            "Bars: consistent values, which have no error of their own. Lines: 95 % intervals of the "
+            "Bars: consistent values, which have no error of their own. Lines: 95% intervals of the "
             "unbiased estimates."
         )
     else:
-        how = gettext("Bars: estimates. Lines: 95 % intervals.")
+        how = gettext("Bars: estimates. Lines: 95% intervals.")
     return " ".join(text for text in (f"{_what_is_drawn(selection)}.", how, _scaling(selection)) if text)
 
 
@@ -135,7 +137,7 @@ def _scaling(selection: Selection) -> str:
 
 
 def _how_days_are_drawn() -> str:
-    return gettext("Points: estimates. Bands: 95 % intervals of each day.")
+    return gettext("Points: estimates. Bands: 95% intervals of each day.")
 
 
 def _what_is_drawn(selection: Selection) -> str:
@@ -153,7 +155,7 @@ def _what_is_drawn(selection: Selection) -> str:
 def _small_print(selection: Selection) -> str:
     report = selection.reports[0]
     words = gettext(
-        "Plan version %(version)d: %(mechanism)s, epsilon %(epsilon)s of one answer, unit %(unit)s. "
+        "Plan version %(version)d: %(mechanism)s, epsilon %(epsilon)s per answer, unit %(unit)s. "
         "%(software)s. Days in %(timezone)s time."
     ) % {
         "version": report.plan_version,
@@ -171,20 +173,20 @@ def size_words(selection: Selection) -> str:
     is_noisy = selection.study.presence is not None
     if selection.scope == Scope.WINDOW:
         report = selection.reports[0]
-        text = gettext("%(reports)s reports of %(visitors)s visitors (both exact).")
+        text = gettext("%(reports)s answers from %(visitors)s visitors (both exact).")
         if is_noisy:
-            text = gettext("About %(reports)s reports of %(visitors)s visitors (both noisy).")
+            text = gettext("About %(reports)s answers from %(visitors)s visitors (both noisy).")
         return text % {
             "reports": formats.counted(report.n_reports),
             "visitors": formats.counted(report.n_visitors),
         }
-    text = gettext("%(least)s to %(most)s reports a day (exact).")
+    text = gettext("%(least)s to %(most)s answers a day (exact).")
     if selection.is_cumulative:
-        text = gettext("%(least)s to %(most)s reports (exact).")
+        text = gettext("%(least)s to %(most)s answers (exact).")
     if is_noisy:
-        text = gettext("About %(least)s to %(most)s reports a day (noisy).")
+        text = gettext("About %(least)s to %(most)s answers a day (noisy).")
     if is_noisy and selection.is_cumulative:
-        text = gettext("About %(least)s to %(most)s reports (noisy).")
+        text = gettext("About %(least)s to %(most)s answers (noisy).")
     sizes = [report.n_reports for report in selection.reports if report.n_reports is not None] or [0]
     return text % {"least": formats.counted(min(sizes)), "most": formats.counted(max(sizes))}
 

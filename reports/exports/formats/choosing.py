@@ -81,7 +81,7 @@ FORMATS: Final = {
         Format(
             ending="xlsx",
             label="XLSX",
-            purpose=gettext_lazy("spreadsheet, with a sheet that explains it"),
+            purpose=gettext_lazy("spreadsheet, with a sheet of explanations"),
             content_type="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
             scopes=_EVERYWHERE,
             write=to_xlsx,
@@ -105,7 +105,7 @@ FORMATS: Final = {
         Format(
             ending="sdmx.csv",
             label="SDMX-CSV",
-            purpose=gettext_lazy("names and codes of statistical offices"),
+            purpose=gettext_lazy("names and codes used by statistical offices"),
             content_type=CONTENT_TYPES["csv"],
             scopes=_EVERYWHERE,
             write=_sdmx,
@@ -122,7 +122,7 @@ FORMATS: Final = {
         Format(
             ending="geoparquet",
             label="GeoParquet",
-            purpose=gettext_lazy("the same as typed columns"),
+            purpose=gettext_lazy("the same data in typed columns"),
             content_type="application/vnd.apache.parquet",
             scopes=_ONE_INDICATOR,
             write=later("reports.exports.formats.geographic.to_geoparquet"),
@@ -131,7 +131,7 @@ FORMATS: Final = {
         Format(
             ending="pdf",
             label="PDF",
-            purpose=gettext_lazy("report to read and to pass on: chart, table, method, privacy"),
+            purpose=gettext_lazy("report to read and share: chart, table, method, privacy"),
             content_type="application/pdf",
             scopes=_EVERYWHERE,
             write=later("reports.exports.pdf.to_pdf"),

@@ -92,7 +92,9 @@ def _shapes(selection: Selection) -> dict[str, dict[str, Any]]:
     zones = set(maps.zones_of(indicator))
     if not zones:
         raise ExportError(
-            gettext("The categories of %(indicator)s are no zones with shapes: there is no map to write.")
+            gettext(
+                "The categories of %(indicator)s are not zones with shapes, so there is no map to export."
+            )
             % {"indicator": indicator.slug}
         )
     features = (Area.objects.get(study=indicator.study_id).geojson or {}).get("features", [])

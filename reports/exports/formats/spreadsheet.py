@@ -32,7 +32,7 @@ _WIDTHS: Final = {Kind.TEXT: 18, Kind.DAY: 12}
 _NUMBER_FORMATS: Final = {
     Kind.DAY: "yyyy-mm-dd",
     Kind.COUNT: "#,##0",
-    Kind.SHARE: "0.0 %",
+    Kind.SHARE: "0.0%",
     Kind.PEOPLE: "#,##0",
 }
 
@@ -100,8 +100,8 @@ def _check_rows(reports: Sequence[WindowReport]) -> None:
     if n_rows > MAX_ROWS:
         raise ExportError(
             gettext(
-                "A spreadsheet holds %(most)d rows of an indicator; %(indicator)s has %(rows)d. Take CSV or "
-                "Parquet, or a single window."
+                "A spreadsheet can hold %(most)d rows of an indicator; %(indicator)s has %(rows)d. "
+                "Choose CSV or Parquet, or a single window."
             )
             % {"most": MAX_ROWS, "indicator": reports[0].indicator.slug, "rows": n_rows}
         )

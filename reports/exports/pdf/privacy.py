@@ -56,9 +56,9 @@ def add_privacy(document: Document, selection: Selection) -> None:
     _add_promise(document, selection)
     document.heading(gettext("What is not protected"))
     document.bullets([limit["text"] for limit in not_protected(spec)])
-    document.heading(gettext("What is kept, and until when"))
+    document.heading(gettext("Data retention"))
     kept = [[row["text"], row["until"]] for row in retention(selection.study)]
-    document.grid([gettext("What"), gettext("Kept until")], kept, widths=(110, 60), texts=2)
+    document.grid([gettext("Data"), gettext("Kept until")], kept, widths=(110, 60), texts=2)
 
 
 def _readable(fact: Fact) -> str:
@@ -77,15 +77,15 @@ def _add_promise(document: Document, selection: Selection) -> None:
         texts.feed(render_to_string("privacy/_protection.html", context))
         for paragraph in texts.paragraphs:
             document.paragraph(paragraph)
-        document.heading(gettext("What epsilon means here"), level=1)
+        document.heading(gettext("Meaning of epsilon"), level=1)
         document.bullets(texts.items)
         return
     head = [
         gettext("Indicator"),
         gettext("Method"),
-        gettext("Epsilon of one answer"),
-        gettext("One answer changes odds by at most"),
-        gettext("True category, of 100 answers"),
+        gettext("Epsilon per answer"),
+        gettext("Maximum change in odds from one answer"),
+        gettext("True category, per 100 answers"),
     ]
     rows = [
         [

@@ -76,7 +76,7 @@ def _add_cover(document: Document, selection: Selection, parts: Sequence[Selecti
     document.facts(_key_facts(selection))
     document.lead(_summary(selection, parts))
     document.paragraph(
-        gettext("Who counts as a visitor: %(rule)s") % {"rule": studies_texts.visitor_rule(study)}
+        gettext("Definition of a visitor: %(rule)s") % {"rule": studies_texts.visitor_rule(study)}
     )
     if study.market_share != 1:
         document.paragraph(_scaling(selection))
@@ -100,7 +100,7 @@ def _note(study: Study, note: DayNote) -> str:
 def _key_facts(selection: Selection) -> list[tuple[str, str]]:
     report = selection.reports[0]
     epsilon = (
-        gettext("Epsilon of one answer"),
+        gettext("Epsilon per answer"),
         formats.epsilon(report.epsilon),
     )
     if selection.scope == Scope.WINDOW:
@@ -138,8 +138,8 @@ def _summary(selection: Selection, parts: Sequence[Selection]) -> list[str]:
 
 def _scaling(selection: Selection) -> str:
     return gettext(
-        "Visitors of categories are scaled to the population: the operator's market share is %(share)s. The "
-        "total is not scaled."
+        "Visitors per category are scaled to the population: the operator's market share is %(share)s. "
+        "The total is not scaled."
     ) % {"share": formats.percent(float(selection.study.market_share))}
 
 
@@ -151,33 +151,32 @@ def _add_caveats(document: Document, parts: Sequence[Selection]) -> None:
     texts = [
         gettext(
             "95 of 100 such intervals contain the true share. The noise can push an estimate below zero; "
-            "read it as a small share."
+            "treat it as a small share."
         ),
         gettext(
-            "The consistent shares are the nearest ones that have no negative value and add up to 100 %; do "
-            "not add them up over windows."
+            "Consistent shares are the closest shares that have no negative value and add up to 100%; do "
+            "not add them up across windows."
         ),
-        gettext("A report is one protected answer, or one that is made up to hide which is the answer.")
+        gettext("Answers received include made-up ones, which hide which answer is real.")
         if any(report.has_fakes for report in reports)
-        else gettext("A report is one protected answer."),
+        else gettext("Every answer received is protected."),
     ]
     if any(report.indicator.kind == "daily" and report.window.days > 1 for report in reports):
         texts.append(
             gettext(
-                "In a window of several days, each visitor counts once, with the value of the first day "
-                "there."
+                "In a window of several days, each visitor counts once, with the value of their first day."
             )
         )
     n_days = reports[0].study.days
     texts.append(
         ngettext(
-            "The study has %(n)d day, in the time of %(timezone)s.",
-            "The study has %(n)d days, in the time of %(timezone)s.",
+            "The study has %(n)d day, in the time zone %(timezone)s.",
+            "The study has %(n)d days, in the time zone %(timezone)s.",
             n_days,
         )
         % {"n": n_days, "timezone": reports[0].study.timezone}
     )
-    document.heading(gettext("How to read the numbers"))
+    document.heading(gettext("How to read the figures"))
     document.bullets(texts + _reasons_of_blanks(reports))
 
 

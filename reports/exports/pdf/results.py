@@ -83,8 +83,8 @@ def _add_days(document: Document, part: Selection, *, most_cells: int) -> None:
         codes = part.shown
         document.paragraph(
             gettext(
-                "The tables have the %(n)d categories of the chart; the data files (CSV, XLSX, JSON) have "
-                "all %(all)d."
+                "The tables list the %(n)d categories of the chart; the data files (CSV, XLSX, JSON) "
+                "contain all %(all)d."
             )
             % {"n": len(codes), "all": n_categories}
         )
@@ -95,9 +95,9 @@ def _add_window_table(document: Document, report: WindowReport) -> None:
     head = [
         report.indicator.name,
         gettext("Share"),
-        gettext("95 % interval"),
+        gettext("95% interval"),
         gettext("Visitors"),
-        gettext("95 % interval"),
+        gettext("95% interval"),
         gettext("Consistent share"),
     ]
     rows = [

@@ -146,17 +146,17 @@ def _small_print(places: Places, options: ReportOptions) -> list[str]:
     """Explain the colours, the number of reports, and the noise that protects them."""
     if options.layer == "uncertainty":
         colours = gettext(
-            "Colours: left, half of the range in which the reports of a square would lie if the noise were "
-            "drawn anew; right, half of the width of the band that holds 95 of 100 replicates. What stopping "
-            "early smooths away is in neither."
+            "Colours, left: half the range within which the reports of a square would lie with newly "
+            "drawn noise. Right: half the width of the band that contains 95 of 100 replicates. Neither "
+            "includes the detail that early stopping smooths away."
         )
     else:
         colours = gettext(
-            "Colours: left, reports in a square, exactly as they were counted, noise included; right, "
+            "Colours, left: reports in a square, counted exactly, with the noise included. Right: "
             "subscribers who were there, estimated from all reports together."
         )
     same = gettext(
-        "Both maps and all windows have the same legend. Squares with next to nothing have no colour."
+        "Both maps and all windows have the same legend. Squares with almost no one have no colour."
     )
     head = head_of(places)
     facts = {
@@ -171,9 +171,9 @@ def _small_print(places: Places, options: ReportOptions) -> list[str]:
         "software": software_words(),
         "timezone": places.study.timezone,
     }
-    size = gettext("%(reports)s reports of %(visitors)s visitors (both exact), by square of %(step)s m.")
+    size = gettext("%(reports)s reports from %(visitors)s visitors (both exact), by square of %(step)s m.")
     plan = gettext(
-        "Plan version %(version)d: %(mechanism)s, level %(level)s within %(radius)s m; a report lies "
-        "%(mean)s m from the true place on average. %(software)s. Days in %(timezone)s time."
+        "Plan version %(version)d: %(mechanism)s, level %(level)s within %(radius)s m; on average, a "
+        "report is %(mean)s m from the true place. %(software)s. Days in %(timezone)s time."
     )
     return [f"{colours} {same}", f"{size} {plan}" % facts]

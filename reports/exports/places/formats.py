@@ -38,8 +38,10 @@ def _data(write: Callable[[Places], bytes]) -> Callable[[Places, ReportOptions],
 
 
 ZONES, SQUARES, HEXAGONS, MAPS = "zones", "squares", "hexagons", "maps"
-_HEXAGONS_PURPOSE: Final = gettext_lazy("sums of squares; a square belongs to the hexagon of its centre")
-_SQUARES_PURPOSE: Final = gettext_lazy("reports and density by square of the grid, for maps")
+_HEXAGONS_PURPOSE: Final = gettext_lazy(
+    "sums of squares; each square counts for the hexagon that contains its centre"
+)
+_SQUARES_PURPOSE: Final = gettext_lazy("reports and density by grid square, for maps")
 PLACES_FORMATS: Final = {
     (found.content, found.ending): found
     for found in (
@@ -68,7 +70,7 @@ PLACES_FORMATS: Final = {
             content=ZONES,
             ending="geoparquet",
             label=gettext_lazy("GeoParquet of zones"),
-            purpose=gettext_lazy("the same as typed columns"),
+            purpose=gettext_lazy("the same data in typed columns"),
             write=_data(later("reports.exports.places.geographic.zones_to_geoparquet")),
         ),
         PlacesFormat(
@@ -82,7 +84,7 @@ PLACES_FORMATS: Final = {
             content=SQUARES,
             ending="geoparquet",
             label=gettext_lazy("GeoParquet of squares"),
-            purpose=gettext_lazy("the same as typed columns, with metres"),
+            purpose=gettext_lazy("the same data in typed columns, in metres"),
             write=_data(later("reports.exports.places.geographic.squares_to_geoparquet")),
         ),
         PlacesFormat(

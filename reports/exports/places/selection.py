@@ -225,8 +225,8 @@ def provenance(places: Places) -> Mapping[str, Any]:
         "projection": places.area.projection,
         "grid": places.found.spec.grid.to_json(),
         "exact": gettext(
-            "n_visitors, n_reports and reports are exact counts; where a report lies is noisy. All else is "
-            "estimated, in subscribers that the network saw, not scaled."
+            "n_visitors, n_reports and reports are exact counts; the places of reports are noisy. All "
+            "other values are estimates of subscribers that the network saw, not scaled."
         ),
         **tail_of(places),
     }

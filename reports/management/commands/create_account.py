@@ -46,7 +46,10 @@ class Command(BaseCommand):
         given = _password_in(options["password_file"]) if options["password_file"] else ""
         password = _create(username, roles=roles, asked=asked, password=given)
         if not (SEES_ALL & set(roles) or asked.is_given):
-            self.stderr.write(f"{username} sees no study yet: grant_study {username} --study SLUG opens one")
+            self.stderr.write(
+                f"{username} has no access to a study yet; give access with "
+                f"grant_study {username} --study SLUG"
+            )
         made = {"username": username, "roles": [str(each) for each in roles], **asked.as_json()}
         self.stdout.write(json.dumps(made if given else made | {"password": password}))
 

@@ -36,7 +36,7 @@ class Command(ReadingCommand):
     def handle(self, **options: Any) -> None:
         study = options["study"]
         if study is not None and not LedgerEntry.objects.filter(study=study).exists():
-            raise CommandError(f"--study must be a study that the ledger tells of, got {study}")
+            raise CommandError(f"--study must be a study with entries in the ledger, got {study}")
         try:
             self._write(study, out=options["out"], public_key=options["public_key"])
         except (OSError, LedgerKeyError) as error:
@@ -46,7 +46,7 @@ class Command(ReadingCommand):
         if public_key is not None:
             key = own_public_key()
             if key is None:
-                raise CommandError("there is no key yet: it is made with the first entry of the ledger")
+                raise CommandError("there is no key yet: it is created with the first entry of the ledger")
             public_key.write_bytes(public_pem(key))
         with ExitStack() as stack:
             file = stack.enter_context(out.open("w", encoding="utf-8")) if out else self.stdout

@@ -26,10 +26,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, username: str, withdraw: bool, **options: Any) -> None:
         account = find_account(username)
         if account is None:
-            raise CommandError(f"there is no account {username!r}: create_account makes one")
+            raise CommandError(f"no account is named {username!r}: create it with create_account")
         asked = asked_of(options)
         if not asked.is_given:
-            raise CommandError("name what to open: --study SLUG, or --all-studies")
+            raise CommandError("give --study SLUG or --all-studies")
         try:
             (_withdraw if withdraw else _give)(account, asked)
         except AccessChangeError as error:

@@ -45,7 +45,7 @@ class Command(ReadingCommand):
         self.stdout.write(json.dumps(report.to_json(), ensure_ascii=False, indent=1))
         if report.problem is not None:
             where = "" if report.problem.number is None else f"entry {report.problem.number}: "
-            raise CommandError(f"the ledger is not what it was: {where}{report.problem.what}")
+            raise CommandError(f"the verification of the ledger failed: {where}{report.problem.what}")
 
 
 def _checked(file: Path | None, *, head: Path | None, public_key: Path | None) -> LedgerReport:

@@ -43,8 +43,8 @@ class BudgetExceededError(ValueError):
     def __init__(self, outlook: BudgetOutlook, *, what: str) -> None:
         lines = "; ".join(_words(line) for line in outlook.exceeded)
         super().__init__(
-            f"{what} must fit the budget of the population {outlook.population}: {lines}. Take a smaller "
-            "epsilon or fewer daily values, or change the cap on the page Budget, where a second person "
+            f"{what} must fit the budget of the population {outlook.population}: {lines}. Choose a smaller "
+            "epsilon or fewer daily values, or raise the cap on the Budget page, where a second person "
             "confirms it"
         )
         self.outlook = outlook
@@ -81,7 +81,7 @@ def check_budget(definition: StudyDefinition, *, by: str) -> BudgetOutlook:
     _lock(definition.population)
     found = outlook_of(definition)
     if found.exceeded:
-        raise BudgetExceededError(found, what=f"study {definition.slug}, which {by} asks for,")
+        raise BudgetExceededError(found, what=f"study {definition.slug}, requested by {by},")
     return found
 
 
@@ -156,8 +156,8 @@ def propose_cap(*, population: str, unit: str, period: str, epsilon: Decimal | N
     )
     if not is_smaller and waiting.exists():  # a smaller one never waits for anything
         raise BudgetChangeError(
-            f"cap per {unit} and {period} must not wait for a second person, got another change: confirm or "
-            "refuse that one first"
+            f"cap per {unit} and {period} must not already be waiting for a second person, got another "
+            "change: confirm or refuse it first"
         )
     cap = BudgetCap.objects.create(
         population=row,
@@ -184,15 +184,15 @@ def decide_cap(cap: BudgetCap, *, confirm: bool, by: str) -> CapDecision:
     """
     _lock(cap.population_id)
     if not cap.needs_second or CapDecision.objects.filter(cap=cap).exists():
-        raise BudgetChangeError(f"cap must wait for a second person, got one that does not: {cap}")
+        raise BudgetChangeError(f"cap must be waiting for a second person, got one that is not: {cap}")
     reason = confirmation_obstacle(cap, by=by) if confirm else ""
     if reason:
         raise BudgetChangeError(reason)
     now = caps_in_force(cap.population_id).get((cap.unit, cap.period))
     if confirm and (None if now is None else now.pk) != cap.replaces_id:
         raise BudgetChangeError(
-            f"cap in force must be the one of when {cap.set_by} asked for another, got {now}: refuse this "
-            "change and ask for it again"
+            f"cap in force must not have changed since {cap.set_by} requested another, got {now}: refuse "
+            "this change and request it again"
         )
     decision = CapDecision.objects.create(cap=cap, is_confirmed=confirm, decided_by=by)
     _record(cap, by=by, what="confirmed" if confirm else "refused")
@@ -201,7 +201,7 @@ def decide_cap(cap: BudgetCap, *, confirm: bool, by: str) -> CapDecision:
 
 def confirmation_obstacle(cap: BudgetCap, *, by: str) -> str:
     """Say why an account cannot confirm a cap that waits; empty if it can."""
-    own = f"cap must be confirmed by somebody else than {cap.set_by}, who asked for it"
+    own = f"cap must be confirmed by someone other than {cap.set_by}, who requested it"
     return second_person.obstacle(by, authors=[cap.set_by], of_author=own)
 
 

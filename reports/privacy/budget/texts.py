@@ -54,7 +54,7 @@ def outlook_sentences(outlook: BudgetOutlook) -> list[str]:
     """Describe a study's part of each cap, or that there is none."""
     if not outlook.lines:
         text = gettext(
-            "No cap is set for the population %(population)s: nothing limits what its studies reveal "
+            "No cap is set for the population %(population)s, so nothing limits what its studies reveal "
             "together."
         )
         return [text % {"population": outlook.population}]
@@ -78,17 +78,17 @@ def spent_populations() -> list[str]:
 def _sentence(line: BudgetLine) -> str:
     if line.is_exceeded:
         text = gettext(
-            "%(span)s, %(unit)s: this study takes %(takes)s, and only %(left)s of %(cap)s are left. It "
-            "cannot be created like that."
+            "%(span)s, %(unit)s: this study uses %(takes)s, but only %(left)s of %(cap)s remain. The "
+            "study cannot be created with this plan."
         )
     elif line.is_nearly_spent:
         text = gettext(
-            "%(span)s, %(unit)s: this study takes %(takes)s of the %(left)s that are left; then "
-            "%(percent)s %% of the cap of %(cap)s are spent."
+            "%(span)s, %(unit)s: this study uses %(takes)s of the %(left)s that remain. %(percent)s%% of "
+            "the cap of %(cap)s are then spent."
         )
     else:
         text = gettext(
-            "%(span)s, %(unit)s: this study takes %(takes)s of the %(left)s that are left of %(cap)s."
+            "%(span)s, %(unit)s: this study uses %(takes)s of the %(left)s that remain of %(cap)s."
         )
     return text % {
         "span": span_words(line.span),

@@ -32,16 +32,16 @@ administrators_only = require_role(Role.ADMINISTRATOR)
 class CapForm(forms.Form):
     """Form of a cap: kind, period, limit."""
 
-    unit = forms.ChoiceField(label=_("What is capped"), choices=lambda: [(u, unit_words(u)) for u in Unit])
-    period = forms.ChoiceField(label=_("Over"), choices=lambda: [(p, period_words(p)) for p in Period])
+    unit = forms.ChoiceField(label=_("Capped loss"), choices=lambda: [(u, unit_words(u)) for u in Unit])
+    period = forms.ChoiceField(label=_("Period"), choices=lambda: [(p, period_words(p)) for p in Period])
     epsilon = forms.DecimalField(
-        label=_("Epsilon, at most"),
+        label=_("Maximum epsilon"),
         min_value=Decimal("0.00000001"),
-        error_messages={"min_value": _("It must be above 0.")},
+        error_messages={"min_value": _("Enter a number above 0.")},
         max_digits=12,
         decimal_places=8,
         required=False,
-        help_text=_("Empty: no cap."),
+        help_text=_("Leave empty for no cap."),
     )
 
 
@@ -104,7 +104,7 @@ def decide(request: HttpRequest, cap_id: int) -> HttpResponse:
     except BudgetChangeError as error:
         messages.error(request, str(error))
     else:
-        done = gettext("The cap is in force.") if confirm else gettext("The change is refused.")
+        done = gettext("The cap is in force.") if confirm else gettext("The change was refused.")
         messages.success(request, done)
     return redirect(_address(cap.population_id))
 
@@ -121,7 +121,8 @@ def _propose(request: HttpRequest, form: CapForm, *, population: str) -> str:
         return str(error)
     if cap.needs_second:
         messages.success(
-            request, gettext("The change waits for a second person. Until then nothing changes.")
+            request,
+            gettext("The change is waiting for a second person. Nothing changes until it is confirmed."),
         )
     else:
         messages.success(request, gettext("The cap is in force."))

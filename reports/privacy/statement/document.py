@@ -178,15 +178,16 @@ def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
     limits = presence_limits(spec)
     if spec.has_fakes and spec.unit == "attribute" and spec.d > 1:
         limits["profile"] = gettext(
-            "Whole profiles: made-up reports hide one value of a person, not all of them together. All "
-            "values of a person together lose the epsilon per profile, which is larger than the promised one."
+            "Whole profiles: made-up reports hide one value of a person, not all of them together. For "
+            "all values of a person together, the epsilon per profile applies, which is larger than the "
+            "guaranteed one."
         )
     limits |= daily_limits(spec)
     limits |= location_limits(location_protection(spec))
     limits["times"] = _times(spec)
     limits["key_holder"] = gettext(
-        "The operator: whoever holds the study key and a pseudonym can undo the noise. The guarantee is "
-        "about what leaves the operator zone."
+        "The operator: anyone with the study key and a pseudonym can undo the noise. The guarantee "
+        "covers what leaves the operator zone."
     )
     return [{"name": name, "text": text} for name, text in limits.items()]
 
@@ -194,14 +195,15 @@ def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
 def _times(spec: PlanSpec) -> str:
     if spec.presence is not None:
         return gettext(
-            "Times: when totals change, and by how much, can be seen by whoever reads them before and after. "
-            "Noise hides how many subscribers a change covers, so no least number of them is asked for."
+            "Timing: anyone who reads the totals before and after a change sees when they change and by "
+            "how much. Noise hides how many subscribers a change covers, so no minimum number of "
+            "subscribers is required."
         )
     return gettext(
-        "Times: when totals change, and by how much, can be seen by whoever reads them before and after. "
-        "Each change, and several changes together, cover at least as many subscribers as the study asks for "
-        "(min_publication), over all days and indicators: in one window, or of one indicator, a change can "
-        "be of a single person."
+        "Timing: anyone who reads the totals before and after a change sees when they change and by how "
+        "much. Each change, and several changes together, cover at least as many subscribers as the "
+        "study requires (min_publication), over all days and indicators. In a single window or "
+        "indicator, a change can concern a single person."
     )
 
 
@@ -283,9 +285,9 @@ def _guarantee(plan: Plan, spec: PlanSpec, certificate: Certificate) -> dict[str
     by_unit = {"profile": certificate.epsilon_profile, "attribute": certificate.epsilon_attribute}
     return {
         "definition": gettext(
-            "Take two people present on the same days, whose daily values repeat and change on the same "
-            "days, and who differ in the unit only. The probability of any answers of theirs that leave the "
-            "operator zone differs by at most the factor exp(epsilon)."
+            "Take two people who are present on the same days, whose daily values repeat and change on "
+            "the same days, and who differ only in the unit. For any answers that leave the operator "
+            "zone, the probability differs between the two by at most the factor exp(epsilon)."
         ),
         "unit": plan.unit,
         "units": {

@@ -83,12 +83,12 @@ def location_facts(protection: LocationProtection | None) -> dict[str, Any] | No
     return {
         "mechanism": MECHANISM,
         "unit": gettext(
-            "the place of one day of a person, which is the middle of a square of the grid; the promise is "
+            "the place of a person on one day, which is the centre of a grid square; the guarantee is "
             "per metre between two places"
         ),
         "who_reports": gettext(
-            "every visitor, for at most as many places as a person has here, beside the indicators and their "
-            "epsilon"
+            "every visitor, for at most the number of places per person stated here, in addition to the "
+            "indicators and their epsilon"
         ),
         "level": _ratio(spec.level),
         "radius_m": _ratio(spec.radius_m),
@@ -103,8 +103,8 @@ def location_facts(protection: LocationProtection | None) -> dict[str, Any] | No
         "places_per_person": protection.n_places,
         "epsilon_at_radius_all_places": str(protection.epsilon_of_all),
         "composition": gettext(
-            "Losses of different places of one person add up; the same place reported again costs nothing. "
-            "Two lives are compared that repeat and change places on the same days."
+            "Losses from different places of one person add up; reporting the same place again costs "
+            "nothing. The guarantee compares two lives that repeat and change places on the same days."
         ),
         "grid": spec.grid.to_json(),
     }
@@ -113,9 +113,9 @@ def location_facts(protection: LocationProtection | None) -> dict[str, Any] | No
 def squares_words(protection: LocationProtection) -> str:
     """Describe the effect of distances between middles of squares."""
     text = gettext(
-        "A place is the middle of a square of %(step)s m. Two points that are %(radius)s m apart may lie in "
-        "squares whose middles are up to %(farthest)s m apart: then a report changes their odds by at most "
-        "%(odds)s times."
+        "A place is the centre of a square of %(step)s m. Two points that are %(radius)s m apart can be "
+        "in squares whose centres are up to %(farthest)s m apart. A report then changes their odds by a "
+        "factor of at most %(odds)s."
     )
     return text % {
         "step": formats.number(protection.spec.grid.step_m),
@@ -132,20 +132,22 @@ def location_limits(protection: LocationProtection | None) -> dict[str, str]:
     return {
         "squares": squares_words(protection),
         "places_and_answers": gettext(
-            "Places and answers: the epsilon of answers does not contain reported places. An answer about "
-            "the zone of a day or of a night and the reported place come from the same stays: together they "
-            "lose the sum, which between zones far apart is mostly that of the place."
+            "Places and answers: the epsilon of answers does not include reported places. An answer "
+            "about the zone of a day or of a night and the reported place come from the same stays. "
+            "Together they lose the sum of both; between zones far apart, most of this sum is that of "
+            "the place."
         ),
         "far_places": gettext(
-            "Places far apart: the noise hides where a person is within some times the radius. Between two "
-            "places much further apart the report tells which is the likelier one."
+            "Distant places: the noise hides where a person is within a few times the radius. Between "
+            "two places much further apart, the report reveals which is more likely."
         ),
         "moves": gettext(
-            "Moves: the same place keeps its report, so whether the main place of a person repeats or "
-            "changes from one day to another is not hidden from whoever sees the reports. Someone who knows "
-            "the place of one day and sees the reports of two learns whether that of the other day is the "
-            "same; no epsilon bounds it. Analysts get counts by square, but those of windows of days can be "
-            "subtracted from each other, down to the noisy reports of a person whose days nobody shares."
+            "Moves: the same place keeps its report, so anyone who sees the reports can tell whether a "
+            "person's main place repeats or changes between days. Someone who knows the place of one day "
+            "and sees the reports of two learns whether the place of the other day is the same; no "
+            "epsilon bounds this. Analysts get counts by square. However, counts of different windows "
+            "can be subtracted from each other, down to the noisy reports of a person whose days no one "
+            "shares."
         ),
     }
 

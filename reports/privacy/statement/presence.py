@@ -36,10 +36,10 @@ def presence_facts(spec: PlanSpec, study: Study) -> dict[str, Any] | None:
         "epsilon_replaced": str(certificate.epsilon_replaced),
         "nominal_epsilon": _ratio(certificate.nominal),
         "composition": gettext(
-            "Counts of visitors and counts of answers each spend presence_epsilon, so presence loses twice "
-            "that, over all days, unions and closings of days together. epsilon_moved: the person was there "
-            "on other days, and gives the same answers, one for each indicator. epsilon_replaced: another "
-            "person, with other days and other answers."
+            "Counts of visitors and counts of answers each spend presence_epsilon, so presence loses "
+            "twice that, over all days, unions and closings of days together. epsilon_moved: the person "
+            "was there on other days and gave the same answers, one for each indicator. "
+            "epsilon_replaced: another person, with other days and other answers."
         ),
         "noisy_through": study.noisy_through,
     }
@@ -55,9 +55,10 @@ def presence_words(spec: PlanSpec) -> list[str]:
 
 def _promise(certificate: PresenceCertificate) -> str:
     text = gettext(
-        "Whether a person was there at all is protected with epsilon %(epsilon)s: whatever is made of the "
-        "counts changes the odds by at most %(odds)s times. Every count of visitors, and every count of "
-        "answers, has noise of its own, drawn once when its day is closed; each of the two loses half of it."
+        "Whether a person was there at all is protected with epsilon %(epsilon)s: nothing computed from "
+        "the counts changes the odds by more than a factor of %(odds)s. Every count of visitors and "
+        "every count of answers has its own noise, drawn once when its day is closed; each of the two "
+        "loses half of this epsilon."
     )
     return text % {
         "epsilon": formats.epsilon(certificate.epsilon),
@@ -67,13 +68,13 @@ def _promise(certificate: PresenceCertificate) -> str:
 
 def _cost(certificate: PresenceCertificate) -> str:
     text = ngettext(
-        "For that, only the first present day of a person counts.",
-        "For that, only the first %(n)s present days of a person count.",
+        "For this, only the first day a person is present is counted.",
+        "For this, only the first %(n)s days a person is present are counted.",
         certificate.max_days,
     ) % {"n": certificate.max_days}
     more = gettext(
-        "That a person was there on other days than these, with the same answers, is protected with epsilon "
-        "%(moved)s; that it was another person, with other days and answers, with epsilon %(replaced)s."
+        "Presence on other days with the same answers is protected with epsilon %(moved)s; presence of "
+        "another person, with other days and answers, with epsilon %(replaced)s."
     )
     return f"{text} " + more % {
         "moved": formats.epsilon(certificate.epsilon_moved),
@@ -83,9 +84,9 @@ def _cost(certificate: PresenceCertificate) -> str:
 
 def _size(certificate: PresenceCertificate) -> str:
     return gettext(
-        "The noise of a count has a standard deviation of %(visitors)s visitors, or %(answers)s answers. A "
-        "day t is the sum of t such counts, a union of the days a to b of a x (b - a + 1). All intervals "
-        "allow for it."
+        "The noise of a count has a standard deviation of %(visitors)s visitors, or %(answers)s answers. "
+        "A day t is the sum of t such counts, and a union of the days a to b is the sum of a x (b - a + "
+        "1). All intervals account for this noise."
     ) % {
         "visitors": formats.decimal(certificate.visitors.channel.variance**0.5, decimals=1),
         "answers": formats.decimal(certificate.answers.channel.variance**0.5, decimals=1),
@@ -97,18 +98,18 @@ def presence_limits(spec: PlanSpec) -> dict[str, str]:
     if spec.presence is not None:
         return {
             "closings": gettext(
-                "Closings: when days are closed, and which, can be seen, and so can when files were sent. "
-                "The noise hides how many people were in them."
+                "Closings: when days are closed, which days are closed, and when files were sent can be "
+                "seen. The noise hides how many people the files contained."
             )
         }
     return {
         "presence": gettext(
             "Presence: visitor totals are exact counts, per day and per union of days. Nothing hides "
-            "whether a person was there, nor on which days."
+            "whether a person was there, or on which days."
         ),
         "missing_values": gettext(
-            "Missing values: a person without a value for an indicator sends no report on it, be it an "
-            "answer or made up, and the number of reports is exact."
+            "Missing values: a person without a value for an indicator sends no report on it, neither an "
+            "answer nor a made-up one, and the number of reports is exact."
         ),
     }
 

@@ -44,9 +44,10 @@ def sums_words(facts: dict[str, Any]) -> list[str]:
         return []
     said = facts["sums"]
     promise = gettext(
-        "For anyone who sees only the sums of this study, and not the report of one person, all values of a "
-        "person together are protected with epsilon %(profile)s, and one value with epsilon %(attribute)s, "
-        "except with a probability of one in %(delta)s (delta): a report hides among the others of its sum."
+        "For anyone who sees only the sums of this study, and not the report of one person, all values "
+        "of a person together are protected with epsilon %(profile)s, and one value with epsilon "
+        "%(attribute)s, except with a probability of one in %(delta)s (delta). The reason is that a "
+        "report hides among the others in its sum."
     ) % {
         "profile": formats.epsilon(Fraction(said["epsilon_profile"])),
         "attribute": formats.epsilon(Fraction(said["epsilon_attribute"])),
@@ -58,10 +59,10 @@ def sums_words(facts: dict[str, Any]) -> list[str]:
 def conditions() -> str:
     """When it holds, and what it does not replace."""
     return gettext(
-        "This holds because the study has one day, its totals are exact and changed only once, and its plan "
-        "has one version. A study of several days has no such bound: a report counts on each day its person "
-        "is there. The bound is about this study alone and does not cover places. It does not replace the "
-        "epsilon of the guarantee: whoever sees a single report learns what that epsilon allows."
+        "This holds because the study has one day, its totals are exact and changed only once, and its "
+        "plan has one version. A study of several days has no such bound: a report counts on each day "
+        "its person is there. The bound covers this study alone, and not its places. It does not replace "
+        "the epsilon of the guarantee: anyone who sees a single report learns what that epsilon allows."
     )
 
 

@@ -159,7 +159,7 @@ def _of_study(
     kept: dict[str, _Version] = {}
     for each in versions:
         if not each.overlaps(first, last):
-            notes.add(each.key, "was left out: it is valid on no day of the study", each.code)
+            notes.add(each.key, "was left out: it is not valid on any day of the study", each.code)
             continue
         if each.code in kept:
             rule = f"must have one shape during the study, and {kept[each.code].key} is another: give the two"
@@ -167,11 +167,11 @@ def _of_study(
             continue
         if each.first > first or each.last < last:
             notes.add(
-                each.key, "is valid on some days of the study only, and is used for all of them", each.code
+                each.key, "is valid on only some days of the study, but is used for all of them", each.code
             )
         kept[each.code] = each
     if not kept and not problems.found:
-        problems.add("features", "must be valid on a day of the study, at least one")
+        problems.add("features", "must be valid on at least one day of the study")
     return list(kept.values())
 
 

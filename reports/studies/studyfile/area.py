@@ -115,7 +115,7 @@ def _layer_files(table: Table) -> Sequence[str]:
         if not problem and PurePosixPath(name).stem in [
             PurePosixPath(each).stem for each in names[: position - 1]
         ]:
-            problem = "must have a name of its own, whatever its ending"
+            problem = "must have a unique name, apart from the ending"
         if problem:
             table.add(f"layers[{position}]", problem, name)
             return ()

@@ -11,7 +11,7 @@ EPOCH_MS: Final = "epoch_ms"
 NEEDED: Final = ("%Y", "%m", "%d", "%H", "%M")
 OPTIONAL: Final = ("%S", "%f", "%z")
 TIMESTAMP_RULE: Final = (
-    f'must be "{ISO}", "{EPOCH_S}", "{EPOCH_MS}", or a pattern as "%d/%m/%Y %H:%M:%S": '
+    f'must be "{ISO}", "{EPOCH_S}", "{EPOCH_MS}", or a pattern such as "%d/%m/%Y %H:%M:%S": '
     f"{' '.join(NEEDED)} once each, and {' '.join(OPTIONAL)} if they are there"
 )
 
@@ -45,7 +45,7 @@ def timestamp_problem(text: str) -> str | None:
     if any(parts.count(part) > 1 for part in OPTIONAL):
         return TIMESTAMP_RULE
     if "%z" in parts[:-1]:
-        return "must have %z at its end"
+        return "must end with %z"
     if "%f" in parts and parts[max(parts.index("%f") - 2, 0)] != "%S":
         return "must have %f after %S and a point, as in %S.%f"
     return None

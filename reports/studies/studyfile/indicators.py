@@ -83,7 +83,7 @@ def _check_suits(table: Table, plan: PlanDefinition, *, kind: Kind, epsilon: Dec
         rule = f"must be absent: {mechanism} has one for all, since every report may be the answer"
         table.add("epsilon", rule, epsilon)
     if not mechanism.startswith("smp-"):
-        table.refuse("weight", f"must be absent: under {mechanism} every indicator is asked alike")
+        table.refuse("weight", f"must be absent: under {mechanism} every indicator is asked equally often")
     if kind == "daily" and mechanism.startswith("rsfd-") and plan.unit == "attribute":
         rule = (
             f"must be static under {mechanism} with the unit attribute: a made-up report does not change "

@@ -14,7 +14,7 @@ from reports.studies.studyfile.indicators import MAX_TALLY_CELLS
 from reports.studies.studyfile.table import NumberRule, Table
 
 MAX_ODDS = 1000
-LEVEL = NumberRule('must be a number > 0 and <= 7, or a text as "ln 4"', lambda x: 0 < x <= 7)
+LEVEL = NumberRule('must be a number > 0 and <= 7, or a text such as "ln 4"', lambda x: 0 < x <= 7)
 RADIUS_M = (10, 50_000)
 GRID_M = (10, 50_000)
 MAX_MARGIN_M = 100_000

@@ -126,12 +126,12 @@ def _check_columns(
         of_events += attributes
     derived = [(f"indicator[{indicator.slug}].derive", indicator.derive) for indicator in indicators]
     before = len(problems.found)
-    shared = "must be a column of its own, but {first} has it"
+    shared = "must be its own column, but {first} uses it"
     check_used_once(problems, of_events, rule=shared)
     if len(problems.found) == before:  # else what the files share would be named twice
         of_people = ("subscribers.subscriber", subscribers.subscriber if subscribers else extract.subscriber)
         check_used_once(problems, [of_people, *attributes], rule=shared)
-    check_used_once(problems, derived, rule="must be derived once, but {first} is it already")
+    check_used_once(problems, derived, rule="must be derived only once, but {first} already is")
 
 
 def check_used_once(problems: Problems, uses: list[tuple[str, str | None]], *, rule: str) -> None:
@@ -164,8 +164,8 @@ def _check_small_cells(definition: StudyDefinition) -> None:
     """Raise PlanError for a limit on totals that are noisy."""
     if definition.small_cell and definition.plan.presence_epsilon is not None:
         raise PlanError(
-            "presence_epsilon must be absent with study.small_cell: a noisy total that is small is noise, "
-            f"and says nothing of so few people; got small_cell = {definition.small_cell}"
+            "presence_epsilon must be absent with study.small_cell: a small noisy total is noise, and "
+            f"says nothing about so few people; got small_cell = {definition.small_cell}"
         )
 
 

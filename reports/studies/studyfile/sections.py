@@ -75,7 +75,7 @@ def _read_timezone(table: Table) -> str:
     name = table.text("timezone")
     known = available_timezones() - {"localtime", "Factory"}
     if name and name not in known:
-        rule = "must be a name of the IANA time zone database, as Europe/Paris"
+        rule = "must be a name of the IANA time zone database, such as Europe/Paris"
         table.add("timezone", rule + nearest(name, known=known), name)
     return name
 

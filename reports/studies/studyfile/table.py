@@ -101,7 +101,7 @@ class Table:
             self.add(key, SLUG_RULE, value)
             return None
         if value in reserved:
-            self.add(key, "is an address of this site, choose another", value)
+            self.add(key, "is a reserved address of this site: choose another", value)
             return None
         return value
 
@@ -144,7 +144,7 @@ class Table:
         if value is None:
             return low
         if not isinstance(value, date) or isinstance(value, datetime):
-            self.add(key, "must be a date written without quotes, as in 2017-05-31", value)
+            self.add(key, "must be a date without quotes, such as 2017-05-31", value)
             return low
         if not low <= value <= high:
             self.add(key, f"must be from {low} to {high}", value)
@@ -158,7 +158,7 @@ class Table:
             return None
         match = _CLOCK.fullmatch(value) if isinstance(value, str) else None
         if match is None:
-            self.add(key, 'must be a time as in "06:00", from "00:00" to "23:59"', value)
+            self.add(key, 'must be a time such as "06:00", from "00:00" to "23:59"', value)
             return None
         return int(match[1]) * 60 + int(match[2])
 
@@ -184,11 +184,11 @@ def text_problem(value: object) -> str | None:
     if not value.strip():
         return "must not be empty"
     if value != value.strip():
-        return "must have no blanks around it"
+        return "must not start or end with spaces"
     if len(value) > MAX_TEXT:
         return f"must have at most {MAX_TEXT} characters"
     if not is_one_line(value):
-        return "must be printable and of one line"
+        return "must be one line of printable characters"
     return None
 
 
@@ -228,5 +228,5 @@ def date_of(text: str, key: str, problems: Problems) -> date | None:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        problems.add(key, "must be a date as 2017-05-31, or empty", text)
+        problems.add(key, "must be a date such as 2017-05-31, or empty", text)
         return None

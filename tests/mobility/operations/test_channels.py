@@ -238,7 +238,7 @@ def test_mail_reaches_a_server(smtp, settings):
     assert "From: mobility@example.org" in mail
     assert "To: ops@example.org, night@example.org" in mail
     assert "Mobility-Alert-Id: " in mail
-    assert "Free: 5 bytes of 100 bytes (5.0\u202f%)." in mail
+    assert "Free: 5 bytes of 100 bytes (5.0%)." in mail
 
 
 def test_title_cannot_add_a_header(mailoutbox, settings):

@@ -53,15 +53,19 @@ def published(client, sent):
 
 class TestStudy:
     def test_it_shows_the_plan_and_what_it_certifies(self, client, study):
-        promise = "Plan version 1, smp-grr Promise is about (unit) all values of a person (profile) "
+        promise = "Plan version 1, smp-grr Privacy unit all values of a person (profile) "
         assert f"{promise}Epsilon, certified per profile 1.5 " in page(client, "/administrator/")
         shown = page(client, "/administrator/fair/")
         says(shown, "Each person answers one of the 2 indicators", "Epsilon, certified per profile 1.5")
         says(shown, "Epsilon, certified per attribute 1 ", "Daily: at most 3 answers per person, one a day.")
         for kept, other in (("73.1", "26.9"), ("15.5", "9.4")):  # e / (e + 1), and e^0.5 / (e^0.5 + 9)
-            says(shown, f"True in {kept} % of cases; each other category takes its place in {other} %.")
+            says(
+                shown,
+                f"The true category is kept in {kept}% of cases; "
+                f"each other category replaces it in {other}%.",
+            )
         says(shown, "0.5 its own", "at least 60 minutes between the first and the last event")
-        says(shown, "every cell of the extract", "Market share 100.0 %", Plan.objects.get().spec_hash)
+        says(shown, "All cells of the extract", "Market share 100.0%", Plan.objects.get().spec_hash)
         says(shown, "Plan version 1, published by adam")
         Plan.objects.update(voided_days=1)  # undone days are part of what is certified
         shown = page(client, "/administrator/fair/")
@@ -81,7 +85,7 @@ class TestCreate:
         assert "least visitors of a window that is shown 30" in said(response)
         response = client.post(CREATE_URL, {"study_file": file(STUDY)})
         assert response.status_code == 422
-        assert "there is a study of that name already" in response.content.decode()
+        assert "a study with this name already exists" in response.content.decode()
 
     def test_the_noise_of_places_is_seen_before_it_is_saved(self, client):
         def sent(radius_m, **more):
@@ -90,11 +94,11 @@ class TestCreate:
 
         shown = client.post(CREATE_URL, sent(400)).content.decode()
         assert "Nothing was created yet." in shown
-        assert "577 m from the true one on average, and 95 of 100 lie within 1\u202f369 m" in shown
+        assert "577 m from the true place; 95 of 100 are within 1,369 m" in shown
         assert not PlanDraft.objects.exists()
         confirmed = re.search(r'name="confirmed" value="([0-9a-f]{64})"', shown)[1]
         again = client.post(CREATE_URL, sent(800, confirmed=confirmed))  # of another radius it was not seen
-        assert "1\u202f154 m from the true one on average" in again.content.decode()
+        assert "1,154 m from the true place" in again.content.decode()
         assert not PlanDraft.objects.exists()
         published(client, sent(400, confirmed=confirmed))
         assert Study.objects.get().area.n_cells == 62
@@ -253,8 +257,8 @@ def links(html, words):
 class TestSimulator:
     def test_with_nothing_it_asks_made_up_questions_and_both_ends_of_every_slider_are_named(self, client):
         html = html_of(client, SIMULATOR_URL)
-        known = "With 10 000 visitors a day, shares are known to about ± 8.2 points."
-        says(unescape(text_of(html)), "What if?", "Indicator 5", known)
+        known = "With 10,000 visitors a day, shares are accurate to about ±8.2 points."
+        says(unescape(text_of(html)), "Simulator", "Indicator 5", known)
         sliders = re.findall(r'<input class="slider".*?</p>', html, re.S)
         assert len(sliders) == 5
         for slider in sliders:
@@ -265,7 +269,7 @@ class TestSimulator:
         html = html_of(client, f"{SIMULATOR_URL}?study=fair")
         given = ["epsilon", "k-age", "k-visit_duration", "study"]
         assert [value_of(html, name) for name in given] == ["1", "2", "10", "fair"]
-        assert "Fair &amp; market: what if?" in html
+        assert "Fair &amp; market: simulator" in html
         assert links(html, "Fair &amp; market") == ["/administrator/fair/"] and "Try it" in html
         for address in ("/administrator/", "/administrator/fair/"):
             assert f'href="{SIMULATOR_URL}' in html_of(client, address)
@@ -277,9 +281,9 @@ class TestSimulator:
 
     def test_of_made_up_reports_it_says_how_often_the_answer_is_recognised_beside_chance(self, client):
         text = shown(client, "?mechanism=rsfd-grr&indicators=4&categories=4&epsilon=2")
-        says(text, "Which report is the answer", "25, then 25 25, then 34", "6, then 18 12, then 28")
-        says(text, "so more days show nothing more")
-        assert "Which report is the answer" not in shown(client, "?mechanism=smp-grr")
+        says(text, "Identifying the answer", "25, then 25 25, then 34", "6, then 18 12, then 28")
+        says(text, "so more days reveal nothing more")
+        assert "Identifying the answer" not in shown(client, "?mechanism=smp-grr")
 
     def test_of_a_draft_it_asks_what_is_drafted_and_what_is_missing_is_not_found(self, client):
         text = STUDY.replace("epsilon = 1.0", "epsilon = 2.5").replace("ers = 10", "ers = 3000")
@@ -300,8 +304,8 @@ class TestSimulator:
         given = ["epsilon", "visitors", "stay", "days", "categories"]
         assert [value_of(html, name) for name in given] == ["2", "3000", "2", "4", "5"]
         text = text_of(html)
-        says(text, "Indicator 2 (daily)", "6 000 different visitors", "none: not everyone answers every day")
-        assert "1 500" in text  # reports of the daily one: 2 days of 4
+        says(text, "Indicator 2 (daily)", "6,000 different visitors", "none: not everyone answers every day")
+        assert "1,500" in text  # reports of the daily one: 2 days of 4
 
     def test_links_keep_the_state_but_for_what_they_change(self, client, study):
         html = html_of(client, f"{SIMULATOR_URL}?study=fair&visitors=5000&k-age=4&mechanism=smp-oue")
@@ -313,7 +317,7 @@ class TestSimulator:
 
     def test_htmx_gets_the_result_only_and_nothing_is_posted(self, client):
         html = html_of(client, f"{SIMULATOR_URL}?epsilon=2", **{"HX-Request": "true"})
-        says(html, "What could be read", 'id="figure"')
+        says(html, "Expected accuracy", 'id="figure"')
         assert "<html" not in html
         assert client.post(SIMULATOR_URL, {"epsilon": "2"}).status_code == 405
 
@@ -332,15 +336,15 @@ class TestSimulator:
     )  # fmt: skip
     def test_what_is_wrong_is_said_and_nothing_simulated(self, client, query, words):
         text = shown(client, query)
-        assert words in text and "What could be read" not in text
+        assert words in text and "Expected accuracy" not in text
 
     @pytest.mark.parametrize(
         ("query", "words"),
         [("?mechanism=rsfd-grr&unit=attribute&daily=1", "must be static"),
          ("?mechanism=smp-oue&presence_epsilon=1", "presence_epsilon must be absent under smp-oue"),
          ("?mechanism=spl-grr&epsilon=0.001&indicators=50&unit=profile&categories=1000", "kept in"),
-         ("?visitors=1&indicators=50&stay=1", "Nobody would answer this indicator"),
-         ("?visitors=100&wanted=0.01", "No epsilon up to 20 is so exact: the best is ±")],
+         ("?visitors=1&indicators=50&stay=1", "No one would answer this indicator"),
+         ("?visitors=100&wanted=0.01", "No epsilon up to 20 is this accurate: the best is ±")],
     )  # fmt: skip
     def test_what_no_mechanism_can_do_is_no_crash(self, client, query, words):
         assert words in shown(client, query)
@@ -351,5 +355,5 @@ class TestSimulator:
         found = re.search(r"Epsilon ([\d.]+) would do: it is the smallest", html)[1]
         (use,) = links(html, "Use it")
         assert f"epsilon={found}" in use and "wanted" not in use
-        assert "± 3.0 points" in shown(client, use)
+        assert "±3.0 points" in shown(client, use)
         assert float(found) > 0.5

@@ -153,7 +153,9 @@ class TestPut:
             check_problem(response, 413, "may have 3 bytes at most")
         keystore().destroy(study.key_id)
         check_problem(put(client, token), 410, "was destroyed, and stays so for ever")
-        check_problem(client.put("/api/v2/studies/fair/extracts/day.csv", data=GOOD), 404, "no such address")
+        check_problem(
+            client.put("/api/v2/studies/fair/extracts/day.csv", data=GOOD), 404, "address does not exist"
+        )
         for method in (client.get, client.post, client.delete):
             response = method(URL)
             check_problem(response, 405, "not allowed")

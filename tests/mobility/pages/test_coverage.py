@@ -159,15 +159,15 @@ class TestChecks:
     def test_every_number_stands_beside_its_whole_and_reasons_name_lines_and_columns(self, client, study):
         text = shown(client, self.full(study))
         says(text, "Earliest event Wed 1 May 2024, 08:00:00 (UTC+02:00)")
-        says(text, "Latest event Wed 1 May 2024, 20:00:00 (UTC+02:00)", "list 380 of 400 (95.0 %)")
-        says(text, "Duplicates 10 of 400 (2.5 %)", "Subscribers 123")
-        says(text, "age 90 of 400 (22.5 %) msisdn 0 of 400 (0.0 %)", "something is wrong with 40 of 400 rows")
+        says(text, "Latest event Wed 1 May 2024, 20:00:00 (UTC+02:00)", "list 380 of 400 (95.0%)")
+        says(text, "Duplicates 10 of 400 (2.5%)", "Subscribers 123")
+        says(text, "age 90 of 400 (22.5%) msisdn 0 of 400 (0.0%)", "something is wrong with 40 of 400 rows")
         says(text, "does not ask about 60 of 400 rows", "bad_timestamp 30 2, 3 time")
         says(text, "unknown_value 10 8 one of age , gender", "outside_hours 60 time")
         # opted out and misshapen rows are not asked for values
         rejected = {"wrong_columns": 5, "bad_text": 5}
         batch = self.full(study, rows_rejected=rejected, rows_ignored={"opted_out": 30})
-        assert "age 90 of 360 (25.0 %)" in shown(client, batch)
+        assert "age 90 of 360 (25.0%)" in shown(client, batch)
 
     def test_it_stands_beside_what_came_before(self, client, study):
         before = {"day_subscribers": {"1": 150}, "empty": {"age": 0}}
@@ -177,7 +177,7 @@ class TestChecks:
         says(text, "no events between 09:00 and 10:00, where there are usually 300 rows")
         says(
             text,
-            "Rows accepted: 300, usually 1 200 (median of 2 earlier days). Is a part of the file missing?",
+            "Rows accepted: 300, usually 1,200 (median of 2 earlier days). Is a part of the file missing?",
         )
         says(text, "Rejected rows: 10.0 % of the file, usually 0.0 % (1 earlier file).")
 
@@ -209,7 +209,7 @@ class TestChecks:
         expected = ((failed, True, True), (merging, True, False), (unread, False, False))
         for batch, is_read, is_compared in expected:
             text = shown(client, batch)
-            assert ("380 of 400 (95.0 %)" in text, "Checks" in text) == (is_read, is_read)
+            assert ("380 of 400 (95.0%)" in text, "Checks" in text) == (is_read, is_read)
             assert ("Beside what came before" in text) is is_compared
 
     def test_a_file_that_was_only_checked_leads_to_the_real_upload(self, client, study):
@@ -260,10 +260,10 @@ class TestOfFiles:  # checks of real files, from the upload to the page and to t
         )
         assert batch.state == Batch.State.DONE, batch.failure
         text = shown(client, batch)
-        says(text, "Earliest event Wed 1 May 2024, 08:00:00 (UTC+02:00)", "Duplicates 2 of 43 (4.7 %)")
+        says(text, "Earliest event Wed 1 May 2024, 08:00:00 (UTC+02:00)", "Duplicates 2 of 43 (4.7%)")
         says(text, "Latest event Wed 1 May 2024, 23:59:59 (UTC+02:00)", "Subscribers 11", "FR-999 2")
-        says(text, "list 43 of 47 (91.5 %)")  # 40 + 3; the cells of five others are unknown, strange or empty
-        says(text, "age 2 of 48 (4.2 %) cell 1 of 48 (2.1 %) msisdn 0 of 48 (0.0 %) time 0 of 48 (0.0 %)")
+        says(text, "list 43 of 47 (91.5%)")  # 40 + 3; the cells of five others are unknown, strange or empty
+        says(text, "age 2 of 48 (4.2%) cell 1 of 48 (2.1%) msisdn 0 of 48 (0.0%) time 0 of 48 (0.0%)")
         says(text, "something is wrong with 3 of 49 rows", "bad_timestamp 1 49 time", "wrong_columns 1 50")
         says(text, "1 row has a text there that does not look like a cell")
         kept = json.dumps([str(value) for value in Batch.objects.filter(pk=batch.pk).values_list()])
@@ -274,7 +274,7 @@ class TestOfFiles:  # checks of real files, from the upload to the page and to t
         batch = take_in(self.events(2, people=1), "6,never,old,FR-101\n" * 9)
         assert batch.state == Batch.State.FAILED
         text = shown(client, batch)
-        says(text, "something is wrong with 9 of 13 rows", "age 0 of 13 (0.0 %)")
+        says(text, "something is wrong with 9 of 13 rows", "age 0 of 13 (0.0%)")
         assert "Duplicates" not in text
         (source,) = printed()["sources"]
         assert [day["status"] for day in source["days"]] == ["missing", "failed", "missing"]

@@ -131,7 +131,7 @@ class TestSecondPerson:
         replace_password(User.objects.get(username="petra"), by=User.objects.get(username="adam"))
         officer.force_login(User.objects.get(username="petra"))
         shown = page(officer, url(draft))
-        says(shown, "adam replaced the password of petra on", "(MOBILITY_SECOND_PERSON_DAYS)")
+        says(shown, "adam reset the password of petra on", "(MOBILITY_SECOND_PERSON_DAYS)")
         assert "Approve it as it stands" not in shown
         assert "this step is not yours" in take(officer, draft, "approve")
 
@@ -157,7 +157,7 @@ class TestSecondPerson:
         settings.MOBILITY_SECOND_PERSON = False
         assert "This site asks for no second person" in page(client, url(draft))
         assert "The study was created" in take(client, draft, "publish")
-        nobody = "Nobody else looked at it: this site asks for no second person."
+        nobody = "Not reviewed: this site does not require a second person."
         assert nobody in page(client, "/administrator/fair/")
 
 
@@ -251,11 +251,11 @@ class TestStudy:  # the next version of a study's plan, and copies of studies
         edited(client, next_version, plan__epsilon="1.2")
         shown = page(client, url(next_version))
         assert "A second person has to approve it, because: " in shown
-        assert "age: epsilon of an answer rises from 1 to 1.2." in shown
+        assert "age: epsilon per answer rises from 1 to 1.2." in shown
         assert "this step is not yours" in take(client, next_version, "publish")
         edited(client, next_version, plan__epsilon="0.5")
         shown = page(client, url(next_version))
-        says(shown, "protects more age: epsilon of an answer falls from 1 to 0.5.", "1 → 0.5")
+        says(shown, "protects more age: epsilon per answer falls from 1 to 0.5.", "1 → 0.5")
         assert "Nobody else has to approve it." in shown
         assert "Version 2 of the plan is in force now." in take(client, next_version, "publish")
         assert VaultStudy.objects.get().plan["version"] == 2
@@ -300,7 +300,7 @@ def test_no_study_is_named_as_a_page_of_administrators():
 class TestPages:
     def test_the_expected_visitors_change_the_intervals(self, client, draft):
         few, many = (page(client, url(draft, f"?visitors={n}")) for n in (100, 1_000_000))
-        widths = [float(w) for text in (few, many) for w in re.findall(r"± ([\d.]+)\s?points", text)]
+        widths = [float(w) for text in (few, many) for w in re.findall(r"±([\d.]+)\s?points", text)]
         assert len(widths) == 4 and widths[0] > 20 * widths[2]
         for odd in ("x", "", "-5", "9" * 50):
             assert client.get(url(draft, f"?visitors={odd}")).status_code == 200

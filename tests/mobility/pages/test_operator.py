@@ -107,10 +107,10 @@ class TestBatch:
         says(shown, "Timestamp that cannot be read bad_timestamp 1 8")
         says(shown, "Value outside the categories of its indicator unknown_value 1 9")
         says(shown, "Not on a day of the study outside_period 1", "Back to the study, for the next file")
-        for words in ("never", "ancient", "See the report"):
+        for words in ("never", "ancient", "Open the report"):
             assert words not in shown
         client.force_login(person("both", Role.OPERATOR, Role.ANALYST))
-        assert "See the report" in show(client, batch)
+        assert "Open the report" in show(client, batch)
 
     def test_rows_of_parquet_are_rows_and_not_lines(self, client, study, run_batches):
         columns = {"msisdn": [1, 2, 3], "time": ["2024-05-01T10:00:00", "never", "2024-05-01T10:00:00"]}
@@ -156,7 +156,7 @@ class TestBatch:
         batch = put(client)
         steps = [
             ({"state": "receiving", "bytes_received": 40, "bytes_total": 160}, "25", "The file is arriving"),
-            ({"state": "reading", "bytes_read": 80, "rows_read": 1234}, "50", "Rows read 1 234"),
+            ({"state": "reading", "bytes_read": 80, "rows_read": 1234}, "50", "Rows read 1,234"),
             ({"state": "merging", "shards_done": 3, "shards": [0, 1, 2, 3]}, "75", "Merging into the study"),
         ]
         for fields, percent, words in steps:
@@ -243,13 +243,13 @@ class TestDays:
         assert "destroyed" in self.change(client, "close-days", day=1, confirm="on")
 
     def test_under_presence_noise_nothing_crosses_before_days_are_closed(self, client, data_dir, run_batches):
-        assert "No study is open to you yet" in page(client, "/operator/")
+        assert "You have no access to a study yet" in page(client, "/operator/")
         create_study(parse_study(NOISY.encode(), filename="study.toml", read=lambda _: b""), by="adam")
         batch = put(client)
         run_batches()
         shown, study, listed = show(client, batch), page(client, STUDY_URL), page(client, "/operator/")
         says(shown, "Analysts see nothing of it yet.", "when the day and all days before it are closed")
-        assert "See the report" not in shown
+        assert "Open the report" not in shown
         says(study, "waits for closing", "analysts see a day when it and all days before it are closed")
         assert "Publishes every day from the first to the chosen one, with presence noise" in study
         assert "waiting for closing" in listed and " published" not in listed

@@ -124,7 +124,7 @@ class TestSave:
          ({"role-subscriber": ""}, "Subscriber", "is missing"),
          ({"timestamp_format": ""}, "Times are written as", "must not be empty"),
          ({"timestamp_format": "pattern", "timestamp_pattern": "%d"}, "Pattern of the times", "must be"),
-         ({"column-age": "StartTime", "was-column-age": "StartTime"}, "Column", "must be a column of its own"),
+         ({"column-age": "StartTime", "was-column-age": "StartTime"}, "Column", "must be its own column"),
          ({"more-age": "what"}, "age", "must have text = category in every line"),
          ({"more-age": "x = ancient"}, "age", '"x" unknown category'),
          ({**YEARS, "band-age": ["0-39", "old"]}, "age", "must be ages as 18-24"),

@@ -39,7 +39,7 @@ def test_a_study_over_the_cap_is_created_in_neither_zone(data_dir, definition):
     with pytest.raises(BudgetExceededError, match=reason):
         create_study(definition, by="adam")
     assert (Study.objects.count(), VaultStudy.objects.count()) == (0, 0)
-    with pytest.raises(CommandError, match="which command line asks for, must fit the budget"):
+    with pytest.raises(CommandError, match="requested by command line, must fit the budget"):
         call_command("create_study", str(STUDY_FILE), stdout=StringIO())
     assert create_study(replace(definition, population="others"), by="adam")["study"] == definition.slug
 

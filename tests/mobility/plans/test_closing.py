@@ -556,7 +556,7 @@ def test_one_click_and_a_confirmation_of_an_administrator(two, administrator, an
         assert DEMO_PAGE not in client.get("/").content.decode()
     client.force_login(administrator)
     home = client.get("/").content.decode()
-    assert (DEMO_PAGE in home, home.count("demo: made-up people")) == (True, 1)
+    assert (DEMO_PAGE in home, home.count("demo: fictional people")) == (True, 1)
     assert "No other study is touched" in client.get(DEMO_PAGE).content.decode()
     assert Study.objects.count() == 2  # neither others nor looking remove anything
     page = client.post(DEMO_PAGE, follow=True).content.decode()

@@ -77,13 +77,13 @@ def test_nor_does_an_account_that_any_of_its_authors_changed(definition):
     drafts.save_draft(draft, with_epsilon(definition, "2"), revision=1, by="bea")
     drafts.submit_draft(draft, revision=2, by="bea")
     record(LedgerKind.ACCESS_CHANGED, actor="adam", facts={"account": "petra", "change": "password replaced"})
-    with pytest.raises(drafts.DraftError, match="adam replaced the password of petra"):
+    with pytest.raises(drafts.DraftError, match="adam reset the password of petra"):
         drafts.approve_draft(draft, revision=2, by="petra")
     drafts.send_back(draft, revision=2, by="petra", remark="smaller")  # that weakens nothing
     drafts.submit_draft(draft, revision=2, by="bea")
     given = {"reviewed_by": "petra", "reviewed_at": timezone.now(), "reviewed_hash": draft.definition_hash}
     PlanDraft.objects.update(state="reviewed", **given)
-    with pytest.raises(NotReviewedError, match="adam replaced the password of petra"):
+    with pytest.raises(NotReviewedError, match="adam reset the password of petra"):
         publish_draft(draft, revision=2, by="bea")
 
 

@@ -172,5 +172,5 @@ def test_the_command_lists_the_problems_prints_one_json_value_and_says_when_the_
         call_command("create_study", str(tmp_path / "nowhere.toml"))
     call_command("create_study", str(STUDY_FILE), stdout=out)
     assert json.loads(out.getvalue()) == {"study": "fimu-2017", "indicators": 7, "windows": 28}
-    with pytest.raises(CommandError, match="there is a study of that name already"):
+    with pytest.raises(CommandError, match="a study with this name already exists"):
         call_command("create_study", str(STUDY_FILE), stdout=io.StringIO())

@@ -95,7 +95,7 @@ class TestSignIn:
 
     def test_many_requests_of_an_address_are_refused_on_a_page_of_ours(self, client, password):
         assert {attempt(client, "").status_code for _ in range(61)} == {200, 429}
-        assert "Wait a minute" in attempt(client, "").content.decode()
+        assert "Try again in a minute" in attempt(client, "").content.decode()
 
     @pytest.mark.parametrize(
         ("proxies", "forwarded", "expected"),
@@ -151,4 +151,4 @@ class TestSignIn:
         User.objects.create_user("ada")
         page = client.get("/sign-in/").content.decode()
         assert "create_account" not in page
-        assert "The administrator of this site can help" in page
+        assert "Contact the administrator of this site" in page

@@ -129,8 +129,8 @@ def test_only_administrators_give_not_to_themselves_nor_for_a_day_that_is_over(f
     others = [Role.OPERATOR, Role.ANALYST, Role.PRIVACY_OFFICER, Role.VIEWER]
     for by, until, rule in (
         *((person(f"by {role}", role), None, "Only administrators") for role in others),
-        (boss, None, "Nobody changes the own rights"),
-        (administrator, today() - timedelta(days=1), "must be today or later"),
+        (boss, None, "You cannot change your own rights"),
+        (administrator, today() - timedelta(days=1), "must not end before today"),
     ):
         with pytest.raises(AccessChangeError, match=rule):
             give_grant(boss, study=fair, until=until, by=by)
@@ -238,7 +238,7 @@ def test_create_account_opens_the_named_study_until_a_day_and_nothing_else(fair)
     errors = StringIO()
     printed("create_account", "eva", "--role", "viewer", stderr=errors)
     assert not studies_for(User.objects.get(username="eva")).exists()
-    assert "eva sees no study yet" in errors.getvalue()
+    assert "eva has no access to a study yet" in errors.getvalue()
 
 
 def test_what_makes_no_sense_or_has_a_taken_name_is_refused_and_makes_no_account(fair, analyst) -> None:
@@ -246,7 +246,7 @@ def test_what_makes_no_sense_or_has_a_taken_name_is_refused_and_makes_no_account
         (["--role", "analyst", "--study", "nope"], "there is no study 'nope'; studies: fair-2024"),
         (["--role", "analyst", "--study", "fair-2024", "--all-studies"], "not both"),
         (["--role", "analyst", "--until", "2999-01-01"], "--study or --all-studies, too"),
-        (["--role", "analyst", "--all-studies", "--until", "2000-01-01"], "must be today or later"),
+        (["--role", "analyst", "--all-studies", "--until", "2000-01-01"], "must not end before today"),
         (["--role", "analyst", "--all-studies", "--until", "soon"], "must be a date"),
         (["--role", "privacy_officer", "--all-studies"], "see all studies"),
         (["--role", "boss"], "invalid choice"),
@@ -255,7 +255,7 @@ def test_what_makes_no_sense_or_has_a_taken_name_is_refused_and_makes_no_account
         with pytest.raises(CommandError, match=rule):
             run("create_account", "berta", *words)
     for name in ("anna", "ANNA"):
-        with pytest.raises(CommandError, match=f"There is an account of the name {name} already"):
+        with pytest.raises(CommandError, match=f"An account named {name} already"):
             run("create_account", name, "--role", "operator")
     assert list(User.objects.values_list("username", flat=True)) == ["anna"]
     assert roles_of(analyst) == {Role.ANALYST}
@@ -269,8 +269,8 @@ def test_grant_study_opens_and_closes(fair) -> None:
         assert list(studies_for(user)) == [fair] * is_open
     for words, rule in (
         ((*given, "--withdraw"), "berta has no grant for fair-2024"),
-        (("grant_study", "nobody", "--all-studies"), "there is no account 'nobody'"),
-        (("grant_study", "berta"), "name what to open"),
+        (("grant_study", "nobody", "--all-studies"), "no account is named 'nobody'"),
+        (("grant_study", "berta"), "give --study SLUG or --all-studies"),
     ):
         with pytest.raises(CommandError, match=rule):
             run(*words)

@@ -28,8 +28,8 @@ def test_names_fold_by_width_case_and_form() -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        (WIDE_DEMO, "software itself"),
-        ("Sign\uff0dIn", "software itself"),
+        (WIDE_DEMO, "reserved for the software"),
+        ("Sign\uff0dIn", "reserved for the software"),
         (WIDE_ADAM, "already"),
         ("ADAM", "already"),
         ("ad\u200bam", "valid username"),  # zero width
@@ -68,7 +68,10 @@ def test_an_upgrade_lists_names_that_collide_and_changes_nothing() -> None:
     with pytest.raises(CommandError) as told:
         UPGRADE.check_names(apps, None)
     text = str(told.value)
-    assert ("same name: 'Adam' (number" in text, "software itself: '\\uff44" in text) == (True, True)
+    assert ("same name: 'Adam' (number" in text, "software itself: '\\uff44" in text) == (
+        True,
+        True,
+    )
     assert ("update(username='NEW-NAME')" in text, "eva" in text) == (True, False)
     assert list(User.objects.order_by("pk").values_list("username", flat=True)) == names
 

@@ -426,11 +426,11 @@ class TestPlaces:
     def test_what_means_nothing_is_refused(self, program, located):
         for path, query, status, said in (
             (PLACES, {"from": "2030-01-01"}, 422, "window must lie within"),
-            (PLACES, {"form": "2024-05-30"}, 422, "no parameter"),
-            (PLACES, {"format": "csv"}, 422, "no parameter"),
-            (SQUARES, {"limit": 10_001}, 422, "cannot be understood"),
-            (SQUARES, {"all": "perhaps"}, 422, "cannot be understood"),
-            (f"{PLACES}/hexagons", {}, 404, "no such address"),
+            (PLACES, {"form": "2024-05-30"}, 422, "Unknown parameter"),
+            (PLACES, {"format": "csv"}, 422, "Unknown parameter"),
+            (SQUARES, {"limit": 10_001}, 422, "are invalid"),
+            (SQUARES, {"all": "perhaps"}, 422, "are invalid"),
+            (f"{PLACES}/hexagons", {}, 404, "address does not exist"),
         ):
             answer = program.get(path, query)
             assert (answer.status_code, answer["Content-Type"]) == (status, "application/problem+json")

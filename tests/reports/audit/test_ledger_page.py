@@ -38,18 +38,18 @@ ONE_ROW = {"rows_read": 1, "rows_accepted": 0, "rows_ignored": {"opted_out": 1},
 NEW_ACCOUNT = {"account": "eve", "change": "created", "roles": ["viewer"]}
 TOKEN = {"token": "1", "sends": True, "until": "2026-04-01"}
 ENGLISH = [
-    (KINDS.BATCH_ENDED, {"state": "done", "counts_withheld": True}, "Counts are left out"),
+    (KINDS.BATCH_ENDED, {"state": "done", "counts_withheld": True}, "Counts are omitted"),
     (KINDS.BATCH_ENDED, {"staged_bytes_left": 9, "key_left": False}, "9 bytes of ciphertext"),
-    (KINDS.BATCH_ENDED, {"staged_bytes_left": 1, "key_left": False}, "1 byte of ciphertext is left"),
+    (KINDS.BATCH_ENDED, {"staged_bytes_left": 1, "key_left": False}, "1 byte of ciphertext remains"),
     (KINDS.BATCH_ENDED, ONE_ROW, "1 row read: 0 accepted, 1 ignored, 0 rejected."),
     (KINDS.BATCH_ENDED, {"staged_bytes_left": 0, "key_left": True}, "could not be destroyed"),
     (KINDS.KEY_DESTROYED, {"key": "k", "key_left": True}, "k is still in the keystore"),
-    (KINDS.STUDY_CLOSED, {"key_was_lost": True}, "was lost before"),
+    (KINDS.STUDY_CLOSED, {"key_was_lost": True}, "had already been lost"),
     (KINDS.EXPORT_MADE, {"way": "api", "what": "days", "indicator": "age"}, "browser: days age."),
     (KINDS.EXPORT_MADE, {"way": "command", "from": "2026-03-01"}, "all indicators. 2026-03-01."),
-    (KINDS.SHARE_CREATED, {"link": "1", "indicator": "age", "password": True}, "Behind a password."),
-    (KINDS.TOKEN_CREATED, TOKEN, "to send files. Until 2026-04-01."),
-    (KINDS.ACCESS_CHANGED, NEW_ACCOUNT, "Account eve was made. Roles: viewer."),
+    (KINDS.SHARE_CREATED, {"link": "1", "indicator": "age", "password": True}, "Password protected."),
+    (KINDS.TOKEN_CREATED, TOKEN, "for sending files. Until 2026-04-01."),
+    (KINDS.ACCESS_CHANGED, NEW_ACCOUNT, "Account eve was created. Roles: viewer."),
     (KINDS.BUDGET_CHANGED, {"what": "set", "population": "p", "epsilon": None}, "no cap"),
 ]
 MONTHLY = {"unit": "attribute", "period": "month", "epsilon": "0.5"}
@@ -99,9 +99,9 @@ def cap(epsilon):
 class TestLedger:
     def test_entries_are_told_in_plain_words_newest_first(self, filled):
         text = shown(filled)
-        assert "12 345 rows read: 12 000 accepted, 300 ignored, 45 rejected. 777 answers added." in text
-        assert "Of the raw file 0 bytes are left, and its key is destroyed." in text
-        assert "There is no such account; what was typed is not kept." in text
+        assert "12,345 rows read: 12,000 accepted, 300 ignored, 45 rejected. 777 answers added." in text
+        assert "0 bytes of the raw file remain, and its key is destroyed." in text
+        assert "This account does not exist. The name that was entered is not stored." in text
         assert "rows_rejected / bad_timestamp 45" in text and LedgerEntry.objects.get(number=3).hash in text
 
     def test_filters(self, filled):
@@ -132,14 +132,16 @@ class TestLedger:
 
     def test_the_page_says_when_the_chain_was_checked_and_what_is_wrong(self, filled):
         assert "Not checked yet" in shown(filled)
-        assert "every hash and the signature fit" in words(filled.post("/ledger/check/", follow=True))
-        assert "every hash of its 5 entries fitted, and so did the signature" in shown(filled)
+        assert "every hash and the signature match" in words(filled.post("/ledger/check/", follow=True))
+        assert "every hash of its 5 entries matched, and so did the signature" in shown(filled)
         with without_triggers(connection), connection.cursor() as cursor:
             cursor.execute("UPDATE reports_ledgerentry SET actor = 'eve' WHERE number = 3")
         filled.post("/ledger/check/")
         text = shown(filled)
-        assert "Broken" in text and "The first entry that is wrong is number 3. The check on 20" in text
-        assert "UTC says: its hash does not fit what it says: it was changed. Somebody has" in text
+        assert (
+            "Verification failed" in text and "The first invalid entry is number 3. The check on 20" in text
+        )
+        assert "UTC found: its hash does not match its content: it was changed. Someone changed" in text
 
     def test_files_can_be_checked_elsewhere_and_one_of_a_study_hides_the_others(self, filled):
         response = filled.get("/ledger/ledger.jsonl")
@@ -163,7 +165,7 @@ class TestLedger:
         with without_triggers(connection), connection.cursor() as cursor:
             cursor.execute("DELETE FROM reports_ledgerentry")
         LedgerHead.objects.all().delete()
-        assert "Nothing has happened yet." in shown(filled)
+        assert "No entries yet." in shown(filled)
         assert filled.get("/ledger/head.json").status_code == 404
         assert filled.get("/ledger/public-key.pem").status_code == 404
 
@@ -193,7 +195,7 @@ class TestWords:
 class TestBudget:
     def test_sums_caps_and_what_is_left_are_shown(self, boss):
         page = shown(boss, PAGE)
-        for text in ("There is no study of this population yet.", "no cap", "None yet."):
+        for text in ("This population has no studies yet.", "no cap", "None yet."):
             assert text in page
         factory.create(factory.GENDER, slug="one", name="Fair one")
         factory.create(factory.GENDER, slug="two", name="Fair two", epsilon="0.5")
@@ -203,7 +205,7 @@ class TestBudget:
         row = re.search(r">2024</td>(.*?)</tr>", boss.get(PAGE).content.decode(), re.DOTALL)
         assert re.findall(r'class="number">\s*([^<]+?)\s*<', row[1]) == ["1.5", "1.6", "0.1"]
         page = shown(boss, PAGE)
-        assert "94 % spent" in page and "closed without data: not counted" in page
+        assert "94% spent" in page and "closed without data: not counted" in page
         assert page.index("Fair one") < page.index("Never held")
         cap("0.3")
         assert "over the cap" in shown(boss, PAGE)
@@ -212,7 +214,7 @@ class TestBudget:
         for epsilon in ("0", "-1", "x", "NaN", "1.123456789"):
             answer = boss.post(PAGE, YEARLY | {"epsilon": epsilon})
             assert answer.status_code == 422 and "errorlist" in answer.content.decode()
-            assert "No cap was changed: what is wrong is marked below." in words(answer)
+            assert "No cap was changed. Correct the fields marked below." in words(answer)
             assert "1E-8" not in words(answer)
         assert not BudgetCap.objects.exists()
         cap("3")
@@ -221,11 +223,11 @@ class TestBudget:
 
     def test_a_larger_cap_waits_and_another_person_confirms_it(self, boss, officer):
         cap("3")
-        assert "waits for a second person" in words(boss.post(PAGE, YEARLY | {"epsilon": "4"}, follow=True))
+        assert "waiting for a second person" in words(boss.post(PAGE, YEARLY | {"epsilon": "4"}, follow=True))
         decide = reverse("budget:decide", args=[BudgetCap.objects.latest("pk").pk])
-        assert "Somebody else has to confirm it." in shown(boss, PAGE)
+        assert "Another person must confirm it." in shown(boss, PAGE)
         assert ">Confirm<" not in boss.get(PAGE).content.decode()
-        assert "somebody else than adam" in words(boss.post(decide, {"answer": "confirm"}, follow=True))
+        assert "someone other than adam" in words(boss.post(decide, {"answer": "confirm"}, follow=True))
         assert not CapDecision.objects.exists()
         assert ">Confirm<" in officer.get(PAGE).content.decode()
         assert "The cap is in force." in words(officer.post(decide, {"answer": "confirm"}, follow=True))
@@ -234,7 +236,7 @@ class TestBudget:
         boss.post(PAGE, YEARLY | {"epsilon": "5"})
         people.replace_password(User.objects.get(username="paula"), by=User.objects.get(username="adam"))
         officer.force_login(User.objects.get(username="paula"))
-        assert "adam replaced the password of paula on" in shown(officer, PAGE)
+        assert "adam reset the password of paula on" in shown(officer, PAGE)
         assert ">Confirm<" not in officer.get(PAGE).content.decode()
         # A privacy officer sees and confirms, but sets nothing.
         assert "Set a cap" not in shown(officer, PAGE)

@@ -293,18 +293,18 @@ def test_differences_have_a_sign_and_a_unit(comparison) -> None:
     assert shares == ["+4.1 points", "\u22122.0 points", "0.0 points"]
     assert texts.change_range(comparison.rows[0], "frequency") == "+1.2 to +7.0"
     people = replace(comparison.rows[0], difference=-1234.4, low=-2000.0, high=0.3)
-    assert texts.change(people, "visitors") == "\u22121\u202f234 visitors"
-    assert texts.change_range(people, "visitors") == "\u22122\u202f000 to 0"
+    assert texts.change(people, "visitors") == "\u22121,234 visitors"
+    assert texts.change_range(people, "visitors") == "\u22122,000 to 0"
     with translation.override("fr"):
         assert texts.change(comparison.rows[0], "frequency").startswith("+4,1")
 
 
 def test_sentence_names_the_largest_difference_that_holds_and_no_other(comparison) -> None:
     for verdicts, text in (
-        ([(HIGHER, HIGHER), (LOWER, LOWER), NONE], "More F than on Thu 30 May 2024: +4.1 points (+1.2 to +7.0). It is the largest of 2 differences that hold in the table as a whole, of 3."),
-        ([(HIGHER, NOT_SHOWN), (LOWER, LOWER), NONE], "Fewer M than on Thu 30 May 2024: \u22122.0 points (\u22125.0 to \u22120.1). It is the only difference of 3 that holds in the table as a whole."),
-        ([(HIGHER, NOT_SHOWN), NONE, NONE], "No difference holds in the table as a whole. 1 of 3 categories differs by itself"),
-        ([NONE] * 3, "No difference can be shown in any of the 3 categories: all intervals include 0."),
+        ([(HIGHER, HIGHER), (LOWER, LOWER), NONE], "More F than on Thu 30 May 2024: +4.1 points (+1.2 to +7.0). It is the largest of 2 differences, of 3, that are significant in the table as a whole."),
+        ([(HIGHER, NOT_SHOWN), (LOWER, LOWER), NONE], "Fewer M than on Thu 30 May 2024: \u22122.0 points (\u22125.0 to \u22120.1). It is the only one of 3 differences that is significant in the table as a whole."),
+        ([(HIGHER, NOT_SHOWN), NONE, NONE], "No difference is significant in the table as a whole. 1 of 3 categories differs on its own"),
+        ([NONE] * 3, "No difference detected in any of the 3 categories: all intervals include 0."),
     ):  # fmt: skip
         assert texts.summary(judged(comparison, *verdicts)).startswith(text)
 
@@ -315,7 +315,7 @@ def test_one_row_needs_no_correction(comparison) -> None:
     assert texts.summary(one) == "More F than M: +4.1 points (+1.2 to +7.0)."
     assert (texts.correction(one), "Holm" in texts.correction(comparison)) == ("", True)
     nothing = replace(one, rows=(replace(one.rows[0], alone=NOT_SHOWN, held=NOT_SHOWN),))
-    assert texts.summary(nothing) == "No difference can be shown: the interval includes 0."
+    assert texts.summary(nothing) == "No difference detected: the interval includes 0."
 
 
 def test_reference_is_named_by_its_kind_and_every_verdict_has_a_word_and_a_sign(comparison) -> None:
@@ -340,7 +340,7 @@ def test_dots_and_whiskers_are_the_differences(drawn, of, scale) -> None:
 
 
 def test_findings_differ_by_shape_and_name_and_have_no_other_name_in_the_legend(drawn) -> None:
-    words = ["differs", "differs by itself only", "no difference can be shown"]
+    words = ["differs", "differs on its own only", "no difference detected"]
     for n in (3, 1):
         figure = charts_compare.comparison_figure(replace(drawn, rows=drawn.rows[:n]))
         assert [trace["name"] for trace in figure["data"]] == words[:n]

@@ -204,31 +204,27 @@ def test_plotly_is_of_the_version_that_is_listed() -> None:
     assert f"v{versions['plotly/plotly-basic.min.js']}\n" in head
 
 
-# --- words; a narrow no-break space is written as _ here ---------------------------------------------------
-def spaced(text: str) -> str:
-    return text.replace(formats.SPACE, "_")
-
-
+# --- words ----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("write", "texts"),
     [
-        (formats.number, {0: "0", 999.6: "1_000", 62440: "62_440", 1234567: "1_234_567", -1234: "\u22121_234", None: "\u2013"}),
+        (formats.number, {0: "0", 999.6: "1,000", 62440: "62,440", 1234567: "1,234,567", -1234: "\u22121,234", None: "\u2013"}),
         (formats.compact, {0: formats.MISSING, 999: "999", 1000: "1.0k", 9949: "9.9k", 9951: "10k", 62440: "62k", 999_499: "999k", 999_501: "1.0M"}),
-        (formats.percent, {0.12345: "12.3_%", -0.004: "\u22120.4_%", -0.0001: "0.0_%", 1.0421: "104.2_%", None: "\u2013"}),
+        (formats.percent, {0.12345: "12.3%", -0.004: "\u22120.4%", -0.0001: "0.0%", 1.0421: "104.2%", None: "\u2013"}),
         # rounded up
         (formats.epsilon, {Decimal("0.99999999999999999"): "1", Decimal("1.00000000000000001"): "1.0001", Fraction(1, 7): "0.1429"}),
         (formats.epsilon, {Decimal("31.5"): "31.5", Decimal(7): "7", Decimal(10): "10", 0.5: "0.5"}),
-        (formats.odds, {Decimal(0): "1.00", Decimal(1): "2.72", Decimal("0.5"): "1.65", Decimal(7): "1_097", Decimal("31.46"): "e^31.5"}),
+        (formats.odds, {Decimal(0): "1.00", Decimal(1): "2.72", Decimal("0.5"): "1.65", Decimal(7): "1,097", Decimal("31.46"): "e^31.5"}),
     ],
     ids=["number", "compact", "percent", "epsilon", "exact epsilon", "odds"],
 )  # fmt: skip
 def test_numbers_are_written_as_people_read_them(write, texts) -> None:
-    assert {value: spaced(write(value)) for value in texts} == texts
+    assert {value: write(value) for value in texts} == texts
 
 
 def test_ranges_and_windows_have_both_ends() -> None:
-    assert spaced(formats.percent_range(-0.013, 0.111)) == "\u22121.3 to 11.1_%"
-    assert spaced(formats.number_range(-12, 1234)) == "\u221212 to 1_234"
+    assert formats.percent_range(-0.013, 0.111) == "\u22121.3 to 11.1%"
+    assert formats.number_range(-12, 1234) == "\u221212 to 1,234"
     assert formats.percent_range(None, None) == formats.number_range(None, None) == "\u2013"
     assert formats.window_title(date(2017, 5, 31), date(2017, 5, 31)) == "Wed 31 May 2017"
     title = formats.window_title(date(2017, 5, 31), date(2017, 6, 6))
@@ -248,19 +244,19 @@ def test_plan_words_name_who_answers_how_and_what_is_hidden(mechanism, unit, d) 
     assert (f"all {d} indicators, which share the epsilon" in words) == (family == "spl")
     assert ("made-up reports on the others" in words) == has_fakes
     assert ("does not hide all values of a person together" in words) == (has_fakes and unit == "attribute")
-    assert ("that hides nothing" in words) == (has_fakes and unit == "profile")
+    assert ("this hides nothing" in words) == (has_fakes and unit == "profile")
     assert ("(GRR)" in words, "OUE)" in words) == (oracle in ("grr", "adp"), oracle in ("oue", "ouez", "adp"))
-    assert "the same value never gets a second answer." in words
+    assert "the same value always gives the same answer." in words
 
 
 def test_answer_words_are_those_of_the_channel() -> None:
     """At epsilon 1: e / (e + 1) and the rest of two values; 1/2 and 1 / (e + 1)."""
     codes, bits = (make_plan(("static", 2), mechanism=m).channel(0) for m in ("smp-grr", "smp-oue"))
     faked = make_plan(*[("static", 2)] * 4, mechanism="rsfd-ouez").channel(0)
-    marked = "Marks the true category in 50.0_% of cases, and each other category in 26.9_%."
+    marked = "Marks the true category in 50.0% of cases, and each other category in 26.9%."
     for channel, text in (
-        (codes, "True in 73.1_% of cases; each other category takes its place in 26.9_%."),
+        (codes, "The true category is kept in 73.1% of cases; each other category replaces it in 26.9%."),
         (bits, marked),
-        (faked, f"{marked} Only 25.0_% of the reports are answers; the others are made up."),
+        (faked, f"{marked} Only 25.0% of the reports are answers; the others are made up."),
     ):
-        assert spaced(studies_texts.answer_words(channel)) == text
+        assert studies_texts.answer_words(channel) == text

@@ -158,8 +158,8 @@ def test_files_have_the_interval_of_the_visitors_and_say_what_is_noisy(closed) -
 def test_pages_say_about_give_intervals_and_why_there_are_no_differences(closed, reader) -> None:
     total = report(closed, 1, 4).noisy_visitors
     assert "exact" not in shown(reader, f"/studies/{closed.slug}/").lower().replace("inexact", "")
-    ends = f"{total.ci_low:,} to {total.ci_high:,}".replace(",", " ")
-    noisy = ("Visitors (noisy)", "Reports (noisy)", "Presence noise: all counts are noisy", "about ")
+    ends = f"{total.ci_low:,} to {total.ci_high:,}"
+    noisy = ("Visitors (noisy)", "Answers received (noisy)", "Presence noise: all counts are noisy", "about ")
     for path, said in (
         (f"/studies/{closed.slug}/", ("This study has presence noise", ends)),
         (f"/studies/{closed.slug}/gender/", noisy),
@@ -168,11 +168,13 @@ def test_pages_say_about_give_intervals_and_why_there_are_no_differences(closed,
     ):
         assert [words for words in said if words not in shown(reader, path)] == []
     days = "from=2024-05-30&to=2024-05-30&with_from=2024-05-31&with_to=2024-05-31"
-    assert "No movements of this study" in shown(reader, f"/studies/{closed.slug}/gender/movement/")
+    assert "No arrivals and returns for this study" in shown(
+        reader, f"/studies/{closed.slug}/gender/movement/"
+    )
     for asked in (f"?kind=windows&{days}", ""):
         text = shown(reader, f"/studies/{closed.slug}/gender/compare/{asked}")
         assert "This study has presence noise" in text
-    assert "What to compare" not in text  # which asks nothing
+    assert "Select what to compare" not in text  # which asks nothing
     for ending in ("csv", "json"):
         assert reader.get(f"/studies/{closed.slug}/gender/movement.{ending}").status_code in {400, 404, 409}
 

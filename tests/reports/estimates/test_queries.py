@@ -210,11 +210,11 @@ def test_pages_say_what_a_report_is(reader, mechanism) -> None:
     is_unary = mechanism in {"smp-oue", "rsfd-ouez", "smp-adp", "rsfd-adp"}
     has_fakes = mechanism.startswith("rsfd")
     for words, is_said in (
-        ("Supporting reports", is_unary),
-        ("It supports any number of categories", is_unary),
+        ("Supporting answers", is_unary),
+        ("An answer supports any number of categories", is_unary),
         ("mark the true category", is_unary),
-        ("or one that is made up to hide which is the answer", has_fakes),
-        ("of 100 reports on this one, about 33 are answers", has_fakes),
+        ("include made-up ones, which hide which answer is real", has_fakes),
+        ("Of 100 reports on this one, about 33 are answers", has_fakes),
         ("(unit: profile)", True),
     ):
         assert (words in text) == is_said, words
@@ -223,7 +223,7 @@ def test_pages_say_what_a_report_is(reader, mechanism) -> None:
     assert f"version 1, {mechanism}" in text
     assert studies_texts.plan_words(ldp.PlanSpec.from_json(plan.spec)) in text
     days = text_of(page(reader, "days", "region"))
-    assert ("of 100 reports on this one, about 33 are answers" in days) == has_fakes
+    assert ("Of 100 reports on this one, about 33 are answers" in days) == has_fakes
 
 
 def test_attribute_promise_of_fake_data_is_said_with_all_its_numbers(reader) -> None:
@@ -236,18 +236,18 @@ def test_attribute_promise_of_fake_data_is_said_with_all_its_numbers(reader) -> 
     assert float(answers) == pytest.approx(np.log(2 * np.e - 1))
     said = {
         "indicator": (
-            "each value of a person is protected with epsilon 1 (unit: attribute",
+            "Each value of a person is protected with epsilon 1 (unit: attribute",
             "all values of a person together: 1.4899)",
             "a guess about that person by a factor of at most 4.44",
-            "this value alone, by somebody who knows all others: by a factor of at most 2.72",
-            "about 50 mark the true category, and about 18 any one other",
+            "the factor for a guess about this value alone is at most 2.72",
+            "about 50 mark the true category, and about 18 mark any other given category",
         ),
         "statement": (
             "Each single value of a person (the unit: attribute) is protected with epsilon 1.",
             "Epsilon, certified per profile 1.4899",
             "Epsilon, certified per attribute 1 ",
-            "All values of a person together lose the epsilon per profile",
-            "Odds change by at most, if all other values are known",
+            "For all values of a person together, the epsilon per profile applies",
+            "Maximum change in odds, if all other values are known",
             str(channel.threshold_p),
             str(channel.threshold_q),
         ),

@@ -99,7 +99,7 @@ def test_few_answers_are_not_reliable_and_only_files_keep_their_numbers(reader) 
     told = {*figure["data"][0]["marker"]["color"], *figure["data"][1]["text"]}
     assert told == {"rgba(0,0,0,0)", " ? not reliable"}
     assert charts.days_figure([report], shown=[0])["data"][1]["y"] == [None]
-    assert "cannot tell a quarter from three quarters" in text
+    assert "cannot distinguish a quarter from three quarters" in text
 
 
 def test_small_windows_are_suppressed_everywhere(reader) -> None:
@@ -116,7 +116,7 @@ def test_small_windows_are_suppressed_everywhere(reader) -> None:
     day = shown(reader, **{"from": "2024-05-30"})
     for text in (day, shown(reader), shown(reader, "days"), shown(reader, "study")):
         assert (formats.number(one_day) in text, "suppressed" in text) == (False, True)
-    assert "policy of the study, not a part of its privacy promise" in day
+    assert "policy of the study, not part of its privacy guarantee" in day
     Study.objects.update(small_cell=5000)
     assert queries.study_summaries(Study.objects.all())[0].n_visitors is None
 
@@ -126,7 +126,7 @@ def test_day_without_data_is_not_collected_and_not_zero(reader) -> None:
     assert {report.status, *(estimate.status for estimate in report.estimates)} == {Status.NOT_COLLECTED}
     text = shown(reader, "days")
     assert text.count("not collected") >= len(report.estimates)
-    assert "0.0 %" not in text
+    assert "0.0%" not in text
     day = shown(reader, slug="age", **{"from": "2024-06-01"})
     facts = re.findall(r'<dd id="n-(?:visitors|reports)">(.*?)</dd>', day, re.DOTALL)
     assert ["not collected" in fact and "0" not in fact for fact in facts] == [True, True]
@@ -153,7 +153,7 @@ def test_longer_window_with_an_outage_is_read_with_a_warning_and_an_event_change
     for days, text in (((2, 3), "Power cut"), ((1, 1), "Fireworks"), ((1, 2), "Fireworks")):
         report = report_of(fair, *days)
         assert (report.status, [each.text for each in report.notes]) == (Status.OK, [text])
-    assert "is missing from these numbers" in shown(reader, **{"from": "2024-05-31", "to": "2024-06-01"})
+    assert "are missing from these figures" in shown(reader, **{"from": "2024-05-31", "to": "2024-06-01"})
     assert "Fireworks" in shown(reader, **{"from": "2024-05-30"})
 
 
@@ -171,11 +171,11 @@ def test_every_blank_has_its_own_word_sign_and_reason(fair) -> None:
 
 def test_outage_is_explained_once_and_not_called_imprecise(reader) -> None:
     study = factory.published(n=400)
-    assert "Imprecise:" in shown(reader, **{"from": "2024-06-01"})
+    assert "Low precision:" in shown(reader, **{"from": "2024-06-01"})
     note(study)
     text = shown(reader, **{"from": "2024-06-01"})
-    assert "Imprecise:" not in text  # in words, and as the chart's alternative:
-    assert text.split("<script")[0].count("The source failed on these days") <= 2
+    assert "Low precision:" not in text  # in words, and as the chart's alternative:
+    assert text.split("<script")[0].count("The data source failed") <= 2
 
 
 def test_no_category_is_named_largest_where_it_has_nobody_or_more_than_all(fair) -> None:
@@ -185,13 +185,16 @@ def test_no_category_is_named_largest_where_it_has_nobody_or_more_than_all(fair)
         text = estimates_texts.report_summary(
             replace(report, estimates=(replace(low, frequency=-0.2), largest))
         )
-        assert ("it cannot be told in which category most are" in text, "next one" in text) == (True, False)
+        assert ("The noise is too large to identify the largest category" in text, "next one" in text) == (
+            True,
+            False,
+        )
     near = replace(low, frequency=-0.01, ci_low=-0.06, ci_high=0.04)
     most = replace(near, category="City", frequency=1.049, ci_low=0.973, ci_high=1.127)  # by noise
     text = estimates_texts.report_summary(replace(report, estimates=(near, most)))
-    interval = "104.9\u202f% (95 % interval 97.3 to 112.7\u202f%)"
+    interval = "104.9% (95% interval 97.3 to 112.7%)"
     assert f"an estimated {interval} are in the largest category, City." in text
-    assert text.endswith("The noise can push an estimate above 100 %; read it as a large share.")
+    assert text.endswith("The noise can push an estimate above 100%; treat it as a large share.")
 
 
 def test_summary_ranks_all_categories_of_a_report_and_leaves_none_out() -> None:
@@ -203,7 +206,7 @@ def test_summary_ranks_all_categories_of_a_report_and_leaves_none_out() -> None:
     estimates = tuple(wide if each is by_size[1] else each for each in report.estimates)
     text = estimates_texts.report_summary(replace(report, estimates=estimates))
     assert f"the largest category, {by_size[0].category}." in text
-    assert f"The next one is {by_size[1].category} with {formats.percent(by_size[1].frequency)}" in text
+    assert f"Next is {by_size[1].category} with {formats.percent(by_size[1].frequency)}" in text
     unsure = tuple(replace(each, ci_low=-0.01) if each is wide else each for each in estimates)
     assert "next one" not in estimates_texts.report_summary(replace(report, estimates=unsure))
 
@@ -253,10 +256,10 @@ def test_only_operators_and_administrators_write_notes(operator, administrator, 
         writer = Client()
         writer.force_login(person)
         answer, kept = writer.post(ADDRESS, form(), follow=True), fair.day_notes.get()
-        assert "The note on Fri 31 May 2024 is kept" in answer.content.decode()
+        assert "The note on Fri 31 May 2024 was saved" in answer.content.decode()
         assert (kept.text, kept.by, kept.kind) == ("Power cut", person.username, "outage")
         answer = writer.post(reverse("reports:remove_note", args=["fair-2024", kept.pk]), follow=True)
-        assert ("The note is removed" in answer.content.decode(), fair.day_notes.exists()) == (True, False)
+        assert ("The note was removed" in answer.content.decode(), fair.day_notes.exists()) == (True, False)
     assert reader.post(ADDRESS, form()).status_code == 404  # access to the page: test_permissions.py
     assert not fair.day_notes.exists()
 
@@ -269,7 +272,7 @@ def test_page_says_what_is_wrong(client, administrator) -> None:
     for changes in ({"day": "2024-06-03"}, {"kind": "rumour"}, *texts):
         answer = client.post(ADDRESS, form(**changes))
         assert (answer.status_code, 'class="errorlist"' in answer.content.decode()) == (400, True)
-        assert ("Write one line" in answer.content.decode()) == (changes.get("text") in unseen)
+        assert ("Enter one line" in answer.content.decode()) == (changes.get("text") in unseen)
         assert not fair.day_notes.exists()
     french = "Panne\u00a0: 3\u202f000 abonnés"  # its spaces are text
     assert client.post(ADDRESS, form(text=french)).status_code == 302

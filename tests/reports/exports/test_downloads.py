@@ -107,7 +107,10 @@ class TestFiles:
         Study.objects.update(small_cell=10**6)
         answer = reader.get(BUNDLE)
         assert answer.status_code == 400
-        assert "its small-cell rule hides windows with fewer than 1000000 visitors" in answer.content.decode()
+        assert (
+            "its small-cell rule suppresses windows with fewer than 1000000 visitors"
+            in answer.content.decode()
+        )
 
     def test_pages_link_to_every_format(self, reader, fair):
         pages = (AGE + "?from=2024-05-31&to=2024-06-01", AGE + "days/", "/studies/fair-2024/")
@@ -137,13 +140,13 @@ class TestFindings:
     def test_findings_that_do_not_exist_are_refused_in_words(self, reader, fair):
         for address, said in (
             ("compare.csv", "must name both sides"),
-            ("compare.csv?kind=windows&from=2024-05-31&with_from=2024-05-31", "Both are the same days"),
-            ("compare.csv?kind=windows&from=2030-05-31&with_from=2024-05-31", "the address names others"),
+            ("compare.csv?kind=windows&from=2024-05-31&with_from=2024-05-31", "Both sides are the same days"),
+            ("compare.csv?kind=windows&from=2030-05-31&with_from=2024-05-31", "the address names other days"),
             ("compare.csv?kind=categories&from=2024-05-31&reference=9", "must be from 0 to 2, not 9"),
             ("compare.csv?kind=studies&from=2024-05-31&with=a/b", "no other indicator a/b"),
-            ("movement.csv?show=nothing", "no figure with the name"),
+            ("movement.csv?show=nothing", "no figure named"),
             *((f"export.{ending}?from=2030-01-01", "window must lie within") for ending in FORMATS),
-            ("movement.csv?show=back_within&day=2024-06-02", "before its last one"),
+            ("movement.csv?show=back_within&day=2024-06-02", "before its last day"),
         ):
             answer = reader.get(AGE + address)
             assert (answer.status_code, answer["Content-Type"]) == (400, "text/plain; charset=utf-8")

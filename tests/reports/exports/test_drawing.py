@@ -27,8 +27,8 @@ from reports.estimates import texts as estimates_texts
 from reports.estimates.options import DaysOptions, ReportOptions, ordered, shown_value
 from reports.estimates.queries import Window, indicator_reports
 from reports.exports.drawing import canvas, letters
+from reports.exports.drawing import maps as map_drawing
 from reports.exports.drawing import pages as drawing
-from reports.exports.drawing import zones as map_drawing
 from reports.exports.drawing.letters import REPLACEMENT, legible, letters_note
 from reports.exports.errors import ExportError
 from reports.exports.facts import as_mapping
@@ -218,7 +218,10 @@ class TestCharts:
         said = texts(svg_of(select_window(study.indicators.get(), WHOLE)))
         names = [text for text in said if re.fullmatch(r"number \d+", text)]
         assert names == [f"number {n}" for n in range(drawing.MAX_CATEGORIES)]
-        assert "The first 140 of 150 categories; the data files (CSV, XLSX, JSON) have all." in " ".join(said)
+        assert (
+            "The first 140 of 150 categories; the data files (CSV, XLSX, JSON) contain all of them."
+            in " ".join(said)
+        )
 
 
 class TestMaps:
@@ -250,7 +253,7 @@ class TestMaps:
         DayNote.objects.create(study=mapped, day=2, kind="outage", text="mast down", by="adam")
         svg = svg_of(selected(mapped, day=2))
         assert all("fill: url(#" in path for path in zone_paths(svg)[:3])
-        assert "fill: url(#" not in zone_paths(svg)[3] and "not to be read" in texts(svg)
+        assert "fill: url(#" not in zone_paths(svg)[3] and "no reliable value" in texts(svg)
 
     def test_an_indicator_without_zones_has_bars_and_no_such_file(self, mapped):
         gender = selected(mapped, slug="gender")
@@ -341,14 +344,14 @@ class TestReport:
         text = text_of(book)
         for words in (
             "MOBILITY REPORT", "The fair", "at least 60 minutes between the first and the last event",
-            "Every answer was randomised before it was counted (epsilon 1 for one answer)",
-            "Whoever sees one answer of a person can change the odds",
+            "Every answer was randomised before it was counted (epsilon 1 per answer)",
+            "Anyone who sees one answer of a person can change the odds",
             "Presence: visitor totals are exact counts", "pseudonymous, not anonymous",
             f"plan version 1 (smp-grr) · {software()['name']} {software()['version']}",
             age.reports[0].plan.spec_hash,
         ):  # fmt: skip
             assert words in text
-        assert "The whole privacy statement" not in text, "a link that leads nowhere on paper"
+        assert "Full privacy statement" not in text, "a link that leads nowhere on paper"
 
     def test_is_archivable_can_be_read_aloud_and_has_no_date_but_that_of_the_data(self, book, content):
         root, xmp = book.trailer["/Root"], book.xmp_metadata
@@ -381,7 +384,7 @@ class TestReport:
                 visitors = f"{formats.number(estimate.visitors)} {estimates_texts.visitors_range(estimate)}"
                 assert spaced(shares if measure == "frequency" else visitors) in text
         assert ("Visitors of each day. Points" in text) == (measure == "visitors")
-        assert "The tables have the" not in text
+        assert "The tables list the" not in text
 
     def test_study_report_has_all_indicators_with_a_bookmark_each(self, fair):
         """The bookmarks are those over all days, for any selected windows."""
@@ -407,7 +410,7 @@ class TestExtremes:
         DayNote.objects.create(study=study, day=4, kind="outage", text="mast down at noon", by="adam")
         text = text_of(opened(select_days(study.indicators.get())))
         assert "not collected" in text and "outage" in text.lower() and "mast down at noon" in text
-        assert "There is no data of these days, or no answer: this is not zero." in text
+        assert "There is no data for these days, or no answer. This does not mean zero." in text
 
     def test_nothing_yet_and_suppressed_windows_are_reports_too(self):
         factory.published(factory.GENDER)
@@ -430,7 +433,9 @@ class TestExtremes:
         selection = select_days(study.indicators.get(), categories=[3, 99])
         book = opened(selection)
         text = text_of(book)
-        said = "The tables have the 2 categories of the chart; the data files (CSV, XLSX, JSON) have all 100."
+        said = (
+            "The tables list the 2 categories of the chart; the data files (CSV, XLSX, JSON) contain all 100."
+        )
         assert said in text
         assert {int(n) for n in re.findall(r"Place (\d+)\.", text)} == {3, 99}
         assert len(book.pages) <= 12, "six thousand cells were 100 pages"

@@ -97,9 +97,9 @@ class TestWhatIsMadeByAWorker:
             return reader.get(PDF, headers=BROWSER | PART).content.decode()
 
         reader.get(PDF, headers=BROWSER)
-        assert "The file waits for a worker" in part()
+        assert "The file is waiting for a worker" in part()
         ExportFile.objects.update(state=State.RUNNING, stage=42)
-        assert ("The file is being made: 42% done." in part(), 'value="42"' in part()) == (True, True)
+        assert ("Creating the file: 42% done." in part(), 'value="42"' in part()) == (True, True)
         ExportFile.objects.update(state=State.WAITING)
         tasks.make_export(sent[0])
         assert ("is ready" in part(), "data-download" in part()) == (True, True)
@@ -200,7 +200,7 @@ class TestKept:
 class TestOneAtATime:
     def test_an_account_has_one_at_a_time_and_the_next_follows(self, reader, second, fair, sent):
         reader.get(PDF, headers=BROWSER)
-        assert "Another file of yours is being made" in reader.get(OTHER, headers=BROWSER).content.decode()
+        assert "Another file of yours is being created" in reader.get(OTHER, headers=BROWSER).content.decode()
         assert len(sent) == 1
         second.get(OTHER, headers=BROWSER)  # another account does not wait
         assert len(sent) == 2
@@ -290,8 +290,8 @@ class TestFailures:
         tasks.make_export(sent[0])
         answer = reader.get(OTHER)
         assert (answer.status_code, answer["Content-Type"]) == (400, "text/plain; charset=utf-8")
-        assert "its small-cell rule hides windows" in answer.content.decode()
-        assert "its small-cell rule hides windows" in reader.get(OTHER, headers=BROWSER).content.decode()
+        assert "its small-cell rule suppresses windows" in answer.content.decode()
+        assert "its small-cell rule suppresses windows" in reader.get(OTHER, headers=BROWSER).content.decode()
         assert len(sent) == 1
         ExportFile.objects.update(changed_at=ago(31))
         reader.get(OTHER)
@@ -315,7 +315,7 @@ class TestFailures:
             tasks.make_export(sent[0])
         answer = reader.get(PDF)
         assert (answer.status_code, answer["Retry-After"]) == (503, "5")
-        assert "could not be made" in reader.get(PDF, headers=BROWSER | PART).content.decode()
+        assert "could not be created" in reader.get(PDF, headers=BROWSER | PART).content.decode()
         assert len(sent) == 1
 
 

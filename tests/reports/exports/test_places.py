@@ -227,7 +227,7 @@ class TestHexagons:
         areas = [h3.cell_area(name, unit="m^2") for name in frame["h3"]]
         assert areas_m2(frame, computed) == pytest.approx(areas, rel=0.01)
         about = json.loads(content)["provenance"]
-        assert about["h3_resolution"] == 8 and "hexagon of its centre" in about["hexagons"]
+        assert about["h3_resolution"] == 8 and "hexagon that contains its centre" in about["hexagons"]
         # Rings are closed and stay whole across the date line.
         ring = hexagon_ring(h3.latlng_to_cell(-17.0, 180.0, 5))
         assert ring[0] == ring[-1]

@@ -130,12 +130,12 @@ class TestEstimates:
                 assert value == found, column
         said = {row[0]: row[1] for row in book["About"].iter_rows(values_only=True)}
         expected = {
-            "Study": "fair-2024", "Days (both included)": "2024-05-30/2024-06-02", "Mechanism": "smp-grr",
-            "Time zone of the days": "Europe/Paris", "Version of the plan": "1", "Unit of privacy": "profile",
-            "Level of the intervals": "0.95", "Software": "{name} {version}".format(**software()),
+            "Study": "fair-2024", "Days (inclusive)": "2024-05-30/2024-06-02", "Mechanism": "smp-grr",
+            "Time zone of the days": "Europe/Paris", "Plan version": "1", "Privacy unit": "profile",
+            "Confidence level of the intervals": "0.95", "Software": "{name} {version}".format(**software()),
         }  # fmt: skip
         assert {name: said[name] for name in expected} == expected
-        assert said["suppressed"].startswith("hidden by the study's small-cell rule")
+        assert said["suppressed"].startswith("suppressed by the study's small-cell rule")
 
     def test_csv_has_every_number_and_parquet_with_its_type(self, whole):
         rows = csv_rows(whole)
@@ -228,11 +228,11 @@ class TestEstimates:
 
     def test_workbook_with_too_many_rows_is_refused_in_words(self, whole, age, monkeypatch):
         monkeypatch.setattr(spreadsheet, "MAX_ROWS", 29)
-        said = r"holds 29 rows of an indicator; gender has 30\. Take CSV or Parquet"
+        said = r"can hold 29 rows of an indicator; gender has 30\. Choose CSV or Parquet"
         with pytest.raises(ExportError, match=said):
             render_file(whole, ending="xlsx")
         monkeypatch.setattr(spreadsheet, "MAX_ROWS", 2)
-        with pytest.raises(ExportError, match=r"holds 2 rows; here are 3\. Take CSV or JSON"):
+        with pytest.raises(ExportError, match=r"can hold 2 rows; this comparison has 3\. Choose CSV or JSON"):
             WRITERS["xlsx"](comparison_findings(compared(age, Kind.WINDOWS)))
 
     def test_sheets_of_long_and_reserved_names_differ(self):
@@ -379,16 +379,16 @@ class TestMovements:
         study = factory.published(factory.GENDER, factory.HALF_STAY)
         findings = movement_findings(movement(study.indicators.get(slug="stay")))
         assert {row["category"] for row in findings.rows} == {None}
-        assert findings.name == "fair-2024_stay_movement" and "totals only" in findings.words[0]
+        assert findings.name == "fair-2024_stay_movement" and "only totals are shown" in findings.words[0]
 
     def test_workbook_explains_its_columns_and_both_studies(self, age):
         findings = comparison_findings(compared(age, Kind.STUDIES))
         book = openpyxl.load_workbook(io.BytesIO(WRITERS["xlsx"](findings)))
         assert book.sheetnames == ["About", "compare"]
         said = [str(cell) for row in book["About"].iter_rows(values_only=True) for cell in row if cell]
-        assert said.count("Where the numbers come from") == said.count("Compared with") == 1
+        assert said.count("Source of the figures") == said.count("Compared with") == 1
         names = {"fair-2024", "later-2025", "holm", "at_least", "not_shown", "suppressed", "Europe/Paris"}
         assert names <= set(said)
-        assert any("Each study has a key of its own" in text for text in said)
+        assert any("Each study has its own key" in text for text in said)
         first_day = book["compare"].cell(2, findings.names.index("first_day") + 1).value
         assert first_day == datetime.combine(date(2024, 5, 30), datetime.min.time())

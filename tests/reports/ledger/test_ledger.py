@@ -243,7 +243,7 @@ def test_a_removed_or_older_head_and_an_emptied_ledger_are_found(ledger) -> None
     assert "head" in check_tables().to_json()["problem"]["what"]
     LedgerHead.objects.all().delete()
     assert check_tables().to_json()["problem"]["what"] == "there is no signed head"
-    assert "everything was removed" in ledger("DELETE FROM reports_ledgerentry")["what"]
+    assert "all entries were removed" in ledger("DELETE FROM reports_ledgerentry")["what"]
 
 
 def test_cut_together_with_its_head_only_a_kept_head_tells(ledger) -> None:

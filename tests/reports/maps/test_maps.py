@@ -133,7 +133,7 @@ def test_uncertainty_is_half_of_the_interval(mapped) -> None:
     (panel,) = frame_of(reports[0], scale, options)["panels"]
     halves = [(e.ci_high - e.ci_low) * 50 for report in reports for e in report.estimates]
     assert panel["classes"][0] == scale.class_of(halves[0])
-    assert panel["texts"][0].endswith(f"\n± {formats.points(halves[0] / 100)}")
+    assert panel["texts"][0].endswith(f"\n±{formats.points(halves[0] / 100)}")
     assert (scale.low, scale.high) == pytest.approx((min(halves), max(halves)))
 
 
@@ -160,8 +160,8 @@ def test_page_has_map_table_legend_and_what_is_no_zone(reader, mapped) -> None:
     for part in (
         *(row.text for row in maps.legend(scale, options=OPTIONS)),
         f"Not on the map NR: {formats.percent(rest.frequency)} {estimates_texts.share_range(rest)}",
-        "The same numbers",
-        "the values go from " + maps.bounds_words(scale, options=OPTIONS),
+        "Data table",
+        "values range from " + maps.bounds_words(scale, options=OPTIONS),
     ):
         assert part in text
     assert (Markup(html).refused, "chart.js" in html) == ([], False)
@@ -219,7 +219,7 @@ def test_classes_are_few_round_and_where_the_values_are() -> None:
 def test_a_scale_has_words_and_reads_no_more_than_numbers() -> None:
     scale = scale_for(-3.0, 4.0, 12.0, 38.0)
     assert (scale.low, scale.high) == (-3.0, 38.0)
-    assert scale.labels(unit=" %") == ["under 10 %", "10 to 20 %", "20 to 30 %", "30 % and more"]
+    assert scale.labels(unit="%") == ["under 10%", "10 to 20%", "20 to 30%", "30% or more"]
     scale = scale_for(np.nan, 1.0, 10.0)
     assert scale.low == 1.0
     assert scale.classes(np.array([np.nan, 10.0])).tolist() == [NOT_READ, scale.n_classes - 1]
@@ -420,7 +420,8 @@ def test_before_a_map_is_computed_the_noisy_one_is_shown(reader, client, located
     assert set(noisy["classes"]) > {NOT_ASKED}
     assert (set(density["classes"]), density["blank"]) == ({NOT_ASKED}, "not computed yet")
     assert 'hx-trigger="load, submit"' in html  # the page asks for it
-    assert ("Counts by zone come with the deconvolved map." in html, Markup(html).refused) == (True, [])
+    said = "Counts by zone are available with the deconvolved map."
+    assert (said in html, Markup(html).refused) == (True, [])
     assert not DensityMap.objects.exists()  # reading changes nothing
     assert reverse("reports:maps", args=["fair-2024"]) in Markup(page(reader, "study")).links
     for name in ("maps", "maps_days", "maps_state"):
@@ -440,7 +441,7 @@ def test_asking_shows_progress_until_the_page_is_loaded_again(reader, located, s
     assert not [query for query in queries if "locationtally" in query["sql"]]  # tens of megabytes
     DensityMap.objects.update(state="running", stage=2)
     answer = get(reader, "maps_state", **ALL_DAYS)
-    assert "Checking how well" in answer.content.decode()
+    assert "Testing how well" in answer.content.decode()
     assert ('value="2"' in answer.content.decode(), "HX-Refresh" in answer.headers) == (True, False)
     tasks.compute_density(sent[0])
     assert get(reader, "maps_state", **ALL_DAYS).headers["HX-Refresh"] == "true"
@@ -450,7 +451,7 @@ def test_asking_shows_progress_until_the_page_is_loaded_again(reader, located, s
 def test_without_scripts_the_form_leads_back_and_what_failed_is_tried_again(reader, located, sent) -> None:
     address = reverse("reports:maps", args=["fair-2024"]) + "?from=2024-05-30&to=2024-06-02"
     assert post(reader).headers["Location"] == address
-    assert "it appears here by itself" in page(reader, "maps").lower()
+    assert "it appears here automatically" in page(reader, "maps").lower()
     DensityMap.objects.update(state="failed")
     answer, html = get(reader, "maps_state", **ALL_DAYS), page(reader, "maps")
     for text in (html, answer.content.decode()):
@@ -502,7 +503,7 @@ def test_days_have_the_maps_that_are_there(reader, located, sent) -> None:
 def test_the_better_view_is_the_one_with_shorter_intervals(reader, located, sent) -> None:
     kept = compute(reader, sent)
     *rows, outside = maps_density.zone_rows(list(ZONES), kept)
-    assert outside.name == "In no zone"
+    assert outside.name == "Outside all zones"
     assert sum(row.noisy for row in [*rows, outside]) == kept.figures["n_reports"]
     report = window_report(located.indicators.get(slug="home"), WHOLE)
     by_places = maps_density.mean_half_width(rows)
@@ -524,14 +525,14 @@ def test_the_better_view_is_the_one_with_shorter_intervals(reader, located, sent
             changed = replace(row.estimate, visitors_ci_low=low, visitors_ci_high=low + width)
             shown.append(replace(row, estimate=changed))
         assert better in texts.better_view_words(shown, [report], zones=ZONES)
-    assert "has numbers of this window to compare them with" in texts.better_view_words(rows, [], zones=ZONES)
+    assert "has figures for these days to compare them with" in texts.better_view_words(rows, [], zones=ZONES)
 
 
 def test_an_indicator_that_is_not_reliable_is_compared_too(reader, sent) -> None:
     map_factory.create_located(epsilon="0.2", n=500)
     compute(reader, sent)
     text = text_of(page(reader, "maps"))
-    assert ("reported places are the better view here" in text, "of “Home”" in text) == (True, True)
+    assert ("reported places are more accurate" in text, "of “Home”" in text) == (True, True)
 
 
 def test_goodness_says_so_when_the_density_does_not_fit() -> None:
@@ -552,6 +553,6 @@ def test_what_is_hidden_or_missing_says_why(reader, located) -> None:
     html = page(reader, "maps")
     assert ("suppressed" in html, "map-data" in html) == (True, False)
     answer = get(reader, "maps", **{"from": "2030-01-01"})
-    assert (answer.status_code, "These days are not in the study" in answer.content.decode()) == (400, True)
+    assert (answer.status_code, "These days are outside the study" in answer.content.decode()) == (400, True)
     assert post(reader).status_code == 302
     assert get(reader, "maps_state", **{"from": "nonsense"}).status_code == 404

@@ -162,7 +162,7 @@ def test_pages_never_scroll_sideways_and_targets_are_large_enough_to_touch(fair,
             .map(([text, box]) => text + ' ' + box.width + 'x' + box.height)"""
     )
     # links inside running text are exempt (WCAG 2.5.8)
-    assert [text for text in small if not text.startswith(("The whole privacy statement", "Skip"))] == []
+    assert [text for text in small if not text.startswith(("Full privacy statement", "Skip"))] == []
 
 
 def test_window_is_chosen_without_javascript(fair, signed_in) -> None:
@@ -351,20 +351,20 @@ def test_pointing_says_the_numbers_of_a_zone_and_keys_and_drags_move_the_map(map
 def test_days_are_stepped_and_opened_and_playing_goes_to_the_last_one_and_stops(mapped, opened) -> None:
     DayNote.objects.create(study=mapped, day=2, kind="outage", text="mast down", by="adam")
     page = opened(MAP)
-    (after := page.get_by_role("button", name="Day after")).click()
+    (after := page.get_by_role("button", name="Next day")).click()
     title_becomes(page, "Thu 30 May 2024")
     assert page.locator(".map__rest").is_hidden()  # these are the numbers of the window of the page
     after.click()
     page.locator(".map__blank").wait_for(state="visible")
     assert page.locator(".map__blank").inner_text() == "\u00d7 outage"
     assert any("url(" in fill for fill in fills(page))  # hatched
-    page.get_by_role("link", name="Open the numbers of this day").click()
+    page.get_by_role("link", name="Open the figures for this day").click()
     page.wait_for_url("**/home/?from=2024-05-31&to=2024-05-31&view=map")
     opened(MAP + "&from=2024-06-01", page=page).get_by_role("button", name="Play the days").click()
     page.get_by_role("button", name="Pause").wait_for()
     title_becomes(page, "Sun 2 Jun 2024")
     page.get_by_role("button", name="Play the days").wait_for()
-    page.get_by_role("button", name="Day before").click()
+    page.get_by_role("button", name="Previous day").click()
     title_becomes(page, "Sat 1 Jun 2024")
 
 
@@ -372,7 +372,7 @@ def test_without_motion_days_are_stepped_by_hand_and_what_cannot_be_loaded_is_sa
     page = opened(MAP, reduced_motion="reduce")
     assert page.get_by_role("button", name="Play the days").is_hidden()
     page.route("**/map.json*", lambda route: route.fulfill(body="<html>signed out</html>"))
-    page.get_by_role("button", name="Day after").click()
+    page.get_by_role("button", name="Next day").click()
     page.get_by_text("The days could not be loaded.").wait_for()
 
 
@@ -400,7 +400,7 @@ def test_the_deconvolved_map_comes_by_itself_and_both_move_together(located, ope
     page.wait_for_timeout(300)
     ranges = page.eval_on_selector_all(".map__plot", "plots => plots.map(p => p.layout.xaxis.range)")
     assert ranges[0] == pytest.approx(ranges[1])
-    page.get_by_role("button", name="Day after").click()
+    page.get_by_role("button", name="Next day").click()
     frames.nth(1).get_by_text("not computed yet").wait_for()
     assert frames.nth(0).locator(".map__blank").is_hidden()
 
@@ -412,9 +412,9 @@ def test_a_page_shows_how_far_a_file_is_and_fetches_it_when_it_is_ready(fair, op
     page = opened(GENDER, viewport=SCREEN)
     page.locator(".downloads summary").click()
     page.locator(".downloads").get_by_role("link", name="PDF", exact=True).click()
-    page.get_by_text("The file waits for a worker.").wait_for()
+    page.get_by_text("The file is waiting for a worker.").wait_for()
     ExportFile.objects.update(state="running", stage=42)
-    page.get_by_text("The file is being made: 42% done.").wait_for()
+    page.get_by_text("Creating the file: 42% done.").wait_for()
     ExportFile.objects.update(state="waiting")
     with page.expect_download() as waiting:
         tasks.make_export(sent[0])

@@ -27,7 +27,7 @@ from tests.reports import report_factory as factory
 from tests.reports.page_texts import Markup, data_of, get, page, text_of
 
 pytestmark = pytest.mark.django_db
-NOWHERE = "No study is open to you yet"
+NOWHERE = "You have no access to a study yet"
 WINDOW = {"from": "2024-05-31", "to": "2024-06-01"}
 CHOSEN = {"view": "table", "order": "sorted", "measure": "visitors", "values": "consistent"}
 
@@ -47,7 +47,7 @@ def test_everybody_is_sent_to_their_own_pages(request, client) -> None:
     ):
         html = home_of(client, request.getfixturevalue(role))
         assert {name for name, address in addresses.items() if f'href="{address}"' in html} == expected
-        assert ("ask the administrator" in html) == (role == "stranger")
+        assert ("Ask the administrator" in html) == (role == "stranger")
         assert (NOWHERE in html) == (role == "analyst")
         assert (reverse("administrator:create") in html) == (role == "administrator")
     factory.create()
@@ -67,7 +67,7 @@ def test_anonymous_signs_in_and_comes_back(client, analyst, password) -> None:
 def test_lost_pages_forged_forms_and_faults_are_explained(reader) -> None:
     forged = Client(enforce_csrf_checks=True).post(reverse("login"), {"username": "x", "password": "y"})
     lost = (reader.get("/nothing-here/"), 404, "Page not found")
-    for answer, status, words in (lost, (forged, 403, "load the page again")):
+    for answer, status, words in (lost, (forged, 403, "reload the page")):
         assert (answer.status_code, words in answer.content.decode()) == (status, True)
     assert "Something went wrong" in render_to_string("500.html")  # needs no request
 
@@ -98,12 +98,12 @@ def test_study_page_says_who_counts_how_answers_are_protected_and_its_key_figure
     for words in (
         "at least 60 minutes",
         "06:00 to 23:59, local time (Europe/Paris)",
-        "Every cell of the extract",
+        "All cells of the extract",
         "one of the 3 indicators",
         f"<dd>{formats.number(int(visitors[1, 4]))}</dd>",
         f"{formats.number(max(daily))} visitors",
         f"<dd>{floatformat(sum(daily) / int(visitors[1, 4]), 2)}</dd>",
-        "These numbers are exact",
+        "These figures are exact",
         *(reverse("reports:indicator", args=["fair-2024", each.slug]) for each in fair.indicators.all()),
     ):
         assert words in text
@@ -224,7 +224,7 @@ def test_a_large_table_comes_in_parts_that_keep_what_was_asked_for(reader, monke
     factory.published(factory.MANY)
     asked = {"category": "2", "measure": "visitors"}
     first = page(reader, "days", "region", **asked)
-    assert "The same numbers, categories 1 to 10 of 12" in first
+    assert "Data table, categories 1 to 10 of 12" in first
     assert first.count('<th scope="row">Region') == 10
     assert "?category=2&measure=visitors&page=2#numbers-title" in Markup(first).links
     last = page(reader, "days", "region", **asked, page="2")
@@ -292,7 +292,7 @@ def test_window_is_the_whole_study_or_a_day_or_what_lies_between_and_others_are_
     for day in ("2024-07-01", "tomorrow", "2024-02-30"):
         answer = get(reader, "indicator", "gender", **{"from": day})
         assert answer.status_code == 400
-        assert "These days are not in the study" in answer.content.decode()
+        assert "These days are outside the study" in answer.content.decode()
         assert 'class="triangle"' in answer.content.decode()
 
 
@@ -322,7 +322,7 @@ def test_privacy_is_said_with_the_certified_numbers(reader, fair) -> None:
         "epsilon 1 for one answer",
         "all values of a person in this study together are protected with epsilon 4 (unit: profile)",
         "visitor totals are exact",
-        "Of 100 answers, about 58 are the true one",
+        "Of 100 answers, about 58 are the true category",
         "by a factor of at most 2.72",
         "by a factor of at most 54.60",
     ):
@@ -332,7 +332,7 @@ def test_privacy_is_said_with_the_certified_numbers(reader, fair) -> None:
     for words in ("whether this daily value changed", "gives up to 4 answers, one a day"):
         assert words in daily
         assert words not in lasting
-    rule = "with the value of the first day there"
+    rule = "with the value of their first day"
     assert [rule in text for text in (daily, day, lasting)] == [True, False, False]
 
 
@@ -349,7 +349,7 @@ def test_attribute_unit_and_voided_days_are_named(reader) -> None:
 @pytest.mark.parametrize(("n", "is_wide"), [(400, True), (40_000, False)])
 def test_imprecise_reports_say_so(reader, n, is_wide) -> None:
     factory.published(n=n)
-    assert ("Imprecise:" in page(reader, "indicator", "gender")) is is_wide
+    assert ("Low precision:" in page(reader, "indicator", "gender")) is is_wide
 
 
 def test_no_data_no_visitors_and_no_answers_are_told_apart(reader) -> None:
@@ -365,7 +365,7 @@ def test_no_data_no_visitors_and_no_answers_are_told_apart(reader) -> None:
     check("no_data", "No data yet")
     factory.publish(study, factory.absent_on(factory.unanswered(factory.crowd(study, n=200)), day=3))
     check("no_answers", "There were 200 visitors")
-    check("empty_window", "No visitors in these days", **{"from": "2024-06-01"})
+    check("empty_window", "No visitors on these days", **{"from": "2024-06-01"})
 
 
 def test_union_that_does_not_exist_is_explained_and_days_are_shown_instead(reader) -> None:

@@ -129,9 +129,9 @@ def test_a_cap_is_a_hard_stop() -> None:
     with pytest.raises(actions.BudgetExceededError) as caught:
         check("three")
     assert str(caught.value) == (
-        "study three, which adam asks for, must fit the budget of the population subscribers: per profile, "
-        "2024: the cap is 2.5, studies have spent 2, 0.5 is left, this takes 1. Take a smaller epsilon or "
-        "fewer daily values, or change the cap on the page Budget, where a second person confirms it"
+        "study three, requested by adam, must fit the budget of the population subscribers: per profile, "
+        "2024: the cap is 2.5, studies have spent 2, 0.5 is left, this takes 1. Choose a smaller epsilon or "
+        "fewer daily values, or raise the cap on the Budget page, where a second person confirms it"
     )
     check("three", epsilon="0.5")
     check("three", first_day=date(2025, 1, 1))
@@ -203,11 +203,11 @@ def test_a_smaller_cap_holds_at_once_and_a_larger_one_takes_two_people(settings)
         assert in_force() == {("profile", "year"): Decimal(smaller)}
     larger = cap("4")
     assert (in_force(), spending.waiting_caps("subscribers")) == ({("profile", "year"): Decimal(2)}, [larger])
-    with pytest.raises(actions.BudgetChangeError, match="somebody else than adam"):
+    with pytest.raises(actions.BudgetChangeError, match="someone other than adam"):
         actions.decide_cap(larger, confirm=True, by="adam")
     confirm(larger)
     assert (in_force(), spending.waiting_caps("subscribers")) == ({("profile", "year"): Decimal(4)}, [])
-    with pytest.raises(actions.BudgetChangeError, match="must wait"):
+    with pytest.raises(actions.BudgetChangeError, match="must be waiting"):
         confirm(larger)
     none = cap(None)
     assert none.needs_second
@@ -224,13 +224,15 @@ def test_a_smaller_cap_holds_at_once_and_a_larger_one_takes_two_people(settings)
 def test_a_confirmation_is_about_the_cap_that_was_in_force_and_only_one_waits() -> None:
     cap("3")
     larger = cap("4")
-    same, waits = "must differ from the one in force, got 3", "confirm or refuse that one first"
+    same, waits = "must differ from the one in force, got 3", "confirm or refuse it first"
     wrong = (("3.0", "profile", same), ("5", "profile", waits), (None, "attribute", "must differ"))
     for asked, unit, rule in wrong:
         with pytest.raises(actions.BudgetChangeError, match=rule):
             cap(asked, unit=unit)
     cap("1")  # a smaller one never waits
-    with pytest.raises(actions.BudgetChangeError, match="cap in force must be the one of when adam asked"):
+    with pytest.raises(
+        actions.BudgetChangeError, match="cap in force must not have changed since adam requested another"
+    ):
         confirm(larger)
     actions.decide_cap(larger, confirm=False, by="petra")
     assert in_force() == {("profile", "year"): Decimal(1)}

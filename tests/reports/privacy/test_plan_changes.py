@@ -66,28 +66,28 @@ NOISY = plan(presence_epsilon=Decimal(1), presence_days=7)
     ("before", "edit", "said"),
     [
         (LOOSE, plan(epsilon=Decimal("1.1")), "Certified epsilon per profile rises"),
-        (LOOSE, plan(epsilon=Decimal("1.1")), "gender: epsilon of an answer rises from 1 to 1.1"),
-        (LOOSE, gender(epsilon=Decimal("1.1")), "gender: epsilon of an answer rises from 1 to 1.1"),
+        (LOOSE, plan(epsilon=Decimal("1.1")), "gender: epsilon per answer rises from 1 to 1.1"),
+        (LOOSE, gender(epsilon=Decimal("1.1")), "gender: epsilon per answer rises from 1 to 1.1"),
         (LOOSE, plan(epsilon_profile=Decimal(10)), "(epsilon_profile) rises from 9 to 10"),
-        (LOOSE, plan(epsilon_profile=None), "(epsilon_profile) is taken away; it was 9"),
+        (LOOSE, plan(epsilon_profile=None), "(epsilon_profile) is removed; it was 9"),
         (LOOSE, plan(unit="attribute"), "changes from profile to attribute"),
         (LOOSE, plan(mechanism="smp-oue"), "changes from smp-grr to smp-oue"),
-        (LOOSE, study(small_cell=49), "(small cells) falls from 50 to 49"),
-        (LOOSE, study(small_cell=0), "(small cells) falls from 50 to 0"),
-        (LOOSE, study(min_publication=99), "Least subscribers in a publication falls from 100 to 99"),
+        (LOOSE, study(small_cell=49), "Small-cell threshold (visitors) falls from 50 to 49"),
+        (LOOSE, study(small_cell=0), "Small-cell threshold (visitors) falls from 50 to 0"),
+        (LOOSE, study(min_publication=99), "Minimum subscribers per publication falls from 100 to 99"),
         (LOOSE, study(days=8), "Days of the study rises from 7 to 8"),
         (LOOSE, study(first_day=date(2018, 5, 31)), "first_day: 2017-05-31, now 2018-05-31."),
         (LOOSE, study(key_until=date(2018, 5, 31)), "key_until: nothing, now 2018-05-31."),
         (LOOSE, study(population="visitors"), "population: subscribers, now visitors."),
-        (both(LOOSE, NOISY), plan(presence_epsilon=Decimal(2)), "Epsilon of presence rises from 1 to 2"),
-        (both(LOOSE, NOISY), plan(presence_epsilon=None, presence_days=None), "of presence is taken away"),
+        (both(LOOSE, NOISY), plan(presence_epsilon=Decimal(2)), "Presence epsilon rises from 1 to 2"),
+        (both(LOOSE, NOISY), plan(presence_epsilon=None, presence_days=None), "Presence epsilon is removed"),
         (both(LOOSE, NOISY), plan(presence_days=4), "(presence_days): 7, now 4."),
-        (LOOSE, study(visitor=ANYBODY), "visitor is not what it was"),
+        (LOOSE, study(visitor=ANYBODY), "visitor has changed"),
         (LOOSE, gender(categories=("F", "M", "NR", "X")), "gender has new categories: X"),
         (LOOSE, gender(categories=("F", "X", "NR")), "gender has new categories: X"),
-        (LOOSE, gender(column="income"), "gender asks something else"),
-        (both(LOOSE, stay(max_values=1)), stay(max_values=2), "most answers of a person rises from 1 to 2"),
-        (both(LOOSE, stay(max_values=6)), stay(max_values=None), "of a person rises from 6 to 7"),
+        (LOOSE, gender(column="income"), "gender has a different source"),
+        (both(LOOSE, stay(max_values=1)), stay(max_values=2), "maximum answers per person rises from 1 to 2"),
+        (both(LOOSE, stay(max_values=6)), stay(max_values=None), "per person rises from 6 to 7"),
     ],
 )  # fmt: skip
 def test_what_may_weaken_the_protection_needs_a_second_person(demo, before, edit, said) -> None:
@@ -111,11 +111,13 @@ def test_an_indicator_more_needs_a_second_person_and_one_less_does_not(demo) -> 
     fewer = replace(demo, indicators=demo.indicators[1:])
     assert reasons(demo, fewer) == []
     assert [change.direction for change in plan_changes(demo, fewer)] == [STRONGER]
-    assert reasons(fewer, demo) == ["The indicator visitor_category is new: people are asked one more thing."]
+    assert reasons(fewer, demo) == [
+        "The indicator visitor_category was added: people answer one more question."
+    ]
     # where epsilon is shared the others take over what a dropped one had
     shared = plan(mechanism="spl-grr", epsilon=Decimal(7))(demo)
     found = reasons(shared, replace(shared, indicators=shared.indicators[1:]))
-    assert any("epsilon of an answer rises from 1 to 1.16" in reason for reason in found), found
+    assert any("epsilon per answer rises from 1 to 1.16" in reason for reason in found), found
 
 
 def test_the_same_plan_changes_nothing_but_a_new_study_always_needs_a_second_person(demo) -> None:

@@ -180,7 +180,7 @@ def test_limits_are_named_where_they_hold() -> None:
         limits[slug] = told(statement(slug)["not_protected"])
     assert list(limits["static"]) == ["presence", "missing_values", "times", "key_holder"]
     assert list(limits["daily"]) == ["presence", "missing_values", "changes", "times", "key_holder"]
-    words = "A made-up report never changes: one that does is the answer."
+    words = "A made-up report never changes, so a report that changes is the answer."
     assert [words in limits[slug]["changes"] for slug in ("daily", "fakes")] == [False, True]
 
 
@@ -189,12 +189,12 @@ def test_statement_says_what_one_known_day_tells_of_another_and_where_epsilon_is
     seven = factory.indicator("seven", *"abcdefg", kind="daily", column=None, derive="visit_duration")
     factory.create(coin, seven, slug="days", epsilon="0.1")
     (changes,) = [row["text"] for row in statement("days")["not_protected"] if row["name"] == "changes"]
-    figures = "50.0 % without a report, at most 52.5 % with the report of that day alone, 75.1 % with both"
-    assert f"night: {figures}" in changes.replace(formats.SPACE, " ")
-    assert "Two categories (night): reports of two days that differ tell the value" in changes
+    figures = "50.0% without a report, at most 52.5% with the report of that day alone, 75.1% with both"
+    assert f"night: {figures}" in changes
+    assert "Two categories (night): if the reports of two days differ, they reveal the value" in changes
     factory.create(replace(coin, max_values=1), slug="once", epsilon="0.1")
     changes = told(statement("once")["not_protected"])["changes"]
-    assert ("Right guesses" in changes, "Two categories" in changes) == (False, False)
+    assert ("Correct guesses" in changes, "Two categories" in changes) == (False, False)
 
 
 def test_statement_names_study_plan_and_software() -> None:
@@ -247,9 +247,9 @@ def test_the_day_of_the_key_s_end_is_stated_and_its_passing_is_noticed(reader) -
     found = statement()
     assert found["study"]["key_until"] == "2024-09-30"
     rows = {row["name"]: (row["until"], row["date"]) for row in found["retention"]}
-    assert rows["key"] == ("its destruction, at the latest on 2024-09-30", "2024-09-30")
+    assert rows["key"] == ("its destruction, no later than 2024-09-30", "2024-09-30")
     assert (rows["presence"][1], rows["totals"]) == ("2024-09-30", ("no date set", None))
-    words = "The key of this study was to be destroyed by Mon 30 Sep 2024, and the study is still open."
+    words = "The key of this study was due to be destroyed by Mon 30 Sep 2024, but the study is still open."
     assert words in page(reader, "study")
     Study.objects.update(key_until=date(2999, 1, 1))
     assert words not in page(reader, "study")
@@ -278,7 +278,7 @@ def test_places_have_a_promise_of_their_own_per_metre() -> None:
     assert Fraction(found["sampled_epsilon_per_m"]) < Decimal(found["epsilon_per_m"]) <= asked
     assert Fraction(found["nominal_epsilon_per_m"]) == asked
     assert found["places_per_person"] == study.days + 1  # a published day was undone
-    assert "at most as many places as a person has here" in found["who_reports"]
+    assert "at most the number of places per person stated here" in found["who_reports"]
     radius = Fraction(found["epsilon_at_radius"])
     assert 0 <= radius - 400 * Fraction(found["epsilon_per_m"]) < Fraction(1, 10**28)
     assert 0 <= Fraction(found["epsilon_at_radius_all_places"]) - 5 * radius < Fraction(1, 10**27)
@@ -289,7 +289,7 @@ def test_places_have_a_promise_of_their_own_per_metre() -> None:
     assert limits.keys() >= PLACE_LIMITS
     # two squares that meet at a corner: their middles may be 400 m and a diagonal of 141.4 m apart
     assert "up to 542 m apart" in limits["squares"]
-    assert "by at most 6.55 times" in limits["squares"]  # 4 ** (542 / 400) = 6.543
+    assert "by a factor of at most 6.55" in limits["squares"]  # 4 ** (542 / 400) = 6.543
     plain = statement(factory.create(slug="plain"))
     assert plain["location"] is None
     assert not PLACE_LIMITS & told(plain["not_protected"]).keys()
@@ -299,14 +299,14 @@ def test_page_says_what_the_noise_of_places_means(reader) -> None:
     factory.create(location=location(max_values=2))
     shown = page(reader, "statement")
     for words in (
-        "577 m from the true one on average, and 95 of 100 lie within 1\u202f369 m",
-        "400 m apart by at most 4.00 times, whatever else is known except other reports of the same person",
-        "sees the reports of two learns whether that of the other day is the same",
-        "middles are up to 542 m apart",
+        "577 m from the true place; 95 of 100 are within 1,369 m",
+        "400 m apart by a factor of at most 4.00, whatever else is known except other reports of the same person",
+        "sees the reports of two learns whether the place of the other day is the same",
+        "centres are up to 542 m apart",
         "at most 2 different places",
         "Every visitor also reports a noisy place a day, on 2 days of the study, drawn at random.",
         # one who stays and one who moves have no such bound: of the one the report never changes
-        "places on the same days, and whose places are 400 m apart, by at most 16.00 times",
+        "places on the same days, and whose places are 400 m apart, by a factor of at most 16.00",
     ):
         assert words in shown
 
@@ -325,14 +325,14 @@ def test_noise_hides_presence_and_how_many_cross(reader) -> None:
         return times + "".join(point for section in dpia_pack(study).sections for point in section.points)
 
     text = claims(exact, limits[0]["times"])
-    assert "at least as many subscribers as the study asks for" in text
+    assert "at least as many subscribers as the study requires" in text
     assert "whose net contribution changes; one window or one indicator of it can still differ" in text
     text = claims(noisy, limits[1]["times"])
-    assert ("no least number of them is asked for" in text, "at least" in text) == (True, False)
-    assert "each with presence noise, once, when its day is closed" in text
+    assert ("no minimum number of subscribers is required" in text, "at least" in text) == (True, False)
+    assert "each with presence noise that is drawn once, when its day is closed" in text
     html = page(reader, "statement")
     assert "Whether a person was there at all is protected with epsilon 2:" in html
-    assert "only the first 4 present days of a person count" in html
+    assert "only the first 4 days a person is present are counted" in html
     assert "Nothing hides whether a person was there" not in html
 
 
@@ -356,7 +356,7 @@ def test_every_letter_of_both_articles_has_its_section(study) -> None:
     expected = [f"30 (1) {letter}" for letter in "abcdef"] + [f"35 (7) {letter}" for letter in "abcd"]
     assert [each for each in (*expected, "35 (9)") if each not in articles] == []
     points = section(study, "Necessity and proportionality").points
-    assert "Data minimisation: only the columns that one indicator needs are read." in points
+    assert "Data minimisation: only the columns needed for one indicator are read." in points
 
 
 def test_recipients_are_the_accounts_that_reach_the_study_now(study, person) -> None:
@@ -387,37 +387,37 @@ def test_the_risk_of_a_value_is_computed_from_the_probabilities_in_use(study) ->
     spec, certificate = certified(study.plans.get())
     k, ratio = spec.indicators[0].domain_size, float(certificate.indicators[0].ratio)
     guessed = guess_success(spec.channel(0), prior=[1 / k] * k)
-    found = rows(study, "Risk: somebody learns a person's value")[study.indicators.get().name]
+    found = rows(study, "Risk: an attacker learns a person's value")[study.indicators.get().name]
     assert found == tuple(formats.percent(share) for share in (1 / k, guessed, ratio / (1 + ratio)))
 
 
 def test_the_risk_of_a_daily_value_has_a_column_for_one_known_day() -> None:
     study = factory.create(factory.GENDER, factory.STAY, slug="both")
     spec, _ = certified(study.plans.get())
-    title = "Risk: somebody learns a person's value"
+    title = "Risk: an attacker learns a person's value"
     figures = [formats.MISSING, formats.percent(known_day_success(spec.channel(1)))]
     assert [row[-1] for row in rows(study, title).values()] == figures
     assert "except other reports of the same person" in section(study, title).paragraphs[0]
-    assert "No epsilon bounds it" in section(study, title).paragraphs[1]
+    assert "No epsilon bounds this" in section(study, title).paragraphs[1]
 
 
 def test_what_is_not_protected_is_a_risk(study) -> None:
     spec, _ = certified(study.plans.get())
     located = map_factory.create_located(slug="places-2024", n=300)
-    risks = [section(each, "Risks that the guarantee does not cover").points for each in (study, located)]
+    risks = [section(each, "Risks not covered by the guarantee").points for each in (study, located)]
     assert risks[0] == tuple(limit["text"] for limit in not_protected(spec))
     assert len(risks[1]) > len(risks[0])
     data = [rows(each, "Data subjects and data") for each in (study, located)]
-    assert ["Main place of a day, with noise" in each for each in data] == [False, True]
+    assert ["Main place of each day, with noise" in each for each in data] == [False, True]
 
 
 @pytest.mark.parametrize(
     ("changed", "label", "answers"),
     [
-        ({"MOBILITY_ZONE": "analyst"}, "Operator zone and analyst zone run apart", ("no", "yes")),
+        ({"MOBILITY_ZONE": "analyst"}, "Operator zone and analyst zone run separately", ("no", "yes")),
         ({"HTTPS": True}, "Encrypted connections only (HTTPS)", ("no", "yes")),
         ({"MOBILITY_SECOND_FACTOR": "required"}, "Second factor required of administrators and privacy officers", ("no", "yes")),
-        ({"MOBILITY_SECOND_PERSON": False}, "A second person for what weakens a plan", ("yes", "no")),
+        ({"MOBILITY_SECOND_PERSON": False}, "Second person required for changes that weaken a plan", ("yes", "no")),
     ],
 )  # fmt: skip
 def test_measures_are_those_in_force(study, changed, label, answers) -> None:

@@ -101,15 +101,15 @@ class TestPublicPage:
         html = signed_in(operator).get(share()).content.decode()
         assert "data-figure" in html and "olga" not in html and "/operator/" not in html
         table = Client().get(share(query=f"{WINDOW}&view=table")).content.decode()
-        assert "data-figure" not in table and "The same numbers" in table
+        assert "data-figure" not in table and "Data table" in table
 
     def test_it_shows_nothing_of_a_study_without_data_and_of_suppressed_days(self, share, analyst):
         empty = Client().get(link_to(factory.create(slug="empty"), by=analyst))
-        assert empty.status_code == 200 and "nothing to show for these days" in words(empty)
+        assert empty.status_code == 200 and "Nothing to show for these days" in words(empty)
         address = share()
         Study.objects.update(small_cell=10_000_000)
         page = words(Client().get(address))
-        assert "nothing to show" in page and "%" not in page.split("Method and caveats")[0]
+        assert "nothing to show" in page and "%" not in page.split("Method and limitations")[0]
 
     def test_it_says_what_to_mind_as_the_page_of_readers_does(self, reader, analyst):
         """Days without data, imprecision, how to read the table: the link leads to no other page."""
@@ -117,7 +117,11 @@ class TestPublicPage:
         factory.publish(study, factory.absent_on(factory.crowd(study, n=500), day=3))
         shown = words(Client().get(link_to(study, Window(1, 4), query="", by=analyst)))
         page = words(reader.get("/studies/few/gender/"))
-        for caveat in ("not collected Sat 1 Jun 2024", "Imprecise:", "A report is one protected answer"):
+        for caveat in (
+            "not collected Sat 1 Jun 2024",
+            "Low precision:",
+            "Answers received include made-up ones",
+        ):
             assert caveat in shown
             assert caveat in page
 
@@ -131,7 +135,7 @@ class TestEnding:
         ShareLink.objects.filter(pk=links[0].pk).update(expires_at=timezone.now())
         access.revoke(links[1], by=analyst)
         wrong = Client().get("/shared/nothing/")
-        assert "expired, was revoked, or is not complete" in words(wrong) and wrong["X-Robots-Tag"]
+        assert "expired, was revoked, or is incomplete" in words(wrong) and wrong["X-Robots-Tag"]
         plain = re.sub(r'value="[^"]*"', "", wrong.content.decode())
         assert [Client().get(address).status_code for address in (expired, revoked)] == [404, 404]
         analyst.groups.clear()  # a link ends with the role of its maker
@@ -157,11 +161,11 @@ class TestPassword:
     def test_it_is_asked_for_before_anything_is_shown(self, share, reader):
         address, client = share(password=PASSWORD), Client()
         asked = client.get(address)
-        assert "has a password" in words(asked) and "Gender" not in asked.content.decode()
+        assert "is password protected" in words(asked) and "Gender" not in asked.content.decode()
         assert not ShareView.objects.exists()
         assert Client(enforce_csrf_checks=True).post(address, {"password": PASSWORD}).status_code == 403
         wrong = client.post(address, {"password": PASSWORD + "x"})
-        assert wrong.status_code == 403 and "This is not the password" in words(wrong)
+        assert wrong.status_code == 403 and "The password is wrong" in words(wrong)
         assert "0 times 1 wrong password" in words(reader.get(URL))
         assert "Gender" in words(client.post(address, {"password": PASSWORD}, follow=True))
         assert "Gender" in words(client.get(address))
@@ -176,10 +180,10 @@ class TestPassword:
         assert cookie["httponly"] and (cookie["samesite"], cookie["path"]) == ("Lax", one)
         forged = Client()
         forged.cookies.load({"shared_report": cookie.value})
-        assert "has a password" in words(forged.get(other)) and "Gender" in words(forged.get(one))
+        assert "is password protected" in words(forged.get(other)) and "Gender" in words(forged.get(one))
         now = signing.time.time()
         monkeypatch.setattr(signing.time, "time", lambda: now + 3601)
-        assert "has a password" in words(client.get(one))
+        assert "is password protected" in words(client.get(one))
 
     def test_guessing_comes_to_an_end(self, share):
         address = share(password=PASSWORD)
@@ -332,7 +336,7 @@ class TestKeptViews:
         assert (view.owner, view.name, view.address) == (analyst, "Friday", PAGE)
         assert f'href="{ESCAPED}"' in reader.get(KEPT).content.decode()
         for page in ("/", "/studies/"):
-            assert "Kept views Friday" in words(reader.get(page))
+            assert "Saved views Friday" in words(reader.get(page))
             assert "Friday" not in words(boss.get(page))
         reader.post(KEPT, {"name": "Friday", "address": "/studies/fair-2024/"})  # the same name replaces
         assert SavedView.objects.get().address == "/studies/fair-2024/"
@@ -341,7 +345,7 @@ class TestKeptViews:
         for address in ELSEWHERE:
             response = reader.post(KEPT, {"name": "x", "address": address})
             assert (response.status_code, response["Location"]) == (302, KEPT), address
-            assert "Only pages of studies" in words(reader.get(KEPT))
+            assert "Only study pages" in words(reader.get(KEPT))
         assert not SavedView.objects.exists()
 
     def test_names_have_bounds(self, reader, fair, analyst, monkeypatch):

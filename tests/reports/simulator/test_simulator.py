@@ -65,7 +65,7 @@ def test_every_level_is_reached_and_has_a_word() -> None:
 
 def test_words_of_answers_marks_and_fakes() -> None:
     for mechanism, text in (
-        ("smp-grr", "The true answer is kept in 28 of 100 cases; each other category takes its place in 10."),
+        ("smp-grr", "The true answer is kept in 28 of 100 cases; each other category replaces it in 10."),
         ("smp-oue", "The true category is marked in 50 of 100 cases, and each other category in 27."),
         ("rsfd-grr", "Of 100 reports, 50 are answers; the others are made up."),
     ):
@@ -75,13 +75,13 @@ def test_words_of_answers_marks_and_fakes() -> None:
 
 def test_odds_of_one_value_and_of_all_that_a_person_gives() -> None:
     (both,) = words.odds_words(simulate(make(8)))
-    assert "changes their odds by at most 2.72 times (epsilon 1)" in both
+    assert "changes the odds by a factor of at most 2.72 (epsilon 1)" in both
     one, every, days = words.odds_words(simulate(make(3, questions=(DAILY,))))
-    assert "at most 2.72 times (epsilon 1), whatever else is known except other reports" in one
-    assert "at most 1 097 times (epsilon 7)" in plain(every)
+    assert "a factor of at most 2.72 (epsilon 1), whatever else is known except other reports" in one
+    assert "by a factor of at most 1,097 (epsilon 7)" in plain(every)
     assert "someone who knows the value of one day learns more than this" in days
     *_, empty = words.odds_words(simulate(make(3, questions=(replace(DAILY, domain_size=2),))))
-    assert "epsilon per attribute promises nothing about a day" in empty
+    assert "epsilon per attribute therefore guarantees nothing for a day" in empty
 
 
 def test_one_who_knows_a_day_guesses_the_other_whatever_epsilon_is() -> None:
@@ -105,10 +105,10 @@ def test_made_up_reports_hide_the_answer_as_often_as_the_best_attack_fails() -> 
 
 def test_what_is_hopeless_or_below_the_small_cell_rule_is_said_with_what_it_means() -> None:
     (warning,) = words.warnings(simulate(make(22, 3, visitors=1000, epsilon=Decimal("0.5"))))
-    assert "I1: with 1 000 visitors and 22 categories every bar of a day would be noise." in plain(warning)
-    assert "is all shares that there are and more" in warning
+    assert "I1: with 1,000 visitors and 22 categories, every bar of a day is noise." in plain(warning)
+    assert "exceeds the range of all possible shares" in warning
     (warning,) = words.warnings(simulate(make(2, visitors=4000, small_cell=5000)))
-    assert "no window with fewer than 5 000 visitors" in plain(warning)
+    assert "windows with fewer than 5,000 visitors" in plain(warning)
 
 
 def test_exact_totals_and_noisy_ones() -> None:
@@ -116,7 +116,7 @@ def test_exact_totals_and_noisy_ones() -> None:
     noisy = words.totals_words(simulate(make(3, presence_epsilon=Decimal(1), presence_days=7)))
     # sd sqrt(7) x 9.89 (privacy_math.md G), its tails and whole persons; both spend epsilon 1
     half_width = 1.96 * 7**0.5 * 9.89
-    assert half_width < int(re.search(r"± (\d+)\.", noisy)[1]) < half_width + 3
+    assert half_width < int(re.search(r"±(\d+)\.", noisy)[1]) < half_width + 3
     assert "(epsilon 2, for visitors and answers together)" in noisy
 
 
@@ -159,12 +159,12 @@ def test_most_categories_are_the_most() -> None:
 
 def test_winner_is_named_with_its_reason_and_what_it_loses() -> None:
     reasons = " ".join(words.winner_words(simulate(make(3, 37))))
-    assert "smp-adp is the most exact: each person answers one indicator" in reasons
+    assert "smp-adp is the most accurate: each person answers one indicator" in reasons
     assert "marks (OUE) where there are many categories (I2), and GRR for the others" in reasons
-    assert "The intervals of the one that is chosen here, smp-grr, are" in reasons
+    assert "The intervals of the selected mechanism, smp-grr, are" in reasons
     simulation = simulate(make(3, 3, 3, unit="attribute"))
     assert simulation.ranking[0].mechanism == "spl-grr"
-    assert "would lose epsilon 3 with it, and 1 as" in " ".join(words.winner_words(simulation))
+    assert "would lose epsilon 3, compared with 1 as" in " ".join(words.winner_words(simulation))
 
 
 def test_own_epsilons_are_left_out_where_the_mechanism_knows_none() -> None:
@@ -185,7 +185,9 @@ def test_wanted_error_of_one_indicator_or_several() -> None:
         sim.epsilon_wanted(setting, half_width=0.0001, slugs=["i1"], of_union=False)
     unreachable = words.unreachable_words
     assert unreachable(setting, slugs=["i1"], of_union=False).startswith("No epsilon up to 20")
-    assert "no union of days" in unreachable(make(questions=(CAPPED,)), slugs=["visit"], of_union=True)
+    assert "unions of days are not available" in unreachable(
+        make(questions=(CAPPED,)), slugs=["visit"], of_union=True
+    )
 
 
 @pytest.mark.parametrize("mechanism", get_args(Mechanism))

@@ -92,9 +92,9 @@ def test_a_plan_and_a_definition_survive_their_json() -> None:
 
 def test_what_is_wrong_with_places_is_named() -> None:
     for old, new, expected in (
-        ('"ln 4"', '"ln 1"', 'location.level: must be a number > 0 and <= 7, or a text as "ln 4"'),
-        ('"ln 4"', '"4"', 'location.level: must be a number > 0 and <= 7, or a text as "ln 4"'),
-        ('"ln 4"', "0", 'location.level: must be a number > 0 and <= 7, or a text as "ln 4"'),
+        ('"ln 4"', '"ln 1"', 'location.level: must be a number > 0 and <= 7, or a text such as "ln 4"'),
+        ('"ln 4"', '"4"', 'location.level: must be a number > 0 and <= 7, or a text such as "ln 4"'),
+        ('"ln 4"', "0", 'location.level: must be a number > 0 and <= 7, or a text such as "ln 4"'),
         ("radius_m = 400", "radius_m = 1.5", "location.radius_m: must be a whole number from 10 to 50000"),
         ("grid_m = 200", "grid_m = 10", "the smallest step that works is"),
         ("grid_m = 200", "grid_m = 200\nmax_values = 4", "max_values: must be a whole number from 1 to 3"),
@@ -159,11 +159,11 @@ def test_what_is_wrong_with_a_night_is_named_and_nothing_else() -> None:
     for old, new, expected in (
         (NIGHT, f'{NIGHT}\nnight_from = "05:00"', f'indicator[slept_in].night_from: {LATER}, got "05:00"'),
         (NIGHT, f'{NIGHT}\nnight_to = "22:00"', f"indicator[slept_in].night_from: {LATER}"),
-        (NIGHT, f'{NIGHT}\nnight_to = "6"', 'indicator[slept_in].night_to: must be a time as in "06:00", from "00:00" to "23:59", got "6"'),
+        (NIGHT, f'{NIGHT}\nnight_to = "6"', 'indicator[slept_in].night_to: must be a time such as "06:00", from "00:00" to "23:59", got "6"'),
         (NIGHT, 'derive = "nightzone"\nnight_from = "22:00"', 'indicator[slept_in].derive: must be one of visit_duration, main_zone, night_zone, got "nightzone"'),
         (MAIN, f'{MAIN}\nnight_from = "22:00"', f'indicator[stayed_in].night_from: {NO_NIGHT}, got "22:00"'),
         (f'kind = "daily"\n{MAIN}', f'{STATIC}\nnight_to = "05:00"', f'indicator[stayed_in].night_to: {NO_NIGHT}, got "05:00"'),
         (NIGHT, f'{NIGHT}\ncategories = ["South", "Centre"]', "indicator[slept_in].categories: must be absent: they are the zones of [area], got a list"),
-        (MAIN, NIGHT, 'indicator[slept_in].derive: must be derived once, but indicator[stayed_in].derive is it already, got "night_zone"'),
+        (MAIN, NIGHT, 'indicator[slept_in].derive: must be derived only once, but indicator[stayed_in].derive already is, got "night_zone"'),
     ):  # fmt: skip
         assert problems(edited(old, new, text=DAILY) + AREA, cells=ZONED) == [f"study.toml: {expected}"]

@@ -77,7 +77,7 @@ def _files(source: Source, problems: Problems) -> dict[str, bytes] | None:
         return None
     main = next(iter(files))
     if not files[main].startswith(_BEGINS[main]):
-        problems.add("content", f"must be a {_format(Path('file' + main))}, but does not begin like one")
+        problems.add("content", f"must be a {_format(Path('file' + main))}, but does not start like one")
         return None
     if main == ".shp" and ".dbf" not in files:
         problems.add("content", "must have the .dbf of the shapefile, which holds the attributes")
@@ -106,7 +106,7 @@ def _unzipped(data: bytes, problems: Problems) -> dict[str, bytes] | None:
                 return None
             return {_suffix(entry): archive.read(entry) for entry in chosen}
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError, zlib.error) as error:
-        problems.add("content", f"must be a zip file that can be read, without a password: {error}")
+        problems.add("content", f"must be a readable zip file without a password: {error}")
         return None
 
 
@@ -119,12 +119,12 @@ def _layers(path: Path, problems: Problems, *, rules: Rules, is_shapefile: bool)
     known = [str(name) for name, kind in pyogrio.list_layers(path) if kind is not None]
     if is_shapefile:  # its layer has the name of the file, which is ours
         if rules.layer:
-            problems.add("layers", "must not be chosen: a shapefile has one", rules.layer)
+            problems.add("layers", "must not be set: a shapefile has only one layer", rules.layer)
         chosen = known
     elif rules.layer:
         chosen = [rules.layer] if rules.layer in known else []
         if not chosen:
-            rule = f"must have the layer that is named, has {', '.join(known) or 'none with geometries'}"
+            rule = f"must have the named layer, has {', '.join(known) or 'none with geometries'}"
             problems.add("layers", rule + nearest(rules.layer, known=known), rules.layer)
     else:
         chosen = known

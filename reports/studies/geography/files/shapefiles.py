@@ -17,7 +17,7 @@ def check_index(shp: bytes, shx: bytes, problems: Problems) -> None:
     index = index[index[:, 1] > 0]  # a deleted record has no length
     begins, lengths = index[:, 0] * _WORD_BYTES, index[:, 1] * _WORD_BYTES
     if len(begins) and (begins.min() < _HEADER_BYTES or begins.max() + 8 > len(shp)):
-        problems.add("content", "must be a shapefile whose index fits: save all its files again")
+        problems.add("content", "must be a shapefile whose index matches: save all its files again")
         return
     # Each record says its length, too, and GDAL believes it where the index says less.
     places = begins[:, None] + np.arange(4, 8)
@@ -25,4 +25,4 @@ def check_index(shp: bytes, shx: bytes, problems: Problems) -> None:
     order = np.argsort(begins, kind="stable")
     ends = (begins + 8 + np.maximum(lengths, said))[order]
     if (begins[order][1:] < ends[:-1]).any():
-        problems.add("content", "must be a shapefile whose records lie apart: save all its files again")
+        problems.add("content", "must be a shapefile whose records do not overlap: save all its files again")

@@ -58,7 +58,7 @@ def _in_wgs84(frame: gpd.GeoDataFrame, problems: Problems) -> gpd.GeoDataFrame |
     if frame.crs is None:
         problems.add(
             "crs",
-            "is missing: say which coordinate system the file has (a shapefile needs its .prj beside it, a "
+            "is missing: give the coordinate system of the file (a shapefile needs its .prj file, a "
             "GeoPackage a layer with a known system), or save the file as GeoJSON",
         )
         return None
@@ -66,12 +66,12 @@ def _in_wgs84(frame: gpd.GeoDataFrame, problems: Problems) -> gpd.GeoDataFrame |
         is_moved = not frame.crs.equals(WGS84, ignore_axis_order=True)
         frame = frame.to_crs(WGS84) if is_moved else frame
     except ProjError as error:
-        problems.add("crs", f"must be one that leads to WGS 84: {error}", frame.crs.name)
+        problems.add("crs", f"must be convertible to WGS 84: {error}", frame.crs.name)
         return None
     shapes = shapely.force_2d(frame.geometry.to_numpy())
     positions = shapely.get_coordinates(shapes)
     if not (np.isfinite(positions).all() and (np.abs(positions) <= (180, 90)).all()):
-        problems.add("crs", "must fit the positions: some lie nowhere on Earth", frame.crs.name)
+        problems.add("crs", "must match the positions: some are not on Earth", frame.crs.name)
         return None
     if is_moved:  # digits beyond are not measured, and would fill the database
         shapes = shapely.transform(shapes, lambda each: np.round(each, DECIMALS))

@@ -402,8 +402,8 @@ class TestWords:
 
     @pytest.mark.parametrize(
         ("part", "of", "text"),
-        [(10, 40312, "10 of 40 312 (under 0.1 %)"), (0, 40312, "0 of 40 312 (0.0 %)"),
-         (1, 1000, "1 of 1 000 (0.1 %)"), (3, 4, "3 of 4 (75.0 %)"), (0, 0, "0 of 0")],
+        [(10, 40312, "10 of 40,312 (under 0.1%)"), (0, 40312, "0 of 40,312 (0.0%)"),
+         (1, 1000, "1 of 1,000 (0.1%)"), (3, 4, "3 of 4 (75.0%)"), (0, 0, "0 of 0")],
     )  # fmt: skip
     def test_a_part_never_stands_without_the_whole(self, part, of, text):
         assert plain(words.part_of_all(Share(part=part, of=of))) == text
@@ -420,5 +420,5 @@ class TestWords:
         facts = Facts.of({"unmatched_more": 1, "unmatched_hidden": 1234})
         more, hidden = map(plain, words.unmatched_notes(facts))
         assert more == "1 row with further cells is not listed."
-        assert hidden.startswith("1 234 rows have texts there that do not look like cells")
+        assert hidden.startswith("1,234 rows have texts there that do not look like cells")
         assert list(words.unmatched_notes(Facts.of({}))) == []

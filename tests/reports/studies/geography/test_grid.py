@@ -41,7 +41,7 @@ from tests.reports.studies.geography.places import EAST, WEST, frame, parse, pro
 WGS84 = Geod(ellps="WGS84")
 CELLS = "cell_id,lon,lat\nwest,6.85,47.65\neast,6.95,47.65\n"
 WIGGLE = LineString([(6.8 + i / 5000, 47.65 + 0.01 * np.sin(i / 40) + 1e-6 * (i % 2)) for i in range(1001)])
-OWN_NAME = "must have a name of its own, whatever its ending"
+OWN_NAME = "must have a unique name, apart from the ending"
 GIVEN = "must name a file that is given together with the study file"
 NO_LINE = "p.gpkg: features[1].geometry.type: must be LineString or MultiLineString or Polygon"
 

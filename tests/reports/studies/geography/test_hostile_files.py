@@ -79,14 +79,14 @@ def test_a_shapefile_whose_index_names_one_record_again_and_again_is_refused():
     with zipfile.ZipFile(io.BytesIO(written(table, "zones.zip"))) as archive:
         files = {name.removeprefix("folder/"): archive.read(name) for name in archive.namelist()}
     index = files["zones.shx"]
-    said = "zones.shp: content: must be a shapefile whose records lie apart: save all its files again"
+    said = "zones.shp: content: must be a shapefile whose records do not overlap: save all its files again"
     again = {**files, "zones.shx": index[:100] + index[100:108] * 3}
     assert problems('zones = "zones.shp"\n', again) == [said]
     # The index may say that a record is short: its own length counts as well.
     longer = bytearray(files["zones.shp"])
     longer[104:108] = (len(longer) // 2).to_bytes(4, "big")
     assert problems('zones = "zones.shp"\n', {**files, "zones.shp": bytes(longer)}) == [said]
-    said = "zones.shp: content: must be a shapefile whose index fits: save all its files again"
+    said = "zones.shp: content: must be a shapefile whose index matches: save all its files again"
     outside = index[:100] + b"\x7f" + index[101:]
     assert problems('zones = "zones.shp"\n', {**files, "zones.shx": outside}) == [said]
 

@@ -16,7 +16,7 @@ from tests.reports.studies.geography.places import EAST, WEST, frame, parse, pro
 
 LAMBERT_93 = 2154
 GAUSS_KRUEGER = "EPSG:31467"  # its axes are north, east; its datum is another
-NO_SYSTEM = "crs: is missing: say which coordinate system the file has"
+NO_SYSTEM = "crs: is missing: give the coordinate system of the file"
 OTHER_DAYS = "features[2].properties.zone: must be valid on other days than features[1]"
 FLAT = wkt.loads("POLYGON ((6.8 47.6, 6.9 47.7, 6.8 47.6, 6.8 47.6))")
 NO_POLYGON = "geometry.type: must be Polygon or MultiPolygon"
@@ -57,13 +57,13 @@ NO_AREA = [
 ]
 NO_FILE = [
     ("z.kml", b"<kml/>", 'name: must end in one of .geojson, .json, .gpkg, .zip, .shp, got "z.kml"'),
-    ("z.gpkg", b"<OGRVRTDataSource/>", "content: must be a GeoPackage, but does not begin like one"),
+    ("z.gpkg", b"<OGRVRTDataSource/>", "content: must be a GeoPackage, but does not start like one"),
     ("z.gpkg", b"SQLite format 3\0" + b"x" * 500, "content: must be a GeoPackage that can be read: "),
-    ("z.shp", b"<OGRVRTDataSource/>", "content: must be a shapefile, but does not begin like one"),
-    ("z.zip", b"PK nothing", "content: must be a zip file that can be read, without a password: "),
+    ("z.shp", b"<OGRVRTDataSource/>", "content: must be a shapefile, but does not start like one"),
+    ("z.zip", b"PK nothing", "content: must be a readable zip file without a password: "),
     ("z.zip", zipped(readme="x"), 'content: must hold one shapefile, or one GeoPackage, got "none"'),
     ("z.json", UNKNOWN, "crs: must name a known coordinate system, or be left out for WGS 84, got"),
-    ("z.json", NOWHERE, "crs: must fit the positions: some lie nowhere on Earth"),
+    ("z.json", NOWHERE, "crs: must match the positions: some are not on Earth"),
 ]
 
 
@@ -124,8 +124,8 @@ class TestDays:
         parsed = zones(table, name)
         assert parsed.area.zones == ("West", "East")
         first, second = parsed.notes
-        assert "features[1]: was left out: it is valid on no day of the study, got" in first
-        assert "features[2]: is valid on some days of the study only, and is used for all of them" in second
+        assert "features[1]: was left out: it is not valid on any day of the study, got" in first
+        assert "features[2]: is valid on only some days of the study, but is used for all of them" in second
 
     @pytest.mark.parametrize(("first_end", "second_begin", "expected"), ENDS)
     def test_a_code_has_one_shape(self, first_end, second_begin, expected):
@@ -140,10 +140,10 @@ class TestDays:
         days = {"valid_from": ["1/2/2024", "2024-02-02"], "valid_to": [None, "2024-02-01"]}
         data = written(frame([WEST, EAST], zone=["W", "E"], **days), "z.gpkg")
         first, second = places.problems('zones = "z.gpkg"\n', {"z.gpkg": data})
-        assert "features[1].properties.valid_from: must be a date as 2017-05-31, or empty, got" in first
+        assert "features[1].properties.valid_from: must be a date such as 2017-05-31, or empty, got" in first
         assert "features[2].properties.valid_to: must not be before valid_from, got 2024-02-01" in second
         found = problem_of_zones(frame([WEST], zone=["W"], valid_to=["2024-02-01"]))
-        assert found == "features: must be valid on a day of the study, at least one"
+        assert found == "features: must be valid on at least one day of the study"
 
 
 class TestShapes:
