@@ -116,13 +116,11 @@ def scenario_bounds(flows: Flows, scenario: Scenario) -> tuple[int, int, Method]
     if scenario.pattern is not None:
         return *_pattern_bounds(flows, scenario.pattern), "closed form"
     people = flows.edges[places(flows.days).edges]
-    found = extremes(scenario, edges=Limits(people, people))
+    known = most_on_days(flows, scenario) if scenario.is_of_days else None
+    found = extremes(scenario, edges=Limits(people, people), most=known)
     if found is None:
         raise LdpError("flows must be those of people, got flows that no people fit")
-    least, most = whole(*found)
-    if scenario.is_of_days:
-        return least, most_on_days(flows, scenario), "maximum flow"
-    return least, most, "linear program"
+    return *whole(*found), "linear program" if known is None else "maximum flow"
 
 
 def most_on_days(flows: Flows, scenario: Scenario) -> int:
@@ -159,8 +157,10 @@ def _told(found: ScenarioPeople, *, total: float, small_cell: int) -> ScenarioPe
         return bool(is_few(number, small_cell=small_cell) or is_few(total - number, small_cell=small_cell))
 
     least, most = found.least, found.most
-    if is_hidden(least):
-        least = 0 if least < small_cell else int(total) - small_cell + 1
+    if is_few(total - least, small_cell=small_cell):
+        least = int(total) - small_cell + 1
+    if is_few(least, small_cell=small_cell):
+        least = 0
     if is_hidden(most):
         most = small_cell - 1 if most < small_cell else int(total)
     estimate = float("nan") if is_hidden(found.estimate) else found.estimate

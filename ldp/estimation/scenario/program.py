@@ -33,7 +33,7 @@ class _Layers:
 
 
 def extremes(
-    scenario: Scenario, *, edges: Limits, unions: Limits | None = None
+    scenario: Scenario, *, edges: Limits, unions: Limits | None = None, most: float | None = None
 ) -> tuple[float, float] | None:
     """Least and most people of a scenario; None if no flows are within the limits.
 
@@ -42,6 +42,7 @@ def extremes(
     scenario : Scenario
     edges : Limits; of each edge, in the order of `places`
     unions : Limits; of each window, in that order
+    most : float; if it is known
 
     Raises
     ------
@@ -61,8 +62,10 @@ def extremes(
     end = (scenario.days + 1) * scenario.n_states + scenario.counted
     cost[: layers.edge.size] = layers.end == end
     bounds = np.column_stack([np.concatenate(each) for each in zip(*parts, strict=True)])
-    least, most = (_solved(sign * cost, equations, bounds=bounds) for sign in (1, -1))
-    return None if least is None or most is None else (max(least, 0.0), -most)
+    least = _solved(cost, equations, bounds=bounds)
+    if least is not None and most is None:
+        most = -(_solved(-cost, equations, bounds=bounds) or 0.0)
+    return None if least is None or most is None else (max(least, 0.0), most)
 
 
 def whole(least: float, most: float) -> tuple[int, int]:
