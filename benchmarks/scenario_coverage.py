@@ -1,8 +1,8 @@
 """Do the bars of scenarios by category hold the truth? One population under many independent study keys.
 
-Prints a markdown table: per mechanism, indicator and question the share of 95 % bars that hold the truth, and
+Prints a markdown table: per mechanism, indicator and question the share of 95% bars that hold the truth, and
 the mean width of a bar over that of the bounds of all visitors. Bars are bounds, so they may hold it more
-often; it fails if one holds it in significantly fewer than 95 % of cases.
+often; it fails if one holds it in significantly fewer than 95% of cases.
 
     python -m benchmarks.scenario_coverage --keys 1000 --processes 2
 """
@@ -107,7 +107,7 @@ def run_keys(mechanism: Mechanism, keys: Sequence[bytes]) -> list[Found]:
 
 
 def look(mechanism: Mechanism, key: bytes) -> Found:
-    """All bars of one study beside the truth."""
+    """Return all bars of one study, with the truth."""
     words, found = reports_of(mechanism, key), {}
     for index, (indicator, values) in enumerate(zip(INDICATORS, people().static, strict=True)):
         tallies = tallies_of(mechanism, index, words[index], people().bitmaps, days=DAYS)

@@ -61,7 +61,7 @@ def misplaced_by_estimate() -> float:
 
 @cache
 def misplaced_by_solutions() -> Floats:
-    """The same of solutions of a linear program, as in the thesis, with random costs; shape (SOLUTIONS,)."""
+    """Return error rates of linear programs, as in the thesis, with random costs; shape (SOLUTIONS,)."""
     windows = [(a, b) for a in range(1, DAYS + 1) for b in range(a, DAYS + 1)]
     has = np.array([[any(a <= day <= b for day in days) for days in PATTERNS] for a, b in windows], float)
     unions = ldp.all_unions(_tally())
@@ -75,7 +75,7 @@ def misplaced_by_solutions() -> Floats:
 
 @cache
 def synthetic_errors() -> dict[str, float]:
-    """Error rate of each attribute of a synthetic population made from exact counts; 0.01 = 1 %."""
+    """Error rate of each attribute of a synthetic population made from exact counts; 0.01 = 1%."""
     stream, crowd = ldp.KeyedStream(b"reproduce people"), people()
     presence = ldp.synthetic_presence(ldp.flows_of(_tally()), stream=stream)
     errors = {}

@@ -71,7 +71,7 @@ def summary_table(found: Findings) -> str:
 
 
 def all_week_in_short() -> str:
-    """What the unions allow for all seven days."""
+    """Return the range for all seven days that the unions allow."""
     answer = scenarios.rows()[0].answer
     return f"{answer.least:,} to {answer.most:,} visitors on all seven days, printed {published.ALL_WEEK}"
 

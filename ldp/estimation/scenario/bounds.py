@@ -49,7 +49,7 @@ def scenario_people(tally: Counts, scenario: Scenario, *, small_cell: int = 0) -
     tally : ndarray of int64, shape (days + 1, days + 1)
     scenario : Scenario; of the same days
     small_cell : int; 0 = all is shown. Else windows with fewer people count as "1 to small_cell - 1", and no
-        number is told that is few, or leaves few
+        number is shown that is few, or leaves few
 
     Raises
     ------
@@ -130,7 +130,7 @@ def most_on_days(flows: Flows, scenario: Scenario) -> int:
     ------
     LdpError : the scenario is another one
     """
-    from scipy.sparse import csr_array  # noqa: PLC0415 - 0.1 s, wherever ldp is used
+    from scipy.sparse import csr_array  # noqa: PLC0415 - 0.1 s for every use of ldp
     from scipy.sparse.csgraph import maximum_flow  # noqa: PLC0415 - as above
 
     if not scenario.is_of_days:
@@ -151,7 +151,7 @@ def _answer(flows: Flows, scenario: Scenario, *, least: int, most: int, method: 
 
 
 def _told(found: ScenarioPeople, *, total: float, small_cell: int) -> ScenarioPeople:
-    """The same answer without numbers that are few, or that leave few of all people."""
+    """Return the answer without numbers that are few, or that leave few of all people."""
 
     def is_hidden(number: float) -> bool:
         return bool(is_few(number, small_cell=small_cell) or is_few(total - number, small_cell=small_cell))

@@ -2,7 +2,7 @@
 
 Of one category, the limits of all edges and windows hold at once with the stated probability; whenever they
 do, the bar from the least to the most people that flows within them can have holds the truth. A bar is about
-one category: of many bars, up to 5 % may miss.
+one category: of many bars, up to 5% may miss.
 
 The estimate is that of the Markov chain of the flows nearest to the estimates of the edges, each with its
 variance.
@@ -60,7 +60,7 @@ def category_people(
 
     Parameters
     ----------
-    tallies : IndicatorTallies; of a static indicator; what would tell of hidden windows is not used
+    tallies : IndicatorTallies; of a static indicator; parts that would reveal hidden windows are not used
     scenario : Scenario; of the same days
     noise : CellNoise; of the counts, if the plan has presence noise
     level : float; of each bar, in (0, 1)
@@ -172,7 +172,7 @@ def edge_shares(tallies: IndicatorTallies) -> tuple[Counts, Floats]:
 
     Returns
     -------
-    ndarray of int64, shape (days + 2, days + 2); 0 where reports would tell of hidden windows
+    ndarray of int64, shape (days + 2, days + 2); 0 where reports would reveal hidden windows
     ndarray of float64, shape (domain_size, days + 2, days + 2); unbiased, so it may leave [0, 1]; without
         reports the share of the whole study
     """
@@ -228,7 +228,7 @@ def edge_targets(tallies: IndicatorTallies, *, noise: CellNoise | None = None, l
     rest = np.divide(np.maximum(1 - sure.sum(axis=0), 0), in_all, out=np.zeros_like(in_all), where=in_all > 0)
     targets = (sure + weak * rest) * edges
     if tallies.kind == "daily":
-        targets[..., -1] = 0  # who leaves has no value of that day
+        targets[..., -1] = 0  # people who leave have no value of that day
     return np.asarray(targets)
 
 

@@ -1,7 +1,7 @@
 """Gap tallies as flows through the days: node 0 is the start, nodes 1 to days are days, the last one the end.
 
-An edge from p to t carries the people who are present on p, next on t, and on no day between. What leaves a
-day is what arrives there: `edges` adds the flow from each day to the end, those who do not come again.
+An edge from p to t carries the people who are present on p, next on t, and on no day between. As many leave a
+day as arrive there: `edges` adds the flow from each day to the end, those who do not come again.
 """
 
 from dataclasses import dataclass
@@ -112,7 +112,7 @@ class Places:
 
     @property
     def is_taken(self) -> NDArray[np.bool_]:
-        """Of edges and windows, all but the edge from the start to the end, which nobody takes."""
+        """Return edges and windows, without the edge from the start to the end, which no one takes."""
         return np.concatenate([self.made_of.any(axis=1), np.ones(self.windows[0].size, np.bool_)])
 
     def of_tally(self, tally: NDArray[Any]) -> NDArray[Any]:
@@ -130,7 +130,7 @@ class Places:
 
 @lru_cache(maxsize=4)
 def places(days: int) -> Places:
-    """Edges and windows of a study of so many days."""
+    """Edges and windows of a study of `days`."""
     start, end = np.triu_indices(days + 2, 1)
     first, last = (each + 1 for each in np.triu_indices(days))
     place = np.zeros((days + 2, days + 2), np.int64)
@@ -138,7 +138,7 @@ def places(days: int) -> Places:
     made_of = np.zeros((start.size, first.size), np.int8)
     for row, (p, t) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
         terms = [(1, p + 1, t), (-1, p + 1, t - 1), (-1, p, t), (1, p, t - 1)]
-        if t > days:  # who leaves on p: all of p until the end, less all after p
+        if t > days:  # people who leave on p: all of p until the end, less all after p
             terms = [(1, p, days), (-1, p + 1, days)] if p else []
         for sign, a, b in terms:
             if 1 <= a <= b:

@@ -1,6 +1,6 @@
 """Limits of the people of all edges and windows at once, from reports, small cells and presence noise.
 
-Edges and windows stand in one row, edges first. Someone is on each edge of her days and in many windows, so
+Edges and windows are in one row, edges first. Someone is on each edge of her days and in many windows, so
 limits depend on each other; each misses with its part of the stated probability (Bonferroni), however they
 do.
 
@@ -96,7 +96,7 @@ def _exact_shares(
     counts: Counts, n_reports: Counts, *, tallies: IndicatorTallies, miss: float
 ) -> tuple[Floats, Floats]:
     """Clopper and Pearson's limits of the mean of a report, as shares."""
-    from scipy.special import betaincinv  # noqa: PLC0415 - 0.1 s, wherever ldp is used
+    from scipy.special import betaincinv  # noqa: PLC0415 - 0.1 s for every use of ldp
 
     p, q = float(tallies.channel.p), float(tallies.channel.q)
     counts = np.maximum(counts, 0)  # below 0 only where a daily indicator has no value: at the end
@@ -110,7 +110,7 @@ def _exact_shares(
 def _noisy_shares(
     counts: Counts, visitors: Limits, *, tallies: IndicatorTallies, noise: GeometricChannel, miss: float
 ) -> tuple[Floats, Floats]:
-    """Limits of shares from noisy counts; all of [0, 1] where answers cannot be told from noise."""
+    """Limits of shares from noisy counts; all of [0, 1] where answers cannot be distinguished from noise."""
     if not isinstance(tallies.channel, GrrChannel):
         raise LdpError("answers with presence noise must be given by GRR, got another channel")
     low, high = np.zeros(counts.shape), np.ones(counts.shape)

@@ -1,6 +1,6 @@
 """The estimate: the Markov chain of the flows, which has the largest entropy of all that fit the tally.
 
-Of the people of a day, the same share goes on to each later day wherever they came from:
+Of the people of a day, the same share continues to each later day, from any earlier day:
 
     x(pattern) = N product over its edges of G[edge] / people who leave its start.
 
@@ -86,6 +86,6 @@ def check_same_days(flows: Flows, scenario: Scenario) -> None:
 
 
 def _shares(flows: Flows) -> Floats:
-    """Of those who leave a node, the share that takes each edge; 0 where nobody does."""
+    """Return the share of those who leave a node on each edge; 0 where no one does."""
     leaving = flows.edges.sum(axis=1, keepdims=True)
     return np.asarray(flows.edges / np.where(leaving > 0, leaving, 1), np.float64)

@@ -106,7 +106,7 @@ def synthetic_daily(presence: Bitmaps, targets: Floats, *, stream: KeyedStream) 
     ndarray of int32, shape (people, days); -1 where a person is absent
     """
     targets = targets.copy()
-    targets[..., -1] = 0  # who leaves has no value of that day
+    targets[..., -1] = 0  # people who leave have no value of that day
     targets = _checked(presence, targets)
     days = targets.shape[-1] - 2
     codes = np.full((presence.size, days), ABSENT, np.int32)
@@ -120,7 +120,7 @@ def synthetic_daily(presence: Bitmaps, targets: Floats, *, stream: KeyedStream) 
 
 
 def error_rate(synthetic: NDArray[Any], published: NDArray[Any]) -> float:
-    """Sum of absolute differences over the sum of published numbers; 0.01 = 1 %. LdpError if that sum is 0.
+    """Sum of absolute differences over the sum of published numbers; 0.01 = 1%. LdpError if that sum is 0.
 
     Definition 10 of the thesis, over the same windows and categories above and below.
     """
@@ -143,7 +143,7 @@ def _checked(presence: Bitmaps, targets: Floats) -> Floats:
 
 
 def _shares(people: Floats) -> Floats:
-    """People by category as shares; equal ones of nobody."""
+    """People by category as shares; equal ones of no one."""
     total = people.sum()
     return people / total if total > 0 else np.full(people.size, 1 / people.size)
 

@@ -1,7 +1,7 @@
 """Least and most people of a scenario, by a linear program over edges in layers: one layer per state.
 
-Variables are people by edge and state, for the pairs of day and state that can be reached. What arrives at a
-pair leaves it; over the states, an edge carries its flow. Flows in layers are sets of persons, and sets of
+Variables are people by edge and state, for the pairs of day and state that can be reached. As many leave a
+pair as arrive there; an edge carries its flow over the states. Flows in layers are sets of persons; sets of
 persons are flows in layers, so the optimum is sharp. Flows may be known within limits only, and so may the
 unions that they add up to.
 """
@@ -94,7 +94,7 @@ def _equations(scenario: Scenario, layers: _Layers, *, has_unions: bool) -> Any:
 
     Columns: steps, edges, unions.
     """
-    from scipy.sparse import block_array, csr_array, eye_array  # noqa: PLC0415 - 0.1 s, wherever ldp is used
+    from scipy.sparse import block_array, csr_array, eye_array  # noqa: PLC0415 - 0.1 s for every use of ldp
 
     made_of = csr_array(places(scenario.days).made_of, dtype=np.float64)
     steps, (n_edges, _) = np.arange(layers.edge.size), made_of.shape
@@ -115,7 +115,7 @@ def _equations(scenario: Scenario, layers: _Layers, *, has_unions: bool) -> Any:
 
 
 def _solved(cost: Floats, equations: Any, *, bounds: Floats) -> float | None:
-    from scipy.optimize import linprog  # noqa: PLC0415 - 0.3 s, wherever ldp is used
+    from scipy.optimize import linprog  # noqa: PLC0415 - 0.3 s for every use of ldp
 
     found = linprog(cost, A_eq=equations, b_eq=np.zeros(equations.shape[0]), bounds=bounds, method="highs")
     if found.status == _INFEASIBLE:

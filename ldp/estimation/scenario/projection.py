@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 
 def projected_flows(tally: Counts) -> Flows:
-    """Flows nearest to a gap tally with noise: no count below 0, nobody leaves a day without being there.
+    """Flows nearest to a gap tally with noise: no count below 0, no one leaves a day without being there.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def nearest_flows(wanted: Floats, *, weights: Floats, most: Floats, is_whole: bo
     is_whole : bool; the last node is the end, and what arrives at a day leaves it; else at most as much
         leaves
     """
-    from scipy.optimize import minimize  # noqa: PLC0415 - 0.3 s, wherever ldp is used
+    from scipy.optimize import minimize  # noqa: PLC0415 - 0.3 s for every use of ldp
 
     nodes = wanted.shape[0]
     inner = slice(1, nodes - 1 if is_whole else nodes)
@@ -78,7 +78,7 @@ def nearest_flows(wanted: Floats, *, weights: Floats, most: Floats, is_whole: bo
 
 
 def _balanced(x: Floats, *, is_whole: bool) -> Floats:
-    """The same flows without what the solver rounds: each day passes on what it has."""
+    """Return the flows without rounding of the solver: each day passes on what it has."""
     x = x.copy()
     for p in range(1, x.shape[0] - is_whole):
         arrives, leaves = x[:, p].sum(), x[p].sum()

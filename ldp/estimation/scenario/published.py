@@ -121,7 +121,7 @@ class TableConflict:
 
 
 def merge_tables(tables: Mapping[str, UnionTable]) -> tuple[UnionTable, list[TableConflict]]:
-    """What several sources say together: the intersection of their limits, and where there is none.
+    """Joint limits of several sources: the intersection of their limits, and where there is none.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def fit_unions(table: UnionTable) -> UnionFit:
 
 def _nearest(made_of: NDArray[np.int8], limits: Limits) -> Floats:
     """Unions of people nearest to limits: middle + up - down, each first within the limits, then outside."""
-    from scipy.optimize import linprog  # noqa: PLC0415 - 0.3 s, wherever ldp is used
+    from scipy.optimize import linprog  # noqa: PLC0415 - 0.3 s for every use of ldp
     from scipy.sparse import csr_array, hstack  # noqa: PLC0415 - as above
 
     is_known, n = np.isfinite(limits.high), limits.low.size

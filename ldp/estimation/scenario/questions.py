@@ -1,4 +1,4 @@
-"""What can be asked about the days of a person: each question is an automaton that reads her days in order.
+"""Questions about the days of a person: each is an automaton that reads her days in order.
 
 `kind[p, t]` says which step the edge from p to t takes, and `steps[kind, state]` the state after it. A person
 is counted if she ends in the state `counted`. So one program answers all questions, over pairs of day and
@@ -83,7 +83,7 @@ def on_days(*, days: int, present: Collection[int] = (), absent: Collection[int]
 
 
 def exactly_days(k: int, *, days: int) -> Scenario:
-    """People present on exactly k days, whichever; LdpError unless 1 <= k <= days <= 62."""
+    """People present on exactly k days, any of them; LdpError unless 1 <= k <= days <= 62."""
     _check_k(k, days=days)
     states = np.arange(k + 2)
     steps = np.array([np.minimum(states + 1, k + 1), states])

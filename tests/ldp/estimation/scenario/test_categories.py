@@ -121,7 +121,7 @@ def test_reports_of_hidden_windows_change_nothing():
         (0, 1, 1),
         (1, 2, 1),
         (0, 2, -1),
-    ):  # who was there on day 2 was so on day 1, too
+    ):  # those of day 2 were there on day 1, too
         counts[:2, previous, day] += sign * np.array([1, -1])
     others = replace(tallies, counts=counts)
     changed = all_unions(counts) != all_unions(tallies.counts)
@@ -181,7 +181,7 @@ def test_bars_of_noisy_answers_hold_the_truth():
 
 
 def test_targets_pool_what_is_noise_and_add_up_to_the_visitors():
-    """Of 37 categories few are told from noise on an edge; the others are in the proportions of the study."""
+    """Few of 37 categories stand out from noise on an edge; others are in the proportions of the study."""
     presence, _ = crowd(12_000, seed=10)
     values = np.minimum(np.random.default_rng(11).geometric(0.5, presence.size) - 1, 36)
     channel = grr_channel(epsilon=Fraction(1), domain_size=37)
