@@ -1,7 +1,7 @@
 """Formats of numbers, days and epsilons: the same on pages, in charts and in texts for screen readers.
 
-Numbers are written as readers of the active language write them: "22,000" and "95.5%" in English, "22 000"
-and "95,5 %" in French.
+Numbers are written as readers of the active language write them: "22,000" and "95.5%" in English, `22 000`
+and `95,5 %` in French.
 """
 
 from collections.abc import Callable
@@ -93,7 +93,7 @@ def with_decimal_sign(text: str) -> str:
 
 @_remembered
 def percent(value: float | None) -> str:
-    """Share with one decimal: 0.1234 -> "12.3%", in French "12,3 %"."""
+    """Share with one decimal: 0.1234 -> "12.3%", in French `12,3 %`."""
     return MISSING if value is None else f"{_tenths(value)}{percent_sign()}"
 
 
