@@ -6,7 +6,7 @@ and so spend epsilon twice. The tests hold golden vectors.
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import Final
+from typing import Final, TypedDict, Unpack
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -32,6 +32,19 @@ BUFFER_BLOCKS: Final = 16_384  # 256 KiB of AES blocks: the fastest size, and it
 
 _MAX_VALUE: Final = 2**24 - 1
 _MAX_COUNTER: Final = 2**16 - 1
+
+
+class PlanFields(TypedDict):
+    """Position of an indicator in the plan, and the plan's version; each in [0, 255]."""
+
+    indicator: int
+    plan_version: int
+
+
+class BlockFields(PlanFields):
+    """What a keyed block says beside pseudonym, value and counter; purpose in [0, 255]."""
+
+    purpose: int
 
 
 class BlockBuffer:
@@ -86,20 +99,18 @@ class KeyedPrf:
         self,
         pseudonyms: Words,
         *,
-        purpose: int,
-        indicator: int,
-        plan_version: int,
         values: int | NDArray[np.uint32],
         counter: int,
+        **fields: Unpack[BlockFields],
     ) -> Words:
         """Two 64-bit words per subscriber: the first and the last 8 bytes of the cipher block, big-endian.
 
         Parameters
         ----------
         pseudonyms : ndarray of uint64, shape (n,); not modified
-        purpose, indicator, plan_version : int in [0, 255]
         values : int or ndarray of uint32, shape (n,), in [0, 2**24)
         counter : int in [0, 2**16)
+        fields : purpose, indicator and plan_version
 
         Returns
         -------
@@ -110,14 +121,7 @@ class KeyedPrf:
         LdpError : a field does not fit, or shapes differ
         """
         words = np.empty((pseudonyms.shape[0], 2), np.uint64)
-        for part, chunk in self.chunks(
-            pseudonyms,
-            purpose=purpose,
-            indicator=indicator,
-            plan_version=plan_version,
-            values=values,
-            counter=counter,
-        ):
+        for part, chunk in self.chunks(pseudonyms, values=values, counter=counter, **fields):
             words[part] = chunk
         return words
 
@@ -125,22 +129,13 @@ class KeyedPrf:
         self,
         pseudonyms: Words,
         *,
-        purpose: int,
-        indicator: int,
-        plan_version: int,
         values: int | NDArray[np.uint32],
         counter: int,
+        **fields: Unpack[BlockFields],
     ) -> Iterator[tuple[slice, Words]]:
         """Yield the words of `words` slice by slice, in one buffer that the next slice overwrites."""
         words = np.empty(2 * min(BUFFER_BLOCKS, pseudonyms.shape[0]), np.uint64)
-        for part, sealed in self.runs(
-            pseudonyms,
-            purpose=purpose,
-            indicator=indicator,
-            plan_version=plan_version,
-            values=values,
-            counter=counter,
-        ):
+        for part, sealed in self.runs(pseudonyms, values=values, counter=counter, **fields):
             chunk = words[: sealed.shape[0]]
             codes.swap_words(sealed, chunk)
             yield part, chunk.reshape(-1, 2)
@@ -149,12 +144,10 @@ class KeyedPrf:
         self,
         pseudonyms: Words,
         *,
-        purpose: int,
-        indicator: int,
-        plan_version: int,
         values: int | NDArray[np.uint32],
         counter: int,
         n_blocks: int = 1,
+        **fields: Unpack[BlockFields],
     ) -> Iterator[tuple[slice, Words]]:
         """Yield the blocks of consecutive counters slice by slice, in one buffer that the next overwrites.
 
@@ -164,7 +157,6 @@ class KeyedPrf:
         counter, then those under the next. Their bytes are in the order of the cipher: `words` reverses them.
         """
         check_words("pseudonyms", pseudonyms)
-        fields = {"purpose": purpose, "indicator": indicator, "plan_version": plan_version}
         pack_fields(**fields, counter=counter + n_blocks - 1)
         packed = pack_fields(**fields, counter=counter)
         checked = _checked_values(values, size=pseudonyms.shape[0])
@@ -186,10 +178,8 @@ class KeyedPrf:
         pseudonyms: Words,
         *,
         bound: int,
-        purpose: int,
-        indicator: int,
-        plan_version: int,
         value: int | NDArray[np.uint32],
+        **fields: Unpack[BlockFields],
     ) -> Words:
         """Uniform integer below `bound` per subscriber, without modulo bias (rejection with the counter).
 
@@ -203,7 +193,6 @@ class KeyedPrf:
         """
         if bound < 1:
             raise LdpError(f"bound must be >= 1, got {bound}")
-        fields = {"purpose": purpose, "indicator": indicator, "plan_version": plan_version}
         drawn, biased = self._below_once(pseudonyms, bound=bound, values=value, counter=0, **fields)
         counter = 1
         while biased:
@@ -216,7 +205,13 @@ class KeyedPrf:
         return drawn
 
     def _below_once(
-        self, pseudonyms: Words, *, bound: int, values: int | NDArray[np.uint32], counter: int, **fields: int
+        self,
+        pseudonyms: Words,
+        *,
+        bound: int,
+        values: int | NDArray[np.uint32],
+        counter: int,
+        **fields: Unpack[BlockFields],
     ) -> tuple[Words, int]:
         """Integers below `bound`, and how many are not, but `bound` itself: their words were biased."""
         drawn = np.empty(pseudonyms.shape[0], np.uint64)

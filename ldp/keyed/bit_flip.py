@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.kernels import lanes as kernels_bits
-from ldp.kernels.entropy import ANSWER, BUFFER_BLOCKS, HASH_SEED, KeyedPrf
+from ldp.kernels.entropy import ANSWER, BUFFER_BLOCKS, HASH_SEED
 from ldp.keyed import grr, lanes
+from ldp.keyed.two_round import Reporter
 from ldp.protocols.bit_flip import BitFlipChannel
 
 Words = NDArray[np.uint64]
@@ -27,21 +28,8 @@ class BitFlipSupport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BitFlipReporter:
-    """dBitFlipPM reports on one indicator: the same arguments always give the same reports.
-
-    Parameters
-    ----------
-    channel : BitFlipChannel
-    prf : KeyedPrf; source of the bits
-    indicator : int; position in the plan
-    plan_version : int; in [1, 255]
-    """
-
-    channel: BitFlipChannel
-    prf: KeyedPrf
-    indicator: int
-    plan_version: int
+class BitFlipReporter(Reporter[BitFlipChannel]):
+    """dBitFlipPM reports."""
 
     def chosen(self, pseudonyms: Words) -> Words:
         """Values that each subscriber answers about, 64 to a word; every set of `sampled` is equally likely.
@@ -62,14 +50,7 @@ class BitFlipReporter:
         k = self.channel.domain_size
         chosen = np.zeros((pseudonyms.shape[0], -(-k // lanes.LANES)), np.uint64)
         for step, last in enumerate(range(k - self.channel.sampled, k)):
-            drawn = self.prf.below(
-                pseudonyms,
-                bound=last + 1,
-                purpose=HASH_SEED,
-                indicator=self.indicator,
-                plan_version=self.plan_version,
-                value=step,
-            )
+            drawn = self.prf.below(pseudonyms, bound=last + 1, purpose=HASH_SEED, value=step, **self.fields)
             kernels_bits.choose_step(last, drawn, chosen)
         return chosen
 
@@ -129,8 +110,7 @@ class BitFlipReporter:
                 keyed=grr.keyed_values(values),
                 prf=self.prf,
                 purpose=ANSWER,
-                indicator=self.indicator,
-                plan_version=self.plan_version,
                 counter=group * lanes.BLOCKS,
+                **self.fields,
             )
         return out

@@ -1,7 +1,7 @@
 """Generalised randomised response with keyed bits: one lasting answer per subscriber, indicator and value."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ldp.codes import NO_ANSWER
 from ldp.errors import LdpError
 from ldp.kernels import codes
-from ldp.kernels.entropy import ANSWER, KeyedPrf, uniform_limits
+from ldp.kernels.entropy import ANSWER, BlockFields, KeyedPrf, PlanFields, uniform_limits
 from ldp.protocols.channels import GrrChannel
 
 __all__ = ["NO_ANSWER", "answers"]
@@ -25,8 +25,7 @@ def answers(
     pseudonyms: Words,
     prf: KeyedPrf,
     channel: GrrChannel,
-    indicator: int,
-    plan_version: int,
+    **fields: Unpack[PlanFields],
 ) -> NDArray[np.uint16]:
     """Sanitised code of each subscriber; the same arguments always give the same answers.
 
@@ -36,8 +35,7 @@ def answers(
     pseudonyms : ndarray of uint64, shape (n,)
     prf : KeyedPrf; source of the bits
     channel : GrrChannel
-    indicator : int; position in the plan
-    plan_version : int; in [1, 255]
+    fields : indicator, its position in the plan, and plan_version, in [1, 255]
 
     Returns
     -------
@@ -60,9 +58,8 @@ def answers(
         prf=prf,
         channel=channel,
         purpose=ANSWER,
-        indicator=indicator,
-        plan_version=plan_version,
         counter=0,
+        **fields,
     )
 
 
@@ -74,11 +71,11 @@ def draw(
     prf: KeyedPrf,
     channel: GrrChannel,
     counter: int,
-    **fields: int,
+    **fields: Unpack[BlockFields],
 ) -> NDArray[np.uint16]:
     """Draw like `answers`, without checks, from the block with `keyed` values; redraws use the next counters.
 
-    `fields` are the block's purpose, indicator and plan_version. Values may also be codes with NO_ANSWER.
+    Values may also be codes with NO_ANSWER.
     """
     limits = limits_of([channel])
     blocks = prf.runs(pseudonyms, **fields, values=keyed, counter=counter)

@@ -1,12 +1,14 @@
 """Hadamard response with keyed bits: one lasting report per subscriber, indicator and value."""
 
+from typing import Unpack
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ldp.codes import NO_ANSWER
 from ldp.errors import LdpError
 from ldp.kernels import oracles
-from ldp.kernels.entropy import ANSWER, KeyedPrf
+from ldp.kernels.entropy import ANSWER, KeyedPrf, PlanFields
 from ldp.keyed.grr import check_values, keyed_values
 from ldp.protocols.hadamard import HadamardChannel
 
@@ -19,8 +21,7 @@ def answers(
     pseudonyms: NDArray[np.uint64],
     prf: KeyedPrf,
     channel: HadamardChannel,
-    indicator: int,
-    plan_version: int,
+    **fields: Unpack[PlanFields],
 ) -> NDArray[np.uint16]:
     """Sanitised column of each subscriber; the same arguments always give the same columns.
 
@@ -37,14 +38,8 @@ def answers(
     """
     check_values(values, pseudonyms=pseudonyms, domain_size=channel.domain_size)
     out = np.empty(values.shape[0], np.uint16)
-    for part, words in prf.chunks(
-        pseudonyms,
-        purpose=ANSWER,
-        indicator=indicator,
-        plan_version=plan_version,
-        values=keyed_values(values),
-        counter=0,
-    ):
+    keyed = keyed_values(values)
+    for part, words in prf.chunks(pseudonyms, purpose=ANSWER, values=keyed, counter=0, **fields):
         oracles.hadamard_columns(
             values[part],
             words,

@@ -1,6 +1,7 @@
 """Local hashing (BLH, OLH) with keyed bits: one lasting report per subscriber, indicator and value."""
 
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from ldp.codes import NO_ANSWER
 from ldp.errors import LdpError
 from ldp.kernels import oracles
-from ldp.kernels.entropy import ANSWER, BUFFER_BLOCKS, HASH_SEED, HASH_VALUE, KeyedPrf
+from ldp.kernels.entropy import ANSWER, BUFFER_BLOCKS, HASH_SEED, HASH_VALUE, KeyedPrf, PlanFields
 from ldp.keyed.grr import check_values, draw, keyed_values
 from ldp.protocols.hashing import HashChannel
 
@@ -37,8 +38,7 @@ def answers(
     pseudonyms: NDArray[np.uint64],
     prf: KeyedPrf,
     channel: HashChannel,
-    indicator: int,
-    plan_version: int,
+    **fields: Unpack[PlanFields],
 ) -> HashReports:
     """Seed and sanitised cell of each subscriber; the same arguments always give the same reports.
 
@@ -51,7 +51,6 @@ def answers(
     """
     check_values(values, pseudonyms=pseudonyms, domain_size=channel.domain_size)
     keyed = keyed_values(values)
-    fields = {"indicator": indicator, "plan_version": plan_version}
     seeds = np.empty(values.shape[0], np.uint64)
     for part, words in prf.chunks(pseudonyms, **fields, purpose=HASH_SEED, values=keyed, counter=0):
         seeds[part] = words[:, 0]

@@ -1,13 +1,14 @@
 """Noisy histograms (SHE) with keyed bits: one lasting report per subscriber, indicator and value."""
 
 from collections.abc import Iterator
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldp.codes import NO_COUNT
 from ldp.kernels import oracles
-from ldp.kernels.entropy import ANSWER, KeyedPrf
+from ldp.kernels.entropy import ANSWER, KeyedPrf, PlanFields
 from ldp.keyed.grr import check_values, keyed_values
 from ldp.protocols.histogram import HistogramChannel
 
@@ -20,8 +21,7 @@ def answers(
     pseudonyms: NDArray[np.uint64],
     prf: KeyedPrf,
     channel: HistogramChannel,
-    indicator: int,
-    plan_version: int,
+    **fields: Unpack[PlanFields],
 ) -> NDArray[np.int16]:
     """Noisy counts of each subscriber; the same arguments always give the same counts.
 
@@ -37,7 +37,7 @@ def answers(
     AES blocks per subscriber. Sources as of `HistogramChannel`.
     """
     out = np.empty((values.shape[0], channel.domain_size), np.int16)
-    table, fields = _table(channel), {"indicator": indicator, "plan_version": plan_version}
+    table = _table(channel)
     for part, first, words in _place_words(values, pseudonyms, prf, channel.domain_size, **fields):
         oracles.noisy_counts(values[part], words, table, first, out[part])
     return out
@@ -49,8 +49,7 @@ def sums(
     pseudonyms: NDArray[np.uint64],
     prf: KeyedPrf,
     channel: HistogramChannel,
-    indicator: int,
-    plan_version: int,
+    **fields: Unpack[PlanFields],
 ) -> NDArray[np.int64]:
     """Column sums of `answers`, without the reports themselves: memory does not grow with n * domain_size.
 
@@ -59,7 +58,7 @@ def sums(
     ndarray of int64, shape (domain_size,); rows without a value count nothing
     """
     out = np.zeros(channel.domain_size, np.int64)
-    table, fields = _table(channel), {"indicator": indicator, "plan_version": plan_version}
+    table = _table(channel)
     for part, first, words in _place_words(values, pseudonyms, prf, channel.domain_size, **fields):
         oracles.noisy_sums(values[part], words, table, first, out)
     return out
@@ -70,7 +69,7 @@ def _place_words(
     pseudonyms: NDArray[np.uint64],
     prf: KeyedPrf,
     domain_size: int,
-    **fields: int,
+    **fields: Unpack[PlanFields],
 ) -> Iterator[tuple[slice, int, NDArray[np.uint64]]]:
     """Yield rows, the first of two places, and the words of both, shape (rows, 2).
 

@@ -1,13 +1,13 @@
 """Any pure frequency oracle by its channel: reports, and the counts that `pure_frequencies` takes."""
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldp.codes import NO_ANSWER
 from ldp.errors import LdpError
-from ldp.kernels.entropy import KeyedPrf
+from ldp.kernels.entropy import KeyedPrf, PlanFields
 from ldp.keyed import grr, hadamard, hashing, lanes, subset, unary
 from ldp.protocols.channels import GrrChannel
 from ldp.protocols.hadamard import HadamardChannel
@@ -33,8 +33,7 @@ def oracle_answers(
     pseudonyms: NDArray[np.uint64],
     prf: KeyedPrf,
     channel: OracleChannel,
-    indicator: int,
-    plan_version: int,
+    **fields: Unpack[PlanFields],
 ) -> Any:
     """Reports of each subscriber, as `answers` of the channel's mechanism gives them.
 
@@ -51,14 +50,7 @@ def oracle_answers(
     ------
     LdpError : shapes differ, a value is out of range, or the channel is none of these
     """
-    return _module(channel).answers(
-        values,
-        pseudonyms=pseudonyms,
-        prf=prf,
-        channel=channel,
-        indicator=indicator,
-        plan_version=plan_version,
-    )
+    return _module(channel).answers(values, pseudonyms=pseudonyms, prf=prf, channel=channel, **fields)
 
 
 def support_counts(
@@ -67,8 +59,7 @@ def support_counts(
     pseudonyms: NDArray[np.uint64],
     prf: KeyedPrf,
     channel: OracleChannel,
-    indicator: int,
-    plan_version: int,
+    **fields: Unpack[PlanFields],
 ) -> NDArray[np.int64]:
     """Reports that support each value, straight from the values; those of -1 make no report.
 
@@ -82,7 +73,6 @@ def support_counts(
     -----
     Reports are made, counted and forgotten in parts: memory does not grow with n * domain_size.
     """
-    fields = {"indicator": indicator, "plan_version": plan_version}
     if isinstance(channel, UnaryChannel):
         return unary.support_counts(values, pseudonyms=pseudonyms, prf=prf, channel=channel, **fields)
     module = _module(channel)

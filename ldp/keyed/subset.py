@@ -1,10 +1,12 @@
 """Subset selection with keyed bits: one lasting report per subscriber, indicator and value."""
 
+from typing import Unpack
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ldp.kernels import oracles
-from ldp.kernels.entropy import ANSWER, KeyedPrf
+from ldp.kernels.entropy import ANSWER, KeyedPrf, PlanFields
 from ldp.kernels.streams import last_accepted
 from ldp.keyed.grr import check_values, keyed_values
 from ldp.keyed.lanes import LANES, count_support
@@ -21,8 +23,7 @@ def answers(
     pseudonyms: NDArray[np.uint64],
     prf: KeyedPrf,
     channel: SubsetChannel,
-    indicator: int,
-    plan_version: int,
+    **fields: Unpack[PlanFields],
 ) -> NDArray[np.uint64]:
     """Set of each subscriber, as bits; the same arguments always give the same sets.
 
@@ -41,13 +42,12 @@ def answers(
     """
     check_values(values, pseudonyms=pseudonyms, domain_size=channel.domain_size)
     keyed = keyed_values(values)
-    fields = {"purpose": ANSWER, "indicator": indicator, "plan_version": plan_version}
     out = np.empty((values.shape[0], -(-channel.domain_size // LANES)), np.uint64)
     n_blocks = channel.subset_size // 2 + 1
     rows_at_once = max(1, _WORDS_AT_ONCE // (2 * n_blocks))
     for start in range(0, values.shape[0], rows_at_once):
         part = slice(start, start + rows_at_once)
-        _fill(out[part], values[part], keyed[part], pseudonyms[part], prf=prf, channel=channel, fields=fields)
+        _fill(out[part], values[part], keyed[part], pseudonyms[part], prf=prf, channel=channel, **fields)
     return out
 
 
@@ -59,7 +59,7 @@ def _fill(
     *,
     prf: KeyedPrf,
     channel: SubsetChannel,
-    fields: dict[str, int],
+    **fields: Unpack[PlanFields],
 ) -> None:
     """Draw the sets of some rows, again and again until no word was biased."""
     w, n_blocks = channel.subset_size, channel.subset_size // 2 + 1
@@ -72,7 +72,7 @@ def _fill(
         for block in range(n_blocks):
             counter = attempt * n_blocks + block
             words[:, 2 * block : 2 * block + 2] = prf.words(
-                pseudonyms[rows], **fields, values=keyed[rows], counter=counter
+                pseudonyms[rows], purpose=ANSWER, values=keyed[rows], counter=counter, **fields
             )
         drawn = np.empty((rows.size, out.shape[1]), np.uint64)
         redraws = oracles.subset_bits(

@@ -8,14 +8,14 @@ lower 10 bits count redraws (L-GRR) or the blocks of `lanes`, 32 for each 64 val
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldp.errors import InvalidDomainError, LdpError
 from ldp.kernels import oracles
-from ldp.kernels.entropy import ANSWER, BUFFER_BLOCKS, HASH_SEED, SECOND_ROUND, KeyedPrf
+from ldp.kernels.entropy import ANSWER, BUFFER_BLOCKS, HASH_SEED, SECOND_ROUND, KeyedPrf, PlanFields
 from ldp.keyed import grr, lanes
 from ldp.keyed.hashing import HashReports, count_support, hash_values
 from ldp.protocols.hashing import HashChannel
@@ -29,6 +29,7 @@ _REPORT_SHIFT: Final = 10
 _PART: Final = 8 * BUFFER_BLOCKS  # subscribers at a time: few enough for memory, many enough for few calls
 
 Words = NDArray[np.uint64]
+Channel = TypeVar("Channel")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -46,21 +47,31 @@ class Support:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GrrReporter:
-    """L-GRR reports on one indicator: the same arguments always give the same reports.
+class Reporter(Generic[Channel]):
+    """Reports on one indicator: the same arguments always give the same reports.
 
     Parameters
     ----------
-    channel : TwoRoundGrr
+    channel : as the class of the reporter says
     prf : KeyedPrf; source of the bits
     indicator : int; position in the plan
     plan_version : int; in [1, 255]
     """
 
-    channel: TwoRoundGrr
+    channel: Channel
     prf: KeyedPrf
     indicator: int
     plan_version: int
+
+    @property
+    def fields(self) -> PlanFields:
+        """Of the keyed blocks."""
+        return {"indicator": self.indicator, "plan_version": self.plan_version}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrrReporter(Reporter[TwoRoundGrr]):
+    """L-GRR reports."""
 
     def reports(self, values: NDArray[np.int32], *, pseudonyms: Words, report: int) -> NDArray[np.uint16]:
         """Sanitised code of each subscriber.
@@ -114,30 +125,17 @@ class GrrReporter:
             prf=self.prf,
             channel=self.channel.second if second else self.channel.first,
             purpose=SECOND_ROUND if second else ANSWER,
-            indicator=self.indicator,
-            plan_version=self.plan_version,
             counter=counter,
+            **self.fields,
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HashReporter:
-    """LOLOHA reports on one indicator: the same arguments always give the same reports.
+class HashReporter(Reporter[TwoRoundHash]):
+    """LOLOHA reports.
 
-    Parameters
-    ----------
-    channel : TwoRoundHash
-    prf, indicator, plan_version : as in `GrrReporter`
-
-    Notes
-    -----
     A subscriber has one hash per indicator and plan; the first round keeps one answer per hashed value.
     """
-
-    channel: TwoRoundHash
-    prf: KeyedPrf
-    indicator: int
-    plan_version: int
 
     def reports(self, values: NDArray[np.int32], *, pseudonyms: Words, report: int) -> HashReports:
         """Seed of the hash, and sanitised cell, of each subscriber.
@@ -147,11 +145,10 @@ class HashReporter:
         Arguments and errors as in `GrrReporter.reports`. Cost: four AES blocks per subscriber.
         """
         _check(values, pseudonyms=pseudonyms, domain_size=self.channel.domain_size, report=report)
-        fields = {"indicator": self.indicator, "plan_version": self.plan_version}
-        seeds = self.prf.words(pseudonyms, **fields, purpose=HASH_SEED, values=0, counter=0)[:, 0].copy()
+        seeds = self.prf.words(pseudonyms, **self.fields, purpose=HASH_SEED, values=0, counter=0)[:, 0].copy()
         buckets = hash_values(seeds, values=grr.keyed_values(values), n_cells=self.channel.buckets)
         cells = np.where(values < 0, np.int32(-1), buckets.astype(np.int32))
-        rounds = GrrReporter(channel=self.channel.rounds, prf=self.prf, **fields)
+        rounds = GrrReporter(channel=self.channel.rounds, prf=self.prf, **self.fields)
         return HashReports(seeds=seeds, cells=rounds.reports(cells, pseudonyms=pseudonyms, report=report))
 
     def support(self, values: NDArray[np.int32], *, pseudonyms: Words, report: int) -> Support:
@@ -171,23 +168,13 @@ class HashReporter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnaryReporter:
-    """L-UE reports on one indicator: the same arguments always give the same reports.
-
-    Parameters
-    ----------
-    channel : TwoRoundUnary; of at most 2048 values
-    prf, indicator, plan_version : as in `GrrReporter`
+class UnaryReporter(Reporter[TwoRoundUnary]):
+    """L-UE reports.
 
     Raises
     ------
-    InvalidDomainError : too many values for the counter
+    InvalidDomainError : more than 2048 values, too many for the counter
     """
-
-    channel: TwoRoundUnary
-    prf: KeyedPrf
-    indicator: int
-    plan_version: int
 
     def __post_init__(self) -> None:
         k = self.channel.domain_size
@@ -226,8 +213,7 @@ class UnaryReporter:
                 ),
             ),
             "prf": self.prf,
-            "indicator": self.indicator,
-            "plan_version": self.plan_version,
+            **self.fields,
         }
 
 

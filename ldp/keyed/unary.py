@@ -1,9 +1,11 @@
 """Unary encoding (SUE, OUE, THE) with keyed bits: one lasting report per subscriber, indicator and value."""
 
+from typing import Unpack
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp.kernels.entropy import ANSWER, KeyedPrf
+from ldp.kernels.entropy import ANSWER, KeyedPrf, PlanFields
 from ldp.keyed.grr import check_values
 from ldp.keyed.lanes import Round, count_support, reports
 from ldp.keyed.lanes import support_counts as lane_counts
@@ -21,8 +23,7 @@ def answers(
     pseudonyms: Words,
     prf: KeyedPrf,
     channel: UnaryChannel,
-    indicator: int,
-    plan_version: int,
+    **fields: Unpack[PlanFields],
 ) -> Words:
     """Sanitised bits of each subscriber, 64 values to a word; the same arguments always give the same bits.
 
@@ -39,14 +40,8 @@ def answers(
     on for each 64 values. Source: Wang et al., USENIX Security 2017.
     """
     check_values(values, pseudonyms=pseudonyms, domain_size=channel.domain_size)
-    return reports(
-        values,
-        pseudonyms=pseudonyms,
-        rounds=(Round(channel=channel, purpose=ANSWER),),
-        prf=prf,
-        indicator=indicator,
-        plan_version=plan_version,
-    )
+    rounds = (Round(channel=channel, purpose=ANSWER),)
+    return reports(values, pseudonyms=pseudonyms, rounds=rounds, prf=prf, **fields)
 
 
 def support_counts(
@@ -55,8 +50,7 @@ def support_counts(
     pseudonyms: Words,
     prf: KeyedPrf,
     channel: UnaryChannel,
-    indicator: int,
-    plan_version: int,
+    **fields: Unpack[PlanFields],
 ) -> NDArray[np.int64]:
     """Ones per value in `answers`, without the reports themselves: memory does not grow with n * domain_size.
 
@@ -65,11 +59,5 @@ def support_counts(
     ndarray of int64, shape (domain_size,); rows without a value count nothing
     """
     check_values(values, pseudonyms=pseudonyms, domain_size=channel.domain_size)
-    return lane_counts(
-        values,
-        pseudonyms=pseudonyms,
-        rounds=(Round(channel=channel, purpose=ANSWER),),
-        prf=prf,
-        indicator=indicator,
-        plan_version=plan_version,
-    )
+    rounds = (Round(channel=channel, purpose=ANSWER),)
+    return lane_counts(values, pseudonyms=pseudonyms, rounds=rounds, prf=prf, **fields)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from ldp.errors import LdpError
 from ldp.protocols.channels import epsilon_of
-from ldp.protocols.two_round import check_reports
+from ldp.protocols.two_round import LongitudinalChannel, check_reports
 
 
 class OneRoundChannel(Protocol):
@@ -23,27 +23,8 @@ class OneRoundChannel(Protocol):
         """Largest probability ratio of an answer, exact."""
 
 
-class LongitudinalChannel(Protocol):
-    """Channel of repeated reports; the first round's answer to a value is kept."""
-
-    @property
-    def kept_answers(self) -> int:
-        """Most answers of the first round that are kept of one person."""
-
-    @property
-    def limit_ratio(self) -> Fraction:
-        """Return the limit of the loss of any number of reports of one value."""
-
-    @property
-    def second_ratio(self) -> Fraction | None:
-        """Largest ratio of one report under two kept answers, exact; None without a second round."""
-
-    def ratio_of(self, *, reports: int) -> Fraction:
-        """Return the largest ratio of n reports of one value, exact."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memoised:
+class Memoised(LongitudinalChannel):
     """One round with permanent memoisation: the answer to a value is drawn once and repeated.
 
     Parameters
@@ -55,12 +36,10 @@ class Memoised:
 
     @property
     def kept_answers(self) -> int:
-        """Most answers that are kept of one person: one per value."""
         return self.channel.domain_size
 
     @property
     def limit_ratio(self) -> Fraction:
-        """Largest ratio of any number of reports of one value, exact."""
         return self.channel.ratio
 
     @property

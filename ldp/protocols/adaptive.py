@@ -9,14 +9,7 @@ from ldp.protocols.unary import UnaryChannel, oue_channel
 def adp_channel(*, epsilon: Fraction, domain_size: int) -> GrrChannel | UnaryChannel:
     """Return the channel with the smaller variance at frequency 0: GRR about up to 3 exp(epsilon) + 2 values.
 
-    Parameters
-    ----------
-    epsilon : Fraction; nominal, in [0.000001, 64]; the realised one is never larger
-    domain_size : int; in [2, 65534]
-
-    Raises
-    ------
-    InvalidBudgetError, InvalidDomainError
+    Parameters, Raises : as of `grr_channel`
 
     Notes
     -----

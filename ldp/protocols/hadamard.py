@@ -64,13 +64,6 @@ class HadamardChannel(SupportChannel):
 def hadamard_channel(*, epsilon: Fraction, domain_size: int) -> HadamardChannel:
     """Hadamard response of a nominal epsilon; the realised one is never larger.
 
-    Parameters
-    ----------
-    epsilon : Fraction; nominal, in [0.000001, 64]
-    domain_size : int; in [2, 32767]
-
-    Raises
-    ------
-    InvalidBudgetError, InvalidDomainError
+    Parameters, Raises : as of `grr_channel`, but domain_size in [2, 32767]
     """
     return HadamardChannel(domain_size=domain_size, sign=grr_channel(epsilon=epsilon, domain_size=2))

@@ -58,14 +58,7 @@ class HashChannel(SupportChannel):
 def blh_channel(*, epsilon: Fraction, domain_size: int) -> HashChannel:
     """Binary local hashing: two cells.
 
-    Parameters
-    ----------
-    epsilon : Fraction; nominal, in [0.000001, 64]; the realised one is never larger
-    domain_size : int; in [2, 65534]
-
-    Raises
-    ------
-    InvalidBudgetError, InvalidDomainError
+    Parameters, Raises : as of `grr_channel`
 
     Notes
     -----
@@ -77,14 +70,7 @@ def blh_channel(*, epsilon: Fraction, domain_size: int) -> HashChannel:
 def olh_channel(*, epsilon: Fraction, domain_size: int) -> HashChannel:
     """Optimal local hashing: as many cells as give the smallest variance, about exp(epsilon) + 1.
 
-    Parameters
-    ----------
-    epsilon : Fraction; nominal, in [0.000001, 64]; the realised one is never larger
-    domain_size : int; in [2, 65534]
-
-    Raises
-    ------
-    InvalidBudgetError, InvalidDomainError
+    Parameters, Raises : as of `grr_channel`
 
     Notes
     -----

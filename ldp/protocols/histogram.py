@@ -86,14 +86,7 @@ class HistogramChannel(Channel):
 def histogram_channel(*, epsilon: Fraction, domain_size: int) -> HistogramChannel:
     """Summation with histogram encoding of a nominal epsilon; the realised one is never larger.
 
-    Parameters
-    ----------
-    epsilon : Fraction; nominal, in [0.01, 64]
-    domain_size : int; in [2, 65534]
-
-    Raises
-    ------
-    InvalidBudgetError, InvalidDomainError
+    Parameters, Raises : as of `grr_channel`, but epsilon in [0.01, 64]
 
     Notes
     -----

@@ -72,14 +72,7 @@ class SubsetChannel(SupportChannel):
 def subset_channel(*, epsilon: Fraction, domain_size: int) -> SubsetChannel:
     """Subset selection with the size of the smallest variance, about domain_size / (exp(epsilon) + 1).
 
-    Parameters
-    ----------
-    epsilon : Fraction; nominal, in [0.000001, 64]; the realised one is never larger
-    domain_size : int; in [2, 65534]
-
-    Raises
-    ------
-    InvalidBudgetError, InvalidDomainError
+    Parameters, Raises : as of `grr_channel`
 
     Notes
     -----

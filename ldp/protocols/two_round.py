@@ -4,12 +4,13 @@ L-GRR, and LOLOHA, which is L-GRR on hashed values. The first round bounds what 
 (epsilon_inf), both rounds together what few of them do (epsilon_1).
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from math import isqrt
-from typing import Literal, get_args
+from typing import Generic, Literal, Protocol, TypeVar, get_args
 
 from ldp.errors import InvalidBudgetError, InvalidDomainError, LdpError
 from ldp.protocols.channels import (
@@ -24,39 +25,97 @@ from ldp.protocols.channels import (
     exp_down,
     grr_channel,
 )
+from ldp.protocols.unary import UnaryChannel
 
+Round = TypeVar("Round", bound=GrrChannel | UnaryChannel)
 Tuning = Literal["exact", "paper"]
 
 
+class LongitudinalChannel(Protocol):
+    """Channel of repeated reports; the first round's answer to a value is kept."""
+
+    __slots__ = ()
+
+    @property
+    def kept_answers(self) -> int:
+        """Most answers of the first round that are kept of one person."""
+
+    @property
+    def limit_ratio(self) -> Fraction:
+        """What `ratio_of` never exceeds, for any number of reports of one value."""
+
+    @property
+    def second_ratio(self) -> Fraction | None:
+        """Largest ratio of one report under two kept answers, exact; None without a second round."""
+
+    def ratio_of(self, *, reports: int) -> Fraction:
+        """Largest probability ratio of so many reports of one value, exact."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TwoRoundGrr(SupportChannel):
-    """L-GRR: generalised randomised response twice.
+class TwoRounds(SupportChannel, LongitudinalChannel, Generic[Round]):
+    """A lasting answer, and on top of it a fresh one for each report, over the same values.
 
     Parameters
     ----------
-    first : GrrChannel; drawn once per value and kept
-    second : GrrChannel; drawn again for each report, on the answer of the first
+    first : GrrChannel or UnaryChannel; drawn once per value and kept
+    second : the same kind; drawn anew for each report, on the answer of the first
 
     Raises
     ------
     InvalidDomainError : the rounds have domains of different sizes
-
-    Notes
-    -----
-    One report is a pure channel with p = p1 p2 + (k-1) q1 q2 and q = p1 q2 + q1 p2 + (k-2) q1 q2.
-    Source: Arcolezi et al., Digital Communications and Networks 2022 (L-GRR).
     """
 
-    first: GrrChannel
-    second: GrrChannel
+    first: Round
+    second: Round
 
     def __post_init__(self) -> None:
-        check_same_domain(self.first.domain_size, self.second.domain_size)
+        sizes = self.first.domain_size, self.second.domain_size
+        if sizes[0] != sizes[1]:
+            raise InvalidDomainError(
+                f"domain_size of both rounds must be equal, got {sizes[0]} and {sizes[1]}"
+            )
 
     @property
     def domain_size(self) -> int:
         """Number of values."""
         return self.first.domain_size
+
+    @property
+    def ratio(self) -> Fraction:
+        return self.ratio_of(reports=1)
+
+    @property
+    def kept_answers(self) -> int:
+        return self.domain_size
+
+    @property
+    def limit_ratio(self) -> Fraction:
+        return self.first.ratio
+
+    @property
+    def second_ratio(self) -> Fraction:
+        return self.second.ratio
+
+    def ratio_of(self, *, reports: int) -> Fraction:
+        check_reports(reports)
+        return Fraction(*self.weights(reports=reports))
+
+    @abstractmethod
+    def weights(self, *, reports: int) -> tuple[int, int]:
+        """Probabilities of the t reports that tell most, under their value and another; in the same unit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwoRoundGrr(TwoRounds[GrrChannel]):
+    """L-GRR: generalised randomised response twice.
+
+    Notes
+    -----
+    One report is a pure channel with p = p1 p2 + (k-1) q1 q2 and q = p1 q2 + q1 p2 + (k-2) q1 q2. The ratio
+    of t reports is (E r**t + k - 1) / (E + r**t + k - 2), with E and r those of the rounds: all agree.
+    Source: Arcolezi et al., Digital Communications and Networks 2022 (L-GRR).
+    """
 
     @property
     def p(self) -> Fraction:
@@ -65,35 +124,6 @@ class TwoRoundGrr(SupportChannel):
     @property
     def q(self) -> Fraction:
         return (1 - self.p) / (self.domain_size - 1)
-
-    @property
-    def ratio(self) -> Fraction:
-        return self.ratio_of(reports=1)
-
-    @property
-    def kept_answers(self) -> int:
-        """Most answers of the first round that are kept of one person: one per value."""
-        return self.domain_size
-
-    @property
-    def limit_ratio(self) -> Fraction:
-        """Return the limit of `ratio_of` for any number of reports of one value."""
-        return self.first.ratio
-
-    @property
-    def second_ratio(self) -> Fraction:
-        """Largest ratio of one report under two answers of the first round, exact."""
-        return self.second.ratio
-
-    def ratio_of(self, *, reports: int) -> Fraction:
-        """Return the largest probability ratio of n reports of one value, exact.
-
-        Notes
-        -----
-        (E r**t + k - 1) / (E + r**t + k - 2), with E and r the ratios of the rounds: all t reports agree.
-        """
-        check_reports(reports)
-        return Fraction(*self.weights(reports=reports))
 
     def weights(self, *, reports: int) -> tuple[int, int]:
         """Probabilities of t reports of one same value, true or not, in units of (2**64 (k-1))**-(t+1)."""
@@ -107,7 +137,7 @@ class TwoRoundGrr(SupportChannel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TwoRoundHash(SupportChannel):
+class TwoRoundHash(SupportChannel, LongitudinalChannel):
     """LOLOHA: a public hash of the value to few buckets, then L-GRR on the bucket.
 
     Parameters
@@ -148,21 +178,17 @@ class TwoRoundHash(SupportChannel):
 
     @property
     def kept_answers(self) -> int:
-        """Most answers of the first round that are kept of one person: one per bucket."""
         return self.buckets
 
     @property
     def limit_ratio(self) -> Fraction:
-        """Return the limit of `ratio_of` for any number of reports of one value."""
         return self.rounds.limit_ratio
 
     @property
     def second_ratio(self) -> Fraction:
-        """Largest ratio of one report under two answers of the first round, exact."""
         return self.rounds.second_ratio
 
     def ratio_of(self, *, reports: int) -> Fraction:
-        """Return the largest probability ratio of n reports of one value, exact."""
         return self.rounds.ratio_of(reports=reports)
 
 
@@ -283,12 +309,6 @@ def check_reports(reports: int) -> None:
     """Raise LdpError unless there is a report."""
     if reports < 1:
         raise LdpError(f"reports must be >= 1, got {reports}")
-
-
-def check_same_domain(first: int, second: int) -> None:
-    """Raise InvalidDomainError unless both rounds have as many values."""
-    if first != second:
-        raise InvalidDomainError(f"domain_size of both rounds must be equal, got {first} and {second}")
 
 
 def check_tuning(tuning: Tuning, *, horizon: int) -> None:

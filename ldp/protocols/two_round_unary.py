@@ -5,13 +5,12 @@ from fractions import Fraction
 from typing import Final, Literal, get_args
 
 from ldp.errors import LdpError
-from ldp.protocols.channels import WORD, SupportChannel, epsilon_of, exp_down, noise_at_zero
+from ldp.protocols.channels import WORD, epsilon_of, exp_down, noise_at_zero
 from ldp.protocols.two_round import (
     Tuning,
     TwoRoundGrr,
+    TwoRounds,
     check_budgets,
-    check_reports,
-    check_same_domain,
     check_tuning,
     lgrr_channel,
     nearest_that_keeps,
@@ -25,34 +24,15 @@ _HALF: Final = WORD // 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TwoRoundUnary(SupportChannel):
+class TwoRoundUnary(TwoRounds[UnaryChannel]):
     """One bit per value, one for the true one; each bit goes through two rounds.
-
-    Parameters
-    ----------
-    first : UnaryChannel; drawn once per value and bit, and kept
-    second : UnaryChannel; its p and q apply to the ones and zeros of the first; drawn again for each report
-
-    Raises
-    ------
-    InvalidDomainError : the rounds have domains of different sizes
 
     Notes
     -----
-    One bit of one report: p = p1 p2 + (1-p1) q2 and q = q1 p2 + (1-q1) q2; bits are independent.
+    p and q of the second round apply to the ones and zeros of the first. One bit of one report:
+    p = p1 p2 + (1-p1) q2 and q = q1 p2 + (1-q1) q2; bits are independent.
     Source: Erlingsson et al., CCS 2014 (RAPPOR); Arcolezi et al., Digital Communications and Networks 2022.
     """
-
-    first: UnaryChannel
-    second: UnaryChannel
-
-    def __post_init__(self) -> None:
-        check_same_domain(self.first.domain_size, self.second.domain_size)
-
-    @property
-    def domain_size(self) -> int:
-        """Number of values."""
-        return self.first.domain_size
 
     @property
     def p(self) -> Fraction:
@@ -63,34 +43,10 @@ class TwoRoundUnary(SupportChannel):
         return self.first.q * self.second.p + (1 - self.first.q) * self.second.q
 
     @property
-    def ratio(self) -> Fraction:
-        return self.ratio_of(reports=1)
-
-    @property
-    def kept_answers(self) -> int:
-        """Most answers of the first round that are kept of one person: one per value."""
-        return self.domain_size
-
-    @property
-    def limit_ratio(self) -> Fraction:
-        """Return the limit of `ratio_of` for any number of reports of one value."""
-        return self.first.ratio
-
-    @property
     def second_ratio(self) -> Fraction:
         """Largest ratio of one report under two answers of the first round: all bits may differ; exact."""
         p, q = self.second.p, self.second.q
         return max(p / q, (1 - q) / (1 - p)) ** self.domain_size
-
-    def ratio_of(self, *, reports: int) -> Fraction:
-        """Return the largest probability ratio of n reports of one value, exact.
-
-        Notes
-        -----
-        In all reports the bit of the one value is one, and that of the other zero.
-        """
-        check_reports(reports)
-        return Fraction(*self.weights(reports=reports))
 
     def weights(self, *, reports: int) -> tuple[int, int]:
         """Probabilities of t reports that all say one value and not another: true and false; same unit."""

@@ -67,14 +67,7 @@ class UnaryChannel(SupportChannel):
 def sue_channel(*, epsilon: Fraction, domain_size: int) -> UnaryChannel:
     """Symmetric unary encoding: p = s / (s + 1), q = 1 - p, s = exp(epsilon / 2).
 
-    Parameters
-    ----------
-    epsilon : Fraction; nominal, in [0.000001, 64]; the realised one is never larger
-    domain_size : int; in [2, 65534]
-
-    Raises
-    ------
-    InvalidBudgetError, InvalidDomainError
+    Parameters, Raises : as of `grr_channel`
 
     Notes
     -----
@@ -90,14 +83,7 @@ def sue_channel(*, epsilon: Fraction, domain_size: int) -> UnaryChannel:
 def oue_channel(*, epsilon: Fraction, domain_size: int) -> UnaryChannel:
     """Optimised unary encoding: p = 1/2 exactly, q = 1 / (e + 1), e = exp(epsilon).
 
-    Parameters
-    ----------
-    epsilon : Fraction; nominal, in [0.000001, 64]; the realised one is never larger
-    domain_size : int; in [2, 65534]
-
-    Raises
-    ------
-    InvalidBudgetError, InvalidDomainError
+    Parameters, Raises : as of `grr_channel`
 
     Notes
     -----
