@@ -22,7 +22,7 @@ from ldp.protocols.channels import (
     grr_channel,
     noise_at_zero,
 )
-from ldp.protocols.faked_reports import FakedChannel, FakedReport, PriorFakedChannel, balanced
+from ldp.protocols.faked_reports import Fake, FakedChannel, FakedReport, PriorFakedChannel, balanced
 from ldp.protocols.unary import UnaryChannel, oue_channel, sue_channel
 
 __all__ = [
@@ -48,13 +48,28 @@ _ANSWERS: dict[str, Callable[..., GrrChannel | UnaryChannel]] = {
     "oue": oue_channel,
     "sue": sue_channel,
 }
+_FAKES: dict[str, Fake] = {"": "code", "z": "no value", "r": "any value"}  # by the end of the protocol's name
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JointLosses:
-    """Joint losses of all reports of a subscriber."""
+    """What all reports of a subscriber reveal together.
 
-    __slots__ = ()
+    Parameters
+    ----------
+    reports : tuple of FakedReport, shape (d,); their shares add up to 1
+
+    Raises
+    ------
+    LdpError : the shares do not add up to 1
+    """
+
     reports: tuple[FakedReport, ...]
+
+    def __post_init__(self) -> None:
+        total = sum(report.share for report in self.reports)
+        if total != 1:
+            raise LdpError(f"shares must add up to 1, got {total}")
 
     def ratio_of(self, differing: Collection[int]) -> Fraction:
         """Largest probability ratio under two profiles that differ in just these indicators, exact.
@@ -122,14 +137,6 @@ class JointLosses:
 class FakeDataChannel(JointLosses):
     """All reports of a subscriber (RS+FD), and what they reveal together.
 
-    Parameters
-    ----------
-    reports : tuple of FakedChannel, shape (d,); their shares add up to 1
-
-    Raises
-    ------
-    LdpError : the shares do not add up to 1
-
     Notes
     -----
     P(reports | profile) is the probability of fakes only, times the sum over the indicators of share times
@@ -142,21 +149,10 @@ class FakeDataChannel(JointLosses):
 
     reports: tuple[FakedChannel, ...]
 
-    def __post_init__(self) -> None:
-        _check_shares(self.reports)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriorFakeDataChannel(JointLosses):
     """All reports of a subscriber whose fakes have priors (RS+RFD), and what they reveal together.
-
-    Parameters
-    ----------
-    reports : tuple of PriorFakedChannel, shape (d,); their shares add up to 1
-
-    Raises
-    ------
-    LdpError : the shares do not add up to 1
 
     Notes
     -----
@@ -165,9 +161,6 @@ class PriorFakeDataChannel(JointLosses):
     """
 
     reports: tuple[PriorFakedChannel, ...]
-
-    def __post_init__(self) -> None:
-        _check_shares(self.reports)
 
 
 def fake_data_channel(
@@ -253,16 +246,11 @@ def prior_fake_data_channel(
     Parameters
     ----------
     protocol : "grr", "ouer" or "suer"
-    epsilon : Fraction; nominal, for the unit, in [0.000001, 64]; the realised one is never larger
-    unit : "profile" or "attribute"
+    epsilon, unit, Raises : as of `fake_data_channel`
     priors : sequence of sequences of int, shape (d,) of (domain_size,); of fakes, as in `PriorFakedChannel`:
         public and independent of the data
     shares : "equal" (1 / d each) or "balanced" (so that all values lose the same at worst; only if all codes
         may be fakes)
-
-    Raises
-    ------
-    LdpError : a rule is broken
     """
     answers = prior_hidden_epsilon(protocol, epsilon=epsilon, unit=unit, priors=priors, shares=shares)
     return _prior_channel(protocol, answers=answers, priors=priors, shares=shares)
@@ -326,11 +314,7 @@ def _report(protocol: FakeProtocol, *, answers: Fraction, domain_size: int, shar
         ]
         return min(both, key=noise_at_zero)
     answer = _answer(protocol, epsilon=answers, domain_size=domain_size)
-    if protocol == "grr":
-        return FakedChannel(answer=answer, fake="code", share=share)
-    return FakedChannel(
-        answer=answer, fake="no value" if protocol.endswith("z") else "any value", share=share
-    )
+    return FakedChannel(answer=answer, fake=_FAKES[protocol[3:]], share=share)
 
 
 def _prior_channel(
@@ -368,9 +352,3 @@ def _check(protocol: str, protocols: tuple[str, ...], *, unit: Unit, shares: Sha
         raise LdpError(f"unit must be one of {get_args(Unit)}, got {unit!r}")
     if shares not in get_args(Shares):
         raise LdpError(f"shares must be one of {get_args(Shares)}, got {shares!r}")
-
-
-def _check_shares(reports: Sequence[FakedReport]) -> None:
-    total = sum(report.share for report in reports)
-    if total != 1:
-        raise LdpError(f"shares must add up to 1, got {total}")
