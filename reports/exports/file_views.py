@@ -8,7 +8,7 @@ import threading
 import time
 from typing import Final
 
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
@@ -18,6 +18,7 @@ from reports.accounts.access import account
 from reports.estimates.queries import WindowError
 from reports.exports.actions import Asked, ask_for_file
 from reports.exports.errors import ExportError
+from reports.exports.formats.choosing import FORMATS, Format
 from reports.exports.models import ExportFile
 from reports.exports.recipes import Recipe, write
 from reports.studies.models import Study
@@ -30,6 +31,13 @@ AGAIN_S: Final = 5
 MAX_TURNS: Final = 5  # most clients follow as many
 TURN: Final = "turn"
 _places = threading.BoundedSemaphore(PLACES)
+
+
+def format_or_404(scope: str, ending: str) -> Format:
+    """A format that makes sense for a scope."""
+    if ending not in FORMATS[scope]:
+        raise Http404
+    return FORMATS[scope][ending]
 
 
 def file_response(request: HttpRequest, study: Study, recipe: Recipe) -> HttpResponseBase:

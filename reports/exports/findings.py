@@ -1,10 +1,10 @@
 """Comparisons and movements as one flat table each, of the values that their pages show: CSV, JSON, XLSX."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Final
+from typing import Any
 
 from django.utils.translation import gettext
 
@@ -126,7 +126,3 @@ def tail_of(report: WindowReport) -> Record:
     record = report_record(report)
     share = {"market_share": float(report.study.market_share)}
     return share | {name: record[name] for name in CONTEXT_NAMES}
-
-
-# Their labels and types are those of `reports.exports.formats.choosing`.
-WRITERS: Final[Mapping[str, Callable[[Findings], bytes]]] = {"csv": to_csv, "xlsx": to_xlsx, "json": to_json}

@@ -9,10 +9,8 @@ from django.http import QueryDict
 from reports.estimates.options import DaysOptions, ReportOptions, asked_categories
 from reports.estimates.queries import Window, WindowReport, windows_of_indicator
 from reports.exports.bundle import Reports, bundle_of
-from reports.exports.findings import WRITERS
-from reports.exports.formats.choosing import FORMATS
+from reports.exports.formats.choosing import FORMATS, MOVEMENT, PLACES, Format
 from reports.exports.movements import movement_findings
-from reports.exports.places.formats import PLACES_FORMATS
 from reports.exports.places.selection import select_places
 from reports.exports.selection import (
     Scope,
@@ -31,7 +29,6 @@ Tick = Callable[[int], None]
 # by a worker: what has more rows, what is drawn, what has shapes, and bundles.
 AT_ONCE_ROWS: Final = {"csv": 5_000, "json": 5_000, "sdmx.csv": 5_000, "parquet": 5_000, "xlsx": 500}
 BUNDLE: Final = "bundle"
-MOVEMENT: Final = "movement"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,11 +64,16 @@ class Recipe:
 
     @property
     def is_of_places(self) -> bool:
-        return (self.scope, self.ending) in PLACES_FORMATS
+        return self.scope in PLACES
+
+    @property
+    def format(self) -> Format:
+        """Of all but bundles."""
+        return FORMATS[self.scope][self.ending]
 
     @property
     def content_type(self) -> str:
-        return "application/zip" if self.scope == BUNDLE else FORMATS[self.ending].content_type
+        return "application/zip" if self.scope == BUNDLE else self.format.content_type
 
     def is_made_at_once(self, study: Study) -> bool:
         """Return whether it is so small that its reader waits for it."""
@@ -120,22 +122,21 @@ def write(study: Study, recipe: Recipe, *, tick: Tick = lambda _: None) -> Writt
     elif recipe.scope == MOVEMENT:
         indicator, query = study.indicators.get(slug=recipe.indicator), QueryDict(recipe.options)
         findings = movement_findings(movement(indicator, **asked_of(query, indicator=indicator)))
-        name, content = f"{findings.name}.{recipe.ending}", WRITERS[recipe.ending](findings)
+        name, content = f"{findings.name}.{recipe.ending}", recipe.format.write(findings)
     elif recipe.is_of_places:
-        places = select_places(study, recipe.window)
-        found = PLACES_FORMATS[recipe.scope, recipe.ending]
-        name = f"{places.file_name(recipe.scope)}.{recipe.ending}"
-        content = found.write(places, ReportOptions.from_query(QueryDict(recipe.options)))
+        options = ReportOptions.from_query(QueryDict(recipe.options))
+        places = select_places(study, recipe.window, options=options)
+        name, content = f"{places.file_name(recipe.scope)}.{recipe.ending}", recipe.format.write(places)
     else:
         selection = _selected(study, recipe)
-        name = f"{selection.name}.{recipe.ending}"
-        content = FORMATS[recipe.ending].write(replace(selection, reports=watched(selection.reports)))
+        watching = replace(selection, reports=watched(selection.reports))
+        name, content = f"{selection.name}.{recipe.ending}", recipe.format.write(watching)
     return Written(name=name, content_type=recipe.content_type, content=content)
 
 
 def _selected(study: Study, recipe: Recipe) -> Selection:
     if recipe.scope == Scope.STUDY:
-        return select_summary(study) if FORMATS[recipe.ending].is_drawn else select_study(study)
+        return select_summary(study) if recipe.format.is_drawn else select_study(study)
     indicator, query = study.indicators.get(slug=recipe.indicator), QueryDict(recipe.options)
     if recipe.scope == Scope.WINDOW:
         return select_window(indicator, recipe.window, options=ReportOptions.from_query(query))

@@ -2,7 +2,7 @@
 
 from urllib.parse import urlencode
 
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
@@ -24,10 +24,9 @@ from reports.estimates.picker import requested_window
 from reports.estimates.queries import UnionNotAvailableError, WindowError, check_union, visitor_unions
 from reports.exports.comparisons import comparison_findings
 from reports.exports.errors import ExportError
-from reports.exports.file_views import attachment, file_response, refused
-from reports.exports.findings import WRITERS, Findings
-from reports.exports.formats.choosing import FORMATS, Format
-from reports.exports.recipes import BUNDLE, MOVEMENT, Recipe
+from reports.exports.file_views import attachment, file_response, format_or_404, refused
+from reports.exports.formats.choosing import COMPARISON, MOVEMENT
+from reports.exports.recipes import BUNDLE, Recipe
 from reports.exports.selection import Scope
 from reports.ledger.handed_out import handed_out
 from reports.movement.query import NAMES
@@ -41,7 +40,7 @@ from reports.studies.models import Indicator
 @handed_out
 def download_study(request: HttpRequest, slug: str, file_format: str) -> HttpResponseBase:
     """All indicators: in all windows as data, over all days for reading."""
-    study, found = study_or_404(request, slug), _format(file_format, Scope.STUDY)
+    study, found = study_or_404(request, slug), format_or_404(Scope.STUDY, file_format)
     return file_response(request, study, Recipe(scope=Scope.STUDY, ending=found.ending))
 
 
@@ -52,7 +51,8 @@ def download_window(
     request: HttpRequest, slug: str, indicator_slug: str, file_format: str
 ) -> HttpResponseBase:
     """One indicator in the window that the address names."""
-    indicator, found = _indicator(request, slug, indicator_slug), _format(file_format, Scope.WINDOW)
+    indicator = _indicator(request, slug, indicator_slug)
+    found = format_or_404(Scope.WINDOW, file_format)
     study = indicator.study
     try:
         window = requested_window(request.GET, indicator=indicator, visitors=visitor_unions(study))
@@ -75,7 +75,8 @@ def download_window(
 @handed_out
 def download_days(request: HttpRequest, slug: str, indicator_slug: str, file_format: str) -> HttpResponseBase:
     """One indicator on each day; what is drawn as the page shows it."""
-    indicator, found = _indicator(request, slug, indicator_slug), _format(file_format, Scope.DAYS)
+    indicator = _indicator(request, slug, indicator_slug)
+    found = format_or_404(Scope.DAYS, file_format)
     options = ""
     if found.is_drawn:
         categories = asked_categories(request.GET, n_categories=len(indicator.categories))
@@ -99,14 +100,19 @@ def download_comparison(
         return refused(ExportError(gettext("The address must name both sides of the comparison.")))
     try:
         asked = asked_of(query, kind, indicator=indicator, others=others)
-        found = compared(kind, indicator, asked, of=measure_of(query))
+        comparison = compared(kind, indicator, asked, of=measure_of(query))
     except NotComparableError as error:
         return refused(ExportError(texts.not_comparable(error)))
     except UnionNotAvailableError as error:
         return refused(error)
     except (AddressError, WindowError) as error:
         return refused(ExportError(address_error(error, indicator)))
-    return _findings(comparison_findings(found), ending=file_format)
+    findings, found = comparison_findings(comparison), format_or_404(COMPARISON, file_format)
+    try:
+        content = found.write(findings)
+    except ExportError as error:
+        return refused(error)
+    return attachment(content, content_type=found.content_type, name=f"{findings.name}.{file_format}")
 
 
 @require_safe
@@ -117,8 +123,7 @@ def download_movement(
 ) -> HttpResponseBase:
     """Totals and the figure that the address names, as its page names it, of all categories."""
     indicator = _indicator(request, slug, indicator_slug)
-    if file_format not in WRITERS:
-        raise Http404
+    format_or_404(MOVEMENT, file_format)
     try:
         asked_of_movement(request.GET, indicator=indicator)
     except WindowError as error:
@@ -150,22 +155,3 @@ def download_statement(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _indicator(request: HttpRequest, slug: str, indicator_slug: str) -> Indicator:
     return indicator_or_404(indicator_slug, among=list(study_or_404(request, slug).indicators.all()))
-
-
-def _format(ending: str, scope: Scope) -> Format:
-    """A format that makes sense for a scope, else 404."""
-    found = FORMATS.get(ending)
-    if found is None or scope not in found.scopes:
-        raise Http404
-    return found
-
-
-def _findings(findings: Findings, *, ending: str) -> HttpResponse:
-    if ending not in WRITERS:
-        raise Http404
-    try:
-        content = WRITERS[ending](findings)
-    except ExportError as error:
-        return refused(error)
-    content_type = FORMATS[ending].content_type
-    return attachment(content, content_type=content_type, name=f"{findings.name}.{ending}")

@@ -1,5 +1,6 @@
 """The links of the downloads menu."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,9 +9,14 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 
-from reports.exports.findings import WRITERS
-from reports.exports.formats.choosing import FORMATS, Format, formats_for
-from reports.exports.places.formats import places_formats
+from reports.exports.formats.choosing import (
+    COMPARISON,
+    HEXAGONS,
+    MOVEMENT,
+    PLACES,
+    Format,
+    formats_for,
+)
 from reports.exports.selection import Scope
 
 register = template.Library()
@@ -41,17 +47,12 @@ def download_groups(context: template.Context, scope: str) -> list[Group]:
     page, `full_query`, and `has_map` if its categories are zones; of the days `kept_with_categories`.
     """
     wanted = Scope(scope or Scope.WINDOW)
-    drawn = gettext("For reading") if wanted == Scope.STUDY else gettext("For reading: as shown on this page")
-    groups = []
-    for is_drawn, title in ((False, gettext("Data: all values, in plan order")), (True, drawn)):
-        offered = formats_for(wanted, has_zones=bool(context.get("has_map")))
-        formats = [found for found in offered if found.is_drawn == is_drawn]
-        links = [
-            Link(address=_address(context, wanted, found), label=found.label, purpose=found.purpose)
-            for found in formats
-        ]
-        groups.append(Group(title=title, links=links))
-    return groups
+    formats = formats_for(wanted, has_zones=bool(context.get("has_map")))
+    return _groups(
+        ((found, _address(context, wanted, found)) for found in formats),
+        data=gettext("Data: all values, in plan order"),
+        drawn=gettext("To read") if wanted == Scope.STUDY else gettext("To read: as this page shows it"),
+    )
 
 
 @register.simple_tag(takes_context=True)
@@ -60,28 +61,34 @@ def findings_links(context: template.Context, page: str) -> list[Link]:
     slugs = [context["study"].slug, context["indicator"].slug]
     query = context["request"].META.get("QUERY_STRING", "")
     links = []
-    for found in (FORMATS[ending] for ending in WRITERS):
+    for found in formats_for(COMPARISON if page == "compare" else MOVEMENT):
         address = reverse(f"reports:{page}_file", args=[*slugs, found.ending])
-        full = f"{address}?{query}" if query else address
-        links.append(Link(address=full, label=found.label, purpose=found.purpose))
+        links.append(_link(found, f"{address}?{query}" if query else address))
     return links
 
 
 @register.simple_tag(takes_context=True)
 def places_groups(context: template.Context) -> list[Group]:
     """Files of reported places: data, and what follows the page; the context has `query` and `full_query`."""
-    offered = places_formats(has_hexagons=context["study"].area.h3_resolution is not None)
-    groups = []
-    for is_drawn, title in ((False, gettext("Data")), (True, gettext("For reading: as shown on this page"))):
-        links = []
-        for found in offered:
-            if found.is_drawn == is_drawn:
-                slugs = [context["study"].slug, found.content, found.ending]
-                query = context["full_query" if is_drawn else "query"]
-                address = f"{reverse('reports:maps_file', args=slugs)}?{query}"
-                links.append(Link(address=address, label=found.label, purpose=found.purpose))
-        groups.append(Group(title=title, links=links))
-    return groups
+    study = context["study"]
+    offered = []
+    for scope in PLACES:
+        for found in formats_for(scope) if scope != HEXAGONS or study.area.h3_resolution is not None else ():
+            address = reverse("reports:maps_file", args=[study.slug, scope, found.ending])
+            offered.append((found, f"{address}?{context['full_query' if found.is_drawn else 'query']}"))
+    return _groups(offered, data=gettext("Data"), drawn=gettext("To read: as this page shows it"))
+
+
+def _groups(offered: Iterable[tuple[Format, str]], *, data: str, drawn: str) -> list[Group]:
+    """Formats with their addresses: data first, then what is drawn."""
+    groups = {False: Group(title=data, links=[]), True: Group(title=drawn, links=[])}
+    for found, address in offered:
+        groups[found.is_drawn].links.append(_link(found, address))
+    return list(groups.values())
+
+
+def _link(found: Format, address: str) -> Link:
+    return Link(address=address, label=found.label, purpose=found.purpose)
 
 
 def _address(context: Any, scope: Scope, found: Format) -> str:

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 import ldp
 from ldp.keyed.noise.presence import noise_delta
 from ldp.privacy.presence import first_days
+from reports.exports.formats.choosing import FORMATS
+from reports.exports.selection import Scope, Selection
 from reports.models import Plan, Study
 from reports.studies.studyfile import StudyDefinition
 from reports.studies.studyfile.definition import (
@@ -39,6 +41,11 @@ class People:
 
     def present(self, first_day: int, last_day: int) -> NDArray[np.bool_]:
         return (self.bitmaps & np.uint64(sum(1 << (day - 1) for day in range(first_day, last_day + 1)))) != 0
+
+
+def render_file(selection: Selection, *, ending: str) -> bytes:
+    """Bytes of a download; also in a format that no page offers for such a selection."""
+    return FORMATS[Scope.WINDOW][ending].write(selection)
 
 
 def indicator(slug: str, *categories: str, **changes: Any) -> IndicatorDefinition:

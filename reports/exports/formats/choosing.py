@@ -1,58 +1,77 @@
-"""The formats of downloads: which there are, for what, and who writes them.
+"""The formats of all downloads: what a file is about, which formats there are for it, and who writes them.
 
 Libraries that draw or know shapes are loaded when a file is asked for: no server and no worker starts slower.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from reports.base.later import later
+from reports.exports import findings
 from reports.exports.formats.sdmx import to_sdmx_csv
 from reports.exports.formats.spreadsheet import to_xlsx
+from reports.exports.places.selection import zones_to_csv, zones_to_json
 from reports.exports.records import CONTENT_TYPES, to_csv, to_json
 from reports.exports.selection import Scope, Selection
 
-_EVERYWHERE: Final = frozenset(Scope)
-_ONE_INDICATOR: Final = frozenset({Scope.WINDOW, Scope.DAYS})
+COMPARISON, MOVEMENT = "comparison", "movement"
+ZONES, SQUARES, HEXAGONS, MAPS = "zones", "squares", "hexagons", "maps"
+PLACES: Final = (ZONES, SQUARES, HEXAGONS, MAPS)
+
+_DRAWN: Final = frozenset({"pdf", "png", "svg"})
+_TYPES: Final = {
+    "csv": ("CSV", CONTENT_TYPES["csv"]),
+    "xlsx": ("XLSX", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+    "json": ("JSON", CONTENT_TYPES["json"]),
+    "parquet": ("Parquet", "application/vnd.apache.parquet"),
+    "sdmx.csv": ("SDMX-CSV", CONTENT_TYPES["csv"]),
+    "geojson": ("GeoJSON", "application/geo+json"),
+    "geoparquet": ("GeoParquet", "application/vnd.apache.parquet"),
+    "pdf": ("PDF", "application/pdf"),
+    "png": ("PNG", "image/png"),
+    "svg": ("SVG", "image/svg+xml"),
+}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Format:
     """A kind of file; `ending` is also its name in addresses.
 
-    A format that `is_drawn` shows the page, in its order and measure; all others are data: complete, in
-    plan order. One that `needs_zones` is for indicators whose categories are zones with shapes.
+    Parameters
+    ----------
+    write : takes the Selection, the Findings or the Places that the file is about
+    name : in menus, where that is not the name of the format
+    needs_zones : it is for indicators whose categories are zones with shapes
     """
 
     ending: str
-    label: str
     purpose: str | Promise
-    content_type: str
-    scopes: frozenset[Scope]
-    write: Callable[[Selection], bytes]
-    is_drawn: bool = False
+    write: Callable[[Any], bytes]
+    name: str | Promise = ""
     needs_zones: bool = False
 
+    @property
+    def label(self) -> str | Promise:
+        return self.name or _TYPES[self.ending][0]
 
-def render_file(selection: Selection, *, ending: str) -> bytes:
-    """Bytes of a download; the same data in the same language give the same bytes.
+    @property
+    def content_type(self) -> str:
+        return _TYPES[self.ending][1]
 
-    Raises
-    ------
-    KeyError : no such format
-    ExportError : the format cannot hold the selection
-    """
-    return FORMATS[ending].write(selection)
+    @property
+    def is_drawn(self) -> bool:
+        """Whether it shows what the page shows, in its order and measure; else it is data: complete, in plan
+        order."""
+        return self.ending in _DRAWN
 
 
-def formats_for(scope: Scope, *, has_zones: bool = False) -> list[Format]:
+def formats_for(scope: str, *, has_zones: bool = False) -> list[Format]:
     """Formats that make sense for a scope, in the order of a menu."""
-    fitting = [found for found in FORMATS.values() if scope in found.scopes]
-    return [found for found in fitting if has_zones or not found.needs_zones]
+    return [found for found in FORMATS[scope].values() if has_zones or not found.needs_zones]
 
 
 def _csv(selection: Selection) -> bytes:
@@ -67,93 +86,107 @@ def _sdmx(selection: Selection) -> bytes:
     return to_sdmx_csv(selection.reports).encode()
 
 
-FORMATS: Final = {
-    found.ending: found
-    for found in (
+def _by_ending(*formats: Format) -> dict[str, Format]:
+    return {found.ending: found for found in formats}
+
+
+_CSV_FOR: Final = _("one row per category, for any program")
+_XLSX_FOR: Final = _("spreadsheet, with a sheet that explains it")
+_JSON_FOR: Final = _("all fields, for programs")
+_HEXAGONS_FOR: Final = _("sums of squares; a square belongs to the hexagon of its centre")
+
+_REPORTS: Final = (
+    Format("csv", _CSV_FOR, _csv),
+    Format("xlsx", _XLSX_FOR, to_xlsx),
+    Format("json", _JSON_FOR, _json),
+    Format(
+        "parquet",
+        _("typed columns, for data science"),
+        later("reports.exports.formats.columnar.to_parquet"),
+    ),
+    Format("sdmx.csv", _("names and codes of statistical offices"), _sdmx),
+    Format(
+        "pdf",
+        _("report to read and to pass on: chart, table, method, privacy"),
+        later("reports.exports.pdf.to_pdf"),
+    ),
+)
+_ONE_INDICATOR: Final = (
+    *_REPORTS,
+    Format(
+        "geojson",
+        _("zones with their estimates, for maps"),
+        later("reports.exports.formats.geographic.to_geojson"),
+        needs_zones=True,
+    ),
+    Format(
+        "geoparquet",
+        _("the same as typed columns"),
+        later("reports.exports.formats.geographic.to_geoparquet"),
+        needs_zones=True,
+    ),
+    Format("png", _("the chart or map, for slides"), later("reports.exports.drawing.pages.to_png")),
+    Format("svg", _("the chart or map, sharp at any size"), later("reports.exports.drawing.pages.to_svg")),
+)
+_FINDINGS: Final = (
+    Format("csv", _CSV_FOR, findings.to_csv),
+    Format("xlsx", _XLSX_FOR, findings.to_xlsx),
+    Format("json", _JSON_FOR, findings.to_json),
+)
+FORMATS: Final[Mapping[str, dict[str, Format]]] = {
+    Scope.WINDOW: _by_ending(*_ONE_INDICATOR),
+    Scope.DAYS: _by_ending(*_ONE_INDICATOR),
+    Scope.STUDY: _by_ending(*_REPORTS),
+    COMPARISON: _by_ending(*_FINDINGS),
+    MOVEMENT: _by_ending(*_FINDINGS),
+    ZONES: _by_ending(
+        Format("csv", _("one row per zone, for any program"), zones_to_csv),
+        Format("json", _("zones with all fields, for programs"), zones_to_json),
         Format(
-            ending="csv",
-            label="CSV",
-            purpose=gettext_lazy("one row per category, for any program"),
-            content_type=CONTENT_TYPES["csv"],
-            scopes=_EVERYWHERE,
-            write=_csv,
+            "geojson",
+            _("zones with their estimates, for maps"),
+            later("reports.exports.places.geographic.zones_to_geojson"),
+            name=_("GeoJSON of zones"),
         ),
         Format(
-            ending="xlsx",
-            label="XLSX",
-            purpose=gettext_lazy("spreadsheet, with a sheet of explanations"),
-            content_type="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-            scopes=_EVERYWHERE,
-            write=to_xlsx,
+            "geoparquet",
+            _("the same as typed columns"),
+            later("reports.exports.places.geographic.zones_to_geoparquet"),
+            name=_("GeoParquet of zones"),
+        ),
+    ),
+    SQUARES: _by_ending(
+        Format(
+            "geojson",
+            _("reports and density by square of the grid, for maps"),
+            later("reports.exports.places.geographic.squares_to_geojson"),
+            name=_("GeoJSON of squares"),
         ),
         Format(
-            ending="json",
-            label="JSON",
-            purpose=gettext_lazy("all fields, for programs"),
-            content_type=CONTENT_TYPES["json"],
-            scopes=_EVERYWHERE,
-            write=_json,
+            "geoparquet",
+            _("the same as typed columns, with metres"),
+            later("reports.exports.places.geographic.squares_to_geoparquet"),
+            name=_("GeoParquet of squares"),
+        ),
+    ),
+    HEXAGONS: _by_ending(
+        Format(
+            "csv",
+            _HEXAGONS_FOR,
+            later("reports.exports.places.hexagons.hexagons_to_csv"),
+            name=_("CSV of hexagons (H3)"),
         ),
         Format(
-            ending="parquet",
-            label="Parquet",
-            purpose=gettext_lazy("typed columns, for data science"),
-            content_type="application/vnd.apache.parquet",
-            scopes=_EVERYWHERE,
-            write=later("reports.exports.formats.columnar.to_parquet"),
+            "geojson",
+            _HEXAGONS_FOR,
+            later("reports.exports.places.hexagons.hexagons_to_geojson"),
+            name=_("GeoJSON of hexagons (H3)"),
         ),
+    ),
+    MAPS: _by_ending(
+        Format("png", _("both maps, for slides"), later("reports.exports.places.drawing.places_to_png")),
         Format(
-            ending="sdmx.csv",
-            label="SDMX-CSV",
-            purpose=gettext_lazy("names and codes used by statistical offices"),
-            content_type=CONTENT_TYPES["csv"],
-            scopes=_EVERYWHERE,
-            write=_sdmx,
+            "svg", _("both maps, sharp at any size"), later("reports.exports.places.drawing.places_to_svg")
         ),
-        Format(
-            ending="geojson",
-            label="GeoJSON",
-            purpose=gettext_lazy("zones with their estimates, for maps"),
-            content_type="application/geo+json",
-            scopes=_ONE_INDICATOR,
-            write=later("reports.exports.formats.geographic.to_geojson"),
-            needs_zones=True,
-        ),
-        Format(
-            ending="geoparquet",
-            label="GeoParquet",
-            purpose=gettext_lazy("the same data in typed columns"),
-            content_type="application/vnd.apache.parquet",
-            scopes=_ONE_INDICATOR,
-            write=later("reports.exports.formats.geographic.to_geoparquet"),
-            needs_zones=True,
-        ),
-        Format(
-            ending="pdf",
-            label="PDF",
-            purpose=gettext_lazy("report to read and share: chart, table, method, privacy"),
-            content_type="application/pdf",
-            scopes=_EVERYWHERE,
-            write=later("reports.exports.pdf.to_pdf"),
-            is_drawn=True,
-        ),
-        Format(
-            ending="png",
-            label="PNG",
-            purpose=gettext_lazy("the chart or map, for slides"),
-            content_type="image/png",
-            scopes=_ONE_INDICATOR,
-            write=later("reports.exports.drawing.pages.to_png"),
-            is_drawn=True,
-        ),
-        Format(
-            ending="svg",
-            label="SVG",
-            purpose=gettext_lazy("the chart or map, sharp at any size"),
-            content_type="image/svg+xml",
-            scopes=_ONE_INDICATOR,
-            write=later("reports.exports.drawing.pages.to_svg"),
-            is_drawn=True,
-        ),
-    )
+    ),
 }

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from reports.base import formats
 from reports.estimates.locations import location_windows, windows_with_maps
-from reports.estimates.options import ReportOptions
 from reports.exports.drawing.canvas import COLOURS, ONE_AT_A_TIME, filled, new_figure, png_bytes, svg_bytes
 from reports.exports.drawing.letters import legible
 from reports.exports.drawing.maps import GROUND, MAP_COLOURS, draw_scale, look, outline
@@ -30,16 +29,16 @@ _LEGEND_ROW_IN: Final = 0.22
 _IN_A_ROW: Final = 4
 
 
-def places_to_png(places: Places, options: ReportOptions) -> bytes:
+def places_to_png(places: Places) -> bytes:
     """Both maps, 1520 pixels wide."""
     with ONE_AT_A_TIME:
-        return png_bytes(_figure(places, options), metadata=_metadata(places, "Software"))
+        return png_bytes(_figure(places), metadata=_metadata(places, "Software"))
 
 
-def places_to_svg(places: Places, options: ReportOptions) -> bytes:
+def places_to_svg(places: Places) -> bytes:
     """Both maps; zones, lines and letters are vectors, squares a picture with a pixel each."""
     with ONE_AT_A_TIME:
-        return svg_bytes(_figure(places, options), metadata=_metadata(places, "Creator"))
+        return svg_bytes(_figure(places), metadata=_metadata(places, "Creator"))
 
 
 def _metadata(places: Places, program: str) -> dict[str, str]:
@@ -47,9 +46,9 @@ def _metadata(places: Places, program: str) -> dict[str, str]:
     return {"Title": f"{_title()} · {places.study.name}", program: software_words(), "Description": facts}
 
 
-def _figure(places: Places, options: ReportOptions) -> Figure:
-    shapes, scale = area_shapes(places.area), _scale(places, options)
-    words = "\n".join(filled(legible(text)) for text in _small_print(places, options))
+def _figure(places: Places) -> Figure:
+    shapes, scale = area_shapes(places.area), _scale(places)
+    words = "\n".join(filled(legible(text)) for text in _small_print(places))
     grid = places.found.spec.grid
     map_in = float(np.clip(_PANEL_IN * grid.n_y / grid.n_x, *_HEIGHT_IN))
     legend_in = _LEGEND_ROW_IN * (1 + -(-len(shapes.layers) // _IN_A_ROW)) + 0.15
@@ -58,7 +57,7 @@ def _figure(places: Places, options: ReportOptions) -> Figure:
     figure = new_figure(height_in=whole_in)
     bottom = (legend_in + words_in) / whole_in
     frame = maps_density.density_frame(
-        places.found, places.kept, grid_map=places.grid_map, scale=scale, options=options
+        places.found, places.kept, grid_map=places.grid_map, scale=scale, options=places.options
     )
     headings = (gettext("Reported (noisy)"), gettext("Deconvolved (where people most likely were)"))
     for left_in, panel, heading in zip(_LEFT_IN, frame["panels"], headings, strict=True):
@@ -71,11 +70,11 @@ def _figure(places: Places, options: ReportOptions) -> Figure:
     return figure
 
 
-def _scale(places: Places, options: ReportOptions) -> Scale:
-    """Return the scale of the page: one for both maps and all windows."""
+def _scale(places: Places) -> Scale:
+    """That of the page: one for both maps and all windows."""
     study, spec = places.study, places.found.spec
     windows = maps_density.single_days_and_whole(study, windows_with_maps(study, spec))
-    return maps_density.density_scale(location_windows(study, windows), options=options)
+    return maps_density.density_scale(location_windows(study, windows), options=places.options)
 
 
 def _draw_panel(axes: Axes, places: Places, panel: dict[str, Any], *, shapes: AreaShapes) -> None:
@@ -142,9 +141,9 @@ def _title() -> str:
     return gettext("Maps of places")
 
 
-def _small_print(places: Places, options: ReportOptions) -> list[str]:
-    """Explain the colours, the number of reports, and the noise that protects them."""
-    if options.layer == "uncertainty":
+def _small_print(places: Places) -> list[str]:
+    """What colours are, how many people reported what, and which noise protects them."""
+    if places.options.layer == "uncertainty":
         colours = gettext(
             "Colours, left: half the range within which the reports of a square would lie with newly "
             "drawn noise. Right: half the width of the band that contains 95 of 100 replicates. Neither "

@@ -18,6 +18,7 @@ from reports.base.csv_texts import csv_text
 from reports.base.status import Status
 from reports.base.version import software
 from reports.estimates.locations import LocationWindow, location_windows
+from reports.estimates.options import ReportOptions
 from reports.estimates.queries import LEVEL, Window
 from reports.exports.records import CONTEXT_NAMES
 from reports.maps.actions import kept_maps
@@ -41,6 +42,7 @@ ZONE_NAMES: Final = (
 )  # fmt: skip
 LAYER_NAMES: Final = ("density", "std_error", "low", "high")  # as a kept map has them
 SQUARE_NAMES: Final = ("square", "x_m", "y_m", "reports", *LAYER_NAMES, "zone", "land")
+_AS_IT_IS: Final = ReportOptions()
 _DECIMALS: Final = (
     5  # of subscribers: a kept map has seven digits, and tens of thousands of squares are added up
 )
@@ -52,13 +54,15 @@ class Places:
 
     Parameters
     ----------
-    kept : its deconvolved map, in any state; None where none is up to date
+    kept : its deconvolved map, in whatever state; None where there is none that is up to date
+    options : how the page shows it; what is drawn follows them, data do not
     """
 
     found: LocationWindow
     area: Area
     grid_map: GridMap
     kept: DensityMap | None
+    options: ReportOptions
 
     @property
     def study(self) -> Study:
@@ -96,7 +100,7 @@ class Places:
         return f"{self.study.slug}_{content}_{self.first_date}_{self.last_date}"
 
 
-def select_places(study: Study, window: Window) -> Places:
+def select_places(study: Study, window: Window, *, options: ReportOptions = _AS_IT_IS) -> Places:
     """Reported places of one window.
 
     Raises
@@ -109,7 +113,7 @@ def select_places(study: Study, window: Window) -> Places:
     if grid_map is None:
         raise ValueError(f"area of study {study} must have a grid: its plan asks for places")
     kept = None if found.status == Status.SUPPRESSED else kept_maps(area, [found])[0]
-    return Places(found=found, area=area, grid_map=grid_map, kept=kept)
+    return Places(found=found, area=area, grid_map=grid_map, kept=kept, options=options)
 
 
 def head_of(places: Places) -> Record:

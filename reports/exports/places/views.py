@@ -7,8 +7,8 @@ from django.views.decorators.http import require_safe
 from reports.accounts.access import exporters_only
 from reports.estimates.options import ReportOptions
 from reports.estimates.queries import WindowError
-from reports.exports.file_views import file_response, refused
-from reports.exports.places.formats import HEXAGONS, PLACES_FORMATS
+from reports.exports.file_views import file_response, format_or_404, refused
+from reports.exports.formats.choosing import HEXAGONS, PLACES
 from reports.exports.recipes import Recipe
 from reports.ledger.handed_out import handed_out
 from reports.maps.density_views import located_or_404, window_of
@@ -20,9 +20,9 @@ from reports.maps.density_views import located_or_404, window_of
 def download_places(request: HttpRequest, slug: str, content: str, file_format: str) -> HttpResponseBase:
     """Zones, squares or both maps of the window of the address; what is not computed yet is missing."""
     study, spec = located_or_404(request, slug)
-    found = PLACES_FORMATS.get((content, file_format))
-    if found is None or (content == HEXAGONS and study.area.h3_resolution is None):
+    if content not in PLACES or (content == HEXAGONS and study.area.h3_resolution is None):
         raise Http404
+    found = format_or_404(content, file_format)
     try:
         window = window_of(request.GET, study, spec)
     except WindowError as error:

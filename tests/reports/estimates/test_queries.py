@@ -22,13 +22,13 @@ from reports.base.version import software
 from reports.estimates import queries
 from reports.estimates import texts as estimates_texts
 from reports.estimates.queries import UnionNotAvailableError, Window, WindowError, WindowReport
-from reports.exports.formats.choosing import render_file
 from reports.exports.selection import select_days, select_window
 from reports.models import Indicator, Plan, Study, Tally
 from reports.studies import queries as studies_queries
 from reports.studies import texts as studies_texts
 from tests.reports import report_factory as factory
 from tests.reports.page_texts import page, printed, text_of
+from tests.reports.report_factory import render_file
 
 pytestmark = pytest.mark.django_db
 MECHANISMS = get_args(Mechanism)

@@ -5,6 +5,7 @@ import re
 import zipfile
 from dataclasses import replace
 from html import unescape
+from itertools import product
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
@@ -14,8 +15,7 @@ from reports.compare.queries import compare_windows
 from reports.estimates.options import DaysOptions, ReportOptions
 from reports.estimates.queries import Window
 from reports.exports.comparisons import comparison_findings
-from reports.exports.findings import WRITERS
-from reports.exports.formats.choosing import FORMATS, formats_for, render_file
+from reports.exports.formats.choosing import COMPARISON, FORMATS, MOVEMENT, formats_for
 from reports.exports.movements import movement_findings
 from reports.exports.selection import Scope, select_days, select_study, select_summary, select_window
 from reports.movement.figures import Show
@@ -23,7 +23,8 @@ from reports.movement.queries import movement
 from reports.studies.models import Study
 
 pytestmark = pytest.mark.django_db
-OF_ANY_INDICATOR = [ending for ending, found in FORMATS.items() if not found.needs_zones]
+OF_INDICATORS = FORMATS[Scope.WINDOW]
+OF_ANY_INDICATOR = [ending for ending, found in OF_INDICATORS.items() if not found.needs_zones]
 AGE = "/studies/fair-2024/age/"
 ADDRESSES = {Scope.DAYS: AGE + "days.{}", Scope.STUDY: "/studies/fair-2024/export.{}"}
 ADDRESSES |= {Scope.WINDOW: AGE + "export.{}?from=2024-05-31&to=2024-06-01"}
@@ -48,9 +49,10 @@ def drawn(monkeypatch):
         selections.append(selection)
         return b"drawn"
 
-    for ending, found in FORMATS.items():
-        if found.is_drawn:
-            monkeypatch.setitem(FORMATS, ending, replace(found, write=write))
+    for scope, ending in product(Scope, OF_INDICATORS):
+        found = FORMATS[scope].get(ending)
+        if found and found.is_drawn:
+            monkeypatch.setitem(FORMATS[scope], ending, replace(found, write=write))
     return selections
 
 
@@ -79,7 +81,7 @@ class TestFiles:
             name = f"fair-2024{NAMES[scope]}.{found.ending}"
             assert answer["Content-Disposition"] == f'attachment; filename="{name}"'
             if not found.is_drawn:
-                assert answer.content == render_file(selection, ending=found.ending)
+                assert answer.content == found.write(selection)
             elif scope == Scope.STUDY:
                 assert drawn.pop() == select_summary(fair)
             else:
@@ -130,12 +132,13 @@ class TestFindings:
         else:
             findings = movement_findings(movement(age, show=Show.THERE_AGAIN, cohort=2))
         links = links_of(reader, f"{AGE}{page}/?{query}")
-        assert set(links) == {f"{AGE}{page}.{ending}?{query}" for ending in WRITERS}
-        for ending, write in WRITERS.items():
+        formats = FORMATS[COMPARISON if page == "compare" else MOVEMENT]
+        assert set(links) == {f"{AGE}{page}.{ending}?{query}" for ending in ("csv", "xlsx", "json")}
+        for ending, found in formats.items():
             answer = file_of(reader, f"{AGE}{page}.{ending}?{query}")
-            assert answer["Content-Type"] == FORMATS[ending].content_type
+            assert answer["Content-Type"] == found.content_type
             assert answer["Content-Disposition"] == f'attachment; filename="{findings.name}.{ending}"'
-            assert answer.content == write(findings)
+            assert answer.content == found.write(findings)
 
     def test_findings_that_do_not_exist_are_refused_in_words(self, reader, fair):
         for address, said in (
@@ -144,9 +147,9 @@ class TestFindings:
             ("compare.csv?kind=windows&from=2030-05-31&with_from=2024-05-31", "the address names other days"),
             ("compare.csv?kind=categories&from=2024-05-31&reference=9", "must be from 0 to 2, not 9"),
             ("compare.csv?kind=studies&from=2024-05-31&with=a/b", "no other indicator a/b"),
-            ("movement.csv?show=nothing", "no figure named"),
-            *((f"export.{ending}?from=2030-01-01", "window must lie within") for ending in FORMATS),
-            ("movement.csv?show=back_within&day=2024-06-02", "before its last day"),
+            ("movement.csv?show=nothing", "no figure with the name"),
+            *((f"export.{ending}?from=2030-01-01", "window must lie within") for ending in OF_INDICATORS),
+            ("movement.csv?show=back_within&day=2024-06-02", "before its last one"),
         ):
             answer = reader.get(AGE + address)
             assert (answer.status_code, answer["Content-Type"]) == (400, "text/plain; charset=utf-8")
@@ -161,7 +164,7 @@ class TestOptions:
         assert window != select_window(age, Window(2, 3))
         categories = "category=2&category=77&category=x"
         for ending in OF_ANY_INDICATOR:
-            is_drawn, plain = FORMATS[ending].is_drawn, ADDRESSES[Scope.WINDOW].format(ending)
+            is_drawn, plain = OF_INDICATORS[ending].is_drawn, ADDRESSES[Scope.WINDOW].format(ending)
             answer = reader.get(f"{plain}&{urlencode(WINDOW_OPTIONS)}")
             assert drawn.pop() == window if is_drawn else answer.content == reader.get(plain).content
             plain = ADDRESSES[Scope.DAYS].format(ending)
@@ -176,7 +179,7 @@ class TestOptions:
         assert len(links) == len(OF_ANY_INDICATOR)
         for link in map(urlsplit, links):
             ending = link.path.split(".", 1)[1]
-            wanted = [*kept.items(), *(options if FORMATS[ending].is_drawn else [])]
+            wanted = [*kept.items(), *(options if OF_INDICATORS[ending].is_drawn else [])]
             assert sorted(parse_qsl(link.query)) == sorted(wanted), ending
 
     def test_programs_may_ask_for_the_head_only(self, reader, fair):

@@ -32,7 +32,6 @@ from reports.exports.drawing import pages as drawing
 from reports.exports.drawing.letters import REPLACEMENT, legible, letters_note
 from reports.exports.errors import ExportError
 from reports.exports.facts import as_mapping
-from reports.exports.formats.choosing import render_file
 from reports.exports.pdf.results import Extent
 from reports.exports.selection import select_days, select_study, select_summary, select_window
 from reports.maps import zones
@@ -40,6 +39,7 @@ from reports.models import DayNote, Study
 from tests.reports import map_factory
 from tests.reports import report_factory as factory
 from tests.reports.map_factory import ZONES
+from tests.reports.report_factory import render_file
 from tests.reports.signed_in import spaced
 
 pytestmark = pytest.mark.django_db

@@ -56,7 +56,7 @@ def ago(seconds: float):
 
 
 class TestWhatIsMadeByAWorker:
-    @pytest.mark.parametrize("ending", FORMATS)
+    @pytest.mark.parametrize("ending", FORMATS[Scope.WINDOW])
     @pytest.mark.parametrize("scope", Scope)
     def test_only_small_tables_are_made_at_once(self, scope, ending):
         """Rows of text 5,000 at most, of a spreadsheet 500; nothing that is drawn or has shapes."""
@@ -252,7 +252,7 @@ class TestGivenUp:
         assert not ExportFile.objects.exists()
 
     def test_the_page_was_closed_so_that_a_worker_stops_in_the_middle(self, reader, fair, sent, monkeypatch):
-        written, each = [], FORMATS["sdmx.csv"].write
+        written, each = [], FORMATS[Scope.STUDY]["sdmx.csv"].write
 
         def close_page_and_write(selection):
             ExportFile.objects.update(asked_at=ago(91))
@@ -260,7 +260,7 @@ class TestGivenUp:
 
         monkeypatch.setattr(files, "_TOLD_S", 0.0)
         monkeypatch.setitem(recipes.AT_ONCE_ROWS, "sdmx.csv", 0)
-        object.__setattr__(found := FORMATS["sdmx.csv"], "write", close_page_and_write)
+        object.__setattr__(found := FORMATS[Scope.STUDY]["sdmx.csv"], "write", close_page_and_write)
         try:
             reader.get("/studies/fair-2024/export.sdmx.csv")
             tasks.make_export(sent[0])

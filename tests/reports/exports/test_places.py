@@ -21,7 +21,7 @@ from PIL import Image
 from reports.estimates.locations import location_windows, windows_with_maps
 from reports.estimates.options import ReportOptions
 from reports.exports.drawing import maps as map_drawing
-from reports.exports.places.formats import PLACES_FORMATS, places_formats
+from reports.exports.formats.choosing import FORMATS, PLACES
 from reports.exports.places.selection import provenance, select_places, square_columns
 from reports.maps import density as maps_density
 from reports.models import DensityMap, LocationTally, Study
@@ -41,7 +41,7 @@ OF_ZONES = ("subscribers", "std_error", "ci_low", "ci_high")
 
 
 def written(study, content, ending, options=ESTIMATE):
-    return PLACES_FORMATS[content, ending].write(select_places(study, WHOLE), options)
+    return FORMATS[content][ending].write(select_places(study, WHOLE, options=options))
 
 
 def table(study, content="zones"):
@@ -316,19 +316,19 @@ class TestAddresses:
         return [html.unescape(link) for link in found]
 
     def test_the_page_links_to_every_file(self, reader, computed, monkeypatch):
-        formats, drawn, links = places_formats(has_hexagons=True), [], self.links(reader)
+        formats = [(content, *each) for content in PLACES for each in FORMATS[content].items()]
+        drawn, links = [], self.links(reader)
         assert len(links) == len(formats)
-        for found in formats:
-            key = found.content, found.ending
+        for *key, found in formats:
             if found.is_drawn:
-                stub = replace(found, write=lambda _, options: drawn.append(options) or b"drawn")
-                monkeypatch.setitem(PLACES_FORMATS, key, stub)
+                stub = replace(found, write=lambda places: drawn.append(places.options) or b"drawn")
+                monkeypatch.setitem(FORMATS[key[0]], key[1], stub)
             link = reverse("reports:maps_file", args=["fair-2024", *key]) + QUERY
             link += "&layer=uncertainty" if found.is_drawn else ""
             assert link in links
             answer = reader.get(link)
             assert (answer.status_code, answer["Content-Type"]) == (200, found.content_type)
-            name = f"fair-2024_{found.content}_2024-05-30_2024-06-02.{found.ending}"
+            name = f"fair-2024_{key[0]}_2024-05-30_2024-06-02.{found.ending}"
             assert answer["Content-Disposition"] == f'attachment; filename="{name}"'
             assert answer.content == (b"drawn" if found.is_drawn else written(computed, *key))
         assert drawn == [UNCERTAINTY] * 2

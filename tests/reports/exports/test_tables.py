@@ -17,9 +17,8 @@ from reports.compare.queries import Kind
 from reports.estimates.queries import LEVEL, Window, indicator_reports
 from reports.exports.comparisons import comparison_findings
 from reports.exports.errors import ExportError
-from reports.exports.findings import WRITERS
 from reports.exports.formats import spreadsheet
-from reports.exports.formats.choosing import render_file
+from reports.exports.formats.choosing import FORMATS, MOVEMENT
 from reports.exports.formats.columns import NAMES
 from reports.exports.movements import movement_findings
 from reports.exports.records import ESTIMATE_NAMES, REPORT_NAMES, report_record, to_json
@@ -28,6 +27,7 @@ from reports.models import DayNote, Study
 from reports.movement.figures import Show
 from reports.movement.queries import movement
 from tests.reports import report_factory as factory
+from tests.reports.report_factory import render_file
 
 pytestmark = pytest.mark.django_db
 LATER = {"slug": "later-2025", "name": "Later", "market_share": Decimal("0.5"), "epsilon": "2"}
@@ -86,7 +86,7 @@ def compared(age, kind, *, of="frequency"):
 
 
 def read_back(findings, ending):
-    content = WRITERS[ending](findings)
+    content = FORMATS[MOVEMENT][ending].write(findings)
     if ending == "json":
         whole = json.loads(content)
         return [{name: (whole | row)[name] for name in findings.names} for row in whole.pop("rows")]
@@ -97,7 +97,7 @@ def read_back(findings, ending):
 
 def check_files(findings):
     """Every cell of a file is that of the table, as its format gives it back, and so each time."""
-    for ending, write in WRITERS.items():
+    for ending, form in FORMATS[MOVEMENT].items():
         rows = read_back(findings, ending)
         assert len(rows) == len(findings.rows) > 0
         for row, cells in zip(rows, findings.flat(), strict=True):
@@ -110,7 +110,7 @@ def check_files(findings):
                     assert found == pytest.approx(cell, rel=1e-14), name
                 else:
                     assert found == cell, name
-        assert write(findings) == write(findings)
+        assert form.write(findings) == form.write(findings)
 
 
 def totals_of(findings):
@@ -232,8 +232,8 @@ class TestEstimates:
         with pytest.raises(ExportError, match=said):
             render_file(whole, ending="xlsx")
         monkeypatch.setattr(spreadsheet, "MAX_ROWS", 2)
-        with pytest.raises(ExportError, match=r"can hold 2 rows; this comparison has 3\. Choose CSV or JSON"):
-            WRITERS["xlsx"](comparison_findings(compared(age, Kind.WINDOWS)))
+        with pytest.raises(ExportError, match=r"holds 2 rows; here are 3\. Take CSV or JSON"):
+            FORMATS[MOVEMENT]["xlsx"].write(comparison_findings(compared(age, Kind.WINDOWS)))
 
     def test_sheets_of_long_and_reserved_names_differ(self):
         used, slugs = {"about"}, ("about", "history", "a" * 40, "a" * 31, "A" * 32)
@@ -383,7 +383,7 @@ class TestMovements:
 
     def test_workbook_explains_its_columns_and_both_studies(self, age):
         findings = comparison_findings(compared(age, Kind.STUDIES))
-        book = openpyxl.load_workbook(io.BytesIO(WRITERS["xlsx"](findings)))
+        book = openpyxl.load_workbook(io.BytesIO(FORMATS[MOVEMENT]["xlsx"].write(findings)))
         assert book.sheetnames == ["About", "compare"]
         said = [str(cell) for row in book["About"].iter_rows(values_only=True) for cell in row if cell]
         assert said.count("Source of the figures") == said.count("Compared with") == 1
