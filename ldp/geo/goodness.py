@@ -36,11 +36,6 @@ class Goodness:
     high: float
     n_blocks: int
 
-    @property
-    def is_good(self) -> bool:
-        """Return whether the fit is not worse than chance makes it; one that is better is no harm."""
-        return self.chi_square <= self.high
-
 
 def goodness(
     counts: Ints,

@@ -90,12 +90,6 @@ class Grid:
         rows = _nearest(y_m, start=self.y0_m, step=self.step_m, size=self.n_y)
         return (rows * self.n_x + columns).astype(np.uint16)
 
-    def is_inside(self, x_m: Metres, y_m: Metres) -> NDArray[np.bool_]:
-        """Return whether each point is in the grid's rectangle, lower and left edges included."""
-        east, north = x_m - self.x0_m, y_m - self.y0_m
-        inside = (east >= 0) & (east < self.n_x * self.step_m) & (north >= 0)
-        return np.asarray(inside & (north < self.n_y * self.step_m))
-
     def centres(self) -> tuple[Metres, Metres]:
         """Coordinates (x_m, y_m) of the middle of every square, by code; float64, shape (n_cells,) each."""
         rows, columns = np.divmod(np.arange(self.n_cells), self.n_x)

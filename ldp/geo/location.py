@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from math import exp, inf
 from typing import Any, Final, Self
 
 from ldp.errors import LdpError, PlanError
@@ -103,11 +102,6 @@ class LocationSpec:
             raise LdpError(f"distance_m >= 0 and n_places >= 1 must hold, got {distance_m} and {n_places}")
         distance = _UP.divide(Decimal(distance_m.numerator), Decimal(distance_m.denominator))
         return _UP.multiply(_UP.multiply(self.certified, distance), Decimal(n_places))
-
-    def odds_at(self, distance_m: Fraction, *, n_places: int = 1) -> float:
-        """Factor by which reports change the odds of two places at this distance at most; may be inf."""
-        loss = float(self.loss_at(distance_m, n_places=n_places))
-        return exp(loss) if loss < 700 else inf
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; level and radius as the exact strings "a/b"."""

@@ -6,7 +6,7 @@ Source: M. Andrés, N. Bordenabe, K. Chatzikokolakis, C. Palamidessi, "Geo-indis
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from math import exp, expm1, inf, isfinite, log1p, nextafter, pi, sqrt
+from math import exp, inf, isfinite, log1p, nextafter, pi, sqrt
 from typing import Final
 
 from ldp.errors import InvalidBudgetError
@@ -46,11 +46,6 @@ class PlanarLaplace:
         """Density per square metre of the points at this distance, >= 0."""
         return self.epsilon_per_m**2 / (2 * pi) * exp(-self.epsilon_per_m * radius_m)
 
-    def cdf(self, radius_m: float) -> float:
-        """Probability that the noise is at most so long: 1 - (1 + epsilon r) e^(-epsilon r)."""
-        x = self.epsilon_per_m * max(radius_m, 0.0)
-        return -expm1(-x) - x * exp(-x)
-
     def quantile(self, probability: float) -> float:
         """Length in metres that the noise has at most, with this probability in [0, 1).
 
@@ -76,11 +71,6 @@ class PlanarLaplace:
     def mean_m(self) -> float:
         """Mean length of the noise, in metres: 2 / epsilon."""
         return 2 / self.epsilon_per_m
-
-    @property
-    def second_moment_m2(self) -> float:
-        """Mean of the squared length, in square metres: 6 / epsilon^2; half of it in each direction."""
-        return 6 / self.epsilon_per_m**2
 
 
 def certified_epsilon(sampled: Decimal, *, step_m: int, range_m: int, angle_step: Decimal) -> Decimal:

@@ -4,11 +4,13 @@ import re
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from math import sqrt
+from math import pi, sqrt
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import integrate
+from scipy.special import ellipe
 
 import ldp
 from benchmarks.reproduce import (
@@ -29,9 +31,11 @@ from benchmarks.reproduce import (
 )
 from benchmarks.reproduce.findings import Findings
 from benchmarks.reproduce.runs import Comparison, Estimate
-from tests.ldp.exact import VECTORS
+from ldp.geo.planar_laplace import PlanarLaplace
+from tests.ldp.exact import VECTORS, refuses
 
 DOCS = Path(__file__).parents[2] / "docs"
+LAW = PlanarLaplace(epsilon_per_m=0.25)
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +120,23 @@ def test_table_6_1_has_168_printed_cells_and_table_6_2_has_20_and_all_are_those_
     wrong = [replace(two[0], printed="0.001104"), *two[1:]]
     assert tables.printed_table(two, ("alpha", "ε∞")).count("differs") == 0
     assert "0.001104 (differs: 0.001102815)" in tables.printed_table(wrong, ("alpha", "ε∞"))
+
+
+def test_mean_distance_after_noise_is_the_double_integral_over_its_law() -> None:
+    def over_angle(radius: float, distance: float) -> float:
+        m = 4 * radius * distance / (radius + distance) ** 2
+        return 2 / pi * (radius + distance) * float(ellipe(m)) * 2 * pi * radius * LAW.density(radius)
+
+    for distance in (1.0, 30.0, 400.0):
+        parts = ((0.0, distance), (distance, distance + 200))
+        settings = {"args": (distance,), "points": [50], "limit": 200}
+        expected = sum(integrate.quad(over_angle, *part, **settings)[0] for part in parts)
+        assert distances.mean_distance(np.array([distance]), law=LAW)[0] == pytest.approx(expected, rel=1e-7)
+    assert distances.mean_distance(np.array([0.0]), law=LAW)[0] == pytest.approx(LAW.mean_m, rel=1e-9)
+    # Far away the component across the line counts: a quarter of the mean square over the distance.
+    added = distances.mean_distance(np.array([1e5]), law=LAW)[0] - 1e5
+    assert added == pytest.approx(96.0 / 4 / 1e5, rel=1e-3)
+    refuses("distances_m must be finite and >= 0", distances.mean_distance, np.array([-1.0]), law=LAW)
 
 
 def test_distances_of_table_10_2_follow_from_what_is_printed_before_noise():

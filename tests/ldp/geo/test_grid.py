@@ -32,7 +32,6 @@ def test_a_square_holds_its_lower_and_left_edge() -> None:
 def test_points_outside_belong_to_the_nearest_square(x_m: float, y_m: float, code: int) -> None:
     x, y = np.array([x_m]), np.array([y_m])
     assert GRID.codes(x, y).tolist() == [code]
-    assert not GRID.is_inside(x, y).any()
     centre_x, centre_y = GRID.centres()
     if abs(x_m) < 1e9 and abs(y_m) < 1e9:
         assert np.hypot(centre_x - x_m, centre_y - y_m).argmin() == code
@@ -43,7 +42,6 @@ def test_middles_are_inside_and_give_their_code(**sides: int) -> None:
     grid = Grid(**sides)
     x_m, y_m = grid.centres()
     assert np.array_equal(grid.codes(x_m, y_m), np.arange(grid.n_cells))
-    assert grid.is_inside(x_m, y_m).all()
     assert grid.shape == (sides["n_y"], sides["n_x"])
     assert Grid.from_json(grid.to_json()) == grid
 
@@ -53,11 +51,6 @@ def test_diameter_is_the_diagonal_rounded_up(step_m: int, n_x: int, n_y: int) ->
     diameter = Grid(x0_m=0, y0_m=0, step_m=step_m, n_x=n_x, n_y=n_y).diameter_m
     squared = (n_x**2 + n_y**2) * step_m**2
     assert (diameter - 1) ** 2 < squared <= diameter**2
-
-
-def test_is_inside_takes_lower_and_leaves_upper_edges() -> None:
-    x_m, y_m = np.array([-300.0, 200.0, 0.0, 0.0, 0.0]), np.array([1000.0, 1100.0, 1300.0, 999.0, 1299.0])
-    assert GRID.is_inside(x_m, y_m).tolist() == [True, False, False, False, True]
 
 
 def test_bad_sides_are_refused() -> None:

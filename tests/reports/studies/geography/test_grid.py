@@ -117,7 +117,8 @@ def test_a_grid_covers_cells_and_zones_with_the_margin_and_no_more(area, step_m,
         assert start <= low - margin_m < start + step_m
         assert start + (n - 1) * step_m <= high + margin_m < start + n * step_m
     x_m, y_m = cells_in_metres(area)
-    assert grid.is_inside(x_m, y_m).all()
+    assert (grid.x0_m <= x_m).all() and (x_m < grid.x0_m + grid.n_x * step_m).all()
+    assert (grid.y0_m <= y_m).all() and (y_m < grid.y0_m + grid.n_y * step_m).all()
     codes = grid_codes_of_cells(area, grid).tolist()
     assert (codes, len(set(codes))) == (grid.codes(x_m, y_m).tolist(), 2)
     # The last digits of positions do not move it.
