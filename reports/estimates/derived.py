@@ -32,10 +32,6 @@ class KeyFigures:
     mean_days: float | None = None
 
     @property
-    def first_visits(self) -> int | None:
-        return self.n_visitors
-
-    @property
     def return_visits(self) -> int | None:
         if self.n_visits is None or self.n_visitors is None:
             return None

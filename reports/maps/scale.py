@@ -36,12 +36,8 @@ class Scale:
     low: float
     high: float
 
-    @property
-    def n_classes(self) -> int:
-        return len(self.breaks) + 1
-
     def classes(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Class of each value, in [0, n_classes); NOT_READ where it is not a number."""
+        """Class of each value, in [0, len(breaks)]; NOT_READ where it is not a number."""
         found = np.searchsorted(np.asarray(self.breaks), values, side="right")
         return np.where(np.isnan(values), NOT_READ, found).astype(np.int64)
 

@@ -148,11 +148,6 @@ def in_force_since(cap: BudgetCap) -> "date | None":
     return decision.decided_at if decision is not None and decision.is_confirmed else None
 
 
-def waiting_caps(population: str) -> list[BudgetCap]:
-    """Caps that wait for a second person, oldest first."""
-    return list(BudgetCap.objects.filter(population=population, needs_second=True, decision=None))
-
-
 def outlook(
     population: str, *, first_day: date, last_day: date, takes: Losses, without: str | None = None
 ) -> BudgetOutlook:

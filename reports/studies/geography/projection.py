@@ -1,6 +1,5 @@
 """Degrees to metres around one place: Lambert's azimuthal equal-area projection (Snyder 1987, 24)."""
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -10,8 +9,6 @@ from numpy.typing import NDArray
 from pyproj import Transformer
 
 CENTRE_DECIMALS: Final = 2  # of degrees, about a kilometre: a cell more does not move the centre of a city
-EARTH_RADIUS_M: Final = 6_356_752.0  # the smaller one, so that bounds hold
-ECCENTRICITY_SQUARED: Final = 0.006694379990141  # WGS 84
 
 Floats = NDArray[np.float64]
 
@@ -53,16 +50,3 @@ def projection_around(lon: Floats, lat: Floats) -> str:
     centre_lon = round(centre_lon - 360, CENTRE_DECIMALS) if centre_lon > 180 else centre_lon
     centre_lat = round((lat.min() + lat.max()) / 2, CENTRE_DECIMALS)
     return f"+proj=laea +lat_0={centre_lat:.2f} +lon_0={centre_lon:.2f} +datum=WGS84 +units=m +no_defs"
-
-
-def distance_error(radius_m: float) -> float:
-    """Return the maximum error of a short distance within a radius of the centre, as a share of it.
-
-    On the sphere the scale is cos(c/2) away from the centre and 1/cos(c/2) across, c the angle from it. The
-    ellipsoid adds at most c e^2/4, found by comparing with geodesics at all latitudes (a test repeats it).
-
-    >>> f"{distance_error(10_000):.6f} {distance_error(150_000):.6f} {distance_error(500_000):.6f}"
-    '0.000003 0.000109 0.000905'
-    """
-    angle = radius_m / EARTH_RADIUS_M
-    return 1 / math.cos(angle / 2) - 1 + angle * ECCENTRICITY_SQUARED / 4

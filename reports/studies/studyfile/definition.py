@@ -221,13 +221,6 @@ class StudyDefinition:
         return tuple(indicator for indicator in self.indicators if indicator.column is not None)
 
     @property
-    def needs_main_cell(self) -> bool:
-        """Return whether anything is derived from the cell in which a subscriber stays longest on a day."""
-        return self.location is not None or any(
-            indicator.derive == MAIN_ZONE for indicator in self.indicators
-        )
-
-    @property
     def night(self) -> tuple[int, int] | None:
         """(night_from, night_to) in minutes, where an indicator is derived from the night; else None."""
         for indicator in self.indicators:

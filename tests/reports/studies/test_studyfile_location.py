@@ -125,8 +125,6 @@ def test_the_zones_of_the_area_are_the_categories() -> None:
     assert set(study.area.zones) == {"South", "Centre"}
     assert [spec.domain_size for spec in study.plan_spec().indicators] == [2, 2]
     assert through_json(study) == study
-    assert study.needs_main_cell
-    assert not zoned(MAIN, DURATION).needs_main_cell
 
 
 def test_the_night_is_from_ten_to_six_unless_the_file_says_otherwise() -> None:
