@@ -5,12 +5,12 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from reports.accounts.access import exporters_only, readable
 from reports.api.door import site
 from reports.studies.models import Indicator, Study
+from reports.studies.texts import crumbs_to
 
 
 @require_safe
@@ -32,7 +32,7 @@ def docs(request: HttpRequest) -> HttpResponse:
         ],
         "root": request.build_absolute_uri(reverse("reading:root")),
         "example": example,
-        "crumbs": [(gettext("Studies"), reverse("reports:studies"))],
+        "crumbs": crumbs_to(),
     }
     return render(request, "api/api.html", context)
 

@@ -1,6 +1,5 @@
 """The figure of a comparison: a dot and a whisker per difference, with the line of no difference."""
 
-from collections.abc import Sequence
 from html import escape
 from typing import Any, Final, Literal
 
@@ -10,7 +9,7 @@ from reports.base import formats
 from reports.base.status import Status
 from reports.compare import texts
 from reports.compare.queries import Comparison, Row, Verdict
-from reports.estimates.charts import Figure, axis_label, base_layout, row_px
+from reports.estimates.charts import Figure, axis_label, base_layout, category_axis, row_px, whiskers
 
 Finding = Literal["held", "alone", "none", "blank"]
 
@@ -39,14 +38,8 @@ def comparison_figure(comparison: Comparison) -> Figure:
         "zeroline": True,
         "zerolinewidth": 2,
     }
-    layout["yaxis"] |= {
-        "range": [len(rows) - 0.4, -0.6],
-        "tickvals": list(range(len(rows))),
-        "ticktext": labels,
-        "showgrid": False,
-        "zeroline": False,
-    }
-    # The same distance below a plot of any height: 1 is the height of the plot.
+    layout["yaxis"] |= category_axis(labels)
+    # As far below the plot whatever its height: 1 is the height of the plot.
     below = -12 / plot_px
     layout["legend"] = {"orientation": "h", "y": below, "yanchor": "top", "x": 0, "itemclick": False}
     layout |= {"showlegend": len(rows) > 1, "hovermode": "closest"}
@@ -68,7 +61,11 @@ def _trace(comparison: Comparison, finding: Finding) -> dict[str, Any]:
         }[finding],
         "y": places,
         "x": [_shown(row.difference, comparison) for row in rows],
-        "error_x": _whiskers(rows, comparison),
+        "error_x": whiskers(
+            up=[_shown(row.high - row.difference, comparison) for row in rows],
+            down=[_shown(row.difference - row.low, comparison) for row in rows],
+            width=5,
+        ),
         "marker": _LOOKS[finding],
         "hovertext": [_hover(row, comparison) for row in rows],
         "hoverinfo": "text",
@@ -81,18 +78,6 @@ def _finding(row: Row) -> Finding:
     if row.held != Verdict.NOT_SHOWN:
         return "held"
     return "alone" if row.alone != Verdict.NOT_SHOWN else "none"
-
-
-def _whiskers(rows: Sequence[Row], comparison: Comparison) -> dict[str, Any]:
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": [_shown(row.high - row.difference, comparison) for row in rows],
-        "arrayminus": [_shown(row.difference - row.low, comparison) for row in rows],
-        "color": "--text",
-        "thickness": 1.5,
-        "width": 5,
-    }
 
 
 def _shown(value: float, comparison: Comparison) -> float:

@@ -6,11 +6,10 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
-from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
-from reports.accounts.access import indicator_or_404, readable, readers_only, study_or_404
+from reports.accounts.access import readable, readers_only
 from reports.base import formats
 from reports.compare import charts as charts_compare
 from reports.compare import queries, texts
@@ -25,7 +24,7 @@ from reports.compare.query import (
     measure_of,
     name_of,
 )
-from reports.estimates.page import page_context
+from reports.estimates.page import indicator_page
 from reports.estimates.picker import window_query
 from reports.estimates.queries import UnionNotAvailableError, Window, WindowError
 from reports.studies.models import Indicator, Study
@@ -36,13 +35,9 @@ from reports.studies.queries import has_unions
 @readers_only
 def comparison(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
     """The form of one kind of comparison, and its result or why there is none."""
-    study = study_or_404(request, slug)
-    indicators = list(study.indicators.all())
-    found = indicator_or_404(indicator_slug, among=indicators)
+    found, context = indicator_page(request, slug, indicator_slug, is_below=True)
     query = request.GET
     kind = kind_of(query)
-    context = page_context(study, indicators=indicators, indicator=found)
-    context["crumbs"].append((found.name, reverse("reports:indicator", args=[study.slug, found.slug])))
     others = queries.comparable_indicators(found, among=readable(request)) if kind == Kind.STUDIES else []
     status = 200
     try:

@@ -2,8 +2,6 @@
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
-from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from reports.accounts.access import study_or_404
@@ -11,6 +9,7 @@ from reports.dpia import dpia_pack, to_pdf
 from reports.dpia.markdown import to_markdown
 from reports.ledger.handed_out import handed_out
 from reports.studies.policies import OVERSEERS, require_role
+from reports.studies.texts import crumbs_to
 
 overseers_only = require_role(*OVERSEERS)
 
@@ -23,10 +22,7 @@ def dpia(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "study": study,
         "pack": dpia_pack(study),
-        "crumbs": [
-            (gettext("Studies"), reverse("reports:studies")),
-            (study.name, reverse("reports:study", args=[study.slug])),
-        ],
+        "crumbs": crumbs_to(study),
     }
     return render(request, "privacy/dpia.html", context)
 

@@ -27,7 +27,7 @@ _LABEL_LINES = 3
 _LABEL_WIDTH = 22  # characters before a category's name wraps: leaves room for bars on a phone
 _MAX_DAY_TICKS = 8
 DEFAULT_OPTIONS = ReportOptions()
-_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon")
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,11 @@ def report_figure(report: WindowReport, *, options: ReportOptions = DEFAULT_OPTI
         "orientation": "h",
         "y": places,
         "x": [bar.value for bar in shown],
-        "error_x": _error_bars(shown),
+        "error_x": whiskers(
+            # A consistent value may lie outside of the interval, which is that of the unbiased estimate.
+            up=[bar.high - bar.value for bar in shown],
+            down=[bar.value - bar.low for bar in shown],
+        ),
         "marker": {"color": [_bar_colour(estimate) for estimate in estimates]},
         "hovertext": [_hover(estimate) for estimate in estimates],
         "hoverinfo": "text",
@@ -62,13 +66,7 @@ def report_figure(report: WindowReport, *, options: ReportOptions = DEFAULT_OPTI
         layout["xaxis"]["ticksuffix"] = formats.percent_sign()
     else:
         layout["xaxis"] |= {"tickformat": ",.0f", "nticks": 4}
-    layout["yaxis"] |= {
-        "range": [len(labels) - 0.4, -0.6],
-        "tickvals": places,
-        "ticktext": labels,
-        "showgrid": False,
-        "zeroline": False,
-    }
+    layout["yaxis"] |= category_axis(labels)
     return {"data": [bars, _numbers(shown, texts)], "layout": layout | {"bargap": 0.35, "showlegend": False}}
 
 
@@ -167,7 +165,7 @@ def _line(reports: Sequence[WindowReport], *, code: int, place: int, measure: st
         "name": name,
         "legendgroup": name,
         "line": {"color": colour, "width": 2},
-        "marker": {"symbol": _SYMBOLS[place % len(_SYMBOLS)], "size": 8 if len(days) <= 31 else 5},
+        "marker": {"symbol": SYMBOLS[place % len(SYMBOLS)], "size": 8 if len(days) <= 31 else 5},
         "connectgaps": False,
         "hovertext": [
             f"{escape(formats.window_title(report.first_date, report.last_date))}<br>{_hover(estimate)}"
@@ -293,19 +291,6 @@ def _numbers(bars: Sequence[_Bar], texts: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _error_bars(bars: Sequence[_Bar]) -> dict[str, Any]:
-    """Intervals of the unbiased estimates; a consistent value may lie outside."""
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": [bar.high - bar.value for bar in bars],
-        "arrayminus": [bar.value - bar.low for bar in bars],
-        "color": "--text",
-        "thickness": 1.5,
-        "width": 4,
-    }
-
-
 def _bar_range(bars: Sequence[_Bar]) -> list[float]:
     """Return the range from the lowest to the highest bound, with room for the number at the longest bar."""
     low = min(0.0, *(bar.low for bar in bars))
@@ -334,6 +319,32 @@ def _figure_or_blank(estimate: Estimate) -> str:
     return f"{escape(formats.status_sign(estimate.status))} {formats.status_word(estimate.status)}".replace(
         "<", "&lt;"
     )
+
+
+def whiskers(
+    *, up: Sequence[float], down: Sequence[float], colour: str = "--text", width: int = 4
+) -> dict[str, Any]:
+    """Intervals, by how far they reach from what is drawn; `width` in pixels."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": up,
+        "arrayminus": down,
+        "color": colour,
+        "thickness": 1.5,
+        "width": width,
+    }
+
+
+def category_axis(labels: Sequence[str]) -> dict[str, Any]:
+    """Categories below each other, the first on top."""
+    return {
+        "range": [len(labels) - 0.4, -0.6],
+        "tickvals": list(range(len(labels))),
+        "ticktext": labels,
+        "showgrid": False,
+        "zeroline": False,
+    }
 
 
 def axis_label(category: str) -> str:

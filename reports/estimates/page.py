@@ -2,26 +2,36 @@
 
 from typing import Any
 
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
-from django.utils.translation import gettext
 
+from reports.accounts.access import indicator_or_404, study_or_404
 from reports.base import formats
 from reports.estimates.queries import Counts, Window
 from reports.studies.models import Indicator, Study
+from reports.studies.texts import crumbs_to
 
 
-def page_context(study: Study, *, indicators: list[Indicator], indicator: Indicator) -> dict[str, Any]:
-    """Common parts of pages about an indicator."""
-    return {
+def indicator_page(
+    request: HttpRequest, slug: str, indicator_slug: str, *, is_below: bool = False
+) -> tuple[Indicator, dict[str, Any]]:
+    """The indicator of an address, and what pages about it share.
+
+    Parameters
+    ----------
+    is_below : the page is one below that of the indicator
+    """
+    study = study_or_404(request, slug)
+    indicators = list(study.indicators.all())
+    indicator = indicator_or_404(indicator_slug, among=indicators)
+    above = [(indicator.name, reverse("reports:indicator", args=[slug, indicator_slug]))] if is_below else []
+    return indicator, {
         "study": study,
         "indicators": indicators,
         "indicator": indicator,
         "weekdays": weekdays(),
-        "crumbs": [
-            (gettext("Studies"), reverse("reports:studies")),
-            (study.name, reverse("reports:study", args=[study.slug])),
-        ],
+        "crumbs": crumbs_to(study) + above,
     }
 
 

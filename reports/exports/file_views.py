@@ -11,7 +11,6 @@ from typing import Final
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
-from django.urls import reverse
 from django.utils.translation import gettext
 
 from reports.accounts.access import account
@@ -22,6 +21,7 @@ from reports.exports.formats.choosing import FORMATS, Format
 from reports.exports.models import ExportFile
 from reports.exports.recipes import Recipe, write
 from reports.studies.models import Study
+from reports.studies.texts import crumbs_to
 
 AT_ONCE_BYTES: Final = 1_000_000  # a larger file is sent in pieces
 WAIT_S: Final = {"browser": 3.0, "script": 60.0}  # that a request waits for a worker
@@ -117,10 +117,7 @@ def _page(request: HttpRequest, study: Study, asked: Asked) -> HttpResponse:
         "is_done": asked.file is not None and asked.file.state == ExportFile.State.DONE,
         "has_failed": asked.file is not None and asked.file.state == ExportFile.State.FAILED,
         "address": request.get_full_path(),
-        "crumbs": [
-            (gettext("Studies"), reverse("reports:studies")),
-            (study.name, reverse("reports:study", args=[study.slug])),
-        ],
+        "crumbs": crumbs_to(study),
     }
     is_part = bool(request.headers.get("HX-Request"))
     template = "exports/_file_state.html" if is_part else "exports/file.html"

@@ -32,6 +32,7 @@ from reports.studies import texts as studies_texts
 from reports.studies.geography.stored import GridMap
 from reports.studies.models import Area, Indicator, Study
 from reports.studies.queries import current_plan
+from reports.studies.texts import crumbs_to
 
 
 @require_safe
@@ -161,10 +162,7 @@ def _frame_of_page(study: Study) -> dict[str, Any]:
         "study": study,
         "weekdays": weekdays(),
         "noise": [] if protection is None else noise_words(protection),
-        "crumbs": [
-            (gettext("Studies"), reverse("reports:studies")),
-            (study.name, reverse("reports:study", args=[study.slug])),
-        ],
+        "crumbs": crumbs_to(study),
     }
 
 

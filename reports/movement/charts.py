@@ -8,7 +8,16 @@ from django.utils.translation import gettext
 
 from reports.base import formats
 from reports.base.status import Status
-from reports.estimates.charts import Figure, axis_label, base_layout, day_axis, row_px
+from reports.estimates.charts import (
+    SYMBOLS,
+    Figure,
+    axis_label,
+    base_layout,
+    category_axis,
+    day_axis,
+    row_px,
+    whiskers,
+)
 from reports.estimates.options import MAX_LINES
 from reports.movement.figures import DayTotals, Derived, Movement, Point, Show, Unit
 from reports.movement.texts import derived_text, value_text
@@ -20,7 +29,6 @@ _FLAT: Final[dict[str, Any]] = {"symbol": "line-ew-open", "size": 7, "line": {"w
 _LEGEND: Final[dict[str, Any]] = {
     "orientation": "h", "y": -0.14, "yanchor": "top", "x": 0, "itemclick": "toggle", "traceorder": "normal",
 }  # fmt: skip
-_SYMBOLS: Final = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon")
 
 
 def totals_figure(study: Study, totals: Sequence[DayTotals]) -> Figure:
@@ -122,7 +130,7 @@ def _line(found: Movement, *, code: int, place: int, n_places: int) -> list[dict
         {
             "mode": "lines+markers",
             "line": {"color": colour, "width": 2},
-            "marker": {"color": colour, "symbol": _SYMBOLS[place % len(_SYMBOLS)], "size": 8},
+            "marker": {"color": colour, "symbol": SYMBOLS[place % len(SYMBOLS)], "size": 8},
         },
         {"mode": "markers", "marker": _FLAT | {"color": colour}, "showlegend": False},
     )
@@ -147,20 +155,14 @@ def _dots(found: Movement) -> Figure:
             "hoverinfo": "text",
         }
         looks: tuple[dict[str, Any], dict[str, Any]] = (
-            {"marker": {"color": colour, "symbol": _SYMBOLS[place], "size": 10}},
+            {"marker": {"color": colour, "symbol": SYMBOLS[place], "size": 10}},
             {"marker": _FLAT | {"color": colour, "symbol": "line-ns-open"}, "showlegend": False},
         )
         traces = _estimates_and_intervals(point.estimates, unit=found.unit, axis="x", colour=colour)
         data += [base | look | trace for look, trace in zip(looks, traces, strict=True)]
     layout = base_layout(height_px=len(labels) * row_px(labels, one_line=34) + 110)
     layout["xaxis"] |= _value_axis(found.unit) | {"side": "top", "nticks": 5, "tickangle": 0}
-    layout["yaxis"] |= {
-        "range": [len(labels) - 0.4, -0.6],
-        "tickvals": list(range(len(labels))),
-        "ticktext": labels,
-        "showgrid": False,
-        "zeroline": False,
-    }
+    layout["yaxis"] |= category_axis(labels)
     layout |= {"legend": _LEGEND | {"y": -0.06}, "showlegend": len(found.points) > 1, "hovermode": "closest"}
     return {"data": data, "layout": layout}
 
@@ -181,8 +183,8 @@ def _estimates_and_intervals(
         middles = [
             _middle(estimate, unit=unit) if _is_alone(estimate) == alone else None for estimate in estimates
         ]
-        whiskers = _whiskers(estimates, middles, unit=unit, colour=f"{colour}/0.55" if alone else colour)
-        found.append({axis: middles, f"error_{axis}": whiskers})
+        error = _whiskers(estimates, middles, unit=unit, colour=f"{colour}/0.55" if alone else colour)
+        found.append({axis: middles, f"error_{axis}": error})
     return found[0], found[1]
 
 
@@ -209,15 +211,7 @@ def _whiskers(
             continue
         up.append(_drawn(estimate.ci_high, unit=unit) - middle)
         down.append(middle - _drawn(estimate.ci_low, unit=unit))
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": up,
-        "arrayminus": down,
-        "color": colour,
-        "thickness": 1.5,
-        "width": 4,
-    }
+    return whiskers(up=up, down=down, colour=colour)
 
 
 def _drawn(value: float, *, unit: Unit) -> float:

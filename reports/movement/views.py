@@ -4,13 +4,12 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from reports.accounts.access import indicator_or_404, readers_only, study_or_404
+from reports.accounts.access import readers_only
 from reports.base import formats
 from reports.estimates.options import MAX_LINES, asked_categories
-from reports.estimates.page import page_context
+from reports.estimates.page import indicator_page
 from reports.estimates.queries import WindowError
 from reports.movement import charts as charts_movement
 from reports.movement import texts
@@ -28,11 +27,7 @@ MAX_CELLS = 1000  # of the table; with more categories and days it has those of 
 @readers_only
 def movements(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
     """Totals, the chosen figure as chart and table, and what it means."""
-    study = study_or_404(request, slug)
-    indicators = list(study.indicators.all())
-    found = indicator_or_404(indicator_slug, among=indicators)
-    context = page_context(study, indicators=indicators, indicator=found)
-    context["crumbs"].append((found.name, reverse("reports:indicator", args=[study.slug, found.slug])))
+    found, context = indicator_page(request, slug, indicator_slug, is_below=True)
     status, asked = 200, Asked()
     try:
         asked = asked_of(request.GET, indicator=found)

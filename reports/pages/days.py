@@ -5,11 +5,10 @@ from typing import Any
 from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
-from django.urls import reverse
 from django.utils.translation import gettext, pgettext
 from django.views.decorators.http import require_safe
 
-from reports.accounts.access import indicator_or_404, readers_only, study_or_404
+from reports.accounts.access import readers_only
 from reports.base import formats
 from reports.base.status import Status
 from reports.estimates import charts
@@ -23,7 +22,7 @@ from reports.estimates.options import (
     switches,
     windows_shown,
 )
-from reports.estimates.page import page_context
+from reports.estimates.page import indicator_page
 from reports.estimates.queries import Estimate, WindowReport, indicator_reports
 from reports.privacy.statement.document import protections
 from reports.studies.queries import has_unions
@@ -37,15 +36,11 @@ Row = tuple[tuple[str, Estimate], ...]  # of a category: each with the head of i
 @readers_only
 def days(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
     """Lines or small charts with bands, and the same numbers as a table."""
-    study = study_or_404(request, slug)
-    indicators = list(study.indicators.all())
-    found = indicator_or_404(indicator_slug, among=indicators)
+    found, context = indicator_page(request, slug, indicator_slug, is_below=True)
     options = DaysOptions.from_query(request.GET)
     reports = indicator_reports(found, windows_shown(found, options=options))
     asked = asked_categories(request.GET, n_categories=len(found.categories))
     shown = shown_categories(asked, reports=reports, options=options)
-    context = page_context(study, indicators=indicators, indicator=found)
-    context["crumbs"].append((found.name, reverse("reports:indicator", args=[study.slug, found.slug])))
     context |= {
         "reports": reports,
         "options": options,

@@ -11,14 +11,14 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from ldp import PlanSpec
-from reports.accounts.access import indicator_or_404, readers_only, study_or_404
+from reports.accounts.access import readers_only
 from reports.base import formats
 from reports.base.status import WIDE_INTERVAL, Status
 from reports.estimates import charts
 from reports.estimates import texts as estimates_texts
 from reports.estimates.noise import has_totals
 from reports.estimates.options import CHOICES, ReportOptions, Switch, ordered, switches
-from reports.estimates.page import missing_days, page_context
+from reports.estimates.page import indicator_page, missing_days
 from reports.estimates.picker import build_picker, requested_window, window_query
 from reports.estimates.queries import (
     Counts,
@@ -42,12 +42,10 @@ from reports.studies.queries import has_unions
 @gzip_page  # a map of thousands of zones is a megabyte
 def indicator(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
     """Chart, table, totals and privacy of one window, or which kind of nothing there is."""
-    study = study_or_404(request, slug)
-    indicators = list(study.indicators.all())
-    found = indicator_or_404(indicator_slug, among=indicators)
-    visitors = visitor_unions(study)
+    found, context = indicator_page(request, slug, indicator_slug)
+    visitors = visitor_unions(found.study)
     options = ReportOptions.from_query(request.GET)
-    context = page_context(study, indicators=indicators, indicator=found) | {"options": options}
+    context["options"] = options
     try:
         window = requested_window(request.GET, indicator=found, visitors=visitors)
     except WindowError as error:

@@ -18,6 +18,7 @@ from reports.estimates.notes import MAX_TEXT, DayNoteError, note_day, remove_not
 from reports.studies import policies
 from reports.studies.models import Study
 from reports.studies.policies import READERS, Role, require_role, study_for
+from reports.studies.texts import Crumbs, crumbs_to
 
 WRITERS = (Role.OPERATOR, Role.ADMINISTRATOR)
 writers_only = require_role(*WRITERS)
@@ -92,10 +93,9 @@ def _name(request: HttpRequest) -> str:
     return request.user.get_username() if isinstance(request.user, User) else ""
 
 
-def _crumbs(study: Study, *, is_reader: bool) -> list[tuple[str, str]]:
+def _crumbs(study: Study, *, is_reader: bool) -> Crumbs:
     """The way up: to the report pages for those who may read them, else to the uploads."""
     if is_reader:
-        up = (gettext("Studies"), reverse("reports:studies"))
-        return [up, (study.name, reverse("reports:study", args=[study.slug]))]
+        return crumbs_to(study)
     up = (gettext("Uploads"), reverse("operator:studies"))
     return [up, (study.name, reverse("operator:study", args=[study.slug]))]

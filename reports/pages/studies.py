@@ -2,8 +2,6 @@
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
-from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from reports.accounts.access import account, readable, readers_only, saved_views_of, study_or_404
@@ -19,6 +17,7 @@ from reports.studies import texts as studies_texts
 from reports.studies.models import Area
 from reports.studies.policies import Role
 from reports.studies.queries import current_plan
+from reports.studies.texts import crumbs_to
 
 
 @require_safe
@@ -55,6 +54,6 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "may_note": bool(policies.roles_of(request.user) & {Role.ADMINISTRATOR, Role.OPERATOR}),
         "n_windows": found.days * (found.days + 1) // 2,
         "figure": charts.visitors_figure(found, coverage.days),
-        "crumbs": [(gettext("Studies"), reverse("reports:studies"))],
+        "crumbs": crumbs_to(),
     }
     return render(request, "estimates/study.html", context)

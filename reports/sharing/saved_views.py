@@ -3,12 +3,12 @@
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from reports.accounts.access import account, openers_only, saved_views_of
 from reports.sharing import actions
+from reports.studies.texts import crumbs_to
 
 
 @require_http_methods(["GET", "POST"])
@@ -20,7 +20,7 @@ def saved(request: HttpRequest) -> HttpResponse:
         return _keep(request)
     context = {
         "views": saved_views_of(user),
-        "crumbs": [(gettext("Studies"), reverse("reports:studies"))],
+        "crumbs": crumbs_to(),
     }
     return render(request, "sharing/saved.html", context)
 

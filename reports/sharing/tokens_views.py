@@ -7,7 +7,6 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
@@ -18,6 +17,7 @@ from reports.accounts.texts import role_words
 from reports.sharing import actions as access
 from reports.studies.models import Study
 from reports.studies.policies import OPENERS, Role, roles_of, studies_for
+from reports.studies.texts import crumbs_to
 
 
 class StudyField(forms.ModelChoiceField):  # type: ignore[type-arg]  # generic in its stubs only
@@ -89,5 +89,5 @@ def _context(user: User, form: TokenForm, text: str) -> dict[str, Any]:
         "form": form,
         "token_text": text,
         "sees_all": Role.ADMINISTRATOR in roles_of(user),
-        "crumbs": [(gettext("Studies"), reverse("reports:studies"))],
+        "crumbs": crumbs_to(),
     }

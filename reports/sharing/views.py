@@ -25,6 +25,7 @@ from reports.pages.indicator import window_context
 from reports.sharing import actions as access
 from reports.studies.models import Indicator, Study
 from reports.studies.policies import OPENERS, Role, roles_of, study_for
+from reports.studies.texts import crumbs_to
 
 COOKIE = "shared_report"
 COOKIE_SALT = "reports.share"
@@ -83,7 +84,7 @@ def shares(request: HttpRequest) -> HttpResponse:
         ],
         "log_days": settings.MOBILITY_SHARE_LOG_DAYS,
         "sees_all": Role.ADMINISTRATOR in roles_of(user),
-        "crumbs": _crumbs(),
+        "crumbs": crumbs_to(),
     }
     return render(request, "sharing/shares.html", context)
 
@@ -112,7 +113,7 @@ def new_share(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
         "query": _query(request, study, window),
         "form": form,
         "share_url": url,
-        "crumbs": [*_crumbs(), (study.name, reverse("reports:study", args=[slug]))],
+        "crumbs": crumbs_to(study),
     }
     return render(request, "sharing/share_new.html", context)
 
@@ -230,7 +231,3 @@ def _made(request: HttpRequest, form: ShareForm, indicator: Indicator, window: W
 def _query(request: HttpRequest, study: Study, window: Window) -> str:
     """Return the parameters that name the report as it is shown now."""
     return ReportOptions.from_query(request.GET).query(window_query(study, window))
-
-
-def _crumbs() -> list[tuple[str, str]]:
-    return [(gettext("Studies"), reverse("reports:studies"))]

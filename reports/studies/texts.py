@@ -1,5 +1,6 @@
 """Texts about a study's measurements and protection."""
 
+from django.urls import reverse
 from django.utils.translation import gettext
 
 from ldp import FakedChannel, GrrChannel, PlanSpec
@@ -7,6 +8,14 @@ from ldp.privacy.plans import ReportChannel
 from reports.base.formats import percent
 from reports.base.status import WIDEST_INTERVAL, Status
 from reports.studies.models import Study
+
+Crumbs = list[tuple[str, str]]  # names and addresses of the pages above one
+
+
+def crumbs_to(study: Study | None = None) -> Crumbs:
+    """The way to a page below that of a study, or below the list of studies."""
+    crumbs = [(gettext("Studies"), reverse("reports:studies"))]
+    return crumbs if study is None else [*crumbs, (study.name, reverse("reports:study", args=[study.slug]))]
 
 
 def plan_words(spec: PlanSpec) -> str:

@@ -2,8 +2,6 @@
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
-from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from reports.accounts.access import readers_only, sees_all, study_or_404
@@ -13,6 +11,7 @@ from reports.privacy.statement.locations import location_protection
 from reports.privacy.statement.presence import presence_words
 from reports.privacy.statement.sums import sums_words
 from reports.studies.queries import current_plan
+from reports.studies.texts import crumbs_to
 
 
 @require_safe
@@ -36,9 +35,6 @@ def statement(request: HttpRequest, slug: str) -> HttpResponse:
         "versions": study.plans.order_by("-version"),
         "places": [] if located is None else noise_words(located),
         "protections": [(found, by_slug[found.slug]) for found in study.indicators.all()],
-        "crumbs": [
-            (gettext("Studies"), reverse("reports:studies")),
-            (study.name, reverse("reports:study", args=[study.slug])),
-        ],
+        "crumbs": crumbs_to(study),
     }
     return render(request, "privacy/statement.html", context)
