@@ -1,6 +1,9 @@
 """Addresses of the analyst zone. A file name has a dot, so it cannot be the slug of an indicator."""
 
-from django.urls import path, re_path
+from collections.abc import Callable
+
+from django.http.response import HttpResponseBase
+from django.urls import URLPattern, path, re_path
 
 from reports.compare import views as compare
 from reports.dpia import views as dpia
@@ -12,53 +15,39 @@ from reports.movement import views as movement
 from reports.pages import days, indicator, notes, studies
 from reports.privacy.statement import views as statement
 
-# A format has the ending that its files have; which ones make sense where, `reports.exports.formats.choosing`
-# says.
-ENDING = r"(?P<file_format>[a-z]+(?:\.csv)?)"
 app_name = "reports"
+
+
+def file(address: str, view: Callable[..., HttpResponseBase], *, name: str) -> URLPattern:
+    """A file of a study; a format has the ending that its files have, and `reports.exports.formats.choosing`
+    says which ones make sense where."""
+    return re_path(rf"^(?P<slug>[-\w]+)/{address}\.(?P<file_format>[a-z]+(?:\.csv)?)$", view, name=name)
+
+
+INDICATOR = r"(?P<indicator_slug>[-\w]+)"
 urlpatterns = [
     path("", studies.studies, name="studies"),
     path("<slug:slug>/", studies.study, name="study"),
-    re_path(rf"^(?P<slug>[-\w]+)/export\.{ENDING}$", downloads.download_study, name="study_file"),
+    file("export", downloads.download_study, name="study_file"),
     path("<slug:slug>/notes/", notes.notes, name="notes"),
     path("<slug:slug>/notes/<int:note_id>/remove/", notes.remove, name="remove_note"),
     path("<slug:slug>/maps/", density.location_maps, name="maps"),
     path("<slug:slug>/maps/days.json", density.location_days, name="maps_days"),
     path("<slug:slug>/maps/compute/", density.compute, name="maps_compute"),
     path("<slug:slug>/maps/state/", density.state, name="maps_state"),
-    re_path(
-        rf"^(?P<slug>[-\w]+)/maps/(?P<content>[a-z]+)\.{ENDING}$",
-        place_downloads.download_places,
-        name="maps_file",
-    ),
+    file("maps/(?P<content>[a-z]+)", place_downloads.download_places, name="maps_file"),
     path("<slug:slug>/statement/", statement.statement, name="statement"),
     path("<slug:slug>/dpia/", dpia.dpia, name="dpia"),
     re_path(r"^(?P<slug>[-\w]+)/dpia\.(?P<ending>md|pdf)$", dpia.download, name="dpia_file"),
     path("<slug:slug>/bundle.zip", downloads.download_bundle, name="bundle"),
     path("<slug:slug>/statement.json", downloads.download_statement, name="statement_file"),
     path("<slug:slug>/<slug:indicator_slug>/", indicator.indicator, name="indicator"),
-    re_path(
-        rf"^(?P<slug>[-\w]+)/(?P<indicator_slug>[-\w]+)/export\.{ENDING}$",
-        downloads.download_window,
-        name="indicator_file",
-    ),
+    file(f"{INDICATOR}/export", downloads.download_window, name="indicator_file"),
     path("<slug:slug>/<slug:indicator_slug>/days/", days.days, name="days"),
     path("<slug:slug>/<slug:indicator_slug>/map.json", maps.map_days, name="map_days"),
     path("<slug:slug>/<slug:indicator_slug>/compare/", compare.comparison, name="compare"),
     path("<slug:slug>/<slug:indicator_slug>/movement/", movement.movements, name="movement"),
-    re_path(
-        rf"^(?P<slug>[-\w]+)/(?P<indicator_slug>[-\w]+)/days\.{ENDING}$",
-        downloads.download_days,
-        name="days_file",
-    ),
-    re_path(
-        rf"^(?P<slug>[-\w]+)/(?P<indicator_slug>[-\w]+)/compare\.{ENDING}$",
-        downloads.download_comparison,
-        name="compare_file",
-    ),
-    re_path(
-        rf"^(?P<slug>[-\w]+)/(?P<indicator_slug>[-\w]+)/movement\.{ENDING}$",
-        downloads.download_movement,
-        name="movement_file",
-    ),
+    file(f"{INDICATOR}/days", downloads.download_days, name="days_file"),
+    file(f"{INDICATOR}/compare", downloads.download_comparison, name="compare_file"),
+    file(f"{INDICATOR}/movement", downloads.download_movement, name="movement_file"),
 ]
