@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 from reports.base.commands import ReadingCommand
 from reports.dpia import dpia_pack, to_pdf
 from reports.dpia.markdown import to_markdown
-from reports.studies.models import Study
+from reports.management.arguments import study_named
 
 
 class Command(ReadingCommand):
@@ -20,11 +20,7 @@ class Command(ReadingCommand):
         parser.add_argument("--out", type=Path, help="file to write, .md or .pdf")
 
     def handle(self, *, study: str, out: Path | None, **options: Any) -> None:
-        found = Study.objects.filter(slug=study).first()
-        if found is None:
-            known = ", ".join(Study.objects.values_list("slug", flat=True)) or "none"
-            raise CommandError(f"STUDY must be the slug of a study ({known}), got {study}")
-        pack = dpia_pack(found)
+        pack = dpia_pack(study_named(study))
         if out is None:
             self.stdout.write(to_markdown(pack))
         elif out.suffix == ".md":

@@ -17,6 +17,7 @@ from reports.estimates.queries import (
 )
 from reports.exports.records import FORMATS, render
 from reports.ledger.handouts import record_file
+from reports.management.arguments import study_named
 from reports.studies.models import Study
 
 
@@ -33,7 +34,7 @@ class Command(ReadingCommand):
         )
 
     def handle(self, **options: Any) -> None:
-        study = _study(options["study"])
+        study = study_named(options["study"])
         try:
             window = _window(study, options["first"], options["last"])
             reports = _reports(study, options["indicator"], window)
@@ -56,14 +57,6 @@ def _reports(study: Study, slug: str | None, window: Window | None) -> list[Wind
         raise CommandError(f"--indicator must be one of {known}, got {slug}")
     # Asked for by name, a union that does not exist is an error; among all indicators it is left out.
     return study_reports(wanted, None) if window is None else [window_report(wanted[0], window)]
-
-
-def _study(slug: str) -> Study:
-    try:
-        return Study.objects.get(slug=slug)
-    except Study.DoesNotExist:
-        known = ", ".join(Study.objects.values_list("slug", flat=True)) or "none"
-        raise CommandError(f"STUDY must be the slug of a study ({known}), got {slug}") from None
 
 
 def _window(study: Study, first: str | None, last: str | None) -> Window | None:

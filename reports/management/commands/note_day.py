@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from reports.estimates.models import DayNote
 from reports.estimates.notes import DayNoteError, note_day
-from reports.studies.models import Study
+from reports.management.arguments import study_named
 
 
 class Command(BaseCommand):
@@ -25,10 +25,7 @@ class Command(BaseCommand):
         kind.add_argument("--event", metavar="TEXT", help="what explains the visitors of the day")
 
     def handle(self, *, study: str, day: date, **options: Any) -> None:
-        found = Study.objects.filter(slug=study).first()
-        if found is None:
-            known = ", ".join(Study.objects.values_list("slug", flat=True)) or "none"
-            raise CommandError(f"STUDY must be the slug of a study ({known}), got {study}")
+        found = study_named(study)
         kind = DayNote.Kind.EVENT if options["outage"] is None else DayNote.Kind.OUTAGE
         try:
             note = note_day(found, day=day, kind=kind, text=options[kind], by="command line")
