@@ -8,12 +8,12 @@ Errors come from `pure_variance` only; this module says which channel each mecha
   answers have epsilon. Per attribute they may have more, since the report that is not fake is unknown.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite, sqrt
 from statistics import NormalDist, fmean
-from typing import Literal, get_args
+from typing import Literal, NotRequired, TypedDict, Unpack, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,10 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 from ldp.errors import LdpError
 from ldp.estimation.approximate_errors import first_that_reaches, report_laws
 from ldp.estimation.estimators import pure_variance
-from ldp.protocols.adaptive import adp_channel
-from ldp.protocols.channels import GrrChannel, PureChannel, Unit, grr_channel
-from ldp.protocols.fake_data import FakeProtocol, fake_data_channel, hidden_epsilon
-from ldp.protocols.unary import UnaryChannel, oue_channel
+from ldp.privacy.plans import FAKED, ORACLES
+from ldp.protocols.channels import PureChannel, Unit
+from ldp.protocols.fake_data import fake_data_channel, hidden_epsilon
 
 Floats = NDArray[np.float64]
 Solution = Literal[
@@ -45,13 +44,14 @@ _Z = NormalDist().inv_cdf(0.975)
 LEAST_EPSILON = Fraction(1, 1000)  # of the search; less is no estimate, more is no privacy
 LARGEST_EPSILON = Fraction(16)
 
-Channel = GrrChannel | UnaryChannel
-_CHANNELS: dict[str, Callable[..., Channel]] = {
-    "grr": grr_channel,
-    "oue": oue_channel,
-    "adp": adp_channel,
-}
-_FAKED: dict[str, FakeProtocol] = {"grr": "grr", "ouez": "ouez", "adp": "adp"}
+
+class _Setting(TypedDict):
+    """What a plan asks, and of whom; as in `expected_error`."""
+
+    unit: Unit
+    domain_sizes: Sequence[int]
+    n_population: int
+    frequency: NotRequired[float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,9 +141,7 @@ def expected_error(
     )
 
 
-def rank_mechanisms(
-    *, epsilon: Fraction, unit: Unit, domain_sizes: Sequence[int], n_population: int, frequency: float = 0.0
-) -> tuple[ExpectedError, ...]:
+def rank_mechanisms(*, epsilon: Fraction, **setting: Unpack[_Setting]) -> tuple[ExpectedError, ...]:
     """All mechanisms with the same promise, the smallest mean variance first.
 
     Parameters, Raises : as in `expected_error`
@@ -153,17 +151,7 @@ def rank_mechanisms(
     Per profile RS+FD never wins: it is Smp with fake values added to the answer. Per attribute it may, for a
     small epsilon and large domains.
     """
-    errors = [
-        expected_error(
-            mechanism,
-            epsilon=epsilon,
-            unit=unit,
-            domain_sizes=domain_sizes,
-            n_population=n_population,
-            frequency=frequency,
-        )
-        for mechanism in get_args(Solution)
-    ]
+    errors = [expected_error(mechanism, epsilon=epsilon, **setting) for mechanism in get_args(Solution)]
     return tuple(sorted(errors, key=lambda error: error.mean_variance))
 
 
@@ -171,17 +159,14 @@ def epsilon_for_error(
     mechanism: Solution,
     *,
     half_width: float,
-    unit: Unit,
-    domain_sizes: Sequence[int],
-    n_population: int,
-    frequency: float = 0.0,
+    **setting: Unpack[_Setting],
 ) -> Fraction:
     """Smallest epsilon, to a thousandth, with a mean half-width of the 95% interval as wanted or smaller.
 
     Parameters
     ----------
     half_width : float; above 0, as a frequency
-    mechanism, unit, domain_sizes, n_population, frequency : as in `expected_error`
+    mechanism, setting : as in `expected_error`
 
     Raises
     ------
@@ -194,21 +179,16 @@ def epsilon_for_error(
     """
 
     def error(thousandths: int) -> float:
-        return expected_error(
-            mechanism,
-            epsilon=Fraction(thousandths, 1000),
-            unit=unit,
-            domain_sizes=domain_sizes,
-            n_population=n_population,
-            frequency=frequency,
-        ).mean_half_width
+        return expected_error(mechanism, epsilon=Fraction(thousandths, 1000), **setting).mean_half_width
 
     few, many = int(1000 * LEAST_EPSILON), int(1000 * LARGEST_EPSILON)
     largest = error(few)
     steps = [Fraction(thousandths, 1000) for thousandths in range(few, many + 1)]
-    laws = report_laws(mechanism, unit=unit, epsilons=steps, domain_sizes=domain_sizes)
-    n_reports = n_population / len(domain_sizes) if mechanism.startswith("smp") else n_population
-    errors = [law.std_error(frequency, n_reports=n_reports, n_population=n_population) for law in laws]
+    sizes, n_population = setting["domain_sizes"], setting["n_population"]
+    laws = report_laws(mechanism, unit=setting["unit"], epsilons=steps, domain_sizes=sizes)
+    n_reports = n_population / len(sizes) if mechanism.startswith("smp") else n_population
+    f = setting.get("frequency", 0.0)
+    errors = [law.std_error(f, n_reports=n_reports, n_population=n_population) for law in laws]
     nearly = _Z * np.mean(errors, axis=0)
     found = None
     if half_width <= largest:
@@ -259,13 +239,13 @@ def _channels(
     """Nominal epsilon of the answers, and the channel of the reports on each indicator."""
     family, kind = mechanism.split("-")
     if family == "rsfd":
-        protocol = _FAKED[kind]
+        protocol = FAKED[mechanism]
         answers = hidden_epsilon(protocol, epsilon=epsilon, unit=unit, domain_sizes=domain_sizes)
         # Per profile, since what is found is the epsilon of the answers already.
         faked = fake_data_channel(protocol, epsilon=answers, unit="profile", domain_sizes=domain_sizes)
         return answers, faked.reports
     answers = epsilon / len(domain_sizes) if family == "spl" else epsilon
-    return answers, [_CHANNELS[kind](epsilon=answers, domain_size=k) for k in domain_sizes]
+    return answers, [ORACLES[kind](epsilon=answers, domain_size=k) for k in domain_sizes]
 
 
 def _shares(weights: Sequence[float] | None, *, d: int, mechanism: Solution) -> Sequence[float]:

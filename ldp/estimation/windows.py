@@ -28,6 +28,7 @@ Donner, Statistics in Medicine 2008.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import add, sub
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -104,18 +105,10 @@ class Part(NamedTuple):
     n_visitors: int
 
     def plus(self, other: "Part") -> "Part":
-        return Part(
-            self.counts + other.counts,
-            self.n_reports + other.n_reports,
-            self.n_visitors + other.n_visitors,
-        )
+        return Part(*map(add, self, other))
 
     def minus(self, other: "Part") -> "Part":
-        return Part(
-            self.counts - other.counts,
-            self.n_reports - other.n_reports,
-            self.n_visitors - other.n_visitors,
-        )
+        return Part(*map(sub, self, other))
 
 
 class _Term(NamedTuple):

@@ -1,7 +1,7 @@
 """Plans: what is asked, by which mechanism, at which epsilon. Validated once, here, and immutable."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final, Literal, Self, get_args
@@ -31,7 +31,7 @@ MAX_DAYS = 62
 MAX_INDICATORS = 255  # the indicator is one byte of the keyed block
 MAX_VERSION = 255  # so is the plan version
 
-_ORACLES: Final[dict[str, Callable[..., AnswerChannel]]] = {
+ORACLES: Final[dict[str, Callable[..., AnswerChannel]]] = {
     "grr": grr_channel,
     "oue": oue_channel,
     "adp": adp_channel,
@@ -272,7 +272,7 @@ class PlanSpec:
             "unit": self.unit,
             "version": self.version,
             "days": self.days,
-            "indicators": [_indicator_to_json(spec) for spec in self.indicators],
+            "indicators": [asdict(spec) | {"epsilon": _ratio(spec.epsilon)} for spec in self.indicators],
             **promised,
             **asked,
             **located,
@@ -309,7 +309,7 @@ class PlanSpec:
 @lru_cache(maxsize=1024)
 def _answer_channel(mechanism: Mechanism, epsilon: Fraction, domain_size: int) -> AnswerChannel:
     """Kept, since pages ask for the same few again and again."""
-    return _ORACLES[mechanism.split("-")[1]](epsilon=epsilon, domain_size=domain_size)
+    return ORACLES[mechanism.split("-")[1]](epsilon=epsilon, domain_size=domain_size)
 
 
 @lru_cache(maxsize=64)
@@ -334,16 +334,6 @@ def _check_range(name: str, value: int, *, low: int, high: int) -> None:
 
 def _ratio(value: Fraction) -> str:
     return f"{value.numerator}/{value.denominator}"
-
-
-def _indicator_to_json(spec: IndicatorSpec) -> dict[str, Any]:
-    return {
-        "slug": spec.slug,
-        "kind": spec.kind,
-        "domain_size": spec.domain_size,
-        "epsilon": _ratio(spec.epsilon),
-        "max_values": spec.max_values,
-    }
 
 
 def _indicator_from_json(entry: Mapping[str, Any]) -> IndicatorSpec:

@@ -6,7 +6,7 @@ that tells the inputs apart best, the other half tests it: what is tested was no
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 from functools import partial
 from math import inf, log
@@ -47,6 +47,11 @@ _KEY_PARTS: Final = 4  # of each other outcome: whether the other key gives the 
 _WORTH: Final = 0.1  # by which a finer event must be more telling
 _Z: Final = 2.5  # of the rough bound that ranks events; the tested one is exact
 _SHOWN_OUTCOMES: Final = 6
+_REPORTERS: Final[dict[type, Any]] = {
+    TwoRoundGrr: GrrReporter,
+    TwoRoundUnary: UnaryReporter,
+    TwoRoundHash: HashReporter,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,15 +115,7 @@ class AuditResult:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; epsilon_certified as a string, which keeps all of its digits."""
-        return {
-            "mechanism": self.mechanism,
-            "unit": self.unit,
-            "runs": self.runs,
-            "event": self.event,
-            "epsilon_lower_bound": self.epsilon_lower_bound,
-            "confidence": self.confidence,
-            "epsilon_certified": str(self.epsilon_certified),
-        }
+        return asdict(self) | {"epsilon_certified": str(self.epsilon_certified)}
 
 
 def attack(
@@ -229,16 +226,10 @@ def _observe_channel(
 def _report(
     channel: AuditChannel, prf: KeyedPrf, pseudonyms: Words, values: NDArray[np.int32], *, report: int
 ) -> Any:
+    if two_rounds := _REPORTERS.get(type(channel)):
+        reporter = two_rounds(channel=channel, prf=prf, **_FIELDS)
+        return reporter.reports(values, pseudonyms=pseudonyms, report=report)
     match channel:
-        case TwoRoundGrr():
-            grr_reporter = GrrReporter(channel=channel, prf=prf, **_FIELDS)
-            return grr_reporter.reports(values, pseudonyms=pseudonyms, report=report)
-        case TwoRoundUnary():
-            unary_reporter = UnaryReporter(channel=channel, prf=prf, **_FIELDS)
-            return unary_reporter.reports(values, pseudonyms=pseudonyms, report=report)
-        case TwoRoundHash():
-            hash_reporter = HashReporter(channel=channel, prf=prf, **_FIELDS)
-            return hash_reporter.reports(values, pseudonyms=pseudonyms, report=report)
         case BitFlipChannel():
             bit_reporter = BitFlipReporter(channel=channel, prf=prf, **_FIELDS)
             bits = bit_reporter.reports(values, pseudonyms=pseudonyms)
