@@ -51,32 +51,32 @@ def tally_daily(bitmaps: Bitmaps, codes: Codes, out: Counts, *, sign: Sign) -> N
     kernels.tally_daily(bitmaps, codes, out, sign)
 
 
-def tally_static_words(
-    bitmaps: Bitmaps, words: Codes, counts: Counts, n_reports: Counts, *, sign: Sign
-) -> None:
-    """Run `tally_static` on reports with one bit per value: each bit that is one counts for its value.
+def tally_words(bitmaps: Bitmaps, words: Codes, counts: Counts, n_reports: Counts, *, sign: Sign) -> None:
+    """As `tally_static` or `tally_daily`, of reports with one bit per value: each one counts for its value.
 
     Parameters
     ----------
-    words : ndarray of uint16, shape (n, words); 15 bits each, or NO_ANSWER (`ldp.keyed.words`)
+    words : ndarray of uint16, 15 bits each, or NO_ANSWER (`ldp.keyed.words`); shape (n, words), or (n, days,
+        words) of a daily indicator: the report of day t in row t-1, ignored where absent
     counts : ndarray of int64, shape (domain_size, days + 1, days + 1); [value, previous day, day]
     n_reports : ndarray of int64, shape (days + 1, days + 1); every report once
     bitmaps, sign, Raises : as in `tally_static`
     """
-    _tally_words(bitmaps, words[:, np.newaxis], counts, n_reports, rows=1, sign=sign)
-
-
-def tally_daily_words(
-    bitmaps: Bitmaps, words: Codes, counts: Counts, n_reports: Counts, *, sign: Sign
-) -> None:
-    """Run `tally_daily` on reports with one bit per value.
-
-    Parameters
-    ----------
-    words : ndarray of uint16, shape (n, days, words); report of day t in row t-1; ignored where absent
-    bitmaps, counts, n_reports, sign, Raises : as in `tally_static_words`
-    """
-    _tally_words(bitmaps, words, counts, n_reports, rows=counts.shape[-1] - 1, sign=sign)
+    _check_out(counts, ndim=3)
+    _check_out(n_reports, ndim=2)
+    days = counts.shape[-1] - 1
+    _check_bitmaps(bitmaps, days=days, sign=sign)
+    if n_reports.shape != counts.shape[1:]:
+        raise LdpError(f"n_reports must have shape {counts.shape[1:]}, got {n_reports.shape}")
+    is_daily = words.ndim == 3
+    by_day = words if is_daily else words[:, np.newaxis]
+    shape = (bitmaps.shape[0], days if is_daily else 1, -(-counts.shape[0] // WORD_BITS))
+    if by_day.dtype != np.uint16 or by_day.shape != shape:
+        raise LdpError(f"words must be uint16 of shape {shape}, got {words.dtype} of {by_day.shape}")
+    broken = kernels_words.count_broken(by_day.reshape(-1, shape[-1]), counts.shape[0])
+    if broken:
+        raise LdpError(f"words must hold bits of {counts.shape[0]} values, or none, got {broken} that do not")
+    kernels_words.tally_words(bitmaps, np.ascontiguousarray(by_day), counts, n_reports, sign)
 
 
 def tally_asked(
@@ -125,12 +125,10 @@ def tally_reports(
     bitmaps, sign, Raises : as in `tally_static`
     """
     counts, n_reports = delta.counts[index], delta.n_reports[index]
-    is_daily = words.ndim == 3
     if is_unary:
-        tally_words = tally_daily_words if is_daily else tally_static_words
         tally_words(bitmaps, words, counts, n_reports, sign=sign)
         return
-    tally = tally_daily if is_daily else tally_static
+    tally = tally_daily if words.ndim == 3 else tally_static
     tally(bitmaps, np.ascontiguousarray(words[..., 0]), counts, sign=sign)
     n_reports[:] = counts.sum(axis=0)  # a code supports exactly one value
 
@@ -149,23 +147,6 @@ def _tally_static(bitmaps: Bitmaps, codes: Codes, out: Counts, *, sign: int) -> 
         kernels.tally_patterns if n_patterns <= min(bitmaps.size, _MAX_PATTERNS) else kernels.tally_static
     )
     kernel(bitmaps, codes, out, sign)
-
-
-def _tally_words(
-    bitmaps: Bitmaps, words: Codes, counts: Counts, n_reports: Counts, *, rows: int, sign: int
-) -> None:
-    _check_out(counts, ndim=3)
-    _check_out(n_reports, ndim=2)
-    _check_bitmaps(bitmaps, days=counts.shape[-1] - 1, sign=sign)
-    if n_reports.shape != counts.shape[1:]:
-        raise LdpError(f"n_reports must have shape {counts.shape[1:]}, got {n_reports.shape}")
-    shape = (bitmaps.shape[0], rows, -(-counts.shape[0] // WORD_BITS))
-    if words.dtype != np.uint16 or words.shape != shape:
-        raise LdpError(f"words must be uint16 of shape {shape}, got {words.dtype} of {words.shape}")
-    broken = kernels_words.count_broken(words.reshape(-1, shape[-1]), counts.shape[0])
-    if broken:
-        raise LdpError(f"words must hold bits of {counts.shape[0]} values, or none, got {broken} that do not")
-    kernels_words.tally_words(bitmaps, np.ascontiguousarray(words), counts, n_reports, sign)
 
 
 def _check(bitmaps: Bitmaps, codes: Codes, out: Counts, *, codes_shape: tuple[int, ...], sign: int) -> None:

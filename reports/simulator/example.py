@@ -27,7 +27,7 @@ from ldp import (
 from ldp.estimation.noisy_estimators import UnionNoise, noisy_frequencies
 from ldp.estimation.simulation import has_union
 from ldp.keyed.noise.presence import noise_delta
-from ldp.keyed.tallying import tally_static_words
+from ldp.keyed.tallying import tally_words
 from reports.base.formats import percent
 from reports.base.status import Status, estimates_status
 from reports.estimates.charts import Figure, report_figure
@@ -181,7 +181,7 @@ def _support(words: NDArray[np.uint16], *, plan: PlanSpec, index: int) -> NDArra
     counts = np.zeros((plan.indicators[index].domain_size, 2, 2), np.int64)
     present = np.ones(words.shape[0], np.uint64)
     if plan.is_unary(index):
-        tally_static_words(present, words, counts, np.zeros((2, 2), np.int64), sign=1)
+        tally_words(present, words, counts, np.zeros((2, 2), np.int64), sign=1)
     else:
         tally_static(present, np.ascontiguousarray(words[:, 0]), counts, sign=1)
     return counts[:, 0, 1]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ldp import NO_ANSWER, grr_channel, oue_channel
 from ldp.codes import WORD_BITS
-from ldp.keyed.tallying import tally_daily_words, tally_static_words
+from ldp.keyed.tallying import tally_words
 from ldp.keyed.words import to_words
 from ldp.privacy.report_words import n_words, plan_words
 from tests.ldp.exact import make_plan, refuses
@@ -86,13 +86,13 @@ def test_tallies_count_each_bit_and_each_report_once(people, k, sign) -> None:
     bitmaps = np.array([bitmap for bitmap, _ in fitting], np.uint64)
     daily = np.stack([words_of([reports[day] for _, reports in fitting], k) for day in range(DAYS)], axis=1)
     counts, n_reports = (np.full_like(tally, 7) for tally in slow([], k))
-    tally_daily_words(bitmaps, daily, counts, n_reports, sign=sign)
+    tally_words(bitmaps, daily, counts, n_reports, sign=sign)
     expected = slow(fitting, k)
     assert np.array_equal(counts - 7, sign * expected[0])
     assert np.array_equal(n_reports - 7, sign * expected[1])
     constant = [(bitmap, [reports[0]] * DAYS) for bitmap, reports in fitting]
     counts, n_reports = (np.zeros_like(tally) for tally in expected)
-    tally_static_words(bitmaps, daily[:, 0], counts, n_reports, sign=sign)
+    tally_words(bitmaps, daily[:, 0], counts, n_reports, sign=sign)
     expected = slow(constant, k)
     assert np.array_equal(counts, sign * expected[0])
     assert np.array_equal(n_reports, sign * expected[1])
@@ -113,7 +113,7 @@ def test_what_does_not_fit_is_refused_and_nothing_counted() -> None:
         given_values = {"counts": counts, "n_reports": n_reports, "bitmaps": np.array([1, 2], np.uint64)}
         given_values |= {"words": np.zeros((2, 2), np.uint16), "sign": 1}
         arguments = given_values | changes
-        refuses(message, tally_static_words, **arguments)
+        refuses(message, tally_words, **arguments)
         assert not counts.any()
         assert not arguments["n_reports"].any()
 
