@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 from ldp.errors import LdpError, PlanError
 from ldp.geo.grid import Grid
 from ldp.geo.planar_laplace import PlanarLaplace, Precision, angle_step, precision_of
-from ldp.protocols.channels import check_epsilon
+from ldp.protocols.channels import check_epsilon, exact_text
 
 MIN_RADIUS_M: Final = 1
 MAX_RADIUS_M: Final = 100_000
@@ -106,8 +106,8 @@ class LocationSpec:
     def to_json(self) -> dict[str, Any]:
         """Plain values; level and radius as the exact strings "a/b"."""
         return {
-            "level": f"{self.level.numerator}/{self.level.denominator}",
-            "radius_m": f"{self.radius_m.numerator}/{self.radius_m.denominator}",
+            "level": exact_text(self.level),
+            "radius_m": exact_text(self.radius_m),
             "grid": self.grid.to_json(),
             "max_values": self.max_values,
         }

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from ldp.errors import LdpError
 from ldp.kernels import codes
 from ldp.kernels.codes import Places
-from ldp.kernels.entropy import BUFFER_BLOCKS, aes_ecb, output_buffer
+from ldp.kernels.entropy import BUFFER_BLOCKS, aes_ecb, output_buffer, slices
 from ldp.kernels.streams import BLOCK_BYTES
 
 Words = NDArray[np.uint64]
@@ -55,8 +55,7 @@ def cmac64_of(key: bytes, data: NDArray[np.uint8], begins: Places, ends: Places)
     blocks = np.empty(2 * min(begins.size, BUFFER_BLOCKS), np.uint64)
     sealed = output_buffer(blocks.size // 2)
     n_long = 0
-    for start in range(0, tags.size, BUFFER_BLOCKS):
-        part = slice(start, start + BUFFER_BLOCKS)
+    for part in slices(tags.size):
         size = tags[part].size
         n_long += codes.cmac_short(data, begins[part], ends[part], masks, blocks)
         encryptor.update_into(blocks[: 2 * size].view(np.uint8).data, sealed.data)
@@ -80,8 +79,8 @@ def _replace_long(
     n_blocks = ends[long] - begins[long] + BLOCK_BYTES - 1 >> 4
     for length in np.flatnonzero(np.bincount(n_blocks)):
         group = long[n_blocks == length]
-        for start in range(0, group.size, BUFFER_BLOCKS):
-            messages = group[start : start + BUFFER_BLOCKS]
+        for part in slices(group.size):
+            messages = group[part]
             tags[messages] = _group(
                 encryptor, data, begins, ends, messages=messages, n_blocks=int(length), masks=masks
             )

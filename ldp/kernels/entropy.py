@@ -162,8 +162,7 @@ class KeyedPrf:
         checked = _checked_values(values, size=pseudonyms.shape[0])
         rows = max(1, BUFFER_BLOCKS // n_blocks)
         buffer = self.buffer(n_blocks * min(rows, pseudonyms.shape[0]))
-        for start in range(0, pseudonyms.shape[0], rows):
-            part = slice(start, start + rows)
+        for part in slices(pseudonyms.shape[0], rows=rows):
             one_each = checked if checked.size == 1 else checked[part]
             size = n_blocks * pseudonyms[part].shape[0]
             codes.fill_blocks(pseudonyms[part], one_each, packed, n_blocks, buffer.blocks[: 2 * size])
@@ -220,6 +219,12 @@ class KeyedPrf:
         for part, sealed in self.runs(pseudonyms, values=values, counter=counter, **fields):
             biased += codes.reduce_words(sealed, *limits, drawn[part])
         return drawn, biased
+
+
+def slices(size: int, *, rows: int = BUFFER_BLOCKS) -> Iterator[slice]:
+    """Yield slices of at most so many rows, which cover all of them."""
+    for start in range(0, size, rows):
+        yield slice(start, min(start + rows, size))
 
 
 def uniform_limits(bound: int) -> tuple[np.uint64, np.uint64, np.uint64]:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.kernels import lanes as kernels_bits
-from ldp.kernels.entropy import ANSWER, BUFFER_BLOCKS, HASH_SEED
+from ldp.kernels.entropy import ANSWER, HASH_SEED, slices
 from ldp.keyed import grr, lanes
 from ldp.keyed.two_round import Reporter
 from ldp.protocols.bit_flip import BitFlipChannel
@@ -78,8 +78,7 @@ class BitFlipReporter(Reporter[BitFlipChannel]):
         k = self.channel.domain_size
         grr.check_values(values, pseudonyms=pseudonyms, domain_size=k)
         counts, n_reports = np.zeros((2, k), np.int64)
-        for start in range(0, values.shape[0], BUFFER_BLOCKS):
-            part = slice(start, start + BUFFER_BLOCKS)
+        for part in slices(values.shape[0]):
             asked = self._asked(values[part], pseudonyms[part])
             bits = self._draw(values[part], pseudonyms[part], asked=asked)
             for group in range(asked.shape[1]):

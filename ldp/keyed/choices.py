@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ldp.errors import LdpError
 from ldp.kernels import codes
-from ldp.kernels.entropy import BUFFER_BLOCKS, CHOOSE_DAYS, CHOOSE_INDICATOR, KeyedPrf, word_bounds
+from ldp.kernels.entropy import CHOOSE_DAYS, CHOOSE_INDICATOR, KeyedPrf, slices, word_bounds
 from ldp.privacy.plans import MAX_DAYS, MAX_INDICATORS
 from ldp.protocols.channels import WORD
 
@@ -88,8 +88,7 @@ def choose_days(
     if max_values == days:
         return np.full(pseudonyms.shape[0], 2**days - 1, np.uint64)
     bitmaps = np.zeros(pseudonyms.shape[0], np.uint64)
-    for start in range(0, pseudonyms.shape[0], BUFFER_BLOCKS):
-        part = slice(start, start + BUFFER_BLOCKS)
+    for part in slices(pseudonyms.shape[0]):
         order = np.tile(np.arange(days, dtype=np.uint8), (bitmaps[part].shape[0], 1))
         for step in range(max_values):
             drawn = prf.below(

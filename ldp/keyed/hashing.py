@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ldp.codes import NO_ANSWER
 from ldp.errors import LdpError
 from ldp.kernels import oracles
-from ldp.kernels.entropy import ANSWER, BUFFER_BLOCKS, HASH_SEED, HASH_VALUE, KeyedPrf, PlanFields
+from ldp.kernels.entropy import ANSWER, HASH_SEED, HASH_VALUE, KeyedPrf, PlanFields, slices
 from ldp.keyed.grr import check_values, draw, keyed_values
 from ldp.protocols.hashing import HashChannel
 
@@ -116,8 +116,7 @@ def count_support(reports: HashReports, *, channel: HashChannel) -> NDArray[np.i
     if reports.seeds.shape != reports.cells.shape:
         raise LdpError(f"cells must have shape {reports.seeds.shape}, got {reports.cells.shape}")
     out = np.zeros(channel.domain_size, np.int64)
-    for start in range(0, reports.seeds.shape[0], BUFFER_BLOCKS):
-        part = slice(start, start + BUFFER_BLOCKS)
+    for part in slices(reports.seeds.shape[0]):
         for value in range(channel.domain_size):
             cells = hash_values(reports.seeds[part], values=value, n_cells=channel.cells.domain_size)
             out[value] += oracles.count_equal(cells, reports.cells[part])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ldp.errors import LdpError
 from ldp.kernels import codes
 from ldp.kernels import lanes as kernels_bits
-from ldp.kernels.entropy import BUFFER_BLOCKS, KeyedPrf, pack_fields
+from ldp.kernels.entropy import BUFFER_BLOCKS, KeyedPrf, pack_fields, slices
 from ldp.protocols.unary import UnaryChannel
 
 LANES: Final = 64
@@ -165,7 +165,7 @@ def draw(
     packed = pack_fields(**fields, counter=counter + BLOCKS - 1) - np.uint64(BLOCKS - 1)
     scratch = _Scratch(prf)
     values = keyed if isinstance(keyed, np.ndarray) else np.full(1, keyed, np.uint32)
-    for part in _parts(truth.shape[0]):
+    for part in slices(truth.shape[0], rows=BUFFER_BLOCKS):
         scratch.draw(
             truth[part], drawn[part], digits, packed, pseudonyms[part], _some(values, part), out[part]
         )
@@ -198,8 +198,7 @@ class _Scratch:
         done, per_block = digits.first, digits.per_block
         n_blocks = -(-done // per_block)
         at_once = BUFFER_BLOCKS // n_blocks
-        for start in range(0, truth.shape[0], at_once):
-            part = slice(start, start + at_once)
+        for part in slices(truth.shape[0], rows=at_once):
             run = self._sealed(pseudonyms[part], _some(keyed, part), fields, n_blocks)
             kernels_bits.compare_lanes(
                 truth[part], drawn[part], run, table, lanes, done, undecided[part], out[part]
@@ -234,7 +233,7 @@ def _groups(
     sizes = [min(LANES, starts.stop - start) for start in starts]
     digits = {(i, n): Digits.of(rounds[i].channel, lanes=n) for i in range(len(rounds)) for n in set(sizes)}
     scratch, room = _Scratch(prf), np.empty((3, BUFFER_BLOCKS), np.uint64)
-    for part in _parts(values.shape[0]):
+    for part in slices(values.shape[0], rows=BUFFER_BLOCKS):
         keyed = np.maximum(values[part], 0).view(np.uint32)
         truth, drawn, bits = room[:, : keyed.size]
         for group, (start, size) in enumerate(zip(starts, sizes, strict=True)):
@@ -244,11 +243,6 @@ def _groups(
                 packed = pack_fields(purpose=each.purpose, counter=each.counter + group * BLOCKS, **fields)
                 scratch.draw(truth, drawn, digits[i, size], packed, pseudonyms[part], keyed, bits)
             yield part, group, bits
-
-
-def _parts(size: int) -> Iterator[slice]:
-    for start in range(0, size, BUFFER_BLOCKS):
-        yield slice(start, start + BUFFER_BLOCKS)
 
 
 def _some(keyed: NDArray[np.uint32], part: slice) -> NDArray[np.uint32]:

@@ -23,6 +23,7 @@ from ldp.kernels.entropy import (
     KeyedPrf,
     check_words,
     pack_fields,
+    slices,
     uniform_limits,
 )
 from ldp.keyed import grr
@@ -169,7 +170,7 @@ def asked_answers(
         raise LdpError(f"code of indicator {asked[row]} must be < {size} or {NO_ANSWER}, got {codes[row]}")
     answers = np.empty_like(codes)
     answerer = Answerer(prf, channels, plan_version=plan_version)
-    for part in _parts(codes.shape[0], rows=BUFFER_BLOCKS):
+    for part in slices(codes.shape[0]):
         answerer.name(pseudonyms[part])
         answerer.answer(codes[part], asked[part], pseudonyms[part], answers[part])
     return answers
@@ -227,7 +228,7 @@ class Answerer:
         """Yield subscribers, the indicator that each is asked, and the answers, which the next overwrite."""
         sizes = self._check(profiles, pseudonyms)
         codes, step = _in_one_row(profiles)
-        for part in _parts(pseudonyms.shape[0], rows=BUFFER_BLOCKS):
+        for part in slices(pseudonyms.shape[0]):
             names = pseudonyms[part]
             asked, picked, answers = self._room(names.shape[0])
             self.name(names)
@@ -240,7 +241,7 @@ class Answerer:
     def split(self, profiles: Codes, pseudonyms: Words) -> Iterator[Part]:
         """Yield subscribers, an indicator (for each the same) and the answers, which the next overwrite."""
         self._check(profiles, pseudonyms)
-        for part in _parts(pseudonyms.shape[0], rows=BUFFER_BLOCKS):
+        for part in slices(pseudonyms.shape[0]):
             names = pseudonyms[part]
             asked, codes, answers = self._room(names.shape[0])
             self.name(names)
@@ -325,11 +326,6 @@ def _in_one_row(profiles: Codes) -> tuple[Codes, int]:
     step = row_bytes // profiles.itemsize
     size = (d - 1) * step + n if n else 0
     return as_strided(profiles, shape=(size,), strides=(profiles.itemsize,), writeable=False), step
-
-
-def _parts(size: int, *, rows: int) -> Iterator[slice]:
-    for start in range(0, size, rows):
-        yield slice(start, min(start + rows, size))
 
 
 def _sizes(channels: Sequence[GrrChannel]) -> NDArray[np.int64]:

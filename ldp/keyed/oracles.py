@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ldp.codes import NO_ANSWER
 from ldp.errors import LdpError
-from ldp.kernels.entropy import KeyedPrf, PlanFields
+from ldp.kernels.entropy import KeyedPrf, PlanFields, slices
 from ldp.keyed import grr, hadamard, hashing, lanes, subset, unary
 from ldp.protocols.channels import GrrChannel
 from ldp.protocols.hadamard import HadamardChannel
@@ -83,8 +83,7 @@ def support_counts(
         if isinstance(channel, SubsetChannel)
         else _BYTES_AT_ONCE
     )
-    for start in range(0, values.shape[0], rows):
-        part = slice(start, start + rows)
+    for part in slices(values.shape[0], rows=rows):
         reports = module.answers(
             values[part], pseudonyms=pseudonyms[part], prf=prf, channel=channel, **fields
         )

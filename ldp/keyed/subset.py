@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.kernels import oracles
-from ldp.kernels.entropy import ANSWER, KeyedPrf, PlanFields
+from ldp.kernels.entropy import ANSWER, KeyedPrf, PlanFields, slices
 from ldp.kernels.streams import last_accepted
 from ldp.keyed.grr import check_values, keyed_values
 from ldp.keyed.lanes import LANES, count_support
@@ -45,8 +45,7 @@ def answers(
     out = np.empty((values.shape[0], -(-channel.domain_size // LANES)), np.uint64)
     n_blocks = channel.subset_size // 2 + 1
     rows_at_once = max(1, _WORDS_AT_ONCE // (2 * n_blocks))
-    for start in range(0, values.shape[0], rows_at_once):
-        part = slice(start, start + rows_at_once)
+    for part in slices(values.shape[0], rows=rows_at_once):
         _fill(out[part], values[part], keyed[part], pseudonyms[part], prf=prf, channel=channel, **fields)
     return out
 

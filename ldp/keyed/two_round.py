@@ -6,7 +6,6 @@ the report's number (for instance the day): the same on every retry, and indepen
 lower 10 bits count redraws (L-GRR) or the blocks of `lanes`, 32 for each 64 values (L-UE).
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from ldp.errors import InvalidDomainError, LdpError
 from ldp.kernels import oracles
-from ldp.kernels.entropy import ANSWER, BUFFER_BLOCKS, HASH_SEED, SECOND_ROUND, KeyedPrf, PlanFields
+from ldp.kernels.entropy import ANSWER, BUFFER_BLOCKS, HASH_SEED, SECOND_ROUND, KeyedPrf, PlanFields, slices
 from ldp.keyed import grr, lanes
 from ldp.keyed.hashing import HashReports, count_support, hash_values
 from ldp.protocols.hashing import HashChannel
@@ -104,7 +103,7 @@ class GrrReporter(Reporter[TwoRoundGrr]):
         k = self.channel.domain_size
         _check(values, pseudonyms=pseudonyms, domain_size=k, report=report)
         counts = np.zeros(k + 1, np.int64)
-        for part in _parts(values.shape[0]):
+        for part in slices(values.shape[0], rows=_PART):
             codes = self.reports(values[part], pseudonyms=pseudonyms[part], report=report)
             oracles.count_codes(codes, counts)
         return Support(counts=counts[:k].copy(), n_reports=int(counts[:k].sum()))
@@ -161,7 +160,7 @@ class HashReporter(Reporter[TwoRoundHash]):
         _check(values, pseudonyms=pseudonyms, domain_size=self.channel.domain_size, report=report)
         sizes = HashChannel(domain_size=self.channel.domain_size, cells=self.channel.rounds.first)
         counts = np.zeros(self.channel.domain_size, np.int64)
-        for part in _parts(values.shape[0]):
+        for part in slices(values.shape[0], rows=_PART):
             hashed = self.reports(values[part], pseudonyms=pseudonyms[part], report=report)
             counts += count_support(hashed, channel=sizes)
         return Support(counts=counts, n_reports=int(np.count_nonzero(values >= 0)))
@@ -215,11 +214,6 @@ class UnaryReporter(Reporter[TwoRoundUnary]):
             "prf": self.prf,
             **self.fields,
         }
-
-
-def _parts(size: int) -> Iterator[slice]:
-    for start in range(0, size, _PART):
-        yield slice(start, start + _PART)
 
 
 def _check(values: NDArray[np.int32], *, pseudonyms: Words, domain_size: int, report: int) -> None:

@@ -16,10 +16,12 @@ from ldp.protocols.channels import (
     Unit,
     check_domain_size,
     check_epsilon,
+    exact_text,
     exp_down,
     grr_channel,
 )
-from ldp.protocols.fake_data import FakeDataChannel, FakedChannel, FakeProtocol, fake_data_channel
+from ldp.protocols.fake_data import FakeDataChannel, FakeProtocol, fake_data_channel
+from ldp.protocols.faked_reports import FakedChannel
 from ldp.protocols.unary import UnaryChannel, oue_channel
 
 Mechanism = Literal["smp-grr", "spl-grr", "smp-oue", "smp-adp", "rsfd-grr", "rsfd-ouez", "rsfd-adp"]
@@ -262,7 +264,7 @@ class PlanSpec:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values (str, int, None, list, dict); epsilon as the exact string "a/b"."""
-        promised = {} if self.epsilon is None else {"epsilon": _ratio(self.epsilon)}
+        promised = {} if self.epsilon is None else {"epsilon": exact_text(self.epsilon)}
         # As texts: many readers of JSON round integers above 2**53.
         asked = {} if self.shares is None else {"shares": [str(share) for share in self.shares]}
         located = {} if self.location is None else {"location": self.location.to_json()}
@@ -272,7 +274,7 @@ class PlanSpec:
             "unit": self.unit,
             "version": self.version,
             "days": self.days,
-            "indicators": [asdict(spec) | {"epsilon": _ratio(spec.epsilon)} for spec in self.indicators],
+            "indicators": [asdict(spec) | {"epsilon": exact_text(spec.epsilon)} for spec in self.indicators],
             **promised,
             **asked,
             **located,
@@ -330,10 +332,6 @@ def check_static(*, slug: str, kind: Kind, mechanism: Mechanism) -> None:
 def _check_range(name: str, value: int, *, low: int, high: int) -> None:
     if not low <= value <= high:
         raise PlanError(f"{name} must be in [{low}, {high}], got {value}")
-
-
-def _ratio(value: Fraction) -> str:
-    return f"{value.numerator}/{value.denominator}"
 
 
 def _indicator_from_json(entry: Mapping[str, Any]) -> IndicatorSpec:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.errors import InvalidBudgetError, PlanError
+from ldp.protocols.channels import exact_text
 from ldp.protocols.geometric import GeometricChannel, geometric_channel
 
 MIN_PRESENCE_EPSILON: Final = Fraction(1, 1000)
@@ -66,8 +67,7 @@ class PresenceSpec:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; epsilon as the exact string "a/b"."""
-        ratio = f"{self.epsilon.numerator}/{self.epsilon.denominator}"
-        return {"epsilon": ratio, "max_days": self.max_days}
+        return {"epsilon": exact_text(self.epsilon), "max_days": self.max_days}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:

@@ -174,6 +174,11 @@ def epsilon_of(*ratios: Fraction) -> Decimal:
     return Context(prec=_EPSILON_DIGITS, rounding=ROUND_CEILING).plus(log)
 
 
+def exact_text(value: Fraction) -> str:
+    """A fraction as texts keep it, "a/b": of JSON many readers round numbers."""
+    return f"{value.numerator}/{value.denominator}"
+
+
 def check_epsilon(epsilon: Fraction) -> None:
     """Raise InvalidBudgetError unless one answer can have this epsilon."""
     if not MIN_EPSILON <= epsilon <= MAX_EPSILON:

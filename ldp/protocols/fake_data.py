@@ -25,17 +25,6 @@ from ldp.protocols.channels import (
 from ldp.protocols.faked_reports import Fake, FakedChannel, FakedReport, PriorFakedChannel, balanced
 from ldp.protocols.unary import UnaryChannel, oue_channel, sue_channel
 
-__all__ = [
-    "FakeDataChannel",
-    "FakedChannel",
-    "PriorFakeDataChannel",
-    "PriorFakedChannel",
-    "fake_data_channel",
-    "hidden_epsilon",
-    "prior_fake_data_channel",
-    "prior_hidden_epsilon",
-]
-
 FakeProtocol = Literal["grr", "ouez", "suez", "adp", "ouer", "suer"]
 PriorFakeProtocol = Literal["grr", "ouer", "suer"]
 Shares = Literal["equal", "balanced"]

@@ -226,10 +226,10 @@ def _observe_channel(
 def _report(
     channel: AuditChannel, prf: KeyedPrf, pseudonyms: Words, values: NDArray[np.int32], *, report: int
 ) -> Any:
-    if two_rounds := _REPORTERS.get(type(channel)):
-        reporter = two_rounds(channel=channel, prf=prf, **_FIELDS)
-        return reporter.reports(values, pseudonyms=pseudonyms, report=report)
     match channel:
+        case TwoRoundGrr() | TwoRoundUnary() | TwoRoundHash():
+            reporter = _REPORTERS[type(channel)](channel=channel, prf=prf, **_FIELDS)
+            return reporter.reports(values, pseudonyms=pseudonyms, report=report)
         case BitFlipChannel():
             bit_reporter = BitFlipReporter(channel=channel, prf=prf, **_FIELDS)
             bits = bit_reporter.reports(values, pseudonyms=pseudonyms)

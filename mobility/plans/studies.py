@@ -13,7 +13,7 @@ from mobility.vault.models.subscribers import VaultStudy
 from reports.ledger.actions import record
 from reports.ledger.models import LedgerKind
 from reports.privacy.budget.actions import check_budget
-from reports.privacy.statement.document import closed_on
+from reports.privacy.retention import closed_on
 from reports.studies.models import Study
 from reports.studies.studyfile import StudyDefinition
 from reports.transfer.studies import (

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from mobility.base.errors import StudyClosedError, StudyMissingError
 from mobility.vault.models.subscribers import VaultStudy
-from reports.privacy.statement.document import closed_on
+from reports.privacy.retention import closed_on
 
 
 def find_study(slug: str) -> VaultStudy:

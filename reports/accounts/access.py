@@ -9,8 +9,10 @@ from reports.studies.models import Indicator, Study
 from reports.studies.policies import (
     EXPORTERS,
     OPENERS,
+    OVERSEERS,
     READERS,
     SEES_ALL,
+    Role,
     Somebody,
     require_role,
     roles_of,
@@ -21,6 +23,8 @@ from reports.studies.policies import (
 readers_only = require_role(*READERS)
 exporters_only = require_role(*EXPORTERS)
 openers_only = require_role(*OPENERS)
+overseers_only = require_role(*OVERSEERS)
+administrators_only = require_role(Role.ADMINISTRATOR)
 
 
 def sees_all(user: Somebody) -> bool:

@@ -12,13 +12,12 @@ from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from reports.accounts.access import overseers_only
 from reports.accounts.matrix import Account, Matrix, access_matrix
 from reports.accounts.texts import ROLE_MEANINGS, ROLE_WORDS, role_words
 from reports.base.csv_texts import csv_text
 from reports.studies.models import Study
-from reports.studies.policies import OVERSEERS, require_role
 
-overseers_only = require_role(*OVERSEERS)
 COLUMNS = (
     "study", "account", "way", "role", "name", "report", "password", "until_utc", "last_used_utc"
 )  # fmt: skip

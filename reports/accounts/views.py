@@ -16,17 +16,15 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from reports.accounts import actions as people
 from reports.accounts import grants
-from reports.accounts.access import account
+from reports.accounts.access import account, administrators_only, overseers_only
 from reports.accounts.actions import AccessChangeError
 from reports.accounts.matrix import Account, accounts_with_rights
 from reports.accounts.names import NAME_MAX
 from reports.accounts.texts import ROLE_MEANINGS, ROLE_WORDS, role_words
 from reports.studies.grant_models import StudyGrant, today
 from reports.studies.models import Study
-from reports.studies.policies import OVERSEERS, SEES_ALL, Role, require_role, roles_of
+from reports.studies.policies import SEES_ALL, Role, roles_of
 
-overseers_only = require_role(*OVERSEERS)
-administrators_only = require_role(Role.ADMINISTRATOR)
 ALL = "*"  # the choice of all studies; no slug has a star
 
 

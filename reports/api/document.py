@@ -1,6 +1,7 @@
 """The API with its refusals as problems, and its description as OpenAPI document."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 from django.core.signals import got_request_exception
 from django.http import Http404, HttpRequest, HttpResponse
@@ -35,13 +36,8 @@ class DocumentedApi(NinjaAPI):
             urls_namespace="reading-operations",
             **options,
         )
-        self.add_exception_handler(ProblemError, _refused)
-        self.add_exception_handler(WindowError, _bad_window)
-        self.add_exception_handler(AuthenticationError, _unknown)
-        self.add_exception_handler(ValidationError, _invalid)
-        self.add_exception_handler(Http404, _missing)
-        self.add_exception_handler(HttpError, _other)
-        self.add_exception_handler(Exception, _broken)
+        for kind, handler in _HANDLERS.items():
+            self.add_exception_handler(kind, handler)
 
     def document(self) -> dict[str, Any]:
         """OpenAPI 3.1 as plain values."""
@@ -74,14 +70,6 @@ def _describe_answers(operation: dict[str, Any]) -> None:
             }
 
 
-def _refused(_request: HttpRequest, error: Any) -> HttpResponse:
-    return problem(error.status, str(error))
-
-
-def _bad_window(_request: HttpRequest, error: Any) -> HttpResponse:
-    return problem(422, str(error))
-
-
 def _unknown(_request: HttpRequest, _error: Any) -> HttpResponse:
     refusal = problem(
         401,
@@ -101,14 +89,6 @@ def _invalid(_request: HttpRequest, error: Any) -> HttpResponse:
     return problem(422, gettext("Some parameters are invalid."), errors=errors)
 
 
-def _missing(_request: HttpRequest, _error: Any) -> HttpResponse:
-    return missing_problem()
-
-
-def _other(_request: HttpRequest, error: Any) -> HttpResponse:
-    return problem(error.status_code, str(error))
-
-
 def _broken(request: HttpRequest, error: Any) -> HttpResponse:
     """Handle our errors and outages of databases: logged like those of any page."""
     got_request_exception.send(sender=None, request=request)
@@ -124,3 +104,14 @@ def _broken(request: HttpRequest, error: Any) -> HttpResponse:
 
 def _without_prefix(message: str) -> str:
     return message.removeprefix("Value error, ")
+
+
+_HANDLERS: Final[dict[type[Exception], Callable[[HttpRequest, Any], HttpResponse]]] = {
+    ProblemError: lambda _, error: problem(error.status, str(error)),
+    WindowError: lambda _, error: problem(422, str(error)),
+    AuthenticationError: _unknown,
+    ValidationError: _invalid,
+    Http404: lambda *_: missing_problem(),
+    HttpError: lambda _, error: problem(error.status_code, str(error)),
+    Exception: _broken,
+}

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from reports.accounts.access import account
+from reports.accounts.access import account, overseers_only
 from reports.audit.export import ledger_lines
 from reports.audit.texts import KIND_WORDS, entry_words, fact_lines, kind_words
 from reports.ledger.actions import record
@@ -21,9 +21,7 @@ from reports.ledger.check import HEAD
 from reports.ledger.checks import check_ledger
 from reports.ledger.key import public_pem
 from reports.ledger.models import LedgerEntry, LedgerHead, LedgerKind
-from reports.studies.policies import OVERSEERS, require_role
 
-overseers_only = require_role(*OVERSEERS)
 PAGE = 50
 BY_STRANGERS = frozenset({LedgerKind.SHARE_OPENED, LedgerKind.SIGN_IN_FAILED})
 CHOICES_MAX = 500  # names that are offered

@@ -188,6 +188,11 @@ def status_sign(status: str) -> str:
     return signs.get(Status(status), "")
 
 
+def blank_words(status: str) -> str:
+    """Why there is no number, as a sign and a word; nothing where there is one."""
+    return f"{status_sign(status)} {status_word(status)}".strip()
+
+
 def counted(value: int | None) -> str:
     """A count, which presence noise alone can make negative: no one is there less than not at all."""
     return number(None if value is None else max(value, 0))

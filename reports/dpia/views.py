@@ -4,14 +4,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from reports.accounts.access import study_or_404
+from reports.accounts.access import overseers_only, study_or_404
 from reports.dpia import dpia_pack, to_pdf
 from reports.dpia.markdown import to_markdown
 from reports.ledger.handed_out import handed_out
-from reports.studies.policies import OVERSEERS, require_role
 from reports.studies.texts import crumbs_to
-
-overseers_only = require_role(*OVERSEERS)
 
 
 @require_safe

@@ -76,8 +76,8 @@ def requested_window(query: QueryDict, *, indicator: Indicator, visitors: Counts
     first = query.get("from", "")
     if not first:
         return _default_window(indicator, visitors)
-    days = _date(first), _date(query.get("to") or first)
-    # Anyone who picks the days in the wrong order means the window between them.
+    days = day_in_address(first), day_in_address(query.get("to") or first)
+    # Whoever picks the days in the wrong order means the window between them.
     return window_from_dates(indicator.study, min(days), max(days))
 
 
@@ -180,7 +180,8 @@ def _default_window(indicator: Indicator, visitors: Counts) -> Window:
     return Window(day, day)
 
 
-def _date(text: str) -> date:
+def day_in_address(text: str) -> date:
+    """A day as addresses write it; WindowError, with a text for people, if it is none."""
     try:
         return date.fromisoformat(text)
     except ValueError:

@@ -84,18 +84,18 @@ def _noisy_panel(found: LocationWindow, *, scale: Scale, options: ReportOptions)
     counts = found.counts.ravel().astype(np.float64)
     half = noise_of(counts)
     shown = half if options.layer == "uncertainty" else counts
-    return _panel(found, blank=_blank(found)) | {
+    return _panel(found, blank=formats.blank_words(found.status)) | {
         "classes": _classes(shown, scale=scale, is_known=found.status == Status.OK),
         "numbers": [counts.astype(np.int64).tolist(), _rounded(half)],
-        "pattern": gettext("{0} reports (with newly drawn noise: ±{1})"),
-        "none": gettext("no reports, or very few") if found.status == Status.OK else _blank(found),
+        "pattern": gettext("{0} reports (another draw of the noise: ± {1})"),
+        "none": formats.blank_words(found.status) or gettext("0 reports, or hardly any"),
     }
 
 
 def _density_panel(
     found: LocationWindow, kept: DensityMap | None, *, grid_map: GridMap, scale: Scale, options: ReportOptions
 ) -> MapDocument:
-    blank = _blank(found)
+    blank = formats.blank_words(found.status)
     if kept is None or kept.state != DensityMap.State.DONE or blank:
         blank = blank or gettext("not computed yet")
         nothing = [NOT_ASKED] * found.spec.grid.n_cells
@@ -137,12 +137,6 @@ def _rounded(values: Floats) -> list[float]:
     """Tenths where they can be distinguished, and whole numbers above."""
     rounded: list[float] = np.where(values < 100, np.round(values, 1), np.round(values)).tolist()
     return [int(value) if value == int(value) else value for value in rounded]
-
-
-def _blank(found: LocationWindow) -> str:
-    if found.status == Status.OK:
-        return ""
-    return f"{formats.status_sign(found.status)} {formats.status_word(found.status)}"
 
 
 # --- by zone ----------------------------------------------------------------------------------

@@ -84,7 +84,7 @@ def map_frame(
         "query": options.query(window_query(report.study, report.window)),
         "panels": [
             {
-                "blank": _blank(report),
+                "blank": formats.blank_words(report.status),
                 "classes": [_class_of(report, each, scale=scale, options=options) for each in found],
                 "texts": [
                     f"{name}\n{_text(report, each, options=options)}"
@@ -136,7 +136,7 @@ def _text(report: WindowReport, estimate: Estimate | None, *, options: ReportOpt
     is_share = options.measure == "frequency"
     interval = (formats.percent_range if is_share else formats.number_range)(shown.low, shown.high)
     if estimate.status != Status.OK:
-        word = f"{formats.status_sign(estimate.status)} {formats.status_word(estimate.status)}"
+        word = formats.blank_words(estimate.status)
         return word if shown.low is None else f"{word} ({interval})"
     text = (formats.percent if is_share else formats.number)(shown.value)
     if not is_share:
@@ -146,13 +146,6 @@ def _text(report: WindowReport, estimate: Estimate | None, *, options: ReportOpt
         return f"{text} ({interval})"
     width = formats.points(half / 100) if is_share else formats.number(half)
     return f"{text} ({interval})\n{formats.plus_minus(width)}"
-
-
-def _blank(report: WindowReport) -> str:
-    """Return why nothing of a window is reliable, by a sign and a word; empty where it is."""
-    if report.status == Status.OK:
-        return ""
-    return f"{formats.status_sign(report.status)} {formats.status_word(report.status)}"
 
 
 def _unit(options: ReportOptions) -> str:

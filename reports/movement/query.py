@@ -6,6 +6,7 @@ from typing import Any, Final
 from django.http import QueryDict
 from django.utils.translation import gettext
 
+from reports.estimates.picker import day_in_address
 from reports.estimates.queries import Window, WindowError, window_from_dates
 from reports.movement.figures import Show
 from reports.movement.queries import available_shows
@@ -23,12 +24,12 @@ def asked_of(query: QueryDict, *, indicator: Indicator) -> Asked:
             raise WindowError(gettext("This indicator has no figure named “%s”.") % name[:40])
         asked["show"] = Show(name)
     if text := query.get("day"):
-        day = study.day_of(_date(text))
+        day = study.day_of(day_in_address(text))
         if not 1 <= day < study.days:
             raise WindowError(gettext("The day must be in the study and before its last day, got %s.") % text)
         asked["cohort"] = day
     if text := query.get("from"):
-        days = _date(text), _date(query.get("to") or text)
+        days = day_in_address(text), day_in_address(query.get("to") or text)
         asked["window"] = _window(study, min(days), max(days))
     return asked
 
@@ -44,12 +45,3 @@ def _window(study: Study, first: date, last: date) -> Window:
             % {"first": first, "last": last}
         )
     return window
-
-
-def _date(text: str) -> date:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise WindowError(
-            gettext("Enter a day as a date such as 2017-05-31, got “%s”.") % text[:40]
-        ) from None

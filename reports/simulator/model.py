@@ -38,7 +38,7 @@ from ldp.privacy.attacker import (
     known_day_success,
     largest_success,
 )
-from ldp.privacy.plans import Kind, Mechanism, ReportChannel
+from ldp.privacy.plans import Mechanism, ReportChannel
 from ldp.protocols.channels import Unit
 from reports.base.status import WIDE_INTERVAL, WIDEST_INTERVAL
 from reports.estimates.queries import visitor_unions
@@ -65,16 +65,10 @@ class Reading(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """One indicator; epsilon, weight and max_values as in a study file."""
+class Question(IndicatorRequest):
+    """One indicator, as a study file has it."""
 
-    slug: str
     name: str
-    kind: Kind
-    domain_size: int
-    epsilon: Decimal | None = None
-    weight: Decimal | None = None
-    max_values: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,10 +99,8 @@ class Setting:
         """Return the requests of the library; without settings that the mechanism does not know."""
         is_sampled = self.mechanism.startswith("smp-")
         return tuple(
-            IndicatorRequest(
-                slug=each.slug,
-                kind=each.kind,
-                domain_size=each.domain_size,
+            replace(
+                each,
                 epsilon=each.epsilon if is_sampled else None,
                 weight=each.weight if is_sampled else None,
                 max_values=None if each.kind == "static" else each.max_values,

@@ -5,12 +5,12 @@ import textwrap
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from reports.base import formats
 from reports.base.status import Status
 from reports.estimates.options import ReportOptions, ShownValue, shown_value
 from reports.estimates.queries import WindowReport
 from reports.exports.drawing.canvas import (
     COLOURS,
-    blank_words,
     least_span,
     new_figure,
     plain_axes,
@@ -85,7 +85,7 @@ def _draw_bar(axes: Axes, place: int, shown: ShownValue, *, status: Status, meas
         for end in ends:
             axes.plot([end, end], [place - 0.13, place + 0.13], color=COLOURS["--text"], linewidth=1.3)
         at = max(shown.high, at)
-    word = value_word(shown.value, measure=measure) if is_ok else blank_words(status)
+    word = value_word(shown.value, measure=measure) if is_ok else formats.blank_words(status)
     axes.annotate(
         word, (at, place), xytext=(5, 0), textcoords="offset points", va="center", size=8.5,
         color=COLOURS["--text"] if is_ok else COLOURS["--muted"],

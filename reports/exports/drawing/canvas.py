@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from reports.base import formats
-from reports.base.status import Status
 
 # The light colours of static/css/app.css: a file has no scheme to follow. A test compares them.
 COLOURS: Final = {
@@ -106,11 +105,6 @@ def least_span(measure: str) -> float:
 def value_word(value: float | None, *, measure: str) -> str:
     """A share in percent, or visitors."""
     return formats.percent(value) if measure == "frequency" else formats.number(value)
-
-
-def blank_words(status: Status) -> str:
-    """Why there is not a number, as a sign and a word."""
-    return f"{formats.status_sign(status)} {formats.status_word(status)}"
 
 
 def _percent_tick(share: float, _place: int | None) -> str:

@@ -14,7 +14,6 @@ from reports.estimates.options import MAX_LINES, ReportOptions, shown_value
 from reports.estimates.queries import WindowReport
 from reports.exports.drawing.canvas import (
     COLOURS,
-    blank_words,
     least_span,
     new_figure,
     plain_axes,
@@ -135,8 +134,8 @@ def _read(report: WindowReport, *, code: int, measure: str) -> tuple[float, floa
 def _mark_blank(axes: Axes, report: WindowReport, *, status: Status) -> None:
     """A gap says why it is one."""
     axes.text(
-        report.window.last_day, 0.03, blank_words(status), rotation=90, ha="center", va="bottom", size=8.5,
-        color=COLOURS["--muted"], transform=axes.get_xaxis_transform(),
+        report.window.last_day, 0.03, formats.blank_words(status), rotation=90, ha="center", va="bottom",
+        size=8.5, color=COLOURS["--muted"], transform=axes.get_xaxis_transform(),
     )  # fmt: skip
 
 

@@ -10,7 +10,8 @@ from reports.base import formats
 from reports.exports.facts import Fact, facts_of
 from reports.exports.pdf.document import Document
 from reports.exports.selection import Selection
-from reports.privacy.statement.document import certified, not_protected, protections, retention
+from reports.privacy.retention import retention
+from reports.privacy.statement.document import certified, not_protected, protections
 from reports.studies import texts as studies_texts
 
 _TEXT_ELEMENTS = ("p", "li")

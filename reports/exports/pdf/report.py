@@ -183,8 +183,7 @@ def _add_caveats(document: Document, parts: Sequence[Selection]) -> None:
 def _reasons_of_blanks(reports: Sequence[WindowReport]) -> list[str]:
     found = {estimate.status for report in reports for estimate in report.estimates}
     return [
-        f"{formats.status_sign(status)} {formats.status_word(status)}: "
-        f"{studies_texts.status_reason(status, reports[0].study)}"
+        f"{formats.blank_words(status)}: {studies_texts.status_reason(status, reports[0].study)}"
         for status in Status
         if status in found and status != Status.OK
     ]

@@ -144,7 +144,7 @@ def _shown(estimate: Estimate, text: str) -> str:
     """Return the number, or why it is unreliable."""
     if estimate.status == Status.OK:
         return text
-    return f"{formats.status_sign(estimate.status)} {formats.status_word(estimate.status)}"
+    return formats.blank_words(estimate.status)
 
 
 def _shown_briefly(estimate: Estimate, text: str) -> str:

@@ -15,18 +15,15 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from reports.accounts.access import account
+from reports.accounts.access import account, overseers_only
 from reports.privacy.budget.actions import BudgetChangeError, confirmation_obstacle, decide_cap, propose_cap
 from reports.privacy.budget.spending import BudgetLine, Period, Unit, in_force_since, standing
 from reports.privacy.budget.texts import left_words, period_words, span_words, spent_words, unit_words
 from reports.privacy.composition import counted, studies_of
 from reports.privacy.models import BudgetCap, DeletedStudy
 from reports.studies.models import Study
-from reports.studies.policies import OVERSEERS, Role, require_role, roles_of
+from reports.studies.policies import Role, roles_of
 from reports.studies.studyfile.definition import DEFAULT_POPULATION
-
-overseers_only = require_role(*OVERSEERS)
-administrators_only = require_role(Role.ADMINISTRATOR)
 
 
 class CapForm(forms.Form):

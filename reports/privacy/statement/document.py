@@ -22,28 +22,17 @@ from ldp import (
     certify,
 )
 from ldp.privacy.plans import AnswerChannel
+from ldp.protocols.channels import exact_text
 from reports.base.version import software
 from reports.privacy.composition import composition_facts
 from reports.privacy.days_texts import daily_limits
-from reports.privacy.retention import closed_on, retention
+from reports.privacy.retention import retention
 from reports.privacy.statement.locations import location_facts, location_limits, location_protection
 from reports.privacy.statement.presence import presence_facts, presence_limits
 from reports.privacy.statement.sums import sums_facts
 from reports.studies.models import Area, Indicator, Study
 from reports.studies.plan_models import Plan
 from reports.studies.queries import current_plan, has_unions
-
-__all__ = [
-    "certified",
-    "closed_on",
-    "not_protected",
-    "plan_facts",
-    "privacy_statement",
-    "protections",
-    "retention",
-    "study_facts",
-    "utc_text",
-]
 
 SCHEMA_VERSION = 1
 WORD = 2**64  # thresholds are integers out of it
@@ -299,8 +288,8 @@ def _guarantee(plan: Plan, spec: PlanSpec, certificate: Certificate) -> dict[str
         "epsilon_profile": str(certificate.epsilon_profile),
         "rounding": "up",
         "composition": _composition_rule(spec),
-        "nominal_attribute": _ratio(certificate.nominal_attribute),
-        "nominal_profile": _ratio(certificate.nominal_profile),
+        "nominal_attribute": exact_text(certificate.nominal_attribute),
+        "nominal_profile": exact_text(certificate.nominal_profile),
         "voided_days": plan.voided_days,
     }
 
@@ -317,15 +306,15 @@ def _indicator(
         "kind": indicator.kind,
         "categories": indicator.categories,
         "protocol": "grr" if isinstance(channel, GrrChannel) else "oue",
-        "asked_share": _ratio(spec.asked_share(index)),
+        "asked_share": exact_text(spec.asked_share(index)),
         "typed_epsilon": None if typed is None else _plain(typed),
-        "nominal_epsilon": _ratio(asked.epsilon),
+        "nominal_epsilon": exact_text(asked.epsilon),
         **{name: str(value) for name, value in thresholds(channel).items()},
         "threshold_out_of": str(WORD),
-        "p": _ratio(channel.p),
-        "q": _ratio(channel.q),
+        "p": exact_text(channel.p),
+        "q": exact_text(channel.q),
         "fake_data": _fake_data(report) if isinstance(report, FakedChannel) else None,
-        "ratio": _ratio(entry.ratio),
+        "ratio": exact_text(entry.ratio),
         "epsilon": str(entry.epsilon),
         "epsilon_attribute": str(entry.epsilon_attribute),
         "values_per_person": entry.n_values,
@@ -334,11 +323,11 @@ def _indicator(
 
 
 def _fake_data(report: FakedChannel) -> dict[str, str]:
-    return {"share": _ratio(report.share), "fake": report.fake, "support": _ratio(report.fake_support)}
-
-
-def _ratio(value: Fraction) -> str:
-    return f"{value.numerator}/{value.denominator}"
+    return {
+        "share": exact_text(report.share),
+        "fake": report.fake,
+        "support": exact_text(report.fake_support),
+    }
 
 
 def _plain(value: Decimal) -> str:

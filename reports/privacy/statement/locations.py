@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 
 from ldp import PlanSpec
 from ldp.geo.location import LocationSpec
+from ldp.protocols.channels import exact_text
 from reports.base import formats
 
 MECHANISM = "planar-laplace"
@@ -90,10 +91,10 @@ def location_facts(protection: LocationProtection | None) -> dict[str, Any] | No
             "every visitor, for at most the number of places per person stated here, in addition to the "
             "indicators and their epsilon"
         ),
-        "level": _ratio(spec.level),
-        "radius_m": _ratio(spec.radius_m),
-        "nominal_epsilon_per_m": _ratio(spec.epsilon_per_m),
-        "sampled_epsilon_per_m": _ratio(spec.precision.sampled),
+        "level": exact_text(spec.level),
+        "radius_m": exact_text(spec.radius_m),
+        "nominal_epsilon_per_m": exact_text(spec.epsilon_per_m),
+        "sampled_epsilon_per_m": exact_text(spec.precision.sampled),
         "range_m": spec.grid.diameter_m,
         "angle_step": f"{spec.angle_step:f}",
         "epsilon_per_m": str(spec.certified),
@@ -150,10 +151,6 @@ def location_limits(protection: LocationProtection | None) -> dict[str, str]:
             "shares."
         ),
     }
-
-
-def _ratio(value: Fraction) -> str:
-    return f"{value.numerator}/{value.denominator}"
 
 
 def _decimal(value: Fraction) -> Decimal:

@@ -1,7 +1,6 @@
 """The statement's part on presence noise: what hides whether a person was there, from the integers in use."""
 
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 from django.utils.translation import gettext, ngettext
@@ -9,7 +8,7 @@ from django.utils.translation import gettext, ngettext
 from ldp import PlanSpec
 from ldp.privacy.accounting import PresenceCertificate, certify_presence
 from ldp.privacy.presence import CountNoise
-from ldp.protocols.channels import WORD
+from ldp.protocols.channels import WORD, exact_text
 from reports.base import formats
 from reports.studies.models import Study
 
@@ -27,14 +26,14 @@ def presence_facts(spec: PlanSpec, study: Study) -> dict[str, Any] | None:
             "a person's presence: the person is added or removed, with all days and all answers; nothing "
             "else differs"
         ),
-        "presence_epsilon": _ratio(spec.presence.epsilon),
+        "presence_epsilon": exact_text(spec.presence.epsilon),
         "days_per_person": spec.presence.max_days,
         "visitors": _noise(certificate.visitors),
         "answers": _noise(certificate.answers),
         "epsilon": str(certificate.epsilon),
         "epsilon_moved": str(certificate.epsilon_moved),
         "epsilon_replaced": str(certificate.epsilon_replaced),
-        "nominal_epsilon": _ratio(certificate.nominal),
+        "nominal_epsilon": exact_text(certificate.nominal),
         "composition": gettext(
             "Counts of visitors and counts of answers each spend presence_epsilon, so presence loses "
             "twice that, over all days, unions and closings of days together. epsilon_moved: the person "
@@ -120,13 +119,9 @@ def _noise(noise: CountNoise) -> dict[str, Any]:
         "digits": [str(threshold) for threshold in channel.digits],
         "tail": str(channel.tail),
         "threshold_out_of": str(WORD),
-        "ratio": _ratio(channel.ratio),
+        "ratio": exact_text(channel.ratio),
         "epsilon_of_one": str(channel.epsilon),
         "counts_per_person": noise.sensitivity,
         "epsilon": str(noise.epsilon),
         "std_error_of_one": str(Decimal(repr(round(channel.variance**0.5, 6)))),
     }
-
-
-def _ratio(value: Fraction) -> str:
-    return f"{value.numerator}/{value.denominator}"

@@ -7,6 +7,7 @@ from django.utils.translation import gettext
 
 from ldp import PlanSpec
 from ldp.privacy.shuffling import SumsCertificate, certify_sums
+from ldp.protocols.channels import exact_text
 from reports.base import formats
 from reports.ledger.models import LedgerEntry, LedgerKind
 from reports.studies.models import Study
@@ -32,8 +33,8 @@ def sums_facts(study: Study, plan: Plan, spec: PlanSpec) -> dict[str, Any]:
             ],
             "epsilon_profile": str(found.epsilon_profile),
             "epsilon_attribute": str(found.epsilon_attribute),
-            "delta": _ratio(found.delta),
-            "delta_profile": _ratio(found.delta_profile),
+            "delta": exact_text(found.delta),
+            "delta_profile": exact_text(found.delta_profile),
         }
     }
 
@@ -83,7 +84,3 @@ def _changed_once(study: Study) -> bool:
     changes = LedgerEntry.objects.filter(study=study.slug, kind=LedgerKind.PUBLICATION_APPLIED)
     # Rows are counted, too: the ledger may have begun after the study, or be another study's of that name.
     return study.plans.count() == study.publications.count() == changes.count() == 1
-
-
-def _ratio(value: Fraction) -> str:
-    return f"{value.numerator}/{value.denominator}"
