@@ -1,7 +1,11 @@
-"""Coming, leaving and coming back: figures of a static indicator that follow from the gap tallies alone.
+"""Coming, leaving and coming back: figures that follow from the gap tallies alone.
 
-People seen last in a window, or in both of two windows that overlap or touch, are a part of the
-visitors whose reports are known exactly (see `ldp.estimation.windows`): its interval is that of any window.
+Who is seen first or last in a window, and who is in both of two windows that overlap or touch, is a part of
+the visitors whose reports are known exactly (see `ldp.estimation.windows`): its interval is that of any
+window. New and returning visitors have it for a daily indicator, too; all the rest needs a static one.
+
+Every figure raises NoReportsError if it has visitors, but none of them reported, and LdpError if a rule is
+broken: the indicator is not static, a day is outside the study, or level outside (0, 1).
 
 Of two days apart from each other the tallies know who goes straight from one to the other, but not who is
 seen between, and on both. With U for a union of days and V for a day, those of both days a < b number
@@ -54,14 +58,38 @@ Floats = NDArray[np.float64]
 
 
 def window_visitors(tallies: IndicatorTallies, *, window: Window, level: float = 0.95) -> WindowEstimate:
-    """Visitors of a window, per category: the published frequency times all visitors; exact.
-
-    Raises
-    ------
-    NoReportsError : there are visitors, but none of them reported
-    LdpError : the window lies outside the study, or level outside (0, 1)
-    """
+    """Visitors of a window, per category: the published frequency times all visitors; exact."""
     return visitors_of_part(tallies, part_of(tallies, window), name="visitors", level=level)
+
+
+def new_visitors(
+    tallies: IndicatorTallies, *, window: Window, since: int, level: float = 0.95
+) -> WindowEstimate:
+    """Visitors of a window, per category, who were not there from day `since` until it began; exact.
+
+    The arrivals of day b, after a..b-1, are those of the window (b, b) since a: U[a,b] - U[a,b-1].
+
+    Parameters
+    ----------
+    since : int; day, at least 1 and before the window
+
+    Notes
+    -----
+    They are a part of their own, whose reports are U[since, last] - U[since, first - 1] for static and for
+    daily indicators alike: variance V^2 Var(f) of that part, nothing is shared.
+    """
+    return visitors_of_part(tallies, _new(tallies, window, since=since), name="new visitors", level=level)
+
+
+def returning_visitors(
+    tallies: IndicatorTallies, *, window: Window, since: int, level: float = 0.95
+) -> WindowEstimate:
+    """Visitors of a window, per category, who were there before, on day `since` or later; exact.
+
+    All of the window but the new ones; of a daily indicator, by the value on the first day in it.
+    """
+    returning = part_of(tallies, window).minus(_new(tallies, window, since=since))
+    return visitors_of_part(tallies, returning, name="returning visitors", level=level)
 
 
 def leaving_visitors(
@@ -73,14 +101,7 @@ def leaving_visitors(
 
     Parameters
     ----------
-    tallies : IndicatorTallies; of a static indicator
-    window : Window
     until : int; day after the window
-
-    Raises
-    ------
-    NoReportsError : there are such visitors, but none of them reported
-    LdpError : a rule is broken
     """
     _check_static(tallies)
     days = tallies.visitors.shape[-1] - 1
@@ -94,18 +115,7 @@ def leaving_visitors(
 def shared_visitors(
     tallies: IndicatorTallies, *, first: Window, second: Window, level: float = 0.95
 ) -> WindowEstimate:
-    """Visitors, per category, who were there in both of two windows that overlap or touch; exact.
-
-    Parameters
-    ----------
-    tallies : IndicatorTallies; of a static indicator
-    first, second : Window; in any order
-
-    Raises
-    ------
-    NoReportsError : there are such visitors, but none of them reported
-    LdpError : a rule is broken
-    """
+    """Visitors, per category, who were there in both of two windows that overlap or touch; exact."""
     return visitors_of_part(tallies, _shared(tallies, first, second), name="shared visitors", level=level)
 
 
@@ -114,15 +124,6 @@ def shared_share(
 ) -> Interval:
     """Return the share of the first window's visitors who are in the second too, per category; exact.
 
-    Parameters : as in `shared_visitors`
-
-    Raises
-    ------
-    NoReportsError : the first window has visitors, but none of them reported
-    LdpError : a rule is broken
-
-    Notes
-    -----
     Those of both windows and those of the first one only are disjoint, so their estimates are independent.
     If all reports are of the one part, the other one may be anything: then there is a bound only.
     """
@@ -137,13 +138,7 @@ def day_pair_visitors(tallies: IndicatorTallies, *, days: tuple[int, int], level
 
     Parameters
     ----------
-    tallies : IndicatorTallies; of a static indicator
     days : (int, int); the earlier first
-
-    Raises
-    ------
-    NoReportsError : the earlier day has visitors, but none of them reported
-    LdpError : a rule is broken
     """
     pair = _pair(tallies, days)
     most = _limits(tallies, pair.most, level=level)
@@ -164,10 +159,6 @@ def day_pair_visitors(tallies: IndicatorTallies, *, days: tuple[int, int], level
 def day_pair_share(tallies: IndicatorTallies, *, days: tuple[int, int], level: float = 0.95) -> Interval:
     """Return the share of the earlier day's visitors who are there on the later one too, per category.
 
-    Parameters, Raises : as in `day_pair_visitors`
-
-    Notes
-    -----
     Where numerator and denominator share reports whose number is not known, they count as independent:
     shared noise only makes their ratio more certain.
     """
@@ -216,17 +207,7 @@ def day_pair_bounds(
 
 
 def mean_days_present(tallies: IndicatorTallies, *, level: float = 0.95) -> Interval:
-    """Days on which a visitor of a category was there, on average over the whole study; conservative.
-
-    Parameters
-    ----------
-    tallies : IndicatorTallies; of a static indicator
-
-    Raises
-    ------
-    NoReportsError : there are visitors, but none of them reported
-    LdpError : a rule is broken
-    """
+    """Days on which a visitor of a category was there, on average over the whole study; conservative."""
     _check_static(tallies)
     if not 0 < level < 1:
         raise LdpError(f"level must be in (0, 1), got {level}")
@@ -307,16 +288,23 @@ def _from_below(
     return None, None if says_less else missing
 
 
+def _new(tallies: IndicatorTallies, window: Window, *, since: int) -> Part:
+    if not 1 <= since < window.first_day:
+        raise LdpError(f"since must be in [1, {window.first_day}), got {since}")
+    past = Window(since, window.first_day - 1)
+    return part_of(tallies, past.until(window)).minus(part_of(tallies, past))
+
+
 def _shared(tallies: IndicatorTallies, first: Window, second: Window) -> Part:
     _check_static(tallies)
     early, late = sorted((first, second))
-    if late.first_day > early.last_day + 1:
+    if not early.touches(late):
         raise LdpError(
             f"windows must overlap or touch, got {early.first_day}..{early.last_day} and "
             f"{late.first_day}..{late.last_day}"
         )
-    span = Window(early.first_day, max(early.last_day, late.last_day))
-    return part_of(tallies, early).plus(part_of(tallies, late)).minus(part_of(tallies, span))
+    span = part_of(tallies, early.until(late))
+    return part_of(tallies, early).plus(part_of(tallies, late)).minus(span)
 
 
 def _check_static(tallies: IndicatorTallies) -> None:

@@ -20,7 +20,8 @@ error of an unequal draw. So a difference is not quite that of the published fre
 part of the sampling error of these, and equal where everyone answers.
 
 A daily indicator counts the value on the first day in a window, so a subscriber may answer differently in
-both. Exact: windows with the same first day; new and returning visitors. Everything else is bounded.
+both. Exact: windows with the same first day; new and returning visitors (`ldp.estimation.movement`).
+Everything else is bounded.
 
 Intervals put together the (score) intervals of the parts, and so hold near 0 as those do: MOVER, Zou and
 Donner, Statistics in Medicine 2008.
@@ -34,7 +35,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp.errors import FewVisitorsError, LdpError, NoReportsError
+from ldp.errors import FewVisitorsError, NoReportsError
 from ldp.estimation.estimators import Estimates, pure_frequencies, pure_variance
 from ldp.estimation.overlaps import is_few, overlap_of, shared_bounds
 from ldp.estimation.unions import union
@@ -51,6 +52,14 @@ class Window(NamedTuple):
 
     first_day: int
     last_day: int
+
+    def touches(self, later: "Window") -> bool:
+        """Whether no day lies between this window and one that does not begin earlier."""
+        return later.first_day <= self.last_day + 1
+
+    def until(self, later: "Window") -> "Window":
+        """This window and one that does not begin earlier, with all days between."""
+        return Window(self.first_day, max(self.last_day, later.last_day))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -161,46 +170,6 @@ def window_sum(
     return _combine(tallies, (first, second), factors=(1, 1), of=of, level=level)
 
 
-def new_visitors(
-    tallies: IndicatorTallies, *, window: Window, since: int, level: float = 0.95
-) -> WindowEstimate:
-    """Visitors of a window, per category, who were not there from day `since` until it began; exact.
-
-    The arrivals of day b, after a..b-1, are those of the window (b, b) since a: U[a,b] - U[a,b-1].
-
-    Parameters
-    ----------
-    window : Window
-    since : int; day, at least 1 and before the window
-
-    Raises
-    ------
-    NoReportsError : there are such visitors but none of them reported
-    LdpError : a rule is broken
-
-    Notes
-    -----
-    They are their own part, whose reports are U[since, last] - U[since, first - 1] for static and for
-    daily indicators alike: variance V^2 Var(f) of that part, nothing is shared.
-    """
-    return visitors_of_part(tallies, _new(tallies, window, since=since), name="new visitors", level=level)
-
-
-def returning_visitors(
-    tallies: IndicatorTallies, *, window: Window, since: int, level: float = 0.95
-) -> WindowEstimate:
-    """Visitors of a window, per category, who were there before, on day `since` or later; exact.
-
-    Parameters, Raises : as in `new_visitors`
-
-    Notes
-    -----
-    All visitors of the window but the new ones; of a daily indicator, by the value on the first day in it.
-    """
-    returning = part_of(tallies, window).minus(_new(tallies, window, since=since))
-    return visitors_of_part(tallies, returning, name="returning visitors", level=level)
-
-
 def shared_reports(tallies: IndicatorTallies, first: Window, second: Window) -> tuple[int, int]:
     """Least and largest number of reports that two windows can have in common.
 
@@ -250,8 +219,8 @@ def _combine(
         for factor, part in zip(factors, parts, strict=True)
     ]
     early, late = sorted(windows)
-    if _touch(early, late) and (tallies.kind == "static" or early.first_day == late.first_day):
-        shared = parts[0].plus(parts[1]).minus(part_of(tallies, _span(early, late)))
+    if early.touches(late) and (tallies.kind == "static" or early.first_day == late.first_day):
+        shared = parts[0].plus(parts[1]).minus(part_of(tallies, early.until(late)))
         pieces = [
             (scales[0], parts[0].minus(shared)),
             (sum(scales), shared),
@@ -335,13 +304,6 @@ def visitors_of_part(tallies: IndicatorTallies, part: Part, *, name: str, level:
     return _total([_term(tallies, 1.0, part, level=level)], correlation=zeros, is_exact=True)
 
 
-def _new(tallies: IndicatorTallies, window: Window, *, since: int) -> Part:
-    if not 1 <= since < window.first_day:
-        raise LdpError(f"since must be in [1, {window.first_day}), got {since}")
-    past = Window(since, window.first_day - 1)
-    return part_of(tallies, _span(past, window)).minus(part_of(tallies, past))
-
-
 def part_of(tallies: IndicatorTallies, window: Window) -> Part:
     """All visitors of a window; FewVisitorsError if they are too few to be shown."""
     days = window._asdict()
@@ -371,11 +333,3 @@ def _estimates(tallies: IndicatorTallies, part: Part, *, level: float = 0.95) ->
         channel=tallies.channel,
         level=level,
     )
-
-
-def _touch(early: Window, late: Window) -> bool:
-    return late.first_day <= early.last_day + 1
-
-
-def _span(early: Window, late: Window) -> Window:
-    return Window(early.first_day, max(early.last_day, late.last_day))

@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 
 import ldp
 from ldp.errors import FewVisitorsError
+from ldp.estimation.movement import new_visitors, returning_visitors
 from ldp.estimation.windows import (
     IndicatorTallies,
     Window,
     WindowEstimate,
-    new_visitors,
-    returning_visitors,
     shared_reports,
     window_difference,
     window_sum,
