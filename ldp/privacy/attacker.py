@@ -61,7 +61,7 @@ def guess_success(channel: ReportChannel, *, prior: Sequence[float] | Floats) ->
     """
     belief = _checked(prior, domain_size=channel.domain_size)
     if isinstance(channel, GrrChannel) or (isinstance(channel, FakedChannel) and channel.fake == "code"):
-        return _of_codes(float(channel.p), float(channel.q), prior=belief)
+        return float(np.maximum(belief * float(channel.p), belief.max() * float(channel.q)).sum())
     share, answer = (
         (float(channel.share), channel.answer) if isinstance(channel, FakedChannel) else (1.0, channel)
     )
@@ -186,10 +186,6 @@ def known_day_success(channel: ReportChannel) -> float:
         alike = hit * ((q**2 + (1 - q) ** 2) ** (k - 1) - none**2) + miss * none**2
         matching = (p * q + (1 - p) * (1 - q)) * alike
     return (1 + share * (others - matching)) / k
-
-
-def _of_codes(p: float, q: float, *, prior: Floats) -> float:
-    return float(np.maximum(prior * p, prior.max() * q).sum())
 
 
 def _best_of_bits(hit: float, miss: float, *, q: float, prior: Floats) -> Law:

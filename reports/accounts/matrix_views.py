@@ -1,7 +1,7 @@
 """Review of access: as a page and as a file."""
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from django.db.models import QuerySet
@@ -21,7 +21,6 @@ from reports.studies.models import Study
 COLUMNS = (
     "study", "account", "way", "role", "name", "report", "password", "until_utc", "last_used_utc"
 )  # fmt: skip
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # starts of formulas in spreadsheets
 
 
 @require_safe
@@ -73,26 +72,17 @@ def _records(found: Matrix) -> Iterator[tuple[str, ...]]:
         for each in found.accounts:
             for right in each.rights[study.pk]:
                 last = each.user.last_login
-                yield _plain(
+                yield (
                     study.slug, each.user.get_username(), "account", right.role.value, "", "", "",
-                    _day(right.until), _moment(last),
+                    "" if right.until is None else right.until.isoformat(), _moment(last),
                 )  # fmt: skip
         for opening in found.openings:
             if opening.study == study:
-                yield _plain(
+                yield (
                     study.slug, opening.maker.get_username(), opening.kind, "", opening.name,
                     opening.report, "yes" if opening.is_locked else "no" if opening.kind == "link" else "",
                     _moment(opening.until), _moment(opening.last_used),
                 )  # fmt: skip
-
-
-def _plain(*values: str) -> tuple[str, ...]:
-    """Texts that no spreadsheet takes for a formula: names are what people typed."""
-    return tuple(f"'{value}" if value.startswith(FORMULA) else value for value in values)
-
-
-def _day(day: date | None) -> str:
-    return "" if day is None else day.isoformat()
 
 
 def _moment(moment: datetime | None) -> str:

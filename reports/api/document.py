@@ -83,7 +83,7 @@ def _unknown(_request: HttpRequest, _error: Any) -> HttpResponse:
 
 def _invalid(_request: HttpRequest, error: Any) -> HttpResponse:
     errors = [
-        {"parameter": str(found["loc"][-1]), "detail": _without_prefix(found["msg"])}
+        {"parameter": str(found["loc"][-1]), "detail": found["msg"].removeprefix("Value error, ")}
         for found in error.errors
     ]
     return problem(422, gettext("Some parameters are invalid."), errors=errors)
@@ -100,10 +100,6 @@ def _broken(request: HttpRequest, error: Any) -> HttpResponse:
         "%s: %s", refusal.reason_phrase, request.path, response=refusal, request=request, exception=error
     )
     return refusal
-
-
-def _without_prefix(message: str) -> str:
-    return message.removeprefix("Value error, ")
 
 
 _HANDLERS: Final[dict[type[Exception], Callable[[HttpRequest, Any], HttpResponse]]] = {

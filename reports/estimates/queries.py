@@ -274,7 +274,7 @@ def _window_report(loaded: Loaded, window: Window) -> WindowReport:
         n_visitors=None if is_hidden else n_visitors,
         n_reports=None if is_hidden else n_reports,
         estimates=estimates,
-        status=_status_of_all(status, estimates),
+        status=estimates[0].status if status == Status.OK else status,  # all estimates have the same
         notes=tuple(note for note in loaded.notes if window.first_day <= note.day <= window.last_day),
         noisy_visitors=total,
     )
@@ -282,11 +282,6 @@ def _window_report(loaded: Loaded, window: Window) -> WindowReport:
 
 def _scale(study: Study, n_visitors: int) -> float:
     return n_visitors / float(study.market_share)
-
-
-def _status_of_all(window: Status, estimates: Sequence[Estimate]) -> Status:
-    """Status of a report: that of its estimates, which have the same."""
-    return estimates[0].status if window == Status.OK else window
 
 
 def _estimates(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from django.utils.text import capfirst
 from django.utils.translation import gettext
 
 from reports.base.formats import noisy_number, number, number_range, percent, percent_range, status_word
@@ -29,7 +30,7 @@ def report_summary(report: WindowReport) -> str:
         )
     if report.status != Status.OK:
         words = {
-            "name": _capital(status_word(report.status)),
+            "name": capfirst(status_word(report.status)),
             "figure": status_reason(report.status, report.study),
         }
         return gettext("%(name)s: %(figure)s") % words
@@ -78,7 +79,3 @@ def _runner_up(others: Sequence[Estimate]) -> str:
         "share": percent(others[0].frequency),
         "range": share_range(others[0]),
     }
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

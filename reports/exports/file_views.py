@@ -86,16 +86,12 @@ def _held(request: HttpRequest, study: Study, recipe: Recipe) -> tuple[Asked, bo
         return asked, False
     try:
         until = time.monotonic() + WAIT_S["browser" if _is_browser(request) else "script"]
-        while _is_coming(asked) and time.monotonic() < until:
+        while (asked.file is None or asked.file.is_on_its_way) and time.monotonic() < until:
             time.sleep(LOOK_S)
             asked = ask_for_file(study, recipe, by=account(request))
         return asked, True
     finally:
         _places.release()
-
-
-def _is_coming(asked: Asked) -> bool:
-    return asked.file is None or asked.file.is_on_its_way
 
 
 def _kept(found: ExportFile) -> HttpResponseBase:

@@ -159,7 +159,8 @@ def check_tables(*, public_key: str | None = None, earlier: SignedHead | None = 
                 chain.take(line)
             stored = LedgerHead.objects.filter(pk=LedgerHead.ONLY).first()
             # Entries may be added meanwhile; the head is committed together with its entry.
-            if stored is None or stored.number <= chain.number or not _is_more(chain.number):
+            more = LedgerEntry.objects.filter(number__gt=chain.number)
+            if stored is None or stored.number <= chain.number or not more.exists():
                 chain.finish(stored.signed if stored else None)
                 return
 
@@ -270,10 +271,6 @@ def _until_unreadable(after: int) -> Iterator[dict[str, Any]]:
             yield line_of(LedgerEntry.objects.get(number=number))
         except (ValueError, TypeError, AttributeError):
             yield {"number": number}
-
-
-def _is_more(number: int) -> bool:
-    return LedgerEntry.objects.filter(number__gt=number).exists()
 
 
 def _parsed(text: bytes, place: int) -> Line:

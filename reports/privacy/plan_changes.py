@@ -232,14 +232,11 @@ def _shown(value: Decimal | Fraction | int) -> str:
 
 
 def _field_words(key: str, old: object, new: object) -> str:
-    values = {"key": key, "old": _plain(old), "new": _plain(new)}
+    nothing = gettext("nothing")
+    values = {"key": key, "old": nothing if old is None else old, "new": nothing if new is None else new}
     if all(isinstance(each, str | int | Decimal | date | None) for each in (old, new)):
         return gettext("%(key)s: %(old)s, now %(new)s.") % values
     return gettext("%(key)s has changed.") % values
-
-
-def _plain(value: object) -> object:
-    return gettext("nothing") if value is None else value
 
 
 def _other(pattern: str, old: object = "", new: object = "") -> Change:

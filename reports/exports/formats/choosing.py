@@ -3,7 +3,7 @@
 Libraries that draw or know shapes are loaded when a file is asked for: no server and no worker starts slower.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from reports.base.later import later
+from reports.estimates.queries import WindowReport
 from reports.exports import findings
 from reports.exports.formats.sdmx import to_sdmx_csv
 from reports.exports.formats.spreadsheet import to_xlsx
@@ -74,16 +75,8 @@ def formats_for(scope: str, *, has_zones: bool = False) -> list[Format]:
     return [found for found in FORMATS[scope].values() if has_zones or not found.needs_zones]
 
 
-def _csv(selection: Selection) -> bytes:
-    return to_csv(selection.reports).encode()
-
-
-def _json(selection: Selection) -> bytes:
-    return to_json(selection.reports).encode()
-
-
-def _sdmx(selection: Selection) -> bytes:
-    return to_sdmx_csv(selection.reports).encode()
+def _encoded(write: Callable[[Iterable[WindowReport]], str]) -> Callable[[Selection], bytes]:
+    return lambda selection: write(selection.reports).encode()
 
 
 def _by_ending(*formats: Format) -> dict[str, Format]:
@@ -96,15 +89,15 @@ _JSON_FOR: Final = _("all fields, for programs")
 _HEXAGONS_FOR: Final = _("sums of squares; a square belongs to the hexagon of its centre")
 
 _REPORTS: Final = (
-    Format("csv", _CSV_FOR, _csv),
+    Format("csv", _CSV_FOR, _encoded(to_csv)),
     Format("xlsx", _XLSX_FOR, to_xlsx),
-    Format("json", _JSON_FOR, _json),
+    Format("json", _JSON_FOR, _encoded(to_json)),
     Format(
         "parquet",
         _("typed columns, for data science"),
         later("reports.exports.formats.columnar.to_parquet"),
     ),
-    Format("sdmx.csv", _("names and codes of statistical offices"), _sdmx),
+    Format("sdmx.csv", _("names and codes of statistical offices"), _encoded(to_sdmx_csv)),
     Format(
         "pdf",
         _("report to read and to pass on: chart, table, method, privacy"),

@@ -4,7 +4,7 @@ Codes are those of the SDMX cross-domain lists: CL_FREQ, CL_OBS_STATUS, CL_CONF_
 unbiased share of an indicator's category among the visitors of the window.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Final
 
 from reports.base.csv_texts import csv_text
@@ -27,13 +27,7 @@ _FREE, _SMALL_COUNTS = "F", "A"
 
 def to_sdmx_csv(reports: Iterable[WindowReport]) -> str:
     """One row per estimate."""
-    return csv_text(NAMES, _rows(reports))
-
-
-def _rows(reports: Iterable[WindowReport]) -> Iterator[list[Any]]:
-    for report in reports:
-        for estimate in report.estimates:
-            yield _row(report, estimate)
+    return csv_text(NAMES, (_row(report, estimate) for report in reports for estimate in report.estimates))
 
 
 def _row(report: WindowReport, estimate: Estimate) -> list[Any]:

@@ -21,19 +21,6 @@ from reports.studies.models import Study
 from reports.studies.plan_models import Plan
 from reports.studies.studyfile import StudyDefinition
 
-__all__ = [
-    "BudgetChangeError",
-    "BudgetExceededError",
-    "BudgetOutlook",
-    "check_budget",
-    "confirmation_obstacle",
-    "decide_cap",
-    "outlook_of",
-    "propose_cap",
-    "reserve_voided_day",
-]
-
-
 _SHOWN = Decimal("0.0001")
 
 

@@ -85,7 +85,7 @@ def budget(request: HttpRequest) -> HttpResponse:
         "form": form,
         "problem": problem,
         "may_set": Role.ADMINISTRATOR in roles_of(request.user),
-        "crumbs": _crumbs(),
+        "crumbs": [(gettext("Administration"), reverse("administrator:studies"))],
     }
     return render(request, "privacy/budget.html", context, status=422 if problem or form.errors else 200)
 
@@ -174,7 +174,3 @@ def _past(cap: BudgetCap) -> dict[str, Any]:
 
 def _address(population: str) -> str:
     return f"{reverse('budget:budget')}?{urlencode({'population': population})}"
-
-
-def _crumbs() -> list[tuple[str, str]]:
-    return [(gettext("Administration"), reverse("administrator:studies"))]

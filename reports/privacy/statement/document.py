@@ -145,7 +145,11 @@ def privacy_statement(study: Study, *, with_names: bool = False) -> dict[str, An
     return {
         "schema_version": SCHEMA_VERSION,
         "software": software(),
-        "study": {**study_facts(study), **_promised_end(study)},
+        "study": {
+            **study_facts(study),
+            "population": study.population,
+            "key_until": None if study.key_until is None else study.key_until.isoformat(),
+        },
         "plan": {**plan_facts(plan, spec), "spec": plan.spec},
         "guarantee": _guarantee(plan, spec, certificate),
         "indicators": [
@@ -236,13 +240,6 @@ def plan_facts(plan: Plan, spec: PlanSpec) -> dict[str, Any]:
         "indicators_per_person": 1 if spec.is_sampled or spec.has_fakes else spec.d,
         "has_fake_data": spec.has_fakes,
         "spec_sha256": plan.spec_hash,
-    }
-
-
-def _promised_end(study: Study) -> dict[str, Any]:
-    return {
-        "population": study.population,
-        "key_until": None if study.key_until is None else study.key_until.isoformat(),
     }
 
 

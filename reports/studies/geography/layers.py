@@ -69,7 +69,11 @@ def read_layers(
         if tolerance_m > pixel_m(area):
             notes.add("features", f"were simplified to {tolerance_m:.0f} m, to be drawn on a page")
     return tuple(
-        MapLayer(name=name, kind="polygons" if is_polygons else "lines", paths=_rounded(shapes))
+        MapLayer(
+            name=name,
+            kind="polygons" if is_polygons else "lines",
+            paths=[np.round(shapely.get_coordinates(path), _DECIMALS_M).tolist() for path in _paths(shapes)],
+        )
         for (name, is_polygons, _), shapes in zip(found, drawn, strict=True)
     )
 
@@ -109,7 +113,3 @@ def _simplified(layers: list[Shapes], *, area: AreaDefinition) -> tuple[float, l
         if sum(int(shapely.get_num_coordinates(shapes).sum()) for shapes in drawn) <= MAX_LAYER_VERTICES:
             return tolerance_m, drawn
         tolerance_m *= COARSER
-
-
-def _rounded(shapes: Shapes) -> list[list[list[float]]]:
-    return [np.round(shapely.get_coordinates(path), _DECIMALS_M).tolist() for path in _paths(shapes)]
