@@ -2,7 +2,7 @@
 
 
 class LdpError(ValueError):
-    """An argument breaks a rule of the library."""
+    """An argument breaks a rule: whatever is called with one that its description does not allow raises this."""
 
 
 class InvalidBudgetError(LdpError):

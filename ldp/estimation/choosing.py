@@ -108,10 +108,6 @@ def expected_error(
     frequency : float; at which the error is wanted, in [0, 1]; 0 is the usual yardstick
     weights : sequence of float, shape (d,), or None; Smp only: share of each indicator; None = 1 / d
 
-    Raises
-    ------
-    LdpError : a rule is broken
-
     Notes
     -----
     `pure_variance` at the expected number of reports. RS+FD: equal shares, and answers with `hidden_epsilon`.
@@ -144,7 +140,7 @@ def expected_error(
 def rank_mechanisms(*, epsilon: Fraction, **setting: Unpack[_Setting]) -> tuple[ExpectedError, ...]:
     """All mechanisms with the same promise, the smallest mean variance first.
 
-    Parameters, Raises : as in `expected_error`
+    Parameters : as in `expected_error`
 
     Notes
     -----
@@ -211,10 +207,6 @@ def smp_weights(variances: ArrayLike, *, rule: WeightRule, importance: ArrayLike
     Returns
     -------
     ndarray of float64, shape (d,); sum 1
-
-    Raises
-    ------
-    LdpError : a rule is broken
 
     Notes
     -----

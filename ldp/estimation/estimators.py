@@ -81,10 +81,6 @@ def pure_frequencies(
     channel : PureChannel or PriorFakedChannel; as used for the reports
     level : float; of the interval, in (0, 1)
 
-    Raises
-    ------
-    LdpError : a rule above is broken
-
     Notes
     -----
     (support / n - q) / (p - q), with p and q of the value if fakes favour some values. Source: Wang et al.,

@@ -38,10 +38,6 @@ class Crowd:
     ----------
     visitors : float; on one day, in the mean; at least 1
     days_present : float; days on which one visitor is present, in the mean; at least 1
-
-    Raises
-    ------
-    LdpError : a rule above is broken
     """
 
     visitors: float

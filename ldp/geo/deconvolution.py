@@ -181,10 +181,6 @@ def bootstrap(
     n_replicates : int; in [2, 1000]
     level : float; share of the replicates between `low` and `high`, in (0, 1)
 
-    Raises
-    ------
-    LdpError : a rule above is broken
-
     Notes
     -----
     Draws are multinomial with the shares of the counts, from fixed bits. That is the spread of a new

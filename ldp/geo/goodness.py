@@ -53,10 +53,6 @@ def goodness(
     fitted : Density; what `deconvolve` returned for them
     n_replicates : int; in [5, 1000]
 
-    Raises
-    ------
-    LdpError : a rule above is broken
-
     Notes
     -----
     The range is mean +- 1.96 standard deviations over replicates: subscribers as in the density, new noise,

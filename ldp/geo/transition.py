@@ -31,10 +31,6 @@ class Transition:
     grid : Grid; of at least 2 x 2 cells
     epsilon_per_m : float; above 0, of the noise that is sampled, per metre
 
-    Raises
-    ------
-    LdpError : a rule above is broken
-
     Notes
     -----
     Probabilities are exact to 1e-15, `forward` and `adjoint` to 1e-14 of the sum of what they are given.

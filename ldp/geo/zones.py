@@ -139,10 +139,6 @@ def zone_weights(
     at_sites : bool; whether `land` are the few places where people can be (antennas), each with a number that
         tells nothing of its neighbours. False: people are anywhere on land, and neighbours are alike
 
-    Raises
-    ------
-    LdpError : a rule above is broken
-
     Notes
     -----
     Weights w are those with the least expected square error, noise and bias together, if the true number in

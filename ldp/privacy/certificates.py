@@ -88,10 +88,6 @@ def certify_reports(channel: LongitudinalChannel, *, reports: Sequence[int]) -> 
     channel : TwoRoundGrr, TwoRoundUnary, TwoRoundHash, or Memoised
     reports : sequence of int, shape (m,); reports per distinct value, at least 1 each; m in [1, kept_answers]
 
-    Raises
-    ------
-    LdpError : a rule above is broken
-
     Notes
     -----
     The first rounds of distinct values are independent, so their ratios multiply; that is attained when every
@@ -125,10 +121,6 @@ def epsilon_of_study(channel: LongitudinalChannel, *, reports: int, n_values: in
     channel : as in `certify_reports`
     reports : int; of one person in the study, at least 1
     n_values : int; in [1, kept_answers]
-
-    Raises
-    ------
-    LdpError : a rule above is broken
 
     Notes
     -----

@@ -171,10 +171,6 @@ def fake_data_channel(
     domain_sizes : sequence of int, shape (d,)
     shares : "equal" (1 / d each) or "balanced" (so that all values lose the same)
 
-    Raises
-    ------
-    LdpError : a rule is broken
-
     Notes
     -----
     `hidden_epsilon` is the epsilon of the answers. Balanced shares are proportional to 1 / b_j for GRR, -z

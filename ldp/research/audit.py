@@ -136,10 +136,6 @@ def attack(
     key : bytes, 16 of them; the secret key. The observer has another one, each bit of it turned
     prf_of : callable; source of keyed bits from a key
 
-    Raises
-    ------
-    LdpError : a rule above is broken
-
     Notes
     -----
     ln(low / high), with Clopper-Pearson bounds of the event's probability under the one and the other input,

@@ -68,22 +68,12 @@ class Chain:
         self._at: str | None = None  # of the last entry; None where its content is left out
 
     def begin(self) -> None:
-        """Check that the earlier head, if there is one, is a head of this ledger.
-
-        Raises
-        ------
-        ChainError
-        """
+        """Check that the earlier head, if there is one, is a head of this ledger."""
         if self.earlier:
             _check_signature(self.earlier, self.public_key, what="the earlier head")
 
     def take(self, line: Line) -> None:
-        """Check the next entry.
-
-        Raises
-        ------
-        ChainError
-        """
+        """Check the next entry."""
         expected = self.number + 1
         number = line.get("number")
         if set(line) not in (WHOLE, LEFT_OUT):
@@ -103,12 +93,7 @@ class Chain:
         self.left_out += "content_hash" in line
 
     def finish(self, head: SignedHead | None) -> None:
-        """Check that the entries end where the signed head says, and not before an earlier head.
-
-        Raises
-        ------
-        ChainError
-        """
+        """Check that the entries end where the signed head says, and not before an earlier head."""
         self.head = head
         if self.earlier and self.earlier.number > self.number:
             raise ChainError(

@@ -26,11 +26,7 @@ def signing_key(*, may_make: bool) -> Ed25519PrivateKey:
     Parameters
     ----------
     may_make : whether a missing key is made: only while the ledger is empty. Otherwise a server that was
-        started without the file would continue with an unknown key.
-
-    Raises
-    ------
-    LedgerKeyError
+        started without the file would go on with a key that nobody knows.
     """
     path = Path(settings.MOBILITY_LEDGER_KEY_FILE)
     if may_make and not path.exists():
@@ -78,12 +74,7 @@ def public_pem(public_key: str) -> bytes:
 
 
 def read_public_pem(pem: bytes) -> str:
-    """The hexadecimal public key in a file as `public_pem` writes it.
-
-    Raises
-    ------
-    LedgerKeyError
-    """
+    """The hexadecimal public key in a file as `public_pem` writes it."""
     try:
         key = load_pem_public_key(pem)
     except ValueError:

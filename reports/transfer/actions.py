@@ -1,6 +1,8 @@
 """The gate of the analyst zone for operator zones that run apart: signed messages in, each counted once.
 
 A sender may create studies, and add to those that it created. Nothing that it sends changes another study.
+IntakeError says of everything here that there is no such sender, that a study is none of its studies, or that
+a message is malformed.
 """
 
 from collections.abc import Callable, Iterable
@@ -93,12 +95,7 @@ def _unknown(name: str) -> IntakeError:
 
 @transaction.atomic
 def revoke_sender(name: str, *, by: str) -> Sender:
-    """Take nothing more of a sender; its studies stay. Nothing happens when it is revoked already.
-
-    Raises
-    ------
-    IntakeError : there is no such sender
-    """
+    """Take nothing more of a sender; its studies stay. Nothing happens when it is revoked already."""
     sender = Sender.objects.select_for_update().filter(name=name).first()
     if sender is None:
         raise _unknown(name)
@@ -115,10 +112,6 @@ def adopt_studies(name: str, *, by: str) -> list[str]:
 
     They were counted in this very database, which an operator zone shared until now. From here on that zone
     hands over what it adds; publications and receipts that are here already count as handed over.
-
-    Raises
-    ------
-    IntakeError : there is no such sender, or it was revoked
     """
     sender = Sender.objects.select_for_update().filter(name=name, revoked_at=None).first()
     if sender is None:
@@ -335,12 +328,7 @@ def take_publication(sender: Sender, *, slug: str, publication_id: UUID, body: b
 
 @_refusing
 def take_receipts(sender: Sender, *, slug: str, body: bytes) -> None:
-    """Add receipts of batches to the ledger, each once.
-
-    Raises
-    ------
-    IntakeError : not a study of this sender, or the message is malformed
-    """
+    """Add receipts of batches to the ledger, each once."""
     receipts = messages.receipts_of(body)
     study = _study_of(sender, slug)
     for event, facts in receipts:
@@ -355,12 +343,7 @@ def take_receipts(sender: Sender, *, slug: str, body: bytes) -> None:
 
 @_refusing
 def take_closed(sender: Sender, *, slug: str, body: bytes) -> bool:
-    """Mark a study as closed and keep its certificate; False when that was done before.
-
-    Raises
-    ------
-    IntakeError : not a study of this sender, or the message is malformed
-    """
+    """Mark a study as closed and keep its certificate; False when that was done before."""
     content = messages.from_body(body, keys=frozenset({"certificate", "closed_at"}))
     closed_at = messages.time_of(content["closed_at"])
     if not isinstance(content["certificate"], dict):

@@ -3,6 +3,8 @@
 A message is a request below `/api/v1/intake/`. Its kind, study and item are in the address; four headers
 say who sends it, when, the SHA-256 of its body, and the Ed25519 signature of all of that. So a signature is
 good for one message only, and a server can refuse strangers before it reads a byte of their body.
+
+Whatever reads a part of a message raises MessageError where that is not of its form.
 """
 
 import base64
@@ -81,12 +83,7 @@ class Envelope:
 
 
 def envelope_of(headers: Mapping[str, str], *, kind: Kind, study: str, item: str) -> Envelope:
-    """Read the headers of a message.
-
-    Raises
-    ------
-    MessageError : one is missing, or not of its form
-    """
+    """Read the headers of a message."""
     sender, sent_at, digest = (headers.get(name, "") for name in (SENDER, TIME, DIGEST))
     if not SENDER_NAME.fullmatch(sender):
         raise MessageError(f"{SENDER} must match {SENDER_NAME.pattern}")
@@ -103,12 +100,7 @@ def digest_of(body: bytes) -> str:
 
 
 def checked_public_key(text: str) -> str:
-    """A public key as it is kept: 32 bytes in base64.
-
-    Raises
-    ------
-    MessageError : it is none
-    """
+    """A public key as it is kept: 32 bytes in base64."""
     try:
         key = base64.b64decode(text.strip(), validate=True)
     except binascii.Error:
@@ -129,12 +121,7 @@ def to_body(content: Mapping[str, Any]) -> bytes:
 
 
 def from_body(body: bytes, *, keys: frozenset[str]) -> dict[str, Any]:
-    """Read what `to_body` wrote.
-
-    Raises
-    ------
-    MessageError : it is no JSON object with exactly these keys
-    """
+    """Read what `to_body` wrote."""
     try:
         content = json.loads(body)
     except (ValueError, RecursionError):
@@ -189,12 +176,7 @@ def public_part(definition: StudyDefinition) -> StudyDefinition:
 
 
 def area_of(content: Any) -> dict[str, Any] | None:
-    """Fields of `Area` in the body of a study.
-
-    Raises
-    ------
-    MessageError : other fields, or bytes that are no base64
-    """
+    """Fields of `Area` in the body of a study."""
     if content is None:
         return None
     fields = dict(content)
@@ -209,12 +191,7 @@ def area_of(content: Any) -> dict[str, Any] | None:
 
 
 def approval_of(content: Any) -> Approval:
-    """Approval of the plan, in the body of a study.
-
-    Raises
-    ------
-    MessageError
-    """
+    """Who approved the plan, in the body of a study."""
     if not isinstance(content, dict) or content.keys() != APPROVAL_KEYS:
         raise MessageError(f"approval must have the keys {', '.join(sorted(APPROVAL_KEYS))}")
     by, at = content["by"], content["at"]
@@ -224,12 +201,7 @@ def approval_of(content: Any) -> Approval:
 
 
 def time_of(text: object) -> datetime:
-    """A time as messages write it: ISO 8601 with its offset.
-
-    Raises
-    ------
-    MessageError
-    """
+    """A time as messages write it: ISO 8601 with its offset."""
     try:
         at = datetime.fromisoformat(text if isinstance(text, str) else "")
     except ValueError:
@@ -249,12 +221,7 @@ def receipts_body(receipts: Iterable[Mapping[str, Any]]) -> bytes:
 
 
 def receipts_of(body: bytes) -> list[tuple[str, dict[str, Any]]]:
-    """Event and facts of each receipt.
-
-    Raises
-    ------
-    MessageError
-    """
+    """Event and facts of each receipt."""
     listed = from_body(body, keys=frozenset({"receipts"}))["receipts"]
     if not isinstance(listed, list) or len(listed) > RECEIPTS_MAX:
         raise MessageError(f"receipts must be a list of at most {RECEIPTS_MAX}")
@@ -278,12 +245,7 @@ def publication_body(packed: bytes, *, number: int, plan_hash: str, voided_days:
 
 
 def publication_of(body: bytes) -> tuple[dict[str, Any], bytes]:
-    """The line and the packed delta of a publication.
-
-    Raises
-    ------
-    MessageError
-    """
+    """The line and the packed delta of a publication."""
     line, _, packed = body.partition(b"\n")
     content = from_body(line, keys=PUBLICATION_KEYS)
     for name in ("number", "voided_days"):

@@ -1,7 +1,7 @@
 """Budgets of populations: what may be spent, and who decides. Everything that spends or caps passes here.
 
-Anyone who spends or changes a budget locks the row of its population first: two studies that are created at
-once cannot both take the rest.
+Whoever spends or changes a budget locks the row of its population first: two studies that are created at
+once cannot both take the rest. BudgetExceededError says that a cap forbids what is asked for.
 """
 
 from dataclasses import replace
@@ -60,10 +60,6 @@ def check_budget(definition: StudyDefinition, *, by: str) -> BudgetOutlook:
     Parameters
     ----------
     by : who asks
-
-    Raises
-    ------
-    BudgetExceededError
     """
     _lock(definition.population)
     found = outlook_of(definition)
@@ -78,10 +74,6 @@ def check_voided_day(slug: str, *, voided_days: int) -> None:
     Parameters
     ----------
     voided_days : published days undone, with this one
-
-    Raises
-    ------
-    BudgetExceededError
     """
     study = Study.objects.filter(slug=slug).first()
     plan = None if study is None else study.plans.order_by("-version").first()
@@ -100,12 +92,7 @@ def check_voided_day(slug: str, *, voided_days: int) -> None:
 
 
 def reserve_voided_day(slug: str, *, voided_days: int) -> None:
-    """Spend what undoing a published day costs, before its answers leave the operator zone.
-
-    Raises
-    ------
-    BudgetExceededError
-    """
+    """Spend what undoing a published day costs, before its answers leave the operator zone."""
     with transaction.atomic():
         population = Study.objects.filter(slug=slug).values_list("population", flat=True).first()
         if population is None:
