@@ -1,17 +1,34 @@
-"""Arguments that commands have in common."""
+"""What commands have in common: arguments, and how they refuse."""
+
+from argparse import ArgumentTypeError
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
 
 from django.core.management.base import CommandError
 
 from reports.studies.models import Study
 
 
-def study_named(slug: str) -> Study:
-    """The study of the argument STUDY.
+@contextmanager
+def refusing(*errors: type[Exception]) -> Iterator[None]:
+    """End a command with what one of these errors says."""
+    try:
+        yield
+    except errors as error:
+        raise CommandError(str(error)) from error
 
-    Raises
-    ------
-    CommandError : there is none; says which there are
-    """
+
+def day_of(text: str) -> date:
+    """The day that an argument names, as a `type` of argparse."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ArgumentTypeError(f"must be a date such as 2017-05-31, got {text[:40]!r}") from None
+
+
+def study_named(slug: str) -> Study:
+    """The study of the argument STUDY; CommandError if there is none, which says which there are."""
     found = Study.objects.filter(slug=slug).first()
     if found is None:
         known = ", ".join(Study.objects.values_list("slug", flat=True)) or "none"

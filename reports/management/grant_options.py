@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from reports.management.arguments import day_of
 from reports.studies.models import Study
 
 
@@ -36,7 +37,7 @@ def add_grant_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--all-studies", action="store_true", help="all studies, including future ones")
     parser.add_argument(
         "--until",
-        type=_day,
+        type=day_of,
         metavar="DATE",
         help=("last day of access (UTC), such as 2024-12-31; default: no end"),
     )
@@ -62,10 +63,3 @@ def asked_of(options: Mapping[str, Any]) -> Asked:
         known = ", ".join(Study.objects.order_by("slug").values_list("slug", flat=True)) or "none"
         raise CommandError(f"there is no study {missing[0]!r}; studies: {known}")
     return Asked(studies=tuple(found[slug] for slug in slugs), until=until)
-
-
-def _day(text: str) -> date:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise CommandError(f"--until must be a date such as 2024-12-31, got {text!r}") from None

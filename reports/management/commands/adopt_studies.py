@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from reports.management.arguments import refusing
 from reports.transfer.actions import IntakeError, adopt_studies
 
 
@@ -25,8 +26,6 @@ class Command(BaseCommand):
                 "adopt_studies must run where MOBILITY_ZONE is analyst: the vault of this installation "
                 "publishes its studies itself"
             )
-        try:
+        with refusing(IntakeError):
             slugs = adopt_studies(sender, by="command line")
-        except IntakeError as error:
-            raise CommandError(str(error)) from error
         self.stdout.write(json.dumps({"sender": sender, "studies": slugs}))

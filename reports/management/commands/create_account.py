@@ -13,6 +13,7 @@ from django.db import transaction
 
 from reports.accounts.actions import AccessChangeError, create_account
 from reports.accounts.grants import give_grant
+from reports.management.arguments import refusing
 from reports.management.grant_options import Asked, add_grant_arguments, asked_of
 from reports.studies.policies import SEES_ALL, Role
 
@@ -68,10 +69,8 @@ def _password_in(file: str) -> str:
 
 @transaction.atomic
 def _create(username: str, *, roles: list[Role], asked: Asked, password: str) -> str:
-    try:
+    with refusing(AccessChangeError):
         account, password = create_account(username, roles=roles, password=password)
         for study in asked.studies:
             give_grant(account, study=study, until=asked.until)
-    except AccessChangeError as error:
-        raise CommandError(str(error)) from error
     return password

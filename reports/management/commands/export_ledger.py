@@ -11,6 +11,7 @@ from reports.audit.export import ledger_lines
 from reports.base.commands import ReadingCommand
 from reports.ledger.key import LedgerKeyError, own_public_key, public_pem
 from reports.ledger.models import LedgerEntry
+from reports.management.arguments import refusing
 
 
 class Command(ReadingCommand):
@@ -36,11 +37,9 @@ class Command(ReadingCommand):
     def handle(self, **options: Any) -> None:
         study = options["study"]
         if study is not None and not LedgerEntry.objects.filter(study=study).exists():
-            raise CommandError(f"--study must be a study with entries in the ledger, got {study}")
-        try:
+            raise CommandError(f"--study must be a study that the ledger tells of, got {study}")
+        with refusing(OSError, LedgerKeyError):
             self._write(study, out=options["out"], public_key=options["public_key"])
-        except (OSError, LedgerKeyError) as error:
-            raise CommandError(str(error)) from None
 
     def _write(self, study: str | None, *, out: Path | None, public_key: Path | None) -> None:
         if public_key is not None:

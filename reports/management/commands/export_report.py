@@ -17,7 +17,7 @@ from reports.estimates.queries import (
 )
 from reports.exports.records import FORMATS, render
 from reports.ledger.handouts import record_file
-from reports.management.arguments import study_named
+from reports.management.arguments import refusing, study_named
 from reports.studies.models import Study
 
 
@@ -35,11 +35,9 @@ class Command(ReadingCommand):
 
     def handle(self, **options: Any) -> None:
         study = study_named(options["study"])
-        try:
+        with refusing(WindowError):
             window = _window(study, options["first"], options["last"])
             reports = _reports(study, options["indicator"], window)
-        except WindowError as error:
-            raise CommandError(str(error)) from error
         self.stdout.write(render(reports, file_format=options["file_format"]).rstrip("\n"))
         named = {"indicator": "indicator", "from": "first", "to": "last"}
         asked = {name: options[option] for name, option in named.items() if options[option]}

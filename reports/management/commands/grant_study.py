@@ -11,6 +11,7 @@ from django.db import transaction
 from reports.accounts.actions import AccessChangeError
 from reports.accounts.grants import give_grant, withdraw_grant
 from reports.accounts.models import find_account
+from reports.management.arguments import refusing
 from reports.management.grant_options import Asked, add_grant_arguments, asked_of
 from reports.studies.grant_models import StudyGrant
 
@@ -29,11 +30,9 @@ class Command(BaseCommand):
             raise CommandError(f"no account is named {username!r}: create it with create_account")
         asked = asked_of(options)
         if not asked.is_given:
-            raise CommandError("give --study SLUG or --all-studies")
-        try:
+            raise CommandError("name what to open: --study SLUG, or --all-studies")
+        with refusing(AccessChangeError):
             (_withdraw if withdraw else _give)(account, asked)
-        except AccessChangeError as error:
-            raise CommandError(str(error)) from error
         self.stdout.write(json.dumps({"username": username, "granted": not withdraw, **asked.as_json()}))
 
 

@@ -5,11 +5,11 @@ import json
 from datetime import date
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from reports.estimates.models import DayNote
 from reports.estimates.notes import DayNoteError, note_day
-from reports.management.arguments import study_named
+from reports.management.arguments import day_of, refusing, study_named
 
 
 class Command(BaseCommand):
@@ -19,7 +19,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")
-        parser.add_argument("day", type=_day)
+        parser.add_argument("day", type=day_of)
         kind = parser.add_mutually_exclusive_group(required=True)
         kind.add_argument("--outage", metavar="TEXT", help="what was missing, and why")
         kind.add_argument("--event", metavar="TEXT", help="what explains the visitors of the day")
@@ -27,20 +27,11 @@ class Command(BaseCommand):
     def handle(self, *, study: str, day: date, **options: Any) -> None:
         found = study_named(study)
         kind = DayNote.Kind.EVENT if options["outage"] is None else DayNote.Kind.OUTAGE
-        try:
+        with refusing(DayNoteError):
             note = note_day(found, day=day, kind=kind, text=options[kind], by="command line")
-        except DayNoteError as error:
-            raise CommandError(str(error)) from error
         self.stdout.write(
             json.dumps(
                 {"study": found.slug, "day": day.isoformat(), "kind": note.kind, "text": note.text},
                 ensure_ascii=False,
             )
         )
-
-
-def _day(text: str) -> date:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a date such as 2017-05-31, got {text[:40]!r}") from None

@@ -4,8 +4,9 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
+from reports.management.arguments import refusing
 from reports.transfer.actions import IntakeError, register_sender
 
 
@@ -18,10 +19,8 @@ class Command(BaseCommand):
         parser.add_argument("--replace", action="store_true", help="replace the key of a registered sender")
 
     def handle(self, *, name: str, public_key: str, **options: Any) -> None:
-        try:
+        with refusing(IntakeError):
             sender = register_sender(
                 name, public_key=public_key, by="command line", replaces=options["replace"]
             )
-        except IntakeError as error:
-            raise CommandError(str(error)) from error
         self.stdout.write(json.dumps({"sender": sender.name, "public_key": sender.public_key}))

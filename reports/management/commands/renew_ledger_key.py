@@ -3,10 +3,11 @@
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from reports.ledger.actions import renew_key
 from reports.ledger.key import LedgerKeyError
+from reports.management.arguments import refusing
 
 
 class Command(BaseCommand):
@@ -16,8 +17,6 @@ class Command(BaseCommand):
     )
 
     def handle(self, **options: Any) -> None:
-        try:
+        with refusing(LedgerKeyError):
             public_key = renew_key(by="command line")
-        except LedgerKeyError as error:
-            raise CommandError(str(error)) from None
         self.stdout.write(json.dumps({"public_key": public_key}))

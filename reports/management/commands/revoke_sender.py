@@ -4,8 +4,9 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
+from reports.management.arguments import refusing
 from reports.transfer.actions import IntakeError, revoke_sender
 
 
@@ -16,8 +17,6 @@ class Command(BaseCommand):
         parser.add_argument("name")
 
     def handle(self, *, name: str, **options: Any) -> None:
-        try:
+        with refusing(IntakeError):
             sender = revoke_sender(name, by="command line")
-        except IntakeError as error:
-            raise CommandError(str(error)) from error
         self.stdout.write(json.dumps({"sender": sender.name, "is_revoked": True}))

@@ -12,6 +12,7 @@ from reports.ledger.chain import SignedHead
 from reports.ledger.check import LedgerReport, check_lines, read_head
 from reports.ledger.checks import check_ledger
 from reports.ledger.key import LedgerKeyError, read_public_pem
+from reports.management.arguments import refusing
 
 
 class Command(ReadingCommand):
@@ -38,10 +39,8 @@ class Command(ReadingCommand):
         )
 
     def handle(self, **options: Any) -> None:
-        try:
+        with refusing(OSError, ValueError, LedgerKeyError):
             report = _checked(options["file"], head=options["head"], public_key=options["public_key"])
-        except (OSError, ValueError, LedgerKeyError) as error:
-            raise CommandError(str(error)) from None
         self.stdout.write(json.dumps(report.to_json(), ensure_ascii=False, indent=1))
         if report.problem is not None:
             where = "" if report.problem.number is None else f"entry {report.problem.number}: "
