@@ -303,52 +303,38 @@ __all__ = [
     "window_visitors",
 ]
 
-# Code that needs compiled kernels, or is for researchers only, and its module.
+# What needs compiled kernels, or is for researchers only, by where it is.
 _LOADED_LATER: Final = {
-    "tally_asked": "ldp.keyed.tallying.tally_asked",
-    "tally_daily": "ldp.keyed.tallying.tally_daily",
-    "tally_reports": "ldp.keyed.tallying.tally_reports",
-    "tally_static": "ldp.keyed.tallying.tally_static",
-    "tally_visitors": "ldp.keyed.tallying.tally_visitors",
-    "cmac64": "ldp.kernels.cmac.cmac64",
-    "cmac64_of": "ldp.kernels.cmac.cmac64_of",
-    "KeyedPrf": "ldp.kernels.entropy.KeyedPrf",
-    "BitFlipReporter": "ldp.keyed.bit_flip.BitFlipReporter",
-    "BitFlipSupport": "ldp.keyed.bit_flip.BitFlipSupport",
-    "choose_days": "ldp.keyed.choices.choose_days",
-    "choose_indicator": "ldp.keyed.choices.choose_indicator",
-    "fake_data_answers": "ldp.keyed.fakes.data.answers",
-    "fake_data_counts": "ldp.keyed.fakes.data.support_counts",
-    "HashReports": "ldp.keyed.hashing.HashReports",
-    "hash_values": "ldp.keyed.hashing.hash_values",
-    "histogram_answers": "ldp.keyed.histogram.answers",
-    "histogram_sums": "ldp.keyed.histogram.sums",
-    "asked_answers": "ldp.keyed.multidim.asked_answers",
-    "smp_answers": "ldp.keyed.multidim.smp_answers",
-    "smp_counts": "ldp.keyed.multidim.smp_counts",
-    "spl_answers": "ldp.keyed.multidim.spl_answers",
-    "spl_counts": "ldp.keyed.multidim.spl_counts",
-    "OracleChannel": "ldp.keyed.oracles.OracleChannel",
-    "count_support": "ldp.keyed.oracles.count_support",
-    "oracle_answers": "ldp.keyed.oracles.oracle_answers",
-    "support_counts": "ldp.keyed.oracles.support_counts",
-    "Sanitiser": "ldp.keyed.sanitiser.Sanitiser",
-    "GrrReporter": "ldp.keyed.two_round.GrrReporter",
-    "HashReporter": "ldp.keyed.two_round.HashReporter",
-    "Support": "ldp.keyed.two_round.Support",
-    "UnaryReporter": "ldp.keyed.two_round.UnaryReporter",
-    "BayesEstimates": "ldp.research.bayes.BayesEstimates",
-    "bayes_frequencies": "ldp.research.bayes.bayes_frequencies",
-    "bayes_reports": "ldp.research.bayes.bayes_reports",
-    "grr_matrix": "ldp.research.bayes.grr_matrix",
-    "histogram_likelihoods": "ldp.research.bayes.histogram_likelihoods",
-    "support_likelihoods": "ldp.research.bayes.support_likelihoods",
+    "ldp.kernels.cmac": ("cmac64", "cmac64_of"),
+    "ldp.kernels.entropy": ("KeyedPrf",),
+    "ldp.keyed.bit_flip": ("BitFlipReporter", "BitFlipSupport"),
+    "ldp.keyed.choices": ("choose_days", "choose_indicator"),
+    "ldp.keyed.fakes.data": ("fake_data_answers", "fake_data_counts"),
+    "ldp.keyed.hashing": ("HashReports", "hash_values"),
+    "ldp.keyed.histogram": ("histogram_answers", "histogram_sums"),
+    "ldp.keyed.multidim": ("asked_answers", "smp_answers", "smp_counts", "spl_answers", "spl_counts"),
+    "ldp.keyed.oracles": ("OracleChannel", "count_support", "oracle_answers", "support_counts"),
+    "ldp.keyed.sanitiser": ("Sanitiser",),
+    "ldp.keyed.tallying": (
+        "tally_asked", "tally_daily", "tally_reports", "tally_static", "tally_visitors",
+    ),
+    "ldp.keyed.two_round": ("GrrReporter", "HashReporter", "Support", "UnaryReporter"),
+    "ldp.research.bayes": (
+        "BayesEstimates", "bayes_frequencies", "bayes_reports", "grr_matrix", "histogram_likelihoods",
+        "support_likelihoods",
+    ),
+}  # fmt: skip
+_CALLED_THERE: Final = {
+    "fake_data_answers": "answers",
+    "fake_data_counts": "support_counts",
+    "histogram_answers": "answers",
+    "histogram_sums": "sums",
 }
 
 
 def __getattr__(name: str) -> Any:
     """Load what needs a compiler when it is first used, so that readers of tallies need none."""
-    if name not in _LOADED_LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, _, there = _LOADED_LATER[name].rpartition(".")
-    return getattr(import_module(module), there)
+    for module, names in _LOADED_LATER.items():
+        if name in names:
+            return getattr(import_module(module), _CALLED_THERE.get(name, name))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,7 +2,7 @@
 
 
 class LdpError(ValueError):
-    """An argument breaks a rule: whatever is called with one that its description does not allow raises this."""
+    """An argument breaks a rule: it is not what the description of what was called allows."""
 
 
 class InvalidBudgetError(LdpError):
