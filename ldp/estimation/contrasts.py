@@ -259,12 +259,7 @@ def independent_difference(
 
 
 def sample_of(tallies: IndicatorTallies, window: Window) -> Sample:
-    """Reports of a window.
-
-    Raises
-    ------
-    LdpError : it is not in the study, or has no reports
-    """
+    """Reports of a window; LdpError if it is not in the study, or has no reports."""
     part = part_of(tallies, window)
     if part.n_reports < 1:
         raise LdpError(f"window {window.first_day}..{window.last_day} must have reports, got 0")

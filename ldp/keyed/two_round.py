@@ -168,12 +168,7 @@ class HashReporter(Reporter[TwoRoundHash]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnaryReporter(Reporter[TwoRoundUnary]):
-    """L-UE reports.
-
-    Raises
-    ------
-    InvalidDomainError : more than 2048 values, too many for the counter
-    """
+    """L-UE reports; InvalidDomainError for more than 2048 values, too many for the counter."""
 
     def __post_init__(self) -> None:
         k = self.channel.domain_size

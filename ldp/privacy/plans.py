@@ -206,12 +206,7 @@ class PlanSpec:
 
     @property
     def fake_data(self) -> FakeDataChannel:
-        """Channel of all reports of a person.
-
-        Raises
-        ------
-        PlanError : the mechanism has no fake data
-        """
+        """Channel of all reports of a person; PlanError if the mechanism has no fake data."""
         if not self.has_fakes:
             raise PlanError(f"fake_data needs a mechanism with fake data, got {self.mechanism}")
         sizes = tuple(spec.domain_size for spec in self.indicators)

@@ -1,4 +1,7 @@
-"""Accounts and their roles. New ones get nothing but what is named; the ledger records every change."""
+"""Accounts and their roles. New ones get nothing but what is named; every change stands in the ledger.
+
+AccessChangeError says that `by` may not change an account, or that nobody would administer the site any more.
+"""
 
 import secrets
 from collections.abc import Collection
@@ -54,12 +57,7 @@ def create_account(
 
 @transaction.atomic
 def set_roles(account: User, *, roles: Collection[Role], by: User | None = None) -> None:
-    """Let an account do what `roles` may do, and nothing else.
-
-    Raises
-    ------
-    AccessChangeError : `by` may not change this account, or the site would lose its last administrator
-    """
+    """Let an account do what `roles` may do, and nothing else."""
     lock_access()
     check_may_change(account, by=by)
     before = frozenset(account.groups.filter(name__in=list(Role)).values_list("name", flat=True))
@@ -78,10 +76,6 @@ def set_active(account: User, *, is_active: bool, by: User | None = None) -> Non
 
     Its sessions, tokens and links end for good (reports/sharing/deactivated.py): letting it in brings none
     back.
-
-    Raises
-    ------
-    AccessChangeError : `by` may not change this account, or the site would lose its last administrator
     """
     lock_access()
     check_may_change(account, by=by)
@@ -97,12 +91,7 @@ def set_active(account: User, *, is_active: bool, by: User | None = None) -> Non
 
 @transaction.atomic
 def replace_password(account: User, *, by: User | None = None) -> str:
-    """Give an account a new password and end its sessions; the password is returned this once.
-
-    Raises
-    ------
-    AccessChangeError : `by` may not change this account
-    """
+    """Give an account a new password and end its sessions; the password is returned this once."""
     lock_access()
     check_may_change(account, by=by)
     text = new_password()

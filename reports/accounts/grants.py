@@ -46,12 +46,7 @@ def give_grant(
 
 @transaction.atomic
 def withdraw_grant(grant: StudyGrant, *, by: User | None = None) -> None:
-    """Close what a grant opened; nothing happens when it is gone already.
-
-    Raises
-    ------
-    AccessChangeError : `by` may not change this account
-    """
+    """Close what a grant opened; nothing happens when it is gone already."""
     lock_access()
     account = grant.user
     check_may_change(account, by=by)

@@ -105,12 +105,7 @@ def page_links(request: HttpRequest, page: Page, *, count: int) -> dict[str, str
 
 
 def refuse_unknown(request: HttpRequest, *known: str) -> None:
-    """A misspelled parameter must not be answered as if it were not there.
-
-    Raises
-    ------
-    ProblemError
-    """
+    """A misspelled parameter must not be answered as if it were not there: ProblemError."""
     unknown = [name for name in request.GET if name not in known]
     if unknown:
         text = gettext("Unknown parameter %(name)s. Valid parameters: %(known)s.")

@@ -21,12 +21,7 @@ _LEAST = 0.05  # subscribers in a square that is worth an entry
 
 
 def located_window(study: Study, window: Window) -> Window:
-    """The window, if places can be counted in it.
-
-    Raises
-    ------
-    ProblemError : the study has no reported places, or only those of single days
-    """
+    """The window; ProblemError if the study has no reported places, or only those of single days."""
     spec = location_spec(study)
     if spec is None:
         raise ProblemError(404, gettext("The study has no reported places."))

@@ -74,12 +74,7 @@ def to_json(findings: Findings) -> bytes:
 
 
 def to_xlsx(findings: Findings) -> bytes:
-    """A sheet that explains the table, and the table.
-
-    Raises
-    ------
-    ExportError : more rows than a sheet can hold
-    """
+    """A sheet that explains the table, and the table; ExportError if that has more rows than a sheet."""
     if len(findings.rows) > spreadsheet.MAX_ROWS:
         text = gettext(
             "A spreadsheet can hold %(most)d rows; this comparison has %(rows)d. Choose CSV or JSON."

@@ -44,12 +44,7 @@ def add_grant_arguments(parser: ArgumentParser) -> None:
 
 
 def asked_of(options: Mapping[str, Any]) -> Asked:
-    """Return the input that these options name.
-
-    Raises
-    ------
-    CommandError : there is no such study, or the options contradict each other
-    """
+    """What these options ask for; CommandError if there is no such study, or they contradict each other."""
     slugs, is_all, until = list(dict.fromkeys(options["study"])), options["all_studies"], options["until"]
     if is_all and slugs:
         raise CommandError("give either --study or --all-studies, not both")

@@ -125,12 +125,7 @@ def adopt_studies(name: str, *, by: str) -> list[str]:
 
 
 def sender_of(envelope: Envelope, signature: str) -> Sender:
-    """The sender that signed a message just now.
-
-    Raises
-    ------
-    IntakeError : unknown, revoked, wrongly signed, or of another time
-    """
+    """The sender that signed a message just now; IntakeError if unknown, revoked, or of another time."""
     sender = Sender.objects.filter(name=envelope.sender, revoked_at=None).first()
     if sender is None or not envelope.is_signed_by(sender.public_key, signature):
         raise IntakeError(

@@ -85,12 +85,7 @@ def closed(sender: Sender, body: bytes, *, slug: str) -> HttpResponse:
 
 
 def _opened(request: HttpRequest, *, kind: Kind) -> tuple[Sender, bytes]:
-    """Sender and body of a message.
-
-    Raises
-    ------
-    IntakeError : not signed, too large, or not the body that was signed
-    """
+    """Sender and body of a message; IntakeError if not signed, too large, or not the body that was signed."""
     address = request.resolver_match.kwargs if request.resolver_match else {}
     item = str(address.get("publication_id", ""))
     try:

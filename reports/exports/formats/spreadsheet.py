@@ -47,12 +47,7 @@ class Sheet:
 
 
 def to_xlsx(selection: Selection) -> bytes:
-    """Workbook of a selection.
-
-    Raises
-    ------
-    ExportError : more rows than a sheet can hold
-    """
+    """Workbook of a selection; ExportError if an indicator has more rows than a sheet can hold."""
     by_indicator = [
         list(reports)
         for _, reports in groupby(selection.reports, key=lambda report: report.indicator.position)

@@ -18,12 +18,7 @@ HEXAGON_NAMES: Final = ("h3", "n_squares", "reports", "density", "status", "dens
 
 
 def hexagon_records(places: Places) -> list[dict[str, Any]]:
-    """Reports and density by hexagon, by name; each has at least one square.
-
-    Raises
-    ------
-    ValueError : the study asks for no hexagons
-    """
+    """Reports and density by hexagon, each of a square or more; ValueError if the study asks for none."""
     resolution = places.area.h3_resolution
     if resolution is None:
         raise ValueError(f"h3_resolution of {places.area} must be set: it asks for no hexagons")

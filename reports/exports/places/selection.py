@@ -101,12 +101,7 @@ class Places:
 
 
 def select_places(study: Study, window: Window, *, options: ReportOptions = _AS_IT_IS) -> Places:
-    """Reported places of one window.
-
-    Raises
-    ------
-    LocationTally.DoesNotExist : the plan in force asks for no places
-    """
+    """Reported places of one window; errors as of `location_windows`."""
     (found,) = location_windows(study, [window])
     area = Area.objects.get(study=study)
     grid_map = area.grid_map
