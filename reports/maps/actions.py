@@ -158,13 +158,8 @@ def _zones(
         at_sites=grid_map.at_antennas,
     )
     counted = zone_counts(found.counts, transition=transition, weights=weights)
-    columns = {
-        "noisy": counted.noisy.tolist(),
-        "count": counted.count.tolist(),
-        "std_error": counted.std_error.tolist(),
-        "ci_low": counted.ci_low.tolist(),
-        "ci_high": counted.ci_high.tolist(),
-    }
+    names = ("noisy", "count", "std_error", "ci_low", "ci_high")
+    columns = {name: getattr(counted, name).tolist() for name in names}
     *rows, outside = [
         {name: None if np.isnan(column[place]) else column[place] for name, column in columns.items()}
         for place in range(n_zones + 1)

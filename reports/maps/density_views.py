@@ -88,10 +88,7 @@ def location_days(request: HttpRequest, slug: str) -> HttpResponse:
 def compute(request: HttpRequest, slug: str) -> HttpResponse:
     """Ask for the map of a window, or of all days; then the page again, or how far it is."""
     study, spec = located_or_404(request, slug)
-    try:
-        window = window_of(request.GET, study, spec)
-    except WindowError:
-        raise Http404 from None
+    window = _window_or_404(request, study, spec)
     is_all = request.POST.get("days") == "all"
     days = [each for each in locations.windows_with_maps(study, spec) if each.days == 1]
     densities.ask_for_maps(study, days if is_all else [window])
@@ -105,11 +102,7 @@ def compute(request: HttpRequest, slug: str) -> HttpResponse:
 def state(request: HttpRequest, slug: str) -> HttpResponse:
     """Return the state of the map of a window."""
     study, spec = located_or_404(request, slug)
-    try:
-        window = window_of(request.GET, study, spec)
-    except WindowError:
-        raise Http404 from None
-    return _fragment(request, study, window)
+    return _fragment(request, study, _window_or_404(request, study, spec))
 
 
 def _fragment(request: HttpRequest, study: Study, window: Window) -> HttpResponse:
@@ -140,6 +133,13 @@ def window_of(query: QueryDict, study: Study, spec: LocationSpec) -> Window:
         )
         raise WindowError(text % {"n": spec.max_values})
     return window
+
+
+def _window_or_404(request: HttpRequest, study: Study, spec: LocationSpec) -> Window:
+    try:
+        return window_of(request.GET, study, spec)
+    except WindowError:
+        raise Http404 from None
 
 
 def _windows_of_scale(study: Study, spec: LocationSpec) -> list[Window]:

@@ -22,7 +22,6 @@ from reports.accounts.access_models import ApiToken, Opening, SavedView, ShareLi
 from reports.estimates.queries import Window
 from reports.ledger.actions import record
 from reports.ledger.models import LedgerKind
-from reports.sharing import revoking
 from reports.sharing.revoking import link_facts
 from reports.studies.models import Indicator, Study
 from reports.studies.policies import OPENERS, Role, fetch_rights, is_open_to, may_open, roles_of
@@ -124,11 +123,6 @@ def links_of(user: User) -> QuerySet[ShareLink]:
     links = ShareLink.objects.select_related("created_by", "indicator__study")
     links = links.prefetch_related("created_by__groups", "created_by__study_grants")
     return links if _sees_all(user) else links.filter(created_by=user)
-
-
-def revoke(opening: ApiToken | ShareLink, *, by: User) -> None:
-    """Close a token or link permanently; nothing happens when it is closed already."""
-    revoking.revoke(opening, actor=by.get_username())
 
 
 # --- share links ------------------------------------------------------------------------------

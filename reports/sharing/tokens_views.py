@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from reports.accounts.access import account, openers_only
 from reports.accounts.texts import role_words
 from reports.sharing import actions as access
+from reports.sharing.revoking import revoke
 from reports.studies.models import Study
 from reports.studies.policies import OPENERS, Role, roles_of, studies_for
 from reports.studies.texts import crumbs_to
@@ -71,7 +72,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
 def revoke_token(request: HttpRequest, token_id: int) -> HttpResponse:
     """Close the door to a token."""
     token = get_object_or_404(access.tokens_of(account(request)), pk=token_id)
-    access.revoke(token, by=account(request))
+    revoke(token, actor=account(request).get_username())
     messages.success(request, gettext("The token “%(name)s” was revoked.") % {"name": token.name})
     return redirect("access:tokens")
 

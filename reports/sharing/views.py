@@ -23,6 +23,7 @@ from reports.estimates.picker import requested_window, window_query
 from reports.estimates.queries import Window, WindowError, visitor_unions
 from reports.pages.indicator import window_context
 from reports.sharing import actions as access
+from reports.sharing.revoking import revoke
 from reports.studies.models import Indicator, Study
 from reports.studies.policies import OPENERS, Role, roles_of, study_for
 from reports.studies.texts import crumbs_to
@@ -123,8 +124,8 @@ def new_share(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
 def revoke_share(request: HttpRequest, link_id: int) -> HttpResponse:
     """Close a link permanently."""
     link = get_object_or_404(access.links_of(account(request)), pk=link_id)
-    access.revoke(link, by=account(request))
-    messages.success(request, gettext("The link was revoked and no longer shows anything."))
+    revoke(link, actor=account(request).get_username())
+    messages.success(request, gettext("The link was revoked: it shows nothing any more."))
     return redirect("access:shares")
 
 

@@ -80,6 +80,14 @@ def filled(text: str) -> str:
     return textwrap.fill(text, _LINE_WIDTH, break_on_hyphens=False)
 
 
+def write_around(figure: "Figure", *, title: str, subtitle: str, words: str, words_in: float) -> None:
+    """Title and subtitle at the top, small print so many inches above the bottom."""
+    height_in = float(figure.get_figheight())
+    figure.text(0.02, 1 - 0.14 / height_in, title, size=13, weight="bold", va="top")
+    for y_in, text, size in ((height_in - 0.46, subtitle, 9.0), (words_in, words, 7.5)):
+        figure.text(0.02, y_in / height_in, text, size=size, color=COLOURS["--muted"], va="top")
+
+
 def plain_axes(figure: "Figure", bounds: tuple[float, float, float, float]) -> "Axes":
     """A plot with a grid and no box; `bounds` are left, bottom, width, height as shares of the figure."""
     axes = figure.add_axes(bounds)

@@ -30,8 +30,8 @@ MAP_COLOURS: Final = {
 GROUND: Final = "#eef2f5"
 _WIDTH_IN: Final = 7.3
 _HEIGHT_IN: Final = (3.0, 6.5)  # least and most of the map
-_LEGEND_ROW_IN: Final = 0.22
-_IN_A_ROW: Final = 4
+LEGEND_ROW_IN: Final = 0.22
+IN_A_ROW: Final = 4
 
 
 def shows_map(selection: Selection) -> bool:
@@ -56,7 +56,7 @@ def map_chart(selection: Selection, *, extra_in: tuple[float, float]) -> Figure:
     frame = zones.map_frame(report, names=shapes.names, scale=scale, options=options)
     classes: list[int] = frame["panels"][0]["classes"]
     entries = _legend(zones.legend(scale, options=options), classes, shapes)
-    legend_in = _LEGEND_ROW_IN * -(-len(entries) // _IN_A_ROW) + 0.15
+    legend_in = LEGEND_ROW_IN * -(-len(entries) // IN_A_ROW) + 0.15
     west, south, east, north = shapes.bounds
     map_in = float(np.clip(_WIDTH_IN * (north - south) / max(east - west, 1.0), *_HEIGHT_IN))
     top_in, bottom_in = extra_in
@@ -74,7 +74,7 @@ def map_chart(selection: Selection, *, extra_in: tuple[float, float]) -> Figure:
     draw_scale(axes, width_m=east - west)
     figure.legend(
         handles=entries, loc="upper left", bbox_to_anchor=(0.012, (bottom_in + legend_in) / whole_in),
-        ncols=_IN_A_ROW, frameon=False, fontsize=8, handlelength=1.6, columnspacing=1.4,
+        ncols=IN_A_ROW, frameon=False, fontsize=8, handlelength=1.6, columnspacing=1.4,
     )  # fmt: skip
     return figure
 

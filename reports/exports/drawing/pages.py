@@ -13,7 +13,7 @@ from reports.estimates import texts as estimates_texts
 from reports.estimates.options import ordered
 from reports.estimates.queries import WindowReport
 from reports.exports.drawing.bars import bounds, window_chart
-from reports.exports.drawing.canvas import COLOURS, ONE_AT_A_TIME, filled, png_bytes, svg_bytes
+from reports.exports.drawing.canvas import ONE_AT_A_TIME, filled, png_bytes, svg_bytes, write_around
 from reports.exports.drawing.letters import legible, legible_selection, letters_note
 from reports.exports.drawing.lines import days_chart, multiples_chart
 from reports.exports.drawing.maps import map_chart, map_words, shows_map
@@ -105,12 +105,9 @@ def _with_frame(selection: Selection) -> Figure:
     # Zones are found by their names, which must be complete.
     draw, of = (map_chart, selection) if is_map else (_chart, drawn)
     figure = draw(of, extra_in=(top_in, bottom_in))
-    height_in = float(figure.get_figheight())
     subtitle = f"{drawn.study.name} · {drawn.days_title}"
-    figure.text(0.02, 1 - 0.14 / height_in, drawn.reports[0].indicator.name, size=13, weight="bold", va="top")
-    lines = ((height_in - 0.46, subtitle, 9.0), (bottom_in - 0.12, words, 7.5))
-    for y_in, text, size in lines:
-        figure.text(0.02, y_in / height_in, text, size=size, color=COLOURS["--muted"], va="top")
+    title = drawn.reports[0].indicator.name
+    write_around(figure, title=title, subtitle=subtitle, words=words, words_in=bottom_in - 0.12)
     return figure
 
 

@@ -12,9 +12,24 @@ from numpy.typing import NDArray
 
 from reports.base import formats
 from reports.estimates.locations import location_windows, windows_with_maps
-from reports.exports.drawing.canvas import COLOURS, ONE_AT_A_TIME, filled, new_figure, png_bytes, svg_bytes
+from reports.exports.drawing.canvas import (
+    ONE_AT_A_TIME,
+    filled,
+    new_figure,
+    png_bytes,
+    svg_bytes,
+    write_around,
+)
 from reports.exports.drawing.letters import legible
-from reports.exports.drawing.maps import GROUND, MAP_COLOURS, draw_scale, look, outline
+from reports.exports.drawing.maps import (
+    GROUND,
+    IN_A_ROW,
+    LEGEND_ROW_IN,
+    MAP_COLOURS,
+    draw_scale,
+    look,
+    outline,
+)
 from reports.exports.facts import software_words
 from reports.exports.places.selection import Places, head_of, provenance
 from reports.maps import density as maps_density
@@ -25,8 +40,6 @@ _PANEL_IN: Final = 3.55  # width of a map; the figure is 7.6 wide
 _LEFT_IN: Final = (0.15, 3.9)
 _HEIGHT_IN: Final = (2.0, 7.0)  # least and most of a map
 _ABOVE_IN: Final = 0.98
-_LEGEND_ROW_IN: Final = 0.22
-_IN_A_ROW: Final = 4
 
 
 def places_to_png(places: Places) -> bytes:
@@ -51,7 +64,7 @@ def _figure(places: Places) -> Figure:
     words = "\n".join(filled(legible(text)) for text in _small_print(places))
     grid = places.found.spec.grid
     map_in = float(np.clip(_PANEL_IN * grid.n_y / grid.n_x, *_HEIGHT_IN))
-    legend_in = _LEGEND_ROW_IN * (1 + -(-len(shapes.layers) // _IN_A_ROW)) + 0.15
+    legend_in = LEGEND_ROW_IN * (1 + -(-len(shapes.layers) // IN_A_ROW)) + 0.15
     words_in = 0.2 + 0.15 * (words.count("\n") + 1)
     whole_in = _ABOVE_IN + map_in + legend_in + words_in
     figure = new_figure(height_in=whole_in)
@@ -66,7 +79,9 @@ def _figure(places: Places) -> Figure:
         _draw_panel(axes, places, panel, shapes=shapes)
         axes.set_title(heading, loc="left", fontsize=8.5, fontweight="bold", pad=4)
     _draw_legend(figure, scale, shapes, top=bottom)
-    _write(figure, places, words=words, words_in=words_in)
+    days = formats.window_title(places.first_date, places.last_date)
+    subtitle = legible(f"{places.study.name} · {days}")
+    write_around(figure, title=_title(), subtitle=subtitle, words=words, words_in=words_in - 0.06)
     return figure
 
 
@@ -118,23 +133,13 @@ def _draw_legend(figure: Figure, scale: Scale, shapes: AreaShapes, *, top: float
         Line2D([], [], color=MAP_COLOURS["--map-layer"], linewidth=0.9, label=legible(layer.name))
         for layer in shapes.layers
     ]
-    below = top - _LEGEND_ROW_IN / float(figure.get_figheight())
-    for entries, at, n_columns in ((classes, top, MAX_CLASSES), (lines, below, _IN_A_ROW)):
+    below = top - LEGEND_ROW_IN / float(figure.get_figheight())
+    for entries, at, n_columns in ((classes, top, MAX_CLASSES), (lines, below, IN_A_ROW)):
         if entries:
             figure.legend(
                 handles=entries, loc="upper left", bbox_to_anchor=(0.012, at),
                 ncols=n_columns, frameon=False, fontsize=8, handlelength=1.6, columnspacing=1.4,
             )  # fmt: skip
-
-
-def _write(figure: Figure, places: Places, *, words: str, words_in: float) -> None:
-    """Title, study with days, and small print."""
-    height_in = float(figure.get_figheight())
-    days = formats.window_title(places.first_date, places.last_date)
-    figure.text(0.02, 1 - 0.14 / height_in, _title(), size=13, weight="bold", va="top")
-    subtitle = legible(f"{places.study.name} · {days}")
-    for y_in, text, size in ((height_in - 0.46, subtitle, 9.0), (words_in - 0.06, words, 7.5)):
-        figure.text(0.02, y_in / height_in, text, size=size, color=COLOURS["--muted"], va="top")
 
 
 def _title() -> str:

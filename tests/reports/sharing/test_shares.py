@@ -14,7 +14,7 @@ from mobility.signin.models import CacheEntry
 from reports.estimates.queries import Window
 from reports.models import ApiToken, LedgerEntry, SavedView, ShareLink, ShareView, Study
 from reports.sharing import actions as access
-from reports.sharing.revoking import record_reads
+from reports.sharing.revoking import record_reads, revoke
 from reports.studies.policies import Role
 from tests.reports import report_factory as factory
 from tests.reports.signed_in import signed_in, words
@@ -133,7 +133,7 @@ class TestEnding:
         ShareView.objects.all().delete()
         links = list(ShareLink.objects.order_by("pk"))
         ShareLink.objects.filter(pk=links[0].pk).update(expires_at=timezone.now())
-        access.revoke(links[1], by=analyst)
+        revoke(links[1], actor=analyst.get_username())
         wrong = Client().get("/shared/nothing/")
         assert "expired, was revoked, or is incomplete" in words(wrong) and wrong["X-Robots-Tag"]
         plain = re.sub(r'value="[^"]*"', "", wrong.content.decode())
@@ -227,7 +227,7 @@ class TestLog:
         visitor.get(address)
         record_reads()  # once a day
         assert times() == [None, 3]
-        access.revoke(ShareLink.objects.get(), by=analyst)
+        revoke(ShareLink.objects.get(), actor=analyst.get_username())
         assert times() == [None, 3, 1]
         record_reads()
         assert times() == [None, 3, 1]
@@ -301,7 +301,7 @@ class TestTokens:
         assert "was revoked" in words(boss.post(revoke, follow=True))
         assert access.token_of(text) is None
         first = ApiToken.objects.get(pk=mine.pk).revoked_at
-        access.revoke(mine, by=other)
+        revoke(mine, actor=other.get_username())
         assert ApiToken.objects.get(pk=mine.pk).revoked_at == first is not None
 
     def test_states_are_told_apart(self, made, boss, analyst):
