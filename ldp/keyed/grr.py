@@ -6,13 +6,10 @@ from typing import Final, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp.codes import NO_ANSWER
 from ldp.errors import LdpError
 from ldp.kernels import codes
 from ldp.kernels.entropy import ANSWER, BlockFields, KeyedPrf, PlanFields, uniform_limits
 from ldp.protocols.channels import GrrChannel
-
-__all__ = ["NO_ANSWER", "answers"]
 
 _ONLY_ROW: Final = np.zeros(1, np.uint8)
 

@@ -12,8 +12,6 @@ from ldp.kernels.entropy import ANSWER, KeyedPrf, PlanFields
 from ldp.keyed.grr import check_values, keyed_values
 from ldp.protocols.hadamard import HadamardChannel
 
-__all__ = ["NO_ANSWER", "answers", "count_support"]
-
 
 def answers(
     values: NDArray[np.int32],

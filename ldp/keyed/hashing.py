@@ -6,14 +6,11 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp.codes import NO_ANSWER
 from ldp.errors import LdpError
 from ldp.kernels import oracles
 from ldp.kernels.entropy import ANSWER, HASH_SEED, HASH_VALUE, KeyedPrf, PlanFields, slices
 from ldp.keyed.grr import check_values, draw, keyed_values
 from ldp.protocols.hashing import HashChannel
-
-__all__ = ["NO_ANSWER", "HashReports", "answers", "count_support", "hash_values"]
 
 _PUBLIC_HASH = KeyedPrf(b"ldp: public hash")  # the hash is no secret; AES only makes it uniform
 

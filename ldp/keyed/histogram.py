@@ -6,13 +6,10 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp.codes import NO_COUNT
 from ldp.kernels import oracles
 from ldp.kernels.entropy import ANSWER, KeyedPrf, PlanFields
 from ldp.keyed.grr import check_values, keyed_values
 from ldp.protocols.histogram import HistogramChannel
-
-__all__ = ["NO_COUNT", "answers", "sums"]
 
 
 def answers(

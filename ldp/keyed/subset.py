@@ -9,10 +9,8 @@ from ldp.kernels import oracles
 from ldp.kernels.entropy import ANSWER, KeyedPrf, PlanFields, slices
 from ldp.kernels.streams import last_accepted
 from ldp.keyed.grr import check_values, keyed_values
-from ldp.keyed.lanes import LANES, count_support
+from ldp.keyed.lanes import LANES
 from ldp.protocols.subset import SubsetChannel
-
-__all__ = ["answers", "count_support"]
 
 _WORDS_AT_ONCE = 2**20
 

@@ -7,11 +7,9 @@ from numpy.typing import NDArray
 
 from ldp.kernels.entropy import ANSWER, KeyedPrf, PlanFields
 from ldp.keyed.grr import check_values
-from ldp.keyed.lanes import Round, count_support, reports
+from ldp.keyed.lanes import Round, reports
 from ldp.keyed.lanes import support_counts as lane_counts
 from ldp.protocols.unary import UnaryChannel
-
-__all__ = ["answers", "count_support", "support_counts"]
 
 Values = NDArray[np.int32]
 Words = NDArray[np.uint64]
