@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 import ldp
 from ldp.codes import NO_ANSWER
+from ldp.kernels import fakes as fake_kernels
 from ldp.kernels.entropy import ANSWER, CHOOSE_INDICATOR, FAKE_BITS, FAKE_DATA, word_bounds
 from ldp.keyed.fakes import data as fake_data
-from ldp.keyed.fakes import values as fake_values
 from ldp.keyed.fakes.values import FakeNumbers
 from ldp.protocols.channels import WORD, GrrChannel
 from tests.ldp.exact import (
@@ -242,7 +242,7 @@ def test_words_pick_what_they_stand_for(exact: tuple[int, ...]) -> None:
     words = sorted({word for total in totals for word in (total - 1, total, total + 1) if 0 <= word < WORD})
     out = np.empty(len(words), np.uint16)
     sealed = np.repeat(np.array(words, np.uint64).byteswap(), 2)
-    fake_values.kernels_fake.pick_words(sealed, bounds, out)
+    fake_kernels.pick_words(sealed, bounds, out)
     assert out.tolist() == [picked(exact, word) for word in words]
 
 
