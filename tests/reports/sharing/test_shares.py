@@ -292,13 +292,13 @@ class TestTokens:
         own, everyone = words(reader.get(TOKENS)), words(boss.get(TOKENS))
         assert "mine" in own and "theirs" not in own
         assert "mine all studies anna analyst" in everyone and "theirs all studies otto analyst" in everyone
-        revoke = f"{TOKENS}{mine.pk}/revoke/"
-        assert (signed_in(other).post(revoke).status_code, reader.get(revoke).status_code) == (404, 405)
+        address = f"{TOKENS}{mine.pk}/revoke/"
+        assert (signed_in(other).post(address).status_code, reader.get(address).status_code) == (404, 405)
         strict = Client(enforce_csrf_checks=True)
         strict.force_login(mine.owner)
-        assert strict.post(revoke).status_code == 403
+        assert strict.post(address).status_code == 403
         assert access.token_of(text) is not None
-        assert "was revoked" in words(boss.post(revoke, follow=True))
+        assert "was revoked" in words(boss.post(address, follow=True))
         assert access.token_of(text) is None
         first = ApiToken.objects.get(pk=mine.pk).revoked_at
         revoke(mine, actor=other.get_username())
