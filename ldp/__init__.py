@@ -303,7 +303,7 @@ __all__ = [
     "window_visitors",
 ]
 
-# What needs compiled kernels, or is for researchers only, by where it is.
+# Code that needs compiled kernels, or is for researchers only, by its module.
 _LOADED_LATER: Final = {
     "ldp.kernels.cmac": ("cmac64", "cmac64_of"),
     "ldp.kernels.entropy": ("KeyedPrf",),

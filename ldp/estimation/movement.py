@@ -1,8 +1,8 @@
 """Coming, leaving and coming back: figures that follow from the gap tallies alone.
 
-Who is seen first or last in a window, and who is in both of two windows that overlap or touch, is a part of
-the visitors whose reports are known exactly (see `ldp.estimation.windows`): its interval is that of any
-window. New and returning visitors have it for a daily indicator, too; all the rest needs a static one.
+People seen first or last in a window, or in both of two windows that overlap or touch, are a part of the
+visitors whose reports are known exactly (see `ldp.estimation.windows`): its interval is that of any window.
+New and returning visitors have it for a daily indicator, too; all the rest needs a static one.
 
 Every figure raises NoReportsError if it has visitors, but none of them reported, and LdpError if a rule is
 broken: the indicator is not static, a day is outside the study, or level outside (0, 1).
@@ -75,7 +75,7 @@ def new_visitors(
 
     Notes
     -----
-    They are a part of their own, whose reports are U[since, last] - U[since, first - 1] for static and for
+    They are their own part, whose reports are U[since, last] - U[since, first - 1] for static and for
     daily indicators alike: variance V^2 Var(f) of that part, nothing is shared.
     """
     return visitors_of_part(tallies, _new(tallies, window, since=since), name="new visitors", level=level)

@@ -109,7 +109,7 @@ def noisy_frequencies(
 
     Raises
     ------
-    NoReportsError : the answers are too few to be told from noise: no interval would have an end
+    NoReportsError : the answers cannot be distinguished from noise: no interval would have an end
     """
     if counts.shape != (channel.domain_size,):
         raise LdpError(f"counts must have shape ({channel.domain_size},), got {counts.shape}")

@@ -52,7 +52,7 @@ def tally_daily(bitmaps: Bitmaps, codes: Codes, out: Counts, *, sign: Sign) -> N
 
 
 def tally_words(bitmaps: Bitmaps, words: Codes, counts: Counts, n_reports: Counts, *, sign: Sign) -> None:
-    """As `tally_static` or `tally_daily`, of reports with one bit per value: each one counts for its value.
+    """Run `tally_static` or `tally_daily` on reports with one bit per value: each one counts for its value.
 
     Parameters
     ----------

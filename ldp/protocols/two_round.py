@@ -42,14 +42,14 @@ class LongitudinalChannel(Protocol):
 
     @property
     def limit_ratio(self) -> Fraction:
-        """What `ratio_of` never exceeds, for any number of reports of one value."""
+        """Return the limit of `ratio_of` for any number of reports of one value."""
 
     @property
     def second_ratio(self) -> Fraction | None:
         """Largest ratio of one report under two kept answers, exact; None without a second round."""
 
     def ratio_of(self, *, reports: int) -> Fraction:
-        """Largest probability ratio of so many reports of one value, exact."""
+        """Return the largest probability ratio of n reports of one value, exact."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class TwoRounds(SupportChannel, LongitudinalChannel, Generic[Round]):
     Parameters
     ----------
     first : GrrChannel or UnaryChannel; drawn once per value and kept
-    second : the same kind; drawn anew for each report, on the answer of the first
+    second : the same kind; drawn again for each report, on the answer of the first
 
     Raises
     ------

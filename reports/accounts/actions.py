@@ -1,6 +1,6 @@
-"""Accounts and their roles. New ones get nothing but what is named; every change stands in the ledger.
+"""Accounts and their roles. New ones get nothing but what is named; the ledger records every change.
 
-AccessChangeError says that `by` may not change an account, or that nobody would administer the site any more.
+AccessChangeError: `by` may not change an account, or the site would lose its last administrator.
 """
 
 import secrets

@@ -39,7 +39,7 @@ def comparison_figure(comparison: Comparison) -> Figure:
         "zerolinewidth": 2,
     }
     layout["yaxis"] |= category_axis(labels)
-    # As far below the plot whatever its height: 1 is the height of the plot.
+    # The same distance below a plot of any height: 1 is the height of the plot.
     below = -12 / plot_px
     layout["legend"] = {"orientation": "h", "y": below, "yanchor": "top", "x": 0, "itemclick": False}
     layout |= {"showlegend": len(rows) > 1, "hovermode": "closest"}

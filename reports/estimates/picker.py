@@ -77,7 +77,7 @@ def requested_window(query: QueryDict, *, indicator: Indicator, visitors: Counts
     if not first:
         return _default_window(indicator, visitors)
     days = day_in_address(first), day_in_address(query.get("to") or first)
-    # Whoever picks the days in the wrong order means the window between them.
+    # Anyone who picks the days in the wrong order means the window between them.
     return window_from_dates(indicator.study, min(days), max(days))
 
 

@@ -26,7 +26,7 @@ def signing_key(*, may_make: bool) -> Ed25519PrivateKey:
     Parameters
     ----------
     may_make : whether a missing key is made: only while the ledger is empty. Otherwise a server that was
-        started without the file would go on with a key that nobody knows.
+        started without the file would continue with an unknown key.
     """
     path = Path(settings.MOBILITY_LEDGER_KEY_FILE)
     if may_make and not path.exists():

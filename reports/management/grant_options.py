@@ -44,7 +44,7 @@ def add_grant_arguments(parser: ArgumentParser) -> None:
 
 
 def asked_of(options: Mapping[str, Any]) -> Asked:
-    """What these options ask for; CommandError if there is no such study, or they contradict each other."""
+    """Return what these options name; CommandError if there is no such study, or they contradict."""
     slugs, is_all, until = list(dict.fromkeys(options["study"])), options["all_studies"], options["until"]
     if is_all and slugs:
         raise CommandError("give either --study or --all-studies, not both")

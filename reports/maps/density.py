@@ -87,8 +87,8 @@ def _noisy_panel(found: LocationWindow, *, scale: Scale, options: ReportOptions)
     return _panel(found, blank=formats.blank_words(found.status)) | {
         "classes": _classes(shown, scale=scale, is_known=found.status == Status.OK),
         "numbers": [counts.astype(np.int64).tolist(), _rounded(half)],
-        "pattern": gettext("{0} reports (another draw of the noise: ± {1})"),
-        "none": formats.blank_words(found.status) or gettext("0 reports, or hardly any"),
+        "pattern": gettext("{0} reports (with newly drawn noise: ±{1})"),
+        "none": formats.blank_words(found.status) or gettext("no reports, or very few"),
     }
 
 

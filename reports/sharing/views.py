@@ -125,7 +125,7 @@ def revoke_share(request: HttpRequest, link_id: int) -> HttpResponse:
     """Close a link permanently."""
     link = get_object_or_404(access.links_of(account(request)), pk=link_id)
     revoke(link, actor=account(request).get_username())
-    messages.success(request, gettext("The link was revoked: it shows nothing any more."))
+    messages.success(request, gettext("The link was revoked and no longer shows anything."))
     return redirect("access:shares")
 
 

@@ -191,7 +191,7 @@ def area_of(content: Any) -> dict[str, Any] | None:
 
 
 def approval_of(content: Any) -> Approval:
-    """Who approved the plan, in the body of a study."""
+    """Approval of the plan, in the body of a study."""
     if not isinstance(content, dict) or content.keys() != APPROVAL_KEYS:
         raise MessageError(f"approval must have the keys {', '.join(sorted(APPROVAL_KEYS))}")
     by, at = content["by"], content["at"]

@@ -84,9 +84,9 @@ def _by_ending(*formats: Format) -> dict[str, Format]:
 
 
 _CSV_FOR: Final = _("one row per category, for any program")
-_XLSX_FOR: Final = _("spreadsheet, with a sheet that explains it")
+_XLSX_FOR: Final = _("spreadsheet, with a sheet of explanations")
 _JSON_FOR: Final = _("all fields, for programs")
-_HEXAGONS_FOR: Final = _("sums of squares; a square belongs to the hexagon of its centre")
+_HEXAGONS_FOR: Final = _("sums of squares; each square counts for the hexagon that contains its centre")
 
 _REPORTS: Final = (
     Format("csv", _CSV_FOR, _encoded(to_csv)),
@@ -97,10 +97,10 @@ _REPORTS: Final = (
         _("typed columns, for data science"),
         later("reports.exports.formats.columnar.to_parquet"),
     ),
-    Format("sdmx.csv", _("names and codes of statistical offices"), _encoded(to_sdmx_csv)),
+    Format("sdmx.csv", _("names and codes used by statistical offices"), _encoded(to_sdmx_csv)),
     Format(
         "pdf",
-        _("report to read and to pass on: chart, table, method, privacy"),
+        _("report to read and share: chart, table, method, privacy"),
         later("reports.exports.pdf.to_pdf"),
     ),
 )
@@ -114,7 +114,7 @@ _ONE_INDICATOR: Final = (
     ),
     Format(
         "geoparquet",
-        _("the same as typed columns"),
+        _("the same data in typed columns"),
         later("reports.exports.formats.geographic.to_geoparquet"),
         needs_zones=True,
     ),
@@ -143,7 +143,7 @@ FORMATS: Final[Mapping[str, dict[str, Format]]] = {
         ),
         Format(
             "geoparquet",
-            _("the same as typed columns"),
+            _("the same data in typed columns"),
             later("reports.exports.places.geographic.zones_to_geoparquet"),
             name=_("GeoParquet of zones"),
         ),
@@ -151,13 +151,13 @@ FORMATS: Final[Mapping[str, dict[str, Format]]] = {
     SQUARES: _by_ending(
         Format(
             "geojson",
-            _("reports and density by square of the grid, for maps"),
+            _("reports and density by grid square, for maps"),
             later("reports.exports.places.geographic.squares_to_geojson"),
             name=_("GeoJSON of squares"),
         ),
         Format(
             "geoparquet",
-            _("the same as typed columns, with metres"),
+            _("the same data in typed columns, in metres"),
             later("reports.exports.places.geographic.squares_to_geoparquet"),
             name=_("GeoParquet of squares"),
         ),

@@ -43,7 +43,7 @@ def to_geojson(selection: Selection) -> bytes:
 
 
 def to_geoparquet(selection: Selection) -> bytes:
-    """The same as typed columns and a geometry; `provenance` is metadata of the schema."""
+    """Return the same as typed columns and a geometry; `provenance` is metadata of the schema."""
     shapes = {name: shape(geometry) for name, geometry in _shapes(selection).items()}
     found = columns_of(list(flat_rows(selection.reports)))
     columns: dict[str, tuple[str, Any]] = {name: (_dtype(name), found[name]) for name in NAMES}

@@ -86,7 +86,7 @@ def _figure(places: Places) -> Figure:
 
 
 def _scale(places: Places) -> Scale:
-    """That of the page: one for both maps and all windows."""
+    """Return the scale of the page: one for both maps and all windows."""
     study, spec = places.study, places.found.spec
     windows = maps_density.single_days_and_whole(study, windows_with_maps(study, spec))
     return maps_density.density_scale(location_windows(study, windows), options=places.options)
@@ -147,7 +147,7 @@ def _title() -> str:
 
 
 def _small_print(places: Places) -> list[str]:
-    """What colours are, how many people reported what, and which noise protects them."""
+    """Explain the colours, the number of reports, and the noise that protects them."""
     if places.options.layer == "uncertainty":
         colours = gettext(
             "Colours, left: half the range within which the reports of a square would lie with newly "

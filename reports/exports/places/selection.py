@@ -54,7 +54,7 @@ class Places:
 
     Parameters
     ----------
-    kept : its deconvolved map, in whatever state; None where there is none that is up to date
+    kept : its deconvolved map, in any state; None where none is up to date
     options : how the page shows it; what is drawn follows them, data do not
     """
 

@@ -37,7 +37,7 @@ class Command(ReadingCommand):
     def handle(self, **options: Any) -> None:
         study = options["study"]
         if study is not None and not LedgerEntry.objects.filter(study=study).exists():
-            raise CommandError(f"--study must be a study that the ledger tells of, got {study}")
+            raise CommandError(f"--study must be a study with entries in the ledger, got {study}")
         with refusing(OSError, LedgerKeyError):
             self._write(study, out=options["out"], public_key=options["public_key"])
 

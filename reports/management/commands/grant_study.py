@@ -30,7 +30,7 @@ class Command(BaseCommand):
             raise CommandError(f"no account is named {username!r}: create it with create_account")
         asked = asked_of(options)
         if not asked.is_given:
-            raise CommandError("name what to open: --study SLUG, or --all-studies")
+            raise CommandError("give --study SLUG or --all-studies")
         with refusing(AccessChangeError):
             (_withdraw if withdraw else _give)(account, asked)
         self.stdout.write(json.dumps({"username": username, "granted": not withdraw, **asked.as_json()}))

@@ -1,6 +1,6 @@
 """Budgets of populations: what may be spent, and who decides. Everything that spends or caps passes here.
 
-Whoever spends or changes a budget locks the row of its population first: two studies that are created at
+Anyone who spends or changes a budget locks the row of its population first: two studies that are created at
 once cannot both take the rest. BudgetExceededError says that a cap forbids what is asked for.
 """
 

@@ -147,9 +147,9 @@ class TestFindings:
             ("compare.csv?kind=windows&from=2030-05-31&with_from=2024-05-31", "the address names other days"),
             ("compare.csv?kind=categories&from=2024-05-31&reference=9", "must be from 0 to 2, not 9"),
             ("compare.csv?kind=studies&from=2024-05-31&with=a/b", "no other indicator a/b"),
-            ("movement.csv?show=nothing", "no figure with the name"),
+            ("movement.csv?show=nothing", "no figure named"),
             *((f"export.{ending}?from=2030-01-01", "window must lie within") for ending in OF_INDICATORS),
-            ("movement.csv?show=back_within&day=2024-06-02", "before its last one"),
+            ("movement.csv?show=back_within&day=2024-06-02", "before its last day"),
         ):
             answer = reader.get(AGE + address)
             assert (answer.status_code, answer["Content-Type"]) == (400, "text/plain; charset=utf-8")

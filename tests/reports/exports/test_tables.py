@@ -232,7 +232,7 @@ class TestEstimates:
         with pytest.raises(ExportError, match=said):
             render_file(whole, ending="xlsx")
         monkeypatch.setattr(spreadsheet, "MAX_ROWS", 2)
-        with pytest.raises(ExportError, match=r"holds 2 rows; here are 3\. Take CSV or JSON"):
+        with pytest.raises(ExportError, match=r"can hold 2 rows; this comparison has 3\. Choose CSV or JSON"):
             FORMATS[MOVEMENT]["xlsx"].write(comparison_findings(compared(age, Kind.WINDOWS)))
 
     def test_sheets_of_long_and_reserved_names_differ(self):

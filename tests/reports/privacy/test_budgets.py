@@ -208,11 +208,11 @@ def test_a_smaller_cap_holds_at_once_and_a_larger_one_takes_two_people(settings)
         assert in_force() == {("profile", "year"): Decimal(smaller)}
     larger = cap("4")
     assert (in_force(), waiting()) == ({("profile", "year"): Decimal(2)}, [larger])
-    with pytest.raises(actions.BudgetChangeError, match="somebody else than adam"):
+    with pytest.raises(actions.BudgetChangeError, match="someone other than adam"):
         actions.decide_cap(larger, confirm=True, by="adam")
     confirm(larger)
     assert (in_force(), waiting()) == ({("profile", "year"): Decimal(4)}, [])
-    with pytest.raises(actions.BudgetChangeError, match="must wait"):
+    with pytest.raises(actions.BudgetChangeError, match="must be waiting"):
         confirm(larger)
     none = cap(None)
     assert none.needs_second

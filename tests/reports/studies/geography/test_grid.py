@@ -50,7 +50,7 @@ NO_LINE = "p.gpkg: features[1].geometry.type: must be LineString or MultiLineStr
 
 
 def distance_error(radius_m):
-    """By how much, at most, a short distance is wrong within a radius of the centre, as a share of it.
+    """Return the maximum error of a short distance within a radius of the centre, as a share of it.
 
     On the sphere the scale is cos(c/2) away from the centre and 1/cos(c/2) across, c the angle from it. The
     ellipsoid adds at most c e^2/4: 0.0003 % within 10 km, 0.09 % within 500 km.
