@@ -46,7 +46,7 @@ LARGEST_EPSILON = Fraction(16)
 
 
 class _Setting(TypedDict):
-    """What a plan asks, and of whom; as in `expected_error`."""
+    """Questions of a plan and the people who answer them; as in `expected_error`."""
 
     unit: Unit
     domain_sizes: Sequence[int]

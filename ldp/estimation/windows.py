@@ -54,7 +54,7 @@ class Window(NamedTuple):
     last_day: int
 
     def touches(self, later: "Window") -> bool:
-        """Whether no day lies between this window and one that does not begin earlier."""
+        """Return whether no day lies between this window and one that does not begin earlier."""
         return later.first_day <= self.last_day + 1
 
     def until(self, later: "Window") -> "Window":

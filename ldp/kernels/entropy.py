@@ -42,7 +42,7 @@ class PlanFields(TypedDict):
 
 
 class BlockFields(PlanFields):
-    """What a keyed block says beside pseudonym, value and counter; purpose in [0, 255]."""
+    """Fields of a keyed block next to pseudonym, value and counter; purpose in [0, 255]."""
 
     purpose: int
 
@@ -222,7 +222,7 @@ class KeyedPrf:
 
 
 def slices(size: int, *, rows: int = BUFFER_BLOCKS) -> Iterator[slice]:
-    """Yield slices of at most so many rows, which cover all of them."""
+    """Yield slices of at most `rows` rows that together cover all of them."""
     for start in range(0, size, rows):
         yield slice(start, min(start + rows, size))
 

@@ -64,7 +64,7 @@ class Reporter(Generic[Channel]):
 
     @property
     def fields(self) -> PlanFields:
-        """Of the keyed blocks."""
+        """Fields of the keyed blocks."""
         return {"indicator": self.indicator, "plan_version": self.plan_version}
 
 

@@ -68,7 +68,7 @@ class Recipe:
 
     @property
     def format(self) -> Format:
-        """Of all but bundles."""
+        """Format of all files but bundles."""
         return FORMATS[self.scope][self.ending]
 
     @property

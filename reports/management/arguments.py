@@ -1,4 +1,4 @@
-"""What commands have in common: arguments, and how they refuse."""
+"""Arguments and refusals that commands share."""
 
 from argparse import ArgumentTypeError
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from reports.studies.models import Study
 
 @contextmanager
 def refusing(*errors: type[Exception]) -> Iterator[None]:
-    """End a command with what one of these errors says."""
+    """End a command with the text of one of these errors."""
     try:
         yield
     except errors as error:

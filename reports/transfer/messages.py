@@ -4,7 +4,7 @@ A message is a request below `/api/v1/intake/`. Its kind, study and item are in 
 say who sends it, when, the SHA-256 of its body, and the Ed25519 signature of all of that. So a signature is
 good for one message only, and a server can refuse strangers before it reads a byte of their body.
 
-Whatever reads a part of a message raises MessageError where that is not of its form.
+Readers of a part of a message raise MessageError where it does not have its form.
 """
 
 import base64

@@ -81,7 +81,7 @@ def filled(text: str) -> str:
 
 
 def write_around(figure: "Figure", *, title: str, subtitle: str, words: str, words_in: float) -> None:
-    """Title and subtitle at the top, small print so many inches above the bottom."""
+    """Write title and subtitle at the top, and small print `words_in` inches above the bottom."""
     height_in = float(figure.get_figheight())
     figure.text(0.02, 1 - 0.14 / height_in, title, size=13, weight="bold", va="top")
     for y_in, text, size in ((height_in - 0.46, subtitle, 9.0), (words_in, words, 7.5)):

@@ -65,8 +65,7 @@ class Format:
 
     @property
     def is_drawn(self) -> bool:
-        """Whether it shows what the page shows, in its order and measure; else it is data: complete, in plan
-        order."""
+        """Return whether it shows the page, in its order and measure; all others are complete, in plan order."""
         return self.ending in _DRAWN
 
 
