@@ -284,7 +284,7 @@ def test_commands_agree_on_what_was_exported_which_needs_no_database(exported, t
 def test_a_changed_export_fails_and_names_the_entry_and_a_wrong_file_its_fault(exported, tmp_path) -> None:
     exported.write_text(exported.read_text().replace('"anna"', '"eve"'))
     out, other = StringIO(), tmp_path / "other"
-    with pytest.raises(CommandError, match="entry 2: its hash does not fit"):
+    with pytest.raises(CommandError, match="entry 2: its hash does not match"):
         call_command("verify_ledger", "--file", str(exported), stdout=out)
     assert json.loads(out.getvalue())["problem"]["number"] == 2
     other.write_text("no key")

@@ -532,7 +532,7 @@ def test_an_indicator_that_is_not_reliable_is_compared_too(reader, sent) -> None
     map_factory.create_located(epsilon="0.2", n=500)
     compute(reader, sent)
     text = text_of(page(reader, "maps"))
-    assert ("reported places are more accurate" in text, "of “Home”" in text) == (True, True)
+    assert ("reported places are more accurate" in text, "for “Home”" in text) == (True, True)
 
 
 def test_goodness_says_so_when_the_density_does_not_fit() -> None:

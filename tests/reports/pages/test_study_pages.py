@@ -319,17 +319,17 @@ def test_privacy_is_said_with_the_certified_numbers(reader, fair) -> None:
     lasting = text_of(page(reader, "indicator", "gender"))
     # a daily indicator of four days: 4 answers at epsilon 1
     for words in (
-        "epsilon 1 for one answer",
-        "all values of a person in this study together are protected with epsilon 4 (unit: profile)",
+        "epsilon 1 per answer",
+        "All values of a person in this study together are protected with epsilon 4 (unit: profile)",
         "visitor totals are exact",
         "Of 100 answers, about 58 are the true category",
         "by a factor of at most 2.72",
-        "by a factor of at most 54.60",
+        "the factor is at most 54.60",
     ):
         assert words in lasting
     daily = text_of(page(reader, "indicator", "stay"))
     day = text_of(page(reader, "indicator", "stay", **{"from": "2024-05-31"}))
-    for words in ("whether this daily value changed", "gives up to 4 answers, one a day"):
+    for words in ("Whether this daily value changed", "gives up to 4 answers, one a day"):
         assert words in daily
         assert words not in lasting
     rule = "with the value of their first day"
@@ -340,7 +340,7 @@ def test_attribute_unit_and_voided_days_are_named(reader) -> None:
     study = factory.create(unit="attribute", epsilon="0.5", market_share=Decimal("0.35"))
     factory.publish(study, factory.crowd(study), voided_days=1)
     text = text_of(page(reader, "indicator", "gender"))
-    assert "each value of a person is protected with epsilon 0.5 (unit: attribute" in text
+    assert "Each value of a person is protected with epsilon 0.5 (unit: attribute" in text
     assert "all values of a person together: 2.5)" in text  # 4 days and the voided one
     assert "1 published day was undone" in text
     assert "the operator's market share is 35.0" in text.replace("&#x27;", "'")
@@ -371,12 +371,12 @@ def test_no_data_no_visitors_and_no_answers_are_told_apart(reader) -> None:
 def test_union_that_does_not_exist_is_explained_and_days_are_shown_instead(reader) -> None:
     factory.published(factory.GENDER, factory.HALF_STAY)
     text, day = page(reader, "days", "stay", show="cumulative"), "?from=2024-05-31&amp;to=2024-05-31"
-    for words in ("Days cannot be cumulated here", "on 2 of the 4 days only", day):
+    for words in ("Days cannot be cumulated here", "on only 2 of the 4 days", day):
         assert words in text
     assert "Days cannot be cumulated here" not in page(reader, "days", "stay")
     answer = get(reader, "indicator", "stay", **{"from": "2024-05-30", "to": "2024-05-31"})
     assert answer.context["state"] == "union_not_available"
-    assert "on 2 of the 4 days only" in answer.content.decode()
+    assert "on only 2 of the 4 days" in answer.content.decode()
     assert answer.content.decode().count("<select") == 1
     assert get(reader, "indicator", "stay").context["state"] == "report"  # without a choice: a day
 
@@ -431,7 +431,7 @@ def test_chart_shows_what_was_asked_for(reader, fair) -> None:
 def test_view_shows_chart_or_table_or_both(reader, fair) -> None:
     for view, has_chart, has_table in (("both", True, True), ("chart", True, False), ("table", False, True)):
         html = page(reader, "indicator", "gender", view=view)
-        assert ('data-figure="figure"' in html, ">Reports</th>" in html) == (has_chart, has_table)
+        assert ('data-figure="figure"' in html, ">Answers received</th>" in html) == (has_chart, has_table)
         assert "largest category" in html  # the summary in words is always there
 
 

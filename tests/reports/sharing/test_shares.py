@@ -90,8 +90,8 @@ class TestPublicPage:
         assert re.findall(r'href="(/[^"]*)"', html.split("<main")[1]) == []
         assert set(re.findall(r'(?:action|href)="(/(?!static)[^"]*)"', html)) == {"/language/"}
         inside = words(reader.get(f"/studies/fair-2024/gender/?{WINDOW}"))
-        shares = re.findall(r"\d+\.\d %", words(response))
-        assert len(shares) > 6 and set(shares) <= set(re.findall(r"\d+\.\d %", inside))
+        shares = re.findall(r"\d+\.\d%", words(response))
+        assert len(shares) > 6 and set(shares) <= set(re.findall(r"\d+\.\d%", inside))
         # Search engines and caches leave it alone.
         assert response["X-Robots-Tag"] == "noindex, nofollow, noarchive"
         assert "no-store" in response["Cache-Control"]
@@ -109,7 +109,7 @@ class TestPublicPage:
         address = share()
         Study.objects.update(small_cell=10_000_000)
         page = words(Client().get(address))
-        assert "nothing to show" in page and "%" not in page.split("Method and limitations")[0]
+        assert "Nothing to show" in page and "%" not in page.split("Method and limitations")[0]
 
     def test_it_says_what_to_mind_as_the_page_of_readers_does(self, reader, analyst):
         """Days without data, imprecision, how to read the table: the link leads to no other page."""
@@ -120,7 +120,7 @@ class TestPublicPage:
         for caveat in (
             "not collected Sat 1 Jun 2024",
             "Low precision:",
-            "Answers received include made-up ones",
+            "Every answer received is protected",
         ):
             assert caveat in shown
             assert caveat in page
@@ -331,7 +331,7 @@ class TestKeptViews:
         assert f'href="/access/shares/new/fair-2024/gender/?{ESCAPED.partition("?")[2]}"' in html
         assert "Friday" not in words(reader.get("/")) + words(reader.get("/studies/"))
         response = reader.post(KEPT, {"name": " Friday ", "address": PAGE}, follow=True)
-        assert response.redirect_chain == [(PAGE, 302)] and "Kept as “Friday”" in words(response)
+        assert response.redirect_chain == [(PAGE, 302)] and "Saved as “Friday”" in words(response)
         view = SavedView.objects.get()
         assert (view.owner, view.name, view.address) == (analyst, "Friday", PAGE)
         assert f'href="{ESCAPED}"' in reader.get(KEPT).content.decode()
@@ -361,7 +361,7 @@ class TestKeptViews:
         monkeypatch.setattr(access, "VIEWS_MAX", 2)  # There is an end to keeping.
         for name in ("a", "b", "b"):
             access.save_view(name=name, address="/studies/", by=analyst)
-        with pytest.raises(access.AccessError, match="2 views already"):
+        with pytest.raises(access.AccessError, match="already saved 2 views"):
             access.save_view(name="c", address="/studies/", by=analyst)
 
     def test_people_see_and_remove_their_own_only(self, reader, analyst, administrator, person):
@@ -371,7 +371,7 @@ class TestKeptViews:
             assert "Friday" not in words(other.get(KEPT))
             assert other.post(f"{KEPT}{view.pk}/remove/").status_code == 404
         assert reader.get(f"{KEPT}{view.pk}/remove/").status_code == 405
-        assert "no longer kept" in words(reader.post(f"{KEPT}{view.pk}/remove/", follow=True))
+        assert "was removed from your saved views" in words(reader.post(f"{KEPT}{view.pk}/remove/", follow=True))
         assert not SavedView.objects.exists()
 
 
