@@ -211,7 +211,7 @@ class TestCharts:
         assert len(set(re.findall(r'id="(axes_\d+)"', svg.decode()))) == (3 if form == "multiples" else 1)
         title = "Share of each day's visitors" if measure == "frequency" else "Visitors of each day"
         assert f"{title}. Points" in " ".join(texts(svg))
-        assert any(re.fullmatch(r"[\d.]+\s%", text) for text in texts(svg)) == (measure == "frequency")
+        assert any(re.fullmatch(r"[\d.]+%", text) for text in texts(svg)) == (measure == "frequency")
 
     def test_more_categories_than_a_picture_bears_are_cut_in_words(self):
         study = factory.published(factory.indicator("many", *(f"number {n}" for n in range(150))))
@@ -260,7 +260,7 @@ class TestMaps:
         assert not map_drawing.shows_map(gender)
         assert "Bars" in " ".join(texts(svg_of(gender)))
         for ending in ("geojson", "geoparquet"):
-            with pytest.raises(ExportError, match="categories of gender are no zones"):
+            with pytest.raises(ExportError, match="categories of gender are not zones"):
                 render_file(gender, ending=ending)
         assert not map_drawing.shows_map(selected(factory.create(map_factory.HOME, slug="no-area")))
 
@@ -362,8 +362,8 @@ class TestReport:
         fonts = [font.get_object() for page in book.pages for font in page["/Resources"]["/Font"].values()]
         descriptors = [font["/DescendantFonts"][0]["/FontDescriptor"] for font in fonts]
         assert fonts and all("/FontFile2" in descriptor for descriptor in descriptors)
-        (spoken,) = re.findall(rb"/Alt <([0-9a-f]+)>", content)
-        assert "largest category" in bytes.fromhex(spoken.decode()).decode("utf-16")
+        (spoken,) = re.findall(rb"/Alt \(((?:\\.|[^\\)])*)\)", content)
+        assert b"largest category" in spoken
         assert set(re.findall(rb"<xmp:[A-Za-z]*Date>([^<]*)<", content)) == {b"2024-06-02T00:00:00Z"}
         assert not re.findall(rb"D:20\d{6}", content.replace(b"D:20240602", b""))
 
