@@ -164,7 +164,7 @@ def category_flows(tallies: IndicatorTallies, category: int, *, flows: Flows) ->
         channel=tallies.channel,
     )
     weights = 1 / np.maximum(visitors**2 * np.where(n_reports > 0, variance, 1), 1)
-    return Flows(nearest_flows(shares * visitors, weights=weights, most=visitors, is_whole=True))
+    return Flows(nearest_flows(shares * visitors, weights=weights, most=visitors, has_end=True))
 
 
 def edge_shares(tallies: IndicatorTallies) -> tuple[Counts, Floats]:

@@ -29,29 +29,28 @@ def projected_flows(tally: Counts) -> Flows:
     """
     wanted = np.triu(check_tally(tally).astype(np.float64), 1)
     cells = nearest_flows(
-        wanted, weights=np.ones_like(wanted), most=np.full_like(wanted, np.inf), is_whole=False
+        wanted, weights=np.ones_like(wanted), most=np.full_like(wanted, np.inf), has_end=False
     )
     return Flows(np.maximum(with_departures(cells), 0))
 
 
-def nearest_flows(wanted: Floats, *, weights: Floats, most: Floats, is_whole: bool) -> Floats:
+def nearest_flows(wanted: Floats, *, weights: Floats, most: Floats, has_end: bool) -> Floats:
     """Flows in [0, most] with the least weighted sum of squares from the wanted ones.
 
     Parameters
     ----------
     wanted, most : ndarray of float64, shape (nodes, nodes); [p, t] for p < t
     weights : same shape; above 0
-    is_whole : bool; the last node is the end, and what arrives at a day leaves it; else at most as much
+    has_end : bool; the last node is the end, and what arrives at a day leaves it; else at most as much
         leaves
     """
     from scipy.optimize import minimize  # noqa: PLC0415 - 0.3 s for every use of ldp
 
     nodes = wanted.shape[0]
-    inner = slice(1, nodes - 1 if is_whole else nodes)
+    inner = slice(1, nodes - 1 if has_end else nodes)
     is_edge = np.triu(np.ones_like(wanted, np.bool_), 1)
     scale = max(float(np.abs(wanted).max()), 1.0)
     weights = weights / weights[is_edge].mean()
-
     yields = np.where(is_edge, 1 / weights, 0)
     unit = 1 / np.sqrt((yields.sum(axis=0) + yields.sum(axis=1))[inner])  # prices of days on one scale
 
@@ -71,19 +70,19 @@ def nearest_flows(wanted: Floats, *, weights: Floats, most: Floats, is_whole: bo
         np.zeros(inner.stop - 1),
         jac=True,
         method="L-BFGS-B",
-        bounds=None if is_whole else [(0, None)] * (inner.stop - 1),
+        bounds=None if has_end else [(0, None)] * (inner.stop - 1),
         options={"maxiter": 2_000, "maxcor": 30, "ftol": 0, "gtol": 1e-9 / scale},
     )
-    return _balanced(flows(found.x), is_whole=is_whole)
+    return _balanced(flows(found.x), has_end=has_end)
 
 
-def _balanced(x: Floats, *, is_whole: bool) -> Floats:
+def _balanced(x: Floats, *, has_end: bool) -> Floats:
     """Return the flows without rounding of the solver: each day passes on what it has."""
     x = x.copy()
-    for p in range(1, x.shape[0] - is_whole):
+    for p in range(1, x.shape[0] - has_end):
         arrives, leaves = x[:, p].sum(), x[p].sum()
-        if is_whole and leaves == 0:
+        if has_end and leaves == 0:
             x[p, -1] = arrives
-        elif leaves > arrives or is_whole:
+        elif leaves > arrives or has_end:
             x[p] *= arrives / leaves
     return x

@@ -9,13 +9,13 @@ from ldp.estimation.scenario.projection import nearest_flows
 from tests.ldp.estimation.scenario.people import fimu, tally_of
 
 
-def nearest_by_slsqp(wanted, *, weights, most, is_whole) -> np.ndarray:
+def nearest_by_slsqp(wanted, *, weights, most, has_end) -> np.ndarray:
     nodes = wanted.shape[0]
     places = np.triu_indices(nodes, 1)
     balance = np.zeros((nodes, places[0].size))
     balance[places[1], np.arange(places[0].size)] += 1
     balance[places[0], np.arange(places[0].size)] -= 1
-    balance = balance[1:-1] if is_whole else balance[1:]
+    balance = balance[1:-1] if has_end else balance[1:]
     found = minimize(
         lambda x: (weights[places] * (x - wanted[places]) ** 2).sum() / 1e4,
         np.clip(wanted[places], 0, most[places]),
@@ -23,7 +23,7 @@ def nearest_by_slsqp(wanted, *, weights, most, is_whole) -> np.ndarray:
         method="SLSQP",
         bounds=[(0, None if np.isinf(high) else high) for high in most[places]],
         constraints={
-            "type": "eq" if is_whole else "ineq",
+            "type": "eq" if has_end else "ineq",
             "fun": lambda x: balance @ x,
             "jac": lambda _: balance,
         },
@@ -34,15 +34,15 @@ def nearest_by_slsqp(wanted, *, weights, most, is_whole) -> np.ndarray:
     return result
 
 
-@pytest.mark.parametrize("is_whole", [True, False])
+@pytest.mark.parametrize("has_end", [True, False])
 @pytest.mark.parametrize("seed", range(4))
-def test_flows_are_those_of_another_solver(is_whole, seed):
+def test_flows_are_those_of_another_solver(has_end, seed):
     rng = np.random.default_rng(seed)
     wanted = np.triu(rng.normal(50, 100, (7, 7)), 1)
     weights = np.exp(rng.normal(0, 1, (7, 7)))
-    most = np.triu(rng.uniform(50, 300, (7, 7)), 1) if is_whole else np.full((7, 7), np.inf)
-    found = nearest_flows(wanted, weights=weights, most=most, is_whole=is_whole)
-    expected = nearest_by_slsqp(wanted, weights=weights, most=most, is_whole=is_whole)
+    most = np.triu(rng.uniform(50, 300, (7, 7)), 1) if has_end else np.full((7, 7), np.inf)
+    found = nearest_flows(wanted, weights=weights, most=most, has_end=has_end)
+    expected = nearest_by_slsqp(wanted, weights=weights, most=most, has_end=has_end)
     assert found == pytest.approx(expected, abs=0.01)
 
 
