@@ -371,7 +371,8 @@ class TestKeptViews:
             assert "Friday" not in words(other.get(KEPT))
             assert other.post(f"{KEPT}{view.pk}/remove/").status_code == 404
         assert reader.get(f"{KEPT}{view.pk}/remove/").status_code == 405
-        assert "was removed from your saved views" in words(reader.post(f"{KEPT}{view.pk}/remove/", follow=True))
+        removed = reader.post(f"{KEPT}{view.pk}/remove/", follow=True)
+        assert "was removed from your saved views" in words(removed)
         assert not SavedView.objects.exists()
 
 
