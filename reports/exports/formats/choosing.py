@@ -65,7 +65,7 @@ class Format:
 
     @property
     def is_drawn(self) -> bool:
-        """Return whether it shows the page, in its order and measure; all others are complete, in plan order."""
+        """Return whether it shows the page in its order and measure; all others are in plan order."""
         return self.ending in _DRAWN
 
 
