@@ -278,12 +278,13 @@ class TestMovements:
 
     def test_daily_indicators_say_why_they_have_less(self, reader, fair):
         text = words(moves(reader, "stay"))
-        assert "cannot be computed per value" in text and "Departures" not in text
+        assert "Departures, later returns and days present cannot be computed per value" in text
+        assert text.count("Departures") == 1, "the figure itself is not offered"
         assert moves(reader, "stay", show="departures").status_code == 400
         Study.objects.update(slug="every-day")
         factory.published(factory.HALF_STAY)
         text = words(moves(reader, "stay"))
-        assert "on 2 of the 4 days only" in text and "All visitors (exact)" in text
+        assert "on only 2 of the 4 days" in text and "All visitors (exact)" in text
 
     def test_a_study_without_data_or_answers_or_of_one_day_says_so(self, reader):
         study, page = factory.create(), moves(reader, "gender").content.decode()

@@ -156,7 +156,7 @@ def test_the_plan_is_the_library_s_with_exact_epsilons() -> None:
         ("Europe/Paris", "Europe/Pari", 'study.timezone: must be a name of the IANA time zone database, such as Europe/Paris, did you mean "Europe/Paris"?, got "Europe/Pari"'),
         ("Europe/Paris", "UTC+2", 'got "UTC+2"'),
         ("2024-03-30", '"2024-03-30"', 'study.first_day: must be a date without quotes, such as 2017-05-31, got "2024-03-30"'),
-        ("2024-03-30", "2024-03-30T10:00:00", "study.first_day: must be a date written without quotes"),
+        ("2024-03-30", "2024-03-30T10:00:00", "study.first_day: must be a date without quotes"),
         ("2024-03-30", "1789-07-14", "study.first_day: must be from 1990-01-01 to 2199-12-31, got 1789-07-14"),
         ("days = 3", "days = 0", "study.days: must be a whole number from 1 to 62, got 0"),
         ("days = 3", "days = 63", "study.days: must be a whole number from 1 to 62, got 63"),
@@ -476,7 +476,7 @@ def test_attributes_may_stand_in_a_file_of_their_own() -> None:
     assert (study.subscribers.subscriber, study.subscribers.delimiter) == ("who", "tab")
     assert (str(study.subscribers.max_bad_share), through_json(study)) == ("0.1", study)
     same_name = ('column = "age"', 'column = "time"')
-    assert "extract.timestamp has it" in problems(edited(*same_name))[0]
+    assert "extract.timestamp uses it" in problems(edited(*same_name))[0]
     assert parse(with_extract('attributes = "subscribers"', *same_name))
 
 

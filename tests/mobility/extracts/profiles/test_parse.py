@@ -108,7 +108,7 @@ class TestFile:
          ('"inconnu" = ""', 'h = "F"', 'indicator.gender.ignore_case: must be false: "H" and "h" differ in nothing else'),
          ("ignore_case = true", 'ignore_case = "yes"', "indicator.gender.ignore_case: must be true or false"),
          ('otherwise = "NR"', 'otherwise = "nr"', "indicator.age.otherwise: unknown category"),
-         ("reference = 2024-05-01", 'reference = "2024"', "indicator.age.birth_year.reference: must be a date written without quotes"),
+         ("reference = 2024-05-01", 'reference = "2024"', "indicator.age.birth_year.reference: must be a date without quotes"),
          ("reference = 2024-05-01", 'pattern = "%Y"', 'indicator.age.birth_year.pattern: unknown key'),
          ('"65+" = [65]', '"65+" = [66]', "indicator.age.birth_year.bands: must cover every age from 0 to 120: no band holds age 65"),
          ('"65+" = [65]', '"65+" = [64]', 'indicator.age.birth_year.bands: must not overlap: "25-64" and "65+" both hold age 64'),
