@@ -71,6 +71,7 @@ from ldp.estimation.scenario.intervals import CellNoise
 from ldp.estimation.scenario.markov import likeliest_patterns, likely_people
 from ldp.estimation.scenario.population import (
     error_rate,
+    people_tally,
     synthetic_daily,
     synthetic_presence,
     synthetic_static,
@@ -82,6 +83,7 @@ from ldp.estimation.scenario.published import (
     UnionTable,
     fit_unions,
     merge_tables,
+    shown_flows,
 )
 from ldp.estimation.scenario.questions import Scenario, days_in_a_row, exactly_days, on_days
 from ldp.estimation.tallies import Delta
@@ -265,6 +267,7 @@ __all__ = [
     "on_days",
     "oracle_answers",
     "oue_channel",
+    "people_tally",
     "prior_fake_data_channel",
     "prior_hidden_epsilon",
     "project_simplex",
@@ -277,6 +280,7 @@ __all__ = [
     "shared_reports",
     "shared_share",
     "shared_visitors",
+    "shown_flows",
     "smp_answers",
     "smp_counts",
     "smp_weights",

@@ -119,6 +119,37 @@ def synthetic_daily(presence: Bitmaps, targets: Floats, *, stream: KeyedStream) 
     return codes
 
 
+def people_tally(presence: Bitmaps, codes: Codes | None = None, *, days: int, n_codes: int = 1) -> Ints:
+    """Gap tally of people, by the value of each person, or of each person and day.
+
+    Parameters
+    ----------
+    presence : of `synthetic_presence`
+    codes : of `synthetic_static` or `synthetic_daily`; None: all people are of one code, 0
+    days : int; of the study
+    n_codes : int; above every code
+
+    Returns
+    -------
+    ndarray of int64, shape (n_codes, days + 1, days + 1)
+
+    Notes
+    -----
+    O(person-days). Plain numpy: `ldp.tally_visitors` is compiled.
+    """
+    tally = np.zeros((n_codes, days + 1, days + 1), np.int64)
+    previous = np.zeros(presence.size, np.int64)
+    for t in range(1, days + 1):
+        people = np.flatnonzero(presence >> np.uint64(t - 1) & np.uint64(1))
+        values = np.zeros(people.size, np.int64)
+        if codes is not None:
+            values = (codes if codes.ndim == 1 else codes[:, t - 1])[people].astype(np.int64)
+        cells = np.bincount(values * t + previous[people], minlength=n_codes * t)
+        tally[:, :t, t] = cells.reshape(n_codes, t)
+        previous[people] = t
+    return tally
+
+
 def error_rate(synthetic: NDArray[Any], published: NDArray[Any]) -> float:
     """Sum of absolute differences over the sum of published numbers; 0.01 = 1%. LdpError if that sum is 0.
 

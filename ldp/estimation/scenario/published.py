@@ -11,12 +11,15 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp.errors import LdpError
+from ldp.errors import FewVisitorsError, LdpError
+from ldp.estimation.overlaps import is_few
 from ldp.estimation.scenario.flows import (
     MAX_DAYS,
     Counts,
     Flows,
     Limits,
+    flows_of,
+    hidden_windows,
     places,
     whole_flows,
 )
@@ -27,6 +30,7 @@ Floats = NDArray[np.float64]
 
 _TO_MIDDLE = 1e-5  # cost of a person off the middle of narrow limits, where a person outside them costs 1
 _HIDDEN = 100  # persons: half the width of limits that are narrow
+_NODES = 10_000  # of the integer program: any solution fits, the nearest one is not needed
 _MISSED = 1e-3  # persons: what is below is the rounding of the solver
 
 
@@ -178,6 +182,60 @@ def fit_unions(table: UnionTable) -> UnionFit:
     }
     edges = where.square(np.maximum(where.made_of @ unions, 0))
     return UnionFit(flows=whole_flows(Flows(edges)), slack=sum(map(abs, moved.values())), moved=moved)
+
+
+def shown_flows(tally: Counts, *, small_cell: int) -> Flows:
+    """Flows in whole people with every shown union exactly; hidden windows have 1 to small_cell - 1 people.
+
+    They depend on the shown unions only, so they tell no more of a hidden window than these do.
+
+    Parameters
+    ----------
+    tally : ndarray of int64, shape (days + 1, days + 1); exact
+    small_cell : int; 0 = all is shown
+
+    Raises
+    ------
+    FewVisitorsError : the study has few visitors in all
+    LdpError : the tally is not exact
+
+    Notes
+    -----
+    An integer program over the hidden windows: of those that fit, the ones nearest to the middle.
+    """
+    flows = flows_of(tally)
+    if is_few(flows.total, small_cell=small_cell):
+        raise FewVisitorsError(f"visitors must be 0 or at least {small_cell}, got fewer")
+    hidden = hidden_windows(tally, small_cell=small_cell)
+    if not hidden.any():
+        return flows
+    where, limits = places(flows.days), UnionTable.of_tally(tally, hidden=hidden, small_cell=small_cell).row
+    unions = limits.low.astype(np.int64)
+    is_hidden = hidden[where.windows]
+    unions[is_hidden] = 0
+    known = where.made_of @ unions
+    unions[is_hidden] = _hidden_unions(where.made_of[:, is_hidden], known, most=small_cell - 1)
+    return Flows(where.square(where.made_of @ unions))
+
+
+def _hidden_unions(made_of: NDArray[np.int8], known: Counts, *, most: int) -> Counts:
+    """Whole numbers in [1, most] with made_of @ numbers + known >= 0: middle + up - down, least of both."""
+    from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - 0.3 s, as above
+    from scipy.sparse import csr_array, hstack  # noqa: PLC0415 - as above
+
+    n, middle = made_of.shape[1], (most + 1) // 2
+    rows = csr_array(made_of, dtype=np.float64)
+    found = milp(
+        np.ones(2 * n),
+        integrality=np.ones(2 * n),
+        bounds=Bounds(0, np.repeat([most - middle, middle - 1], n)),
+        constraints=LinearConstraint(hstack([rows, -rows]), lb=-known - rows @ np.full(n, middle)),
+        options={"node_limit": _NODES},
+    )
+    if found.x is None:
+        raise LdpError(f"hidden windows must have numbers that fit the shown ones, got: {found.message}")
+    up, down = np.rint(found.x).astype(np.int64).reshape(2, n)
+    return np.asarray(middle + up - down)
 
 
 def _nearest(made_of: NDArray[np.int8], limits: Limits) -> Floats:

@@ -11,12 +11,15 @@ from ldp import (
     all_unions,
     error_rate,
     flows_of,
+    people_tally,
     projected_flows,
+    shown_flows,
     synthetic_daily,
     synthetic_presence,
     synthetic_static,
     whole_flows,
 )
+from ldp.errors import FewVisitorsError
 from ldp.estimation.scenario.flows import Flows, with_departures
 from tests.ldp.estimation.scenario.people import crowds, fimu, tally_of
 from tests.ldp.exact import refuses
@@ -131,3 +134,45 @@ def test_targets_of_another_shape_or_below_zero_are_refused():
             (r"presence must be on days 1\.\.2 of the targets", np.ones((3, 4, 4))),
         ):
             refuses(message, make, presence, targets, stream=stream())
+
+
+@given(people=crowds(5))
+@settings(max_examples=20, deadline=None)
+def test_tally_of_people_is_that_of_one_after_the_other(people):
+    presence = synthetic_presence(flows_of(tally_of(people, days=5)), stream=stream())
+    assert (people_tally(presence, days=5)[0] == tally_of(people, days=5)).all()
+    codes = stream(b"codes of people.").uniform_int(presence.size * 5, 0, 3).reshape(-1, 5).astype(np.int32)
+    for of_people in (codes, codes[:, 0]):
+        expected = tally_of_bits(presence, days=5, codes=of_people)
+        tally = people_tally(presence, of_people, days=5, n_codes=4)
+        assert (tally[: len(expected)] == expected).all()
+        assert not tally[len(expected) :].any()
+
+
+@given(people=crowds(6))
+@settings(max_examples=30, deadline=None)
+def test_shown_unions_agree_exactly_and_hidden_ones_stay_hidden(people):
+    """The limit is half of the visitors, so that a few windows or nearly all are hidden."""
+    tally = tally_of(people, days=6)
+    small_cell = 1 + int(tally[0].sum()) // 2
+    unions = all_unions(tally)
+    is_hidden = (unions > 0) & (unions < small_cell)
+    flows = shown_flows(tally, small_cell=small_cell)
+    made = all_unions(flows.tally)
+    assert (made[~is_hidden] == unions[~is_hidden]).all()
+    assert ((made > 0) & (made < small_cell))[is_hidden].all()
+    assert (people_tally(synthetic_presence(flows, stream=stream()), days=6)[0] == flows.tally).all()
+
+
+def test_hidden_people_could_be_any_who_fit():
+    """Days 2 and 3 are hidden. Whether people of days 1 and 4 were there, too, changes no shown union."""
+    busy = {(1, 4): 60, (1,): 100, (4,): 80, (4, 5): 50, (1, 5): 50}
+    busy |= {(1, 3): 2, (2, 4): 2, (2, 5): 1, (2, 3): 2}
+    moved = [busy, busy | {(1, 4): 57, (1, 2, 4): 2, (1, 3, 4): 1}]
+    tallies = [tally_of(people, days=5) for people in moved]
+    assert (tallies[0] != tallies[1]).any()
+    made = [shown_flows(tally, small_cell=10).edges for tally in tallies]
+    assert (made[0] == made[1]).all()
+    assert (shown_flows(tallies[0], small_cell=0).edges == flows_of(tallies[0]).edges).all()
+    with pytest.raises(FewVisitorsError, match="at least 1000, got fewer"):
+        shown_flows(tallies[0], small_cell=1000)
