@@ -40,6 +40,7 @@ urlpatterns = [
     path("<slug:slug>/dpia/", dpia.dpia, name="dpia"),
     re_path(r"^(?P<slug>[-\w]+)/dpia\.(?P<ending>md|pdf)$", dpia.download, name="dpia_file"),
     path("<slug:slug>/bundle.zip", downloads.download_bundle, name="bundle"),
+    path("<slug:slug>/population.zip", downloads.download_population, name="population"),
     path("<slug:slug>/statement.json", downloads.download_statement, name="statement_file"),
     path("<slug:slug>/<slug:indicator_slug>/", indicator.indicator, name="indicator"),
     file(f"{INDICATOR}/export", downloads.download_window, name="indicator_file"),

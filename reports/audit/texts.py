@@ -207,7 +207,9 @@ def _export(facts: Facts) -> str:
         )
         return f"{how % {'what': what}} {_days(facts)}".strip()
     if facts.get("way") == "command":
-        what = facts.get("indicator") or gettext("all indicators")
+        is_people = facts.get("format") == "population"
+        everything = gettext("synthetic population") if is_people else gettext("all indicators")
+        what = facts.get("indicator") or everything
         return f"{gettext('On the server: %(what)s.') % {'what': what}} {_days(facts)}".strip()
     return gettext("File %(file)s.") % {"file": facts.get("file", "")}
 

@@ -6,9 +6,11 @@ from typing import Any, Final, Self
 
 from django.http import QueryDict
 
+from reports.base.later import later
 from reports.estimates.options import DaysOptions, ReportOptions, asked_categories
 from reports.estimates.queries import Window, WindowReport, windows_of_indicator
 from reports.exports.bundle import Reports, bundle_of
+from reports.exports.errors import ExportError
 from reports.exports.formats.choosing import FORMATS, MOVEMENT, PLACES, Format
 from reports.exports.movements import movement_findings
 from reports.exports.places.selection import select_places
@@ -22,6 +24,7 @@ from reports.exports.selection import (
 )
 from reports.movement.queries import movement
 from reports.movement.query import asked_of
+from reports.scenario.population import PopulationError, synthesise
 from reports.studies.models import Indicator, Study
 
 Tick = Callable[[int], None]
@@ -29,6 +32,8 @@ Tick = Callable[[int], None]
 # by a worker: what has more rows, what is drawn, what has shapes, and bundles.
 AT_ONCE_ROWS: Final = {"csv": 5_000, "json": 5_000, "sdmx.csv": 5_000, "parquet": 5_000, "xlsx": 500}
 BUNDLE: Final = "bundle"
+POPULATION: Final = "population"
+_population_zip = later("reports.scenario.population_files.population_zip")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +42,8 @@ class Recipe:
 
     Parameters
     ----------
-    scope : "window", "days" or "study"; "bundle", "movement"; of places zones, squares, hexagons or maps
+    scope : "window", "days" or "study"; "bundle", "movement", "population"; of places zones, squares,
+        hexagons or maps
     ending : of its format
     indicator : slug; "" of the whole study and of places
     first_day, last_day : numbers of the days of a window, else 0
@@ -73,7 +79,8 @@ class Recipe:
 
     @property
     def content_type(self) -> str:
-        return "application/zip" if self.scope == BUNDLE else self.format.content_type
+        is_zip = self.scope in (BUNDLE, POPULATION)
+        return "application/zip" if is_zip else self.format.content_type
 
     def is_made_at_once(self, study: Study) -> bool:
         """Return whether it is so small that its reader waits for it."""
@@ -119,6 +126,8 @@ def write(study: Study, recipe: Recipe, *, tick: Tick = lambda _: None) -> Writt
 
     if recipe.scope == BUNDLE:
         name, content = f"{study.slug}_bundle.zip", bundle_of(study, watched=watched)
+    elif recipe.scope == POPULATION:
+        name, content = f"{study.slug}_population.zip", _population(study, tick=tick)
     elif recipe.scope == MOVEMENT:
         indicator, query = study.indicators.get(slug=recipe.indicator), QueryDict(recipe.options)
         findings = movement_findings(movement(indicator, **asked_of(query, indicator=indicator)))
@@ -132,6 +141,14 @@ def write(study: Study, recipe: Recipe, *, tick: Tick = lambda _: None) -> Writt
         watching = replace(selection, reports=watched(selection.reports))
         name, content = f"{selection.name}.{recipe.ending}", recipe.format.write(watching)
     return Written(name=name, content_type=recipe.content_type, content=content)
+
+
+def _population(study: Study, *, tick: Tick) -> bytes:
+    try:
+        packed: bytes = _population_zip(synthesise(study, tick=tick))
+    except PopulationError as error:
+        raise ExportError(str(error)) from error
+    return packed
 
 
 def _selected(study: Study, recipe: Recipe) -> Selection:

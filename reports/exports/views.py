@@ -26,7 +26,7 @@ from reports.exports.comparisons import comparison_findings
 from reports.exports.errors import ExportError
 from reports.exports.file_views import attachment, file_response, format_or_404, refused
 from reports.exports.formats.choosing import COMPARISON, MOVEMENT
-from reports.exports.recipes import BUNDLE, Recipe
+from reports.exports.recipes import BUNDLE, POPULATION, Recipe
 from reports.exports.selection import Scope
 from reports.ledger.handed_out import handed_out
 from reports.movement.query import NAMES
@@ -139,6 +139,14 @@ def download_movement(
 def download_bundle(request: HttpRequest, slug: str) -> HttpResponseBase:
     """All that someone else needs to recompute every number of a study."""
     return file_response(request, study_or_404(request, slug), Recipe(scope=BUNDLE, ending="zip"))
+
+
+@require_safe
+@exporters_only
+@handed_out
+def download_population(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """Synthetic people who have the published figures of a study."""
+    return file_response(request, study_or_404(request, slug), Recipe(scope=POPULATION, ending="zip"))
 
 
 @require_safe

@@ -60,6 +60,7 @@ RULES = {
     "reports:study": Rule(roles=READERS, about=STUDY),
     "reports:study_file": Rule(roles=EXPORTERS, about=STUDY, kwargs=JSON),
     "reports:bundle": Rule(roles=EXPORTERS, about=STUDY),
+    "reports:population": Rule(roles=EXPORTERS, about=STUDY),
     "reports:statement": Rule(roles=READERS, about=STUDY),
     "reports:statement_file": Rule(roles=EXPORTERS, about=STUDY),
     "reports:dpia": Rule(roles=OVERSEERS, about=STUDY),

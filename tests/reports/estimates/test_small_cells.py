@@ -23,6 +23,8 @@ from reports.exports.records import to_json
 from reports.models import Indicator, LedgerEntry, Study, Tally, VisitorTally
 from reports.movement.figures import OF_A_DAY, Show
 from reports.movement.queries import movement
+from reports.scenario.population import synthesise
+from reports.scenario.population_files import population_files
 from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db
@@ -104,6 +106,7 @@ def all_that_is_said(study: Study, *, reader: Client) -> list[Any]:
     said: list[Any] = [*pages_of(study, reader=reader), to_json(study_reports(indicators, None))]
     for indicator in indicators:
         said += figures_of(indicator)
+    said += population_files(synthesise(study)).items()
     return [repr(each) for each in said]
 
 

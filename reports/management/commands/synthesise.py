@@ -1,0 +1,64 @@
+"""Write the synthetic population of a study."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from reports.base.commands import ReadingCommand
+from reports.ledger.handouts import record_file
+from reports.scenario.population import SEED, PopulationError, synthesise
+from reports.scenario.population_errors import error_rates
+from reports.studies.models import Study
+
+
+class Command(ReadingCommand):
+    help = "Write made-up people who have the published figures of a study; no row is a person."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("study", help="slug of the study")
+        parser.add_argument("--out", type=Path, required=True, help="folder to write")
+        parser.add_argument("--seed", type=int, default=SEED, help="the same seed gives the same bytes")
+
+    def handle(self, *, out: Path, seed: int, **options: Any) -> None:
+        from reports.scenario.population_files import population_files  # noqa: PLC0415 - pyarrow: not for --help
+
+        study = _study(options["study"])
+        if seed < 0:
+            raise CommandError(f"--seed must be at least 0, got {seed}")
+        try:
+            population = synthesise(study, seed=seed)
+        except PopulationError as error:
+            raise CommandError(str(error)) from error
+        files = population_files(population)
+        # Before the files are there: none may be without its entry.
+        record_file(
+            study=study.slug,
+            by="command line",
+            facts={"way": "command", "format": "population", "seed": str(seed)},
+        )
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            for name, content in files.items():
+                (out / name).write_bytes(content)
+        except OSError as error:
+            raise CommandError(f"--out must be a folder to write to: {error}") from error
+        summary = {
+            "directory": str(out),
+            "files": list(files),
+            "people": int(population.presence.size),
+            "person_days": population.person_days,
+            "seed": seed,
+            "error_rates": error_rates(population.errors),
+        }
+        self.stdout.write(json.dumps(summary))
+
+
+def _study(slug: str) -> Study:
+    try:
+        return Study.objects.get(slug=slug)
+    except Study.DoesNotExist:
+        known = ", ".join(Study.objects.values_list("slug", flat=True)) or "none"
+        raise CommandError(f"STUDY must be the slug of a study ({known}), got {slug}") from None
