@@ -725,7 +725,7 @@ def check(statement: Json, *others: Json) -> Findings:
 def _once(pairs: list[tuple[str, Any]]) -> Json:
     """Refuse a repeated name in an object: readers would not agree on the valid one."""
     if len(dict(pairs)) < len(pairs):
-        raise ValueError("a name stands twice in one object")
+        raise ValueError("a name is repeated in one object")
     return dict(pairs)
 
 

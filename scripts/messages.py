@@ -109,7 +109,7 @@ def faults(language: str, template: Catalog) -> list[str]:
     catalog = read_catalog(language)
     wanted, found = _by_key(template), _by_key(catalog)
     lines = [f"not in the catalogue: {text!r}" for text, _ in wanted.keys() - found.keys()]
-    lines += [f"not in the source any more: {text!r}" for text, _ in found.keys() - wanted.keys()]
+    lines += [f"no longer in the source: {text!r}" for text, _ in found.keys() - wanted.keys()]
     for key in wanted.keys() & found.keys():
         if found[key].fuzzy:
             lines.append(f"marked as a guess (fuzzy): {key[0]!r}")

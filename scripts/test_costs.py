@@ -78,7 +78,7 @@ def report(run: str, tests: list[Cost], *, elapsed_s: float) -> Iterator[str]:
     for cost in by_folder(tests):
         count = f"{cost.n_tests} processes" if cost.name == START else f"{cost.n_tests} tests"
         yield f"  {cost.cpu_s:7.1f}  {cost.name} ({count})"
-    yield f"  {_total('', tests).cpu_s:7.1f}  in all; the dearest tests:"
+    yield f"  {_total('', tests).cpu_s:7.1f}  in all; the slowest tests:"
     for test in sorted(named, key=lambda test: -test.cpu_s)[:N_DEAREST]:
         yield f"  {test.cpu_s:7.1f}  {test.name}"
 

@@ -116,7 +116,7 @@ def noisy_frequencies(
     n, k = int(counts.sum()), channel.domain_size
     least = _quantile(level, excess=noise.excess / k) * (k * noise.variance) ** 0.5
     if n <= max(least, 1):
-        raise NoReportsError(f"answers must be more than {least:.0f} to be told from noise, got {n}")
+        raise NoReportsError(f"answers must be more than {least:.0f} to be distinguished from noise, got {n}")
     p, q = float(channel.p), float(channel.q)
     frequency = (counts / n - q) / (p - q)
     population = max(n_visitors, n)
@@ -180,7 +180,7 @@ def noisy_visitors(estimates: Estimates, *, total: NoisyTotal) -> tuple[Floats, 
     """
     f, n = estimates.frequency, float(total.value)
     if n < 1:
-        raise NoReportsError(f"visitors must be more than 0 to be told from noise, got {total.value}")
+        raise NoReportsError(f"visitors must be more than 0 to differ from noise, got {total.value}")
     half = (total.ci_high - total.ci_low) / 2
     below, above = (
         np.sqrt((n * side) ** 2 + (f * half) ** 2 + (half * side) ** 2)
@@ -196,7 +196,7 @@ def _interval(frequency: Floats, at: Floats, *, z: Floats) -> tuple[Floats, Floa
     z2 = z**2
     scale = 1 - z2 * bend
     if (scale <= 0).any():
-        raise NoReportsError("answers must be more to be told from noise: no interval would have an end")
+        raise NoReportsError("answers must be more to be distinguished from noise: no interval would end")
     centre = (frequency + z2 * tilt / 2) / scale
     half = np.sqrt(np.maximum(centre**2 - (frequency**2 - z2 * at[0]) / scale, 0.0))
     return np.minimum(centre - half, frequency), np.maximum(centre + half, frequency)

@@ -219,7 +219,7 @@ def _imprecise(epsilon: Fraction, *, step_m: int) -> InvalidBudgetError:
     advice = "smaller" if epsilon * step_m > 1 else "larger"
     return InvalidBudgetError(
         f"step_m must be {advice} for noise with epsilon_per_m {float(epsilon):.6g} (1 / epsilon = "
-        f"{float(1 / epsilon):.6g} m), got {step_m}: finite precision would cost more than 1 % of epsilon"
+        f"{float(1 / epsilon):.6g} m), got {step_m}: finite precision would cost more than 1% of epsilon"
     )
 
 

@@ -10,7 +10,7 @@ Number = Annotated[float | None, Field(description="number of visitors, scaled b
 Visitors = Annotated[
     int | None,
     Field(
-        description="distinct visitors as counted, not scaled, whatever the status; null if suppressed as a "
+        description="distinct visitors as counted, not scaled, with any status; null if suppressed as a "
         "small cell; noisy, and possibly negative, with presence noise"
     ),
 ]

@@ -80,7 +80,7 @@ def flows_of(tally: Counts) -> Flows:
     edges = with_departures(check_tally(tally))
     if edges.min() < 0:
         raise LdpError(
-            "a tally of people must have no count below 0 and nobody who leaves a day without being there; "
+            "a tally of people must have no count below 0 and no one who leaves a day without being there; "
             f"use projected_flows for noisy counts, got {edges.min()}"
         )
     return Flows(edges)

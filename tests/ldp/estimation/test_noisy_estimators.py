@@ -81,7 +81,7 @@ def test_more_answers_than_visitors_are_a_matter_of_noise() -> None:
 
 @pytest.mark.parametrize("counts", [[10, -8, 30], [0, 0, 0], [-300, 20, 10]])
 def test_answers_that_could_be_noise_give_no_estimate(counts: list[int]) -> None:
-    with pytest.raises(NoReportsError, match="to be told from noise"):
+    with pytest.raises(NoReportsError, match="to be distinguished from noise"):
         noisy_frequencies(np.array(counts, np.int64), n_visitors=500, noise=NOISE, channel=CHANNEL)
 
 
