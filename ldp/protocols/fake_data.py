@@ -42,7 +42,7 @@ _FAKES: dict[str, Fake] = {"": "code", "z": "no value", "r": "any value"}  # by 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointLosses:
-    """What all reports of a subscriber reveal together.
+    """Joint losses of all reports of a subscriber.
 
     Parameters
     ----------
