@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _INFEASIBLE = 2
+_LARGE = 10_000  # variables: beyond, the interior point method is ten times as fast as the simplex method
 _ROUNDING = 1e-6  # far above the tolerance of the solver, far below a person
 
 
@@ -117,7 +118,8 @@ def _equations(scenario: Scenario, layers: _Layers, *, has_unions: bool) -> Any:
 def _solved(cost: Floats, equations: Any, *, bounds: Floats) -> float | None:
     from scipy.optimize import linprog  # noqa: PLC0415 - 0.3 s for every use of ldp
 
-    found = linprog(cost, A_eq=equations, b_eq=np.zeros(equations.shape[0]), bounds=bounds, method="highs")
+    method = "highs" if cost.size <= _LARGE else "highs-ipm"
+    found = linprog(cost, A_eq=equations, b_eq=np.zeros(equations.shape[0]), bounds=bounds, method=method)
     if found.status == _INFEASIBLE:
         return None
     if not found.success:

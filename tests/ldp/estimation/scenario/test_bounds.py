@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 
 from ldp import LdpError, UnionTable, all_unions, days_in_a_row, exactly_days, on_days, scenario_people
 from ldp.errors import FewVisitorsError
+from ldp.estimation.scenario import program
 from ldp.estimation.scenario.bounds import table_people
 from tests.ldp.estimation.scenario.people import (
     PatternProgram,
@@ -84,6 +85,13 @@ def test_bounds_are_sharp_and_hold_the_truth_for_any_question(people):
         answer = scenario_people(tally, scenario)
         assert (answer.least, answer.most) == (ceil(least - 1e-6), floor(most + 1e-6))
         assert answer.least <= counted(people, question) <= answer.most
+
+
+def test_large_programs_are_solved_by_another_method_to_the_same_bounds(week, monkeypatch):
+    monkeypatch.setattr(program, "_LARGE", 0)
+    for k in (1, 2):
+        expected = week.bounds(lambda pattern, k=k: len(pattern) == k)
+        assert found(exactly_days(k, days=7)) == pytest.approx(expected, abs=1e-6)
 
 
 def test_sixty_two_days_are_answered():
