@@ -34,7 +34,7 @@ while IFS= read -r line || [ -n "$line" ]; do
   problem=""
   case "$line" in *=*) ;; *) problem="is not NAME=VALUE" ;; esac
   case "$name" in "" | [0-9]* | *[!A-Za-z0-9_]*) problem="is not NAME=VALUE" ;; esac
-  case "$value" in *[\"\'\\]*) problem="has a quote or a backslash inside: put the value into a file, NAME_FILE=/path" ;; esac
+  case "$value" in *[\"\'\\]*) problem="contains a quote or backslash: put the value in a file and set NAME_FILE=/path" ;; esac
   if [ -n "$problem" ]; then
     echo "$settings, line $number $problem" >&2
     exit 2

@@ -84,7 +84,7 @@ def refuse_outdated() -> None:
         finally:
             connections[alias].close()  # processes that are forked from this one inherit none
     if any(behind.values()):
-        lines = [f"database {alias}: migrations that were not run: {n}" for alias, n in behind.items() if n]
+        lines = [f"database {alias}: migrations not applied: {n}" for alias, n in behind.items() if n]
         hint = "make a backup, then run manage.py migrate for each database (docs/upgrading.md)"
         print("refusing to start:", *lines, f"  hint: {hint}", sep="\n", file=sys.stderr, flush=True)  # noqa: T201
         raise SystemExit(EXIT_CODE)
@@ -107,6 +107,6 @@ def refuse_shared() -> None:
         for alias in settings.DATABASES:
             connections[alias].close()
     if why:
-        hint = f"give each zone a main database of its own; no count is lost: {PAGE}"
+        hint = f"give each zone its own main database; no data is lost: {PAGE}"
         print("refusing to start:", why, f"  hint: {hint}", sep="\n", file=sys.stderr, flush=True)  # noqa: T201
         raise SystemExit(EXIT_CODE)

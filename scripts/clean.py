@@ -29,7 +29,7 @@ def main() -> None:
     if in_use():
         sys.exit(f"{folder} is in use by a running command: stop it first (Ctrl-C where it runs)")
     if not parser.parse_args().yes and not is_wanted(folder):
-        sys.exit("nothing was removed; to remove without a question: make clean YES=1")
+        sys.exit("nothing was deleted; to delete without confirmation, run make clean YES=1")
     for pattern in WRITTEN:
         for path in folder.glob(pattern):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def is_wanted(folder: Path) -> bool:
-    sys.stderr.write(f"remove all studies, reports and keys in {folder}? [y/N] ")
+    sys.stderr.write(f"Delete all studies, reports and keys in {folder}? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.isatty() and sys.stdin.readline().strip().lower() in ("y", "yes")
 

@@ -59,7 +59,7 @@ def main() -> int:
     names = outdated()
     if options.check:
         for name in names:
-            sys.stderr.write(f"docs: docs/reference/{name} is not what the code says: run make docs\n")
+            sys.stderr.write(f"docs: docs/reference/{name} is out of date: run make docs\n")
         return 1 if names else 0
     for name, text in generated().items():
         REFERENCE.mkdir(exist_ok=True)

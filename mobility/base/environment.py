@@ -14,9 +14,11 @@ class _Files(FileAwareMapping):  # type: ignore[misc]
         try:
             return str(super().__getitem__(key)).rstrip("\r\n")
         except (OSError, UnicodeDecodeError) as error:
-            problem = getattr(error, "strerror", None) or "it is not text in UTF-8"
+            problem = getattr(error, "strerror", None) or "the file is not UTF-8 text"
             file = self.env[f"{key}_FILE"]
-            raise ImproperlyConfigured(f"{key}_FILE names {file}, which cannot be read: {problem}") from None
+            raise ImproperlyConfigured(
+                f"{key}_FILE must name a readable file, got {file}: {problem}"
+            ) from None
 
 
 class Env(environ.FileAwareEnv):  # type: ignore[misc]

@@ -37,7 +37,7 @@ class KeyAwayError(KeyMissingError):
     """A key that is needed is not in the keystore that this host sees; the same work can be tried again."""
 
     def __init__(self, missing: object) -> None:
-        super().__init__(f"{missing}; or another keystore is mounted")
+        super().__init__(f"{missing}; check that the right keystore is mounted")
 
 
 class SealBrokenError(MobilityError):
@@ -93,7 +93,7 @@ class OffsetError(MobilityError):
 
     def __init__(self, offset: int) -> None:
         self.offset = offset
-        super().__init__(f"the upload goes on at byte {offset}: send it from there")
+        super().__init__(f"the upload resumes at byte {offset}: send the file from there")
 
 
 class FeedTokenError(MobilityError):

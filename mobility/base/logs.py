@@ -122,5 +122,5 @@ def _parts(error: BaseException | None) -> Iterator[str]:
     earlier = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if earlier is not None:
         yield from _parts(earlier)
-        yield "which led to:"
+        yield "which caused:"
     yield "".join(traceback.format_tb(error.__traceback__)) + type(error).__name__

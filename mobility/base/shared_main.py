@@ -27,16 +27,16 @@ def why_shared() -> str:
         if slugs:
             more = ", ..." if len(slugs) > SHOWN else ""
             return (
-                "the main database is shared with an operator zone: no sender handed over "
-                f"{len(slugs)} of its studies ({', '.join(slugs[:SHOWN])}{more})"
+                f"the main database is shared with an operator zone: {len(slugs)} of its studies were "
+                f"not handed over by a sender ({', '.join(slugs[:SHOWN])}{more})"
             )
     elif settings.MOBILITY_ZONE == "operator":
         name = Sender.objects.order_by("name").values_list("name", flat=True).first()
         if name:
-            return f"the main database is that of an analyst server: it has registered the sender {name}"
+            return f"the main database belongs to an analyst server: it has a registered sender, {name}"
     else:
         counted = apps.get_model("mobility", "VaultStudy").objects.values_list("slug", flat=True)
         sent = Study.objects.exclude(sent=None).filter(slug__in=list(counted)).order_by("slug").first()
         if sent:
-            return f"the main database is that of an analyst server: a sender hands over study {sent.slug}"
+            return f"the main database belongs to an analyst server: a sender hands over study {sent.slug}"
     return ""

@@ -104,23 +104,23 @@ def memory_problem() -> str:
     """A task needs more memory than it may have."""
     limit_mb = memory.limit_mb()
     if limit_mb is None:
-        return "it needs more memory than this machine has"
-    return f"it needs more memory than {limit_mb:,} MB (MOBILITY_TASK_MEMORY_MB)"
+        return "this machine does not have enough memory for the batch"
+    return f"the batch needs more memory than {limit_mb:,} MB (MOBILITY_TASK_MEMORY_MB)"
 
 
 def time_problem(*, tries: int) -> str:
     """Say that a task was stopped because it took too long, and that this was its last try."""
     limit_s = settings.CELERY_TASK_SOFT_TIME_LIMIT
     return (
-        f"it takes longer than {limit_s:,} s, nine tenths of MOBILITY_TASK_TIME_LIMIT_S, and was tried "
-        f"{tries} times: raise that limit first"
+        f"the batch takes longer than {limit_s:,} s, nine tenths of MOBILITY_TASK_TIME_LIMIT_S, and "
+        f"was tried {tries} times: raise that limit first"
     )
 
 
 def death_problem(*, tries: int) -> str:
     """Every try of a task has ended without an error: its worker died of an unknown cause."""
     return (
-        f"tried {tries} times, and each time its worker died, or was ended because the task hung beyond "
+        f"tried {tries} times, and each time the worker stopped unexpectedly or exceeded "
         "MOBILITY_TASK_TIME_LIMIT_S"
     )
 
@@ -132,15 +132,15 @@ def storage_problem(error: OSError) -> str:
 
 def stopped(batch: Batch, problem: str, *, see_log: bool = True) -> str:
     """Why a batch failed that no rule refused, and what to do."""
-    where = "; the worker's log says where" if see_log else ""
+    where = "; see the worker log" if see_log else ""
     text = f"stopped while {batch.state}: {problem}{where}. "
     if batch.validate_only or batch.state in Batch.CANCELLABLE:
-        return text + "Nothing was published: start it again"
+        return text + "Nothing was published. Start the batch again"
     if batch.kind in Batch.FILES:
-        return (
-            text + "Part of it may be merged: upload the same file again to complete it, nothing counts twice"
+        return text + (
+            "Some rows may be merged. Upload the same file again to complete the batch; no row counts twice"
         )
-    return text + "Part of it may be done: ask for it again to complete it"
+    return text + "Part of the change may be done. Request it again to complete it"
 
 
 def done(batch: Batch) -> None:
@@ -179,7 +179,7 @@ def give_up(batch: Batch, *, by: str) -> None:
     CancelError : it has ended
     """
     if batch.state in Batch.FINAL:
-        raise CancelError(f"the batch cannot be given up: it has ended ({batch.state})")
+        raise CancelError(f"the batch cannot be given up, because it has already ended ({batch.state})")
     reason = stopped(batch, f"given up by {by}", see_log=False)
     Batch.objects.filter(pk=batch.pk, failure="").exclude(state__in=Batch.FINAL).update(failure=reason)
     batch.refresh_from_db()
@@ -196,10 +196,10 @@ def cancel(batch: Batch, *, by: str) -> None:
     """
     was_long = fairness.is_long(batch)
     # The state goes first: it stops the tasks that are at work.
-    if not move(batch, "cancel", failure=f"cancelled by {by}: nothing of it was published or kept"):
+    if not move(batch, "cancel", failure=f"cancelled by {by}: none of its data was published or kept"):
         raise CancelError(
-            "the batch cannot be cancelled any more: it has ended, or is being merged. "
-            "What it brings can be undone day by day (void_day)"
+            "the batch can no longer be cancelled: it has ended or is being merged. You can undo its "
+            "data day by day (void_day)"
         )
     log.info("batch_cancelled batch=%s", batch.pk)
     staging.destroy(batch)

@@ -86,11 +86,11 @@ def misfit(batch: Batch) -> str:
 def notes_for_reader(batch: Batch) -> Iterator[str]:
     """Notes for a person, in addition to the numbers."""
     if batch.validate_only:
-        yield "only checked: nothing of it was kept or published"
+        yield "only checked: none of its data was kept or published"
     if batch.duplicate_of_id is not None:
         yield (
-            f"nothing new: the same file was taken in before, as batch {batch.duplicate_of_id}, "
-            "and was not read again"
+            f"nothing new: this file was already processed as batch {batch.duplicate_of_id}, so it "
+            "was not read again"
         )
     elif (
         batch.rows_accepted
@@ -98,31 +98,32 @@ def notes_for_reader(batch: Batch) -> Iterator[str]:
         and not batch.validate_only
         and not (batch.subscriber_days or batch.reports)
     ):
-        yield "nothing new: the study had all of it already"
+        yield "nothing new: the study already had all of this data"
     if batch.more_to_come and not batch.validate_only:
-        yield "its days stay open: they are published by the next file of these days, or by close_days"
+        yield "its days stay open: they are published with the next file of these days, or by close_days"
     if is_noisy(batch.study) and batch.kind == Batch.Kind.EXTRACT and not batch.validate_only:
         yield (
-            "nothing of it is published yet: the study has presence noise, so the totals of a day cross when "
-            "the day and all before it are closed (close_days)"
+            "nothing is published yet: the study has presence noise, so the totals of a day are "
+            "published after you close that day and all earlier days (close_days)"
         )
     if (handover_waits := queries.waiting_handover(batch.study_id)) is not None:
         yield (
-            "the analyst server does not have everything yet: "
-            f"{handover_waits.problem or 'it is about to be handed over'}. "
-            "Nothing is lost: as long as a worker runs, it is tried again"
+            "the analyst server does not have all totals yet: "
+            f"{handover_waits.problem or 'the handover is about to start'}. No data is lost: while a "
+            "worker runs, the handover is retried"
         )
     if batch.waiting_subscribers:
         is_near = batch.waiting_subscribers >= batch.study.definition["min_publication"]
-        few = "fewer than min_publication" + is_near * " may differ from earlier reports"
+        few = "fewer than min_publication" + is_near * " would differ from earlier reports"
         yield (
-            f"not published yet: {batch.waiting_subscribers} subscribers count differently than in the "
+            f"not published yet: {batch.waiting_subscribers} subscribers count differently from the "
             f"reports, {is_near * 'but '}{few}; their changes are published together with later ones"
         )
     if batch.waiting_subscribers and batch.kind == Batch.Kind.OPT_OUT:
         yield (
-            "these people have left the vault; the reports count them until the next publication, and for "
-            "good if the study is closed before: the erasure certificate then says so"
+            "these people have been removed from the vault; the reports count them until the next "
+            "publication. If the study is closed before then, the reports count them permanently, "
+            "and the erasure certificate states this"
         )
     yield from _late_changes(batch)
     for reason, lines in sorted(batch.rejected_lines.items()):
@@ -137,7 +138,8 @@ def _late_changes(batch: Batch) -> Iterator[str]:
     subscriber_days = sum(Facts.of(batch.checks).day_subscribers.values())
     if subscriber_days and late > LATE_SHARE * subscriber_days:
         yield (
-            f"{late:,} daily answers would have changed ({subscriber_days:,} subscriber-days in the file), "
-            "but earlier files had published them, and answers are final: send files that hold a part of a "
-            "day with more_to_come, and publish the days with close_days"
+            f"{late:,} daily answers would have changed ({subscriber_days:,} subscriber-days in the "
+            "file), but earlier files had already published them, and published answers are final. "
+            "Send files that contain part of a day with more_to_come, and publish the days with "
+            "close_days"
         )

@@ -241,7 +241,7 @@ def check_counts(counts: RowCounts, *, profile: Profile, places: str) -> None:
     if counts.rows_read == 0 and profile.kind == "opt_out":
         raise BatchFormatError("the opt-out list is empty: no subscriber was opted out")
     if counts.rows_read == 0:
-        raise BatchFormatError("the file has a header but no rows: nothing was published")
+        raise BatchFormatError("the file has a header but no rows, so nothing was published")
     rejected = counts.rejected.total()
     if rejected > profile.max_bad_share * counts.rows_read:
         worst, rows = counts.rejected.most_common(1)[0]
@@ -250,10 +250,10 @@ def check_counts(counts: RowCounts, *, profile: Profile, places: str) -> None:
         first = ", ".join(str(line) for line in counts.lines[worst])
         limit = percent_text(profile.max_bad_share)
         raise TooManyBadRowsError(
-            f"{percent_text(Fraction(rejected, counts.rows_read))} of rows were rejected ({rejected:,} of "
-            f"{counts.rows_read:,}; max_bad_share is {limit}), so nothing was published. Most often: "
-            f"{worst}{where} ({rows:,} rows, first {places} {first}). Correct the file or its profile, and "
-            "send it again"
+            f"{percent_text(Fraction(rejected, counts.rows_read))} of rows were rejected "
+            f"({rejected:,} of {counts.rows_read:,}; limit {limit}), so nothing was published. Most "
+            f"common reason: {worst}{where} ({rows:,} rows, first {places} {first}). Correct the file "
+            "or its profile, and send it again"
         )
 
 

@@ -81,7 +81,7 @@ def _end_upload(batch: Batch) -> None:
         if batch.failure:
             end_failed(batch)
         else:
-            fail(batch, "the upload stopped before its end and was not taken up again: send the file again")
+            fail(batch, "the upload stopped before its end and was not resumed: send the file again")
 
 
 def _free_studies() -> None:

@@ -26,7 +26,7 @@ def request_close_days(study: VaultStudy, *, through: int, by: str, batch_id: UU
     """
     days = unlock(study).definition.days
     if not 1 <= through <= days:
-        raise DayStateError(f"day must be within the study, 1 to {days}, got {through}")
+        raise DayStateError(f"day must be a day of the study, 1 to {days}, got {through}")
     return _requested(study, kind=Batch.Kind.CLOSE_DAYS, day=through, by=by, batch_id=batch_id)
 
 
@@ -76,12 +76,12 @@ def check_voidable(study: UnlockedStudy, *, day: int) -> None:
     """Raise DayStateError unless `day` can be undone now."""
     days = study.definition.days
     if not 1 <= day <= days:
-        raise DayStateError(f"day must be within the study, 1 to {days}, got {day}")
+        raise DayStateError(f"day must be a day of the study, 1 to {days}, got {day}")
     row = VaultDay.objects.filter(study=study.row, day=day).first()
     if row is None:
-        raise DayStateError(f"day {day} cannot be undone: nothing was uploaded for it")
+        raise DayStateError(f"day {day} cannot be undone, because nothing was uploaded for it")
     if row.state == VaultDay.State.CLOSED:
-        raise DayStateError(f"day {day} cannot be undone: it is closed, and closed days are final")
+        raise DayStateError(f"day {day} cannot be undone, because it is closed, and closed days are final")
     if not adds_a_value(study, row):
         return
     cap, voided_days = study.definition.plan.epsilon_profile, study.row.voided_days + 1
@@ -110,7 +110,7 @@ def spend_voided_day(study: UnlockedStudy, *, day: int) -> None:
 
 def _too_much(day: int, error: Exception) -> DayStateError:
     return DayStateError(
-        f"day {day} cannot be undone: its upload would add a daily value per subscriber; {error}"
+        f"day {day} cannot be undone: uploading it again would add a daily value per subscriber; {error}"
     )
 
 

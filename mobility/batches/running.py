@@ -215,7 +215,7 @@ def _attempt(batch: Batch, work: Batch | Chunk | ShardRun) -> Iterator[None]:
     """
     if work.attempts >= MAX_ATTEMPTS:
         if work is not batch and work.alive_until and work.alive_until > timezone.now():
-            raise SupersededError("other tasks work on it")
+            raise SupersededError("other tasks are processing it")
         raise MobilityError(stopped(batch, death_problem(tries=work.attempts)))
     table: Any = type(work).objects
     row = table.filter(pk=work.pk)
@@ -235,5 +235,5 @@ def _attempt(batch: Batch, work: Batch | Chunk | ShardRun) -> Iterator[None]:
             # Of several that wait for the same, one tries again: the one that began last.
             mine = row.filter(alive_until=work.alive_until).update(alive_until=sign_of_waiting())
             if not mine and work is not batch:
-                raise SupersededError("another task works on it") from None
+                raise SupersededError("another task is processing it") from None
         raise

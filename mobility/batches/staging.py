@@ -91,7 +91,7 @@ def write_frame(batch: Batch, index: int, plain: bytes | memoryview) -> None:
     sealed = seal_into(plain, _scratch.buffer, key=key, context=_frame_context(batch, index))
     staging_storage().save(_frame_name(batch, index), Pieces([sealed], is_read_once=True))
     if not keystore().exists(batch.key_id):  # cancelled meanwhile: its folder was deleted before
-        raise KeyMissingError(f"key {batch.key_id} was destroyed while a frame was stored")
+        raise KeyMissingError(f"key {batch.key_id} was destroyed while part of the file was being stored")
 
 
 class UploadReader(io.RawIOBase):
@@ -199,7 +199,7 @@ class UploadReader(io.RawIOBase):
             what = "is damaged"
             if isinstance(error, FileNotFoundError):
                 _check_mounted(self._batch)
-                what = "is gone"
+                what = "is missing"
             self._broken = f"frame {index} of the staged upload {what}: send the file again"
             raise SealBrokenError(self._broken) from None
 
@@ -277,7 +277,7 @@ def read_segments(batch: Batch, name: str, places: Sequence[Sequence[int]], *, k
             sealed = staging_storage().read_range(f"{batch.pk}/{name}", offset, length)
         except FileNotFoundError:
             _check_mounted(batch)
-            raise SealBrokenError(f"the staged object {name} is gone: send the file again") from None
+            raise SealBrokenError(f"the staged object {name} is missing: send the file again") from None
         found.append(unseal(sealed, key=key, context=_segment_context(batch, name, offset)))
     return found
 
@@ -298,8 +298,8 @@ def check_whole(batch: Batch) -> None:
     found, wanted = sum(name.startswith(f"{UPLOAD}-") for name in names), _frame_count(batch.bytes_total)
     if found < wanted:
         raise StagingUnavailableError(
-            f"{found} of {wanted} frames of the upload are in staging as this host sees it: is "
-            "MOBILITY_STAGING_DIR mounted?"
+            f"this host finds {found} of {wanted} frames of the upload in staging: check that "
+            "MOBILITY_STAGING_DIR is mounted"
         )
 
 
@@ -313,7 +313,7 @@ def _check_mounted(batch: Batch) -> None:
     is_there = any(staging_storage().size(_frame_name(batch, index)) for index in {0, n_frames - 1})
     if n_frames and not is_there and keystore().exists(batch.key_id):
         raise StagingUnavailableError(
-            "the file is not in staging as this host sees it: is MOBILITY_STAGING_DIR mounted?"
+            "this host does not find the file in staging: check that MOBILITY_STAGING_DIR is mounted"
         )
 
 

@@ -128,7 +128,7 @@ def show_life(batch: Batch, *, state: str, **progress: object) -> None:
     """
     kept = Batch.objects.filter(pk=batch.pk, state=state).update(alive_until=next_sign(), **progress)
     if not kept:
-        raise SupersededError(f"batch {batch.pk} is not {state} any more")
+        raise SupersededError(f"batch {batch.pk} is no longer {state}")
 
 
 def activate(batch: Batch) -> bool:

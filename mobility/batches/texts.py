@@ -4,14 +4,15 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from mobility.batches.queries import StudyHead
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultDay
-from reports.base.formats import decimal
+from reports.base.formats import decimal, short_day
 
 Words = dict[str, str | Promise]
 
 BATCH_STATES: Words = {
-    Batch.State.RECEIVING: _("The file is arriving"),
+    Batch.State.RECEIVING: _("Receiving the file"),
     Batch.State.QUEUED: _("Waiting for a worker"),
     Batch.State.READING: _("Reading and checking rows"),
     Batch.State.MERGING: _("Merging into the study"),
@@ -42,25 +43,25 @@ DAY_BADGES: Words = {
 }
 # Every name of mobility.extracts.rows.counts.REJECTED and IGNORED.
 ROW_REASONS: Words = {
-    "wrong_columns": _("Not as many columns as the header"),
-    "bad_text": _("Not text in the file's encoding, or with NUL bytes"),
+    "wrong_columns": _("Different number of columns from the header"),
+    "bad_text": _("Invalid in the file's encoding, or contains NUL bytes"),
     "empty_subscriber": _("No subscriber"),
-    "bad_timestamp": _("Timestamp that cannot be read"),
-    "nonexistent_time": _("Local time that does not exist (the clock was put forward)"),
+    "bad_timestamp": _("Unreadable timestamp"),
+    "nonexistent_time": _("Local time that does not exist (clocks were put forward)"),
     "empty_cell": _("No cell"),
-    "unknown_value": _("Value outside the categories of its indicator"),
-    "opted_out": _("Subscriber who has opted out"),
+    "unknown_value": _("Value outside the indicator's categories"),
+    "opted_out": _("Subscriber has opted out"),
     "outside_period": _("Not on a day of the study"),
     "outside_area": _("Cell outside the area"),
-    "outside_hours": _("Outside the visitor hours"),
-    "day_closed": _("Day that is closed already"),
+    "outside_hours": _("Outside visitor hours"),
+    "day_closed": _("Day is already closed"),
     "duplicate": _("Same subscriber, second and cell as another row"),
 }
 NOTES: Words = {
-    "conflicting_value": _(
-        "Subscribers with a second value for something that does not change: the first stays"
+    "conflicting_value": _("Subscribers with a second value for a static indicator: the first value is kept"),
+    "late_change": _(
+        "Daily values that would change after their answer was published: the published answer is kept"
     ),
-    "late_change": _("Daily values that would change after their answer was published: the answer stays"),
 }
 # Every fact of mobility.extracts.readers.Source.
 SOURCES: Words = {
@@ -78,13 +79,14 @@ SOURCES: Words = {
 NO_DATA = _("no data")
 
 
-def batch_title(batch: Batch) -> str:
-    """Describe a batch: the name of its file, or the requested change."""
+def batch_title(batch: Batch, head: StudyHead) -> str:
+    """Give a batch of the study `head` a title: its file name, or the requested change with its date."""
+    day = "" if batch.day is None else short_day(head.date_of(batch.day))
     match batch.kind:
         case Batch.Kind.CLOSE_DAYS:
-            return gettext("Close days 1 to %(day)s") % {"day": batch.day}
+            return gettext("Close through %(day)s") % {"day": day}
         case Batch.Kind.VOID_DAY:
-            return gettext("Undo day %(day)s") % {"day": batch.day}
+            return gettext("Undo %(day)s") % {"day": day}
         case _:
             return batch.filename
 

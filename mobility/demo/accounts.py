@@ -53,8 +53,9 @@ def _check_names() -> None:
         name = "" if found is None else found.get_username()
         if name not in ("", role.value):
             raise MobilityError(
-                f"the demo needs an account {role.value}, and {name} counts as the same name. "
-                "Nothing was changed. Run the demo with another data folder, set MOBILITY_DATA_DIR"
+                f"the demo needs an account {role.value}, and the existing name {name} counts as the "
+                "same. Nothing was changed. Run the demo with another data folder: set "
+                "MOBILITY_DATA_DIR"
             )
 
 

@@ -51,8 +51,8 @@ def ensure_study() -> VaultStudy:
         create_study(definition, by=ACTOR, is_demo=True)
     elif not found.is_demo:
         raise DemoError(
-            f'the slug "{definition.slug}" belongs to a study that is not the demo: nothing was written. '
-            "Run the demo with another data folder, set MOBILITY_DATA_DIR"
+            f'the slug "{definition.slug}" belongs to a study that is not the demo, so nothing was '
+            "written. Run the demo with another data folder: set MOBILITY_DATA_DIR"
         )
     return VaultStudy.objects.get(slug=definition.slug)
 
@@ -73,8 +73,8 @@ def ensure_extract(*, subscribers: int | None) -> list[Path]:
     summary = json.loads(manifest.read_text())
     if subscribers not in (None, summary["subscribers"]):
         raise DemoError(
-            f"the demo exists already with {summary['subscribers']:,} subscribers, not {subscribers:,}: "
-            "to start over, remove it with `make clean`"
+            f"the demo already exists with {summary['subscribers']:,} subscribers, not "
+            f"{subscribers:,}: to start again, remove it with `make clean`"
         )
     return [Path(summary["directory"], name) for name in summary["files"]]
 

@@ -40,7 +40,7 @@ def demo_study() -> Study:
     """
     found = Study.objects.filter(is_demo=True).first()
     if found is None:
-        raise NoDemoError("there is no demo: no study was created by `make demo`")
+        raise NoDemoError("there is no demo study to remove (`make demo` creates it)")
     return found
 
 

@@ -28,7 +28,7 @@ def remove(request: HttpRequest) -> HttpResponse:
         except MobilityError as error:
             problem = str(error)
         else:
-            messages.success(request, gettext("The demo is removed."))
+            messages.success(request, gettext("The demo has been removed."))
             return redirect("home")
     context = {"study": study, "problem": problem}
     return render(request, "demo/remove_demo.html", context, status=409 if problem else 200)

@@ -31,4 +31,4 @@ def worker_answers(timeout_s: float) -> bool:
     except (OperationalError, RedisError, OSError) as error:
         if settings.EMBEDDED_REDIS:
             return False
-        raise ServiceError(f"Redis does not answer at REDIS_URL: {error}") from error
+        raise ServiceError(f"Redis is not responding at REDIS_URL: {error}") from error

@@ -22,7 +22,7 @@ def folders(**_: Any) -> list[CheckMessage]:
     root: Path = settings.MOBILITY_DATA_DIR
     existing = next(folder for folder in (root, *root.parents) if folder.exists())
     if not os.access(existing, os.W_OK | os.X_OK):
-        hint = "set MOBILITY_DATA_DIR to a folder of the user that runs this"
+        hint = "set MOBILITY_DATA_DIR to a folder that this account can write to"
         return [Error(f"MOBILITY_DATA_DIR must be writable, got {root}", hint=hint, id="mobility.E001")]
     if root.exists() and root.stat().st_mode & 0o077:
         return [
@@ -39,8 +39,10 @@ def keystore(**_: Any) -> list[CheckMessage]:
     keys = Path(settings.MOBILITY_KEYSTORE_DIR).resolve()
     code: Path = settings.BASE_DIR
     if keys.is_relative_to(code) and not keys.is_relative_to(code / UNVERSIONED):
-        text = f"MOBILITY_KEYSTORE_DIR must be outside of the code, got {keys}"
-        return [Error(text, hint="choose a folder that no backup or image copies", id="mobility.E002")]
+        text = f"MOBILITY_KEYSTORE_DIR must be outside the code folder, got {keys}"
+        return [
+            Error(text, hint="choose a folder that is not part of any backup or image", id="mobility.E002")
+        ]
     return []
 
 
@@ -55,7 +57,7 @@ def databases(**_: Any) -> list[CheckMessage]:
     ]
     if places[0] == places[1]:
         text = "VAULT_DATABASE_URL must name another database than DATABASE_URL"
-        return [Error(text, hint="the two zones share no database", id="mobility.E003")]
+        return [Error(text, hint="the two zones must not share a database", id="mobility.E003")]
     return []
 
 
@@ -63,8 +65,8 @@ def _knows_no_vault() -> list[CheckMessage]:
     """A server of analysts that knows the vault's address could be made to open it."""
     told = [name for name in ("VAULT_DATABASE_URL", "VAULT_DATABASE_URL_FILE") if os.environ.get(name)]
     if told:
-        text = f"{told[0]} must be unset where MOBILITY_ZONE is analyst"
-        return [Error(text, hint="this zone has no vault and must know of none", id="mobility.E005")]
+        text = f"{told[0]} must be unset when MOBILITY_ZONE is analyst"
+        return [Error(text, hint="this zone has no vault and must not have its address", id="mobility.E005")]
     return []
 
 
@@ -75,14 +77,14 @@ def handing_over(**_: Any) -> list[CheckMessage]:
     if not settings.HANDS_OVER:
         if not url:
             return []
-        text = f"MOBILITY_ANALYST_URL must be unset where MOBILITY_ZONE is {settings.MOBILITY_ZONE}"
-        hint = "only an operator zone that runs apart hands over"
+        text = f"MOBILITY_ANALYST_URL must be unset when MOBILITY_ZONE is {settings.MOBILITY_ZONE}"
+        hint = "only a separate operator zone hands over totals"
         return [Error(text, hint=hint, id="mobility.E006")]
     if not url:
-        text = "MOBILITY_ANALYST_URL must be set where MOBILITY_ZONE is operator"
+        text = "MOBILITY_ANALYST_URL must be set when MOBILITY_ZONE is operator"
         hint = (
-            "name the analyst server. If this zone shared the main database with it until now, follow "
-            f"{shared_main.PAGE}: no count is lost"
+            "set it to the address of the analyst server. If this zone has shared its main database "
+            f"with the analyst zone until now, follow {shared_main.PAGE}: no data is lost"
         )
         return [Error(text, hint=hint, id="mobility.E007")]
     try:

@@ -39,7 +39,13 @@ def secret_key(**_: Any) -> list[CheckMessage]:
     if len(key) >= SECRET_KEY_MIN and len(set(key)) >= DIFFERENT_MIN and not is_example:
         return []
     text = f"SECRET_KEY must be random and have at least {SECRET_KEY_MIN} characters"
-    return [Error(text, hint="openssl rand -base64 48, or leave it out", id="mobility.E010")]
+    return [
+        Error(
+            text,
+            hint="generate one with openssl rand -base64 48, or leave SECRET_KEY unset",
+            id="mobility.E010",
+        )
+    ]
 
 
 @register(INSTALLATION)
@@ -91,16 +97,18 @@ def debugging(**_: Any) -> list[CheckMessage]:
     is_test_client = others == ["testserver"]  # the framework's own, in tests
     if not settings.DEBUG or not (settings.HTTPS or others) or is_test_client:
         return []
-    text = "DEBUG must be false where HTTPS is true or ALLOWED_HOSTS names another host"
-    return [Error(text, hint="it shows code and settings to strangers", id="mobility.E014")]
+    text = "DEBUG must be false when HTTPS is true or ALLOWED_HOSTS includes another host"
+    return [Error(text, hint="debug pages show code and settings to strangers", id="mobility.E014")]
 
 
 @register(INSTALLATION)
 def files_of_secrets(**_: Any) -> list[CheckMessage]:
     """A file that holds a secret is for the account of the service alone."""
-    hint = "chmod 400, and let it belong to the account that runs this"
+    hint = "run chmod 400, and make the account that runs this the owner"
     return [
-        checks.Warning(f"{name} names a file that other accounts can read", hint=hint, id="mobility.W002")
+        checks.Warning(
+            f"{name} must name a file that other accounts cannot read", hint=hint, id="mobility.W002"
+        )
         for name, file in sorted(_files())
         if file.is_file() and file.stat().st_mode & OPEN_TO_OTHERS
     ]
@@ -127,10 +135,10 @@ def _is_weak(password: str, *, user: str = "", length: int = PASSWORD_MIN) -> bo
 
 def _weak(what: str, *, number: int) -> CheckMessage:
     text = (
-        f"{what} must have at least {PASSWORD_MIN} characters, {PASSWORD_DIFFERENT_MIN} of them different, "
-        "and not the name of its user or a word of examples"
+        f"{what} must have at least {PASSWORD_MIN} characters, at least {PASSWORD_DIFFERENT_MIN} of "
+        "them different, and must not be its user name or a word from examples"
     )
-    return Error(text, hint="openssl rand -hex 24", id=f"mobility.E{number:03}")
+    return Error(text, hint="generate one with openssl rand -hex 24", id=f"mobility.E{number:03}")
 
 
 def _files() -> Iterator[tuple[str, Path]]:

@@ -62,10 +62,10 @@ class Service:
         deadline = time.monotonic() + timeout_s
         while not answers():
             if not self.is_alive():
-                raise ServiceError(f"{self.name} stopped while starting\n{self.last_words()}")
+                raise ServiceError(f"{self.name} stopped during start-up\n{self.last_words()}")
             if time.monotonic() > deadline:
                 raise ServiceError(
-                    f"{self.name} does not answer after {timeout_s:.0f} s\n{self.last_words()}"
+                    f"{self.name} has not responded within {timeout_s:.0f} s\n{self.last_words()}"
                 )
             time.sleep(POLL_S)
 
@@ -86,7 +86,7 @@ class Service:
         """The end of the log, and where the rest is."""
         text = self.log.read_text(errors="replace") if self.log.exists() else ""
         lines = [f"  | {line}" for line in text.splitlines()[-LOG_LINES:]]
-        return "\n".join([f"  the last lines of {self.log}:", *lines])
+        return "\n".join([f"  last lines of {self.log}:", *lines])
 
     def _gone(self, *, within_s: float) -> bool:
         deadline = time.monotonic() + within_s

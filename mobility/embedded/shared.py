@@ -36,7 +36,9 @@ def workers() -> Iterator[Callable[[], None]]:
     """
     if not settings.EMBEDDED_REDIS:
         if not worker_answers(3.0):
-            raise ServiceError("no worker answers at REDIS_URL: start one with `celery -A mobility worker`")
+            raise ServiceError(
+                "no worker is responding at REDIS_URL: start one with `celery -A mobility worker`"
+            )
         yield lambda: None
         return
     redis, worker = Service("redis"), Service("worker")
@@ -58,7 +60,7 @@ def check_alive(*services: Service) -> None:
     """Raise ServiceError when one of the services is gone."""
     for service in services:
         if not service.is_alive():
-            raise ServiceError(f"{service.name} stopped by itself\n{service.last_words()}")
+            raise ServiceError(f"{service.name} stopped unexpectedly\n{service.last_words()}")
 
 
 class _Watch:
@@ -86,7 +88,7 @@ class _Watch:
         with locks.exclusive(_start_lock()):  # another command may have done it while this one waited
             for service in gone:
                 if not service.is_alive():
-                    say(f"{service.name} stopped by itself and is started again")
+                    say(f"{service.name} stopped unexpectedly; restarting")
             _start_missing(self._redis, self._worker)
 
 

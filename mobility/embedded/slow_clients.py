@@ -49,7 +49,7 @@ class BoundedSocket(socket.socket):
             data = super().recv(size, flags)
         except TimeoutError:
             if self.is_head:
-                raise ConnectionResetError(errno.ECONNRESET, "the request came too slowly") from None
+                raise ConnectionResetError(errno.ECONNRESET, "the request was sent too slowly") from None
             raise
         finally:
             self.settimeout(usual)
@@ -74,7 +74,7 @@ class BoundedSocket(socket.socket):
                 self._sent_s += time.monotonic() - began
                 self._sent_bytes += min(PIECE_BYTES, len(view) - at)
         except TimeoutError:
-            raise ConnectionResetError(errno.ECONNRESET, "the answer was read too slowly") from None
+            raise ConnectionResetError(errno.ECONNRESET, "the response was read too slowly") from None
         finally:
             self.settimeout(usual)
 

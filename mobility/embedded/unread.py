@@ -16,6 +16,7 @@ def refusal(argv: list[str]) -> str:
     if not os.access(file, os.F_OK):
         return ""
     return (
-        f"{file} has the settings of this machine's installation, and this command was given none of them: "
-        f"run docker/manage.sh {command}, or set MOBILITY_DATA_DIR for an installation of its own"
+        f"{file} contains the settings of this machine's installation, but this command was started "
+        f"without them: run docker/manage.sh {command}, or set MOBILITY_DATA_DIR to use a separate "
+        "installation"
     )

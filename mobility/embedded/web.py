@@ -87,7 +87,7 @@ def free_socket(port: int) -> Iterator[socket.socket]:
                 continue
             yield candidate
             return
-    raise ServiceError(f"every port from {port} to {port + PORTS_TRIED - 1} is taken on {HOST}")
+    raise ServiceError(f"all ports from {port} to {port + PORTS_TRIED - 1} are in use on {HOST}")
 
 
 def _static_state() -> str:

@@ -15,13 +15,13 @@ def refusal(argv: list[str]) -> str:
     zone = settings.MOBILITY_ZONE
     if not settings.HAS_VAULT and command in _of_operators():
         return (
-            f"{command} is a command of the operator zone, and this is an analyst zone "
-            f"(MOBILITY_ZONE={zone}): it has no vault and no key. Run it where extracts are taken in"
+            f"{command} is a command of the operator zone, but this is an analyst zone "
+            f"(MOBILITY_ZONE={zone}), which has no vault and no keys. Run it on the operator server"
         )
     if not settings.HAS_REPORTS and command in OF_ANALYSTS:
         return (
-            f"{command} is a command of the analyst zone, and this is an operator zone "
-            f"(MOBILITY_ZONE={zone}): run it on the server that this one hands over to"
+            f"{command} is a command of the analyst zone, but this is an operator zone "
+            f"(MOBILITY_ZONE={zone}): run it on the analyst server"
         )
     return ""
 

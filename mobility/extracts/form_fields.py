@@ -96,4 +96,8 @@ def _reason(proposal: Proposal, key: str) -> str:
     reason = proposal.reasons.get(key)
     if reason is None:
         return ""
-    return gettext("proposed by its name") if reason == BY_NAME else gettext("proposed by its values")
+    return (
+        gettext("suggested from the column name")
+        if reason == BY_NAME
+        else gettext("suggested from the values")
+    )

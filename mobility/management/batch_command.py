@@ -25,7 +25,7 @@ def calendar_day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise ArgumentTypeError(f"must be a date as in 2017-05-31, got {text!r}") from None
+        raise ArgumentTypeError(f"must be a date such as 2017-05-31, got {text!r}") from None
 
 
 class BatchCommand(BaseCommand):
@@ -63,7 +63,7 @@ class BatchCommand(BaseCommand):
         except MobilityError as error:
             raise CommandError(str(error)) from error
         except KeyboardInterrupt:
-            say("\ninterrupted: a batch that was received whole goes on with the next command")
+            say("\ninterrupted: the next command continues any batch that was received in full")
             sys.exit(130)
         except OSError as error:
             raise CommandError(f"{error.filename}: {error.strerror}") from error
@@ -71,7 +71,7 @@ class BatchCommand(BaseCommand):
             say(note)
         self.stdout.write(printed)
         if problem:
-            raise CommandError(f"{problem} Use --allow-empty if this is meant")
+            raise CommandError(f"{problem} Use --allow-empty if this is intended")
 
 
 def started(start: Callable[[UUID], Batch]) -> Batch:
@@ -82,7 +82,7 @@ def started(start: Callable[[UUID], Batch]) -> Batch:
         mine = Batch.objects.filter(pk__in=tries)
         for broken in mine.filter(state=Batch.State.RECEIVING):
             finalisation.fail(
-                broken, "a database was away before it could begin: the command starts it again"
+                broken, "a database was unavailable before the command started: restarting the command"
             )
         # A database that failed while queueing the batch may have done so.
         waiting = mine.exclude(state__in=(Batch.State.FAILED, Batch.State.CANCELLED)).first()

@@ -46,16 +46,16 @@ def patiently(work: Callable[[], Result]) -> Result:
 
 
 def _wait() -> None:
-    say("a database does not answer: waiting for it")
+    say("a database is not responding: waiting for it")
     deadline = time.monotonic() + PATIENCE_S
     while not _all_answer():
         if time.monotonic() > deadline:
             raise DatabasesAwayError(
-                f"a database has not answered for {PATIENCE_S / 60:.0f} minutes, and this command waits no "
-                "longer. A batch that was received whole goes on by itself: its page shows it"
+                f"a database has not responded for {PATIENCE_S / 60:.0f} minutes, so this command "
+                "stops waiting. Batches received in full resume automatically: see their pages"
             )
         time.sleep(POLL_S)
-    say("all databases answer again")
+    say("all databases are responding again")
 
 
 def _all_answer() -> bool:

@@ -22,21 +22,23 @@ def telling(**_: Any) -> list[CheckMessage]:
         try:
             check_webhook_url(url)
         except ValueError as error:
-            found.append(Error(str(error), hint="http:// leads to this machine only", id="mobility.E031"))
+            found.append(
+                Error(str(error), hint="http:// is allowed for this machine only", id="mobility.E031")
+            )
     if url and not secret:
         text = "MOBILITY_ALERT_WEBHOOK_SECRET must be set, got nothing"
-        hint = "a receiver cannot tell our messages from others"
+        hint = "without it, the receiver cannot verify the sender of a message"
         found.append(Warning(text, hint=hint, id="mobility.W031"))
     if secret and len(secret) < MIN_SECRET:
         text = f"MOBILITY_ALERT_WEBHOOK_SECRET must have at least {MIN_SECRET} characters, got {len(secret)}"
         found.append(Error(text, hint="openssl rand -base64 24", id="mobility.E032"))
     if settings.EMAIL_HOST != "localhost" and not settings.MOBILITY_ALERT_EMAIL_TO:
-        text = "MOBILITY_ALERT_EMAIL_TO must name addresses where MOBILITY_ALERT_EMAIL_URL is set, got none"
-        found.append(Warning(text, hint="no mail is sent", id="mobility.W032"))
+        text = "MOBILITY_ALERT_EMAIL_TO must contain addresses when MOBILITY_ALERT_EMAIL_URL is set, got none"
+        found.append(Warning(text, hint="no e-mail is sent", id="mobility.W032"))
     is_sealed = settings.EMAIL_USE_TLS or settings.EMAIL_USE_SSL
     if settings.EMAIL_HOST not in LOOPBACK and not is_sealed:
-        text = "MOBILITY_ALERT_EMAIL_URL must ask for TLS where the mail server is another host, got none"
-        hint = "smtp+tls:// or smtp+ssl://: otherwise the line reads messages and password"
+        text = "MOBILITY_ALERT_EMAIL_URL must use TLS when the mail server is another host, got none"
+        hint = "use smtp+tls:// or smtp+ssl://: without TLS, the network can read messages and the password"
         found.append(Warning(text, hint=hint, id="mobility.W033"))
     return found
 

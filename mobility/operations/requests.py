@@ -97,7 +97,7 @@ class BodyLimitMiddleware:
         if size > MAX_UNKNOWN_BYTES and not STREAMED.match(request.path_info):
             most = _most(request)
             if size > most:
-                text = gettext("The body of the request must have at most %(most)s bytes, got %(size)s.")
+                text = gettext("The request body must have at most %(most)s bytes, got %(size)s.")
                 detail = text % {"most": most, "size": size}
                 if request.path_info.startswith(API):
                     return problem(413, detail)

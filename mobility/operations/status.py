@@ -146,14 +146,16 @@ def _verdict(trouble: list[Finding]) -> str:
     n_errors = sum(each.level == Level.ERROR for each in trouble)
     n_warnings = sum(each.level == Level.WARNING for each in trouble)
     if n_errors:
-        text = ngettext("%(n)d thing needs you now.", "%(n)d things need you now.", n_errors)
+        text = ngettext("%(n)d problem needs attention now.", "%(n)d problems need attention now.", n_errors)
         return text % {"n": n_errors}
     if n_warnings:
         text = ngettext(
-            "It runs. %(n)d thing needs you today.", "It runs. %(n)d things need you today.", n_warnings
+            "The service is running. %(n)d problem needs attention today.",
+            "The service is running. %(n)d problems need attention today.",
+            n_warnings,
         )
         return text % {"n": n_warnings}
-    return _("Everything runs. Notes are below.") if trouble else _("Everything runs.")
+    return _("Everything is working. See the notes below.") if trouble else _("Everything is working.")
 
 
 def _next_step(finding: Finding) -> str:
@@ -186,7 +188,7 @@ def _worker(sign: WorkerSign, now: datetime) -> Worker:
 def _queue(finding: Finding) -> Line:
     age_s = finding.facts.get("oldest_s")
     more = "" if age_s is None else _("the oldest for %(time)s") % {"time": duration(float(age_s))}
-    what = _("Tasks that wait: %(n)s") % {"n": number(int(finding.facts["tasks"]))}
+    what = _("Waiting tasks: %(n)s") % {"n": number(int(finding.facts["tasks"]))}
     return Line(name=finding.subject, badge=Badge.of(finding.level), what=what, more=more)
 
 
@@ -209,7 +211,7 @@ def _batches(now: datetime) -> tuple[Line, ...]:
         Line(
             name=slug,
             badge=Badge(sign=number(n), word=str(BATCH_STATES[state]), style=""),
-            what=_("the oldest came %(time)s") % {"time": _ago(since, now)},
+            what=_("the oldest arrived %(time)s") % {"time": _ago(since, now)},
         )
         for slug, state, n, since in rows.order_by("study__slug", "state")
     )
@@ -231,14 +233,14 @@ def _last_run(run: JobRun | None, now: datetime) -> str:
         return _("has not run yet")
     if run.finished_at is None or (run.failed_at and run.failed_at > run.finished_at):
         return _("failed %(time)s") % {"time": _ago(run.failed_at or run.started_at, now)}
-    return _("last ended well %(time)s") % {"time": _ago(run.finished_at, now)}
+    return _("last succeeded %(time)s") % {"time": _ago(run.finished_at, now)}
 
 
 def _backups(found: Iterable[Finding], now: datetime) -> Iterable[Line]:
     """The last ones; the newest backup is as old as the look at it says."""
     kinds = {
         Backup.Kind.BACKUP: _("backup"),
-        Backup.Kind.ESCROW: _("escrow of keys"),
+        Backup.Kind.ESCROW: _("key escrow"),
         Backup.Kind.RESTORE: _("restore"),
     }
     newest = worst([each for each in found if each.code == "backup_old"])
@@ -252,12 +254,12 @@ def _backups(found: Iterable[Finding], now: datetime) -> Iterable[Line]:
 
 
 def _alerts(now: datetime) -> Iterable[Line]:
-    nobody = _("told to nobody yet") if channels() else _("told to nobody: no channel is set up")
+    nobody = _("not sent yet") if channels() else _("not sent: no alert channel is configured")
     for alert in Alert.objects.filter(zone=settings.MOBILITY_ZONE, ended_at=None, code__in=CODES):
         level = Level[alert.level.upper()]
         finding = Finding(code=alert.code, level=level, subject=alert.subject, facts=alert.facts)
         names = ", ".join(subject_words(channel) for channel in sorted(alert.told))
-        told = _("told by %(channels)s") % {"channels": names} if names else nobody
+        told = _("sent by %(channels)s") % {"channels": names} if names else nobody
         since = _("for %(time)s") % {"time": duration((now - alert.since).total_seconds())}
         yield Line(name=words(finding).title, badge=Badge.of(level), what=since, more=told)
 

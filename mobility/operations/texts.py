@@ -13,7 +13,7 @@ from mobility.operations.findings_texts import TEXTS
 from reports.base.formats import decimal, number, percent
 
 LEVEL_WORDS: Final[dict[Level, str | Promise]] = {
-    Level.OK: gettext_lazy("fine"),
+    Level.OK: gettext_lazy("OK"),
     Level.NOTE: gettext_lazy("note"),
     Level.WARNING: gettext_lazy("act today"),
     Level.ERROR: gettext_lazy("act now"),
@@ -24,13 +24,13 @@ SUBJECTS: Final[dict[str, str | Promise]] = {
     "data": gettext_lazy("data folder"),
     "staging": gettext_lazy("staging folder"),
     "keystore": gettext_lazy("keystore"),
-    "backups": gettext_lazy("folder of backups"),
-    "sweep": gettext_lazy("taking up what was left behind"),
-    "forget_old_views": gettext_lazy("removing what is no longer kept"),
+    "backups": gettext_lazy("backup folder"),
+    "sweep": gettext_lazy("recovering interrupted work"),
+    "forget_old_views": gettext_lazy("data retention"),
     "look_after_ledger": gettext_lazy("checking the ledger"),
-    "look_for_alerts": gettext_lazy("looking for what is wrong"),
-    "catch_up": gettext_lazy("catching up after a restore"),
-    "hand_over": gettext_lazy("handing over"),
+    "look_for_alerts": gettext_lazy("health checks"),
+    "catch_up": gettext_lazy("recovery after a restore"),
+    "hand_over": gettext_lazy("handover"),
     "email": gettext_lazy("e-mail"),
 }
 MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400

@@ -144,8 +144,9 @@ def _check_ended(study: VaultStudy) -> None:
     listed = ", ".join(f"{n} {state}" for state, n in sorted(states.items()))
     cancel = " or cancel them (--cancel-batches)" if set(states) & set(Batch.CANCELLABLE) else ""
     raise StudyNotClosedError(
-        f"batches of the study have not ended ({listed}): wait for their end{cancel}; one that waits for "
-        "what is lost for good is given up with manage.py cancel_batch BATCH --give-up. Nothing was erased"
+        f"batches of the study have not ended ({listed}): wait until they end{cancel}; if one waits "
+        "for a key or storage that is permanently lost, run manage.py cancel_batch BATCH --give-up. "
+        "Nothing was erased"
     )
 
 
@@ -157,8 +158,8 @@ def _opened(study: VaultStudy, *, key_may_be_lost: bool) -> OpenStudy | None:
         if key_may_be_lost:
             return None
         raise StudyNotClosedError(
-            f"{error}. If another host has it, close the study there; if it is lost for good, close with "
-            "--key-is-lost. Nothing was erased"
+            f"{error}. If another host has the key, close the study there; if the key is permanently "
+            "lost, close with --key-is-lost. Nothing was erased"
         ) from None
 
 
@@ -173,20 +174,20 @@ def _publish_last(study: VaultStudy, opened: OpenStudy | None) -> None:
         raise StudyNotClosedError(f"{error}: nothing was erased") from None
     except HandoverError as error:
         raise StudyNotClosedError(
-            f"the last totals could not be handed over: {error}. Nothing was erased; close the study again "
-            "when the analyst server has them"
+            f"the last totals could not be handed over: {error}. Nothing was erased; close the study "
+            "again when the analyst server has the totals"
         ) from None
     except DatabaseError as error:
         raise StudyNotClosedError(
-            f"the last totals could not be handed to the analyst zone ({type(error).__name__}): nothing was "
-            "erased. Close the study again when both databases answer"
+            f"the last totals could not be sent to the analyst zone ({type(error).__name__}), so "
+            "nothing was erased. Close the study again when both databases respond"
         ) from None
 
 
 def _decide_again(study: VaultStudy, *, by: str) -> None:
     """Close a study that a restore brought back, in spite of obstacles."""
     for batch in unfinished(study):
-        finalisation.fail(batch, "ended: the study was closed, and came back with a restored backup")
+        finalisation.fail(batch, "ended: the study was closed, but a restored backup brought it back")
     try:
         send_missing(study)
     except (PublicationError, HandoverError, StudyStoppedError) as error:
@@ -232,15 +233,15 @@ def _check_crossed(study: VaultStudy, opened: OpenStudy | None) -> None:
     known = known_publications(study.slug)
     is_left = VaultPublication.objects.filter(study=study).exclude(pk__in=known).exists()
     if is_late or is_left or not handover.has_crossed(study):
-        raise StudyNotClosedError("the study was changed while it was being closed: close it again")
+        raise StudyNotClosedError("the study changed while it was being closed: close it again")
 
 
 def _check_published(days: tuple[date, ...], *, may_drop: bool) -> None:
     if days and not may_drop:
         listed = ", ".join(day.isoformat() for day in days)
         raise StudyNotClosedError(
-            f"days hold rows that were never published ({listed}): publish them (close_days), or lose them "
-            "(--drop-unpublished); nothing was erased"
+            f"some days have rows that were never published ({listed}): publish them (close_days) or "
+            "discard them (--drop-unpublished). Nothing was erased"
         )
 
 
@@ -327,8 +328,8 @@ def _delete_staged(study: VaultStudy) -> None:
         staging.destroy(batch)
     if _staged(study):
         raise StagingUnavailableError(
-            "staged uploads of the study could not be deleted: their keys are destroyed; close it again when "
-            "the staging storage answers"
+            "staged uploads of the study could not be deleted, but their keys are destroyed: close "
+            "the study again when the staging storage responds"
         )
 
 

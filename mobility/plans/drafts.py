@@ -42,8 +42,8 @@ class DraftOpenError(DraftError):
     def __init__(self, draft: PlanDraft) -> None:
         self.draft_id = draft.pk
         super().__init__(
-            f'study "{draft.slug}" must have one open draft at a time, got a second one: '
-            f"{draft.edited_by} works on the other; change that one, or withdraw it first"
+            f'study "{draft.slug}" already has an open draft, edited by {draft.edited_by}: change or '
+            "withdraw that one first"
         )
 
 
@@ -122,7 +122,8 @@ def save_draft(draft: PlanDraft, definition: StudyDefinition, *, revision: int, 
     with _step(draft) as locked:
         if locked.revision != revision:
             raise DraftConflictError(
-                f"the draft was saved by {locked.edited_by} while you edited it: nothing of yours was saved"
+                f"the draft was saved by {locked.edited_by} while you were editing it, so your "
+                "changes were not saved"
             )
         if definition_hash(definition) == locked.definition_hash:
             return False
@@ -141,7 +142,9 @@ def submit_draft(draft: PlanDraft, *, revision: int, by: str) -> None:
     """Ask for a review."""
     with _step(draft, revision=revision) as locked:
         if locked.state != State.DRAFT or locked.submitted_at is not None:
-            raise DraftError("the draft must be waiting for nothing, got one that was sent to review already")
+            raise DraftError(
+                "the draft must be in editing to be sent for review, but it is already in review"
+            )
         locked.submitted_by, locked.submitted_at = by, timezone.now()
         locked.save()
 
@@ -176,9 +179,7 @@ def send_back(draft: PlanDraft, *, revision: int, by: str, remark: str) -> None:
     DraftError : no reason is given; or as in `approve_draft`
     """
     if not remark.strip():
-        raise DraftError(
-            gettext("Say what is to be changed: without it the author does not know what to do.")
-        )
+        raise DraftError(gettext("Enter what the author should change."))
     with _step(draft, revision=revision) as locked:
         _check_waits(locked)
         if not may_review(locked, by=by):
@@ -273,12 +274,12 @@ def _write(draft: PlanDraft, definition: StudyDefinition, *, by: str) -> None:
 
 def _check_waits(draft: PlanDraft) -> None:
     if draft.state != State.DRAFT or draft.submitted_at is None:
-        raise DraftError("the draft must wait for a review, got one that does not")
+        raise DraftError("the draft must be in review for this step, but it is not")
 
 
 def _of_author(by: str) -> str:
     return (
-        f"a draft must be reviewed by somebody who wrote nothing of it, got {by}: ask another "
+        f"a draft must be reviewed by a person who did not edit it, got {by}: ask another "
         "administrator or a privacy officer"
     )
 
@@ -289,10 +290,10 @@ def _step(draft: PlanDraft, *, revision: int | None = None) -> Iterator[PlanDraf
     with transaction.atomic(using="default"), transaction.atomic(using="vault"):
         locked = PlanDraft.objects.select_for_update().get(pk=draft.pk)
         if not locked.is_open:
-            raise DraftError(f"the draft must be open to be changed, got one that is {locked.state}")
+            raise DraftError(f"the draft must be open to be changed, but it is {locked.state}")
         if revision is not None and locked.revision != revision:
             raise DraftConflictError(
-                f"the draft was changed by {locked.edited_by} since you looked at it: look again first"
+                f"the draft was changed by {locked.edited_by} since you opened it: review the changes first"
             )
         yield locked
     draft.refresh_from_db()

@@ -66,10 +66,10 @@ def publish_draft(draft: PlanDraft, *, revision: int, by: str) -> None:
         finish_draft(draft)
         return
     if not draft.is_open:
-        raise DraftError(f"the draft must be open to be published, got one that is {draft.state}")
+        raise DraftError(f"the draft must be open to be published, but it is {draft.state}")
     if draft.revision != revision:
         raise DraftConflictError(
-            f"the draft was changed by {draft.edited_by} since you looked at it: look again first"
+            f"the draft was changed by {draft.edited_by} since you opened it: review the changes first"
         )
     before, review = draft.state, review_of(draft)
     record_review(draft)
@@ -84,7 +84,9 @@ def publish_draft(draft: PlanDraft, *, revision: int, by: str) -> None:
         _take_back(draft, to=before)
         if PlanDraft.objects.filter(pk=draft.pk, state=before, revision=revision).exists():
             raise
-        raise DraftConflictError(f"somebody else was faster: the draft is not {before} any more") from error
+        raise DraftConflictError(
+            f"another person changed the draft first: it is no longer {before}"
+        ) from error
     _announce(draft)
 
 
@@ -127,7 +129,7 @@ def review_of(draft: PlanDraft) -> str:
     if not settings.MOBILITY_SECOND_PERSON:
         return str(Review.SWITCHED_OFF)
     raise NotReviewedError(
-        "the draft must be approved by somebody who wrote nothing of it: ask another administrator or a "
+        "the draft must be approved by a person who did not edit it: ask another administrator or a "
         "privacy officer"
     )
 
@@ -136,7 +138,7 @@ def obstacle(slug: str) -> str:
     """Return why the plan of a study can no longer be replaced, as a message; empty if it can."""
     row = VaultStudy.objects.filter(slug=slug).first()
     if row is None:
-        return f"study {slug!r} is not in the vault any more"
+        return f"study {slug!r} is no longer in the vault"
     try:
         _check_without_data(row)
     except MobilityError as error:
@@ -185,8 +187,8 @@ def _replace(
 def _check_copy(row: VaultStudy, draft: PlanDraft) -> None:
     if row.plan_hash != draft.base_plan_hash:
         raise DraftError(
-            f'the plan of study "{row.slug}" must be the one that the draft was compared with, got another '
-            "version: withdraw this draft, and draft again from the plan in force"
+            f'the plan of study "{row.slug}" has changed since the draft was started: withdraw this '
+            "draft, and start a new one from the plan in force"
         )
     _check_without_data(row)
     old = StudyDefinition.from_json(row.definition)
@@ -196,8 +198,8 @@ def _check_copy(row: VaultStudy, draft: PlanDraft) -> None:
         (each.slug, each.categories) for each in new.static_indicators
     ]:
         raise DraftError(
-            f"extract profiles must not outlive the indicators that they are made for, got "
-            f"{', '.join(profiles)}: let an operator remove them first"
+            f"extract profiles must not outlive their indicators, got {', '.join(profiles)}: ask an "
+            "operator to remove these profiles first"
         )
 
 
@@ -212,13 +214,13 @@ def _check_without_data(row: VaultStudy) -> None:
         )
     if row.batches.exclude(state__in=Batch.FINAL).exists():
         raise StudyHasDataError(
-            f'the plan of study "{row.slug}" is final while a batch waits or runs: let it end first, or '
-            f"{copy}"
+            f'the plan of study "{row.slug}" is final while a batch is waiting or running: wait until '
+            f"it ends, or {copy}"
         )
     if any(model.objects.filter(study=row).exists() for model in DATA):
         raise StudyHasDataError(
-            f'the plan of study "{row.slug}" is final, since rows were taken in under it: answers that were '
-            f"given cannot be asked again; {copy}"
+            f'the plan of study "{row.slug}" is final, because rows were processed under it and their '
+            f"answers cannot be asked again; {copy}"
         )
 
 
@@ -236,7 +238,7 @@ def _claim(draft: PlanDraft, *, review: str, by: str) -> None:
     earlier.update(state=State.SUPERSEDED, ended_by=by, ended_at=now)
     as_seen = PlanDraft.objects.filter(pk=draft.pk, revision=draft.revision, state=draft.state)
     if not as_seen.update(state=State.PUBLISHED, review=review, published_by=by, published_at=now):
-        raise DraftConflictError("the draft was changed or published by somebody else: look again first")
+        raise DraftConflictError("another person changed or published the draft: reload it first")
 
 
 def _take_back(draft: PlanDraft, *, to: str) -> None:

@@ -29,8 +29,8 @@ from reports.transfer.publications import PublicationError
 log = logging.getLogger(__name__)
 
 KEY_IS_GONE = (
-    "its staged file is gone: the databases were restored from a backup that was made while the batch was "
-    "under way. Send the same file again; nothing counts twice"
+    "its staged file is missing, because the databases were restored from a backup made during "
+    "the batch. Send the same file again; no row counts twice"
 )
 
 

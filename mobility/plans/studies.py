@@ -124,7 +124,7 @@ def _keep_in_vault(definition: StudyDefinition, *, version: int, with_copy: Call
             left = VaultStudy.objects.select_for_update().filter(slug=definition.slug).first()
             if left is not None and left.closed_at is not None:
                 raise StudyVaultError(
-                    f'study.slug must be new, got "{left.slug}": a study of that name was closed on '
+                    f'study.slug must be new, got "{left.slug}": a study with this name was closed on '
                     f"{closed_on(left.closed_at)}, and the vault keeps its certificate"
                 )
             if left is not None and left.batches.exists():
@@ -176,8 +176,8 @@ def _check_same(left: VaultStudy, definition: StudyDefinition) -> VaultStudy:
     """The main database was lost or restored from before this study: the vault's data stay in use."""
     if StudyDefinition.from_json(left.definition) != definition:
         raise StudyVaultError(
-            f'study "{left.slug}" must be the one that the vault holds data of, got another definition: '
-            "use the study file that it was created from, or another slug"
+            f'study "{left.slug}" has data in the vault under a different definition: use the study '
+            "file that it was created from, or another slug"
         )
     keystore().read(left.key_id)
     return left

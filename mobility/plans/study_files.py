@@ -106,11 +106,12 @@ def _read(text: bytes) -> dict[str, Any]:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):
-        raise StudyImportError("the file must be JSON, as export_study writes it") from None
+        raise StudyImportError("the file must be JSON written by export_study") from None
     found = content.get("format") if isinstance(content, dict) else None
     if found != FORMAT:
         raise StudyImportError(
-            f'format must be "{FORMAT}", got {found!r}: of a later version, or no export of a study'
+            f'format must be "{FORMAT}", got {found!r}: the file comes from a newer version, or is '
+            "not a study export"
         )
     plan = content.get("plan")
     is_whole = (
@@ -121,7 +122,9 @@ def _read(text: bytes) -> dict[str, Any]:
         and plan["version"] >= FIRST_VERSION
     )
     if not is_whole:
-        raise StudyImportError("the file must have kind, definition and plan with its version, as exported")
+        raise StudyImportError(
+            "the file must contain kind, definition, and plan with its version, as written by export_study"
+        )
     whole: dict[str, Any] = content
     return whole
 
@@ -135,11 +138,11 @@ def _definition(content: dict[str, Any]) -> StudyDefinition:
     except (LdpError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
         raise StudyImportError("the definition cannot be read: export the study again") from None
     if sha256 != content.get("definition_sha256"):
-        raise StudyImportError("definition_sha256 must be that of the definition: the file was changed")
+        raise StudyImportError("definition_sha256 must match the definition, but the file was changed")
     if plan_hash(spec) != content["plan"].get("sha256"):
         raise StudyImportError(
-            "plan.sha256 must be that of the plan: the file was changed, or this version computes other "
-            "probabilities"
+            "plan.sha256 must match the plan, but the file was changed, or this version computes "
+            "different probabilities"
         )
     return _checked(definition, slug=definition.slug)
 
@@ -154,7 +157,7 @@ def _checked(definition: StudyDefinition, *, slug: str) -> StudyDefinition:
     except (ValueError, LdpError) as error:
         raise StudyImportError(str(error)) from None
     if read != replace(definition, slug=slug):
-        raise StudyImportError("the definition must be one that a study file can say, got another")
+        raise StudyImportError("the definition must be one that a study file can express, got another")
     return read
 
 

@@ -35,9 +35,9 @@ class AccountAdapter(DefaultAccountAdapter):
     """Accounts are made by administrators; there is no e-mail."""
 
     error_messages = DefaultAccountAdapter.error_messages | {
-        "username_password_mismatch": _("That name and password do not belong together."),
-        "incorrect_password": _("That is not your password."),
-        "enter_current_password": _("That is not your password."),
+        "username_password_mismatch": _("The user name or password is incorrect."),
+        "incorrect_password": _("The password is incorrect."),
+        "enter_current_password": _("The password is incorrect."),
     }
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
@@ -115,7 +115,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):
         """
         sent = sociallogin.state.get("nonce")
         if not sent or sent != sociallogin.nonce:
-            raise PermissionDenied("nonce must be the one that was sent")
+            raise PermissionDenied("nonce must match the one that was sent")
 
     def populate_user(self, request: HttpRequest, sociallogin: SocialLogin, data: dict[str, Any]) -> User:
         """Neither a name nor an address is taken over, so that none can be mistaken for a local account's."""
@@ -134,9 +134,11 @@ class SecondFactorAdapter(DefaultMFAAdapter):
     """One-time codes, recovery codes and security keys."""
 
     error_messages = DefaultMFAAdapter.error_messages | {
-        "incorrect_code": _("That code or key was not accepted. A code holds for half a minute, and once."),
+        "incorrect_code": _(
+            "The code or key was not accepted. Each code is valid for 30 seconds and can be used once."
+        ),
         "cannot_delete_authenticator": _(
-            "Your role needs a second factor, and this is the only one. Add another one first."
+            "Your role requires a second factor, and this is your only one. Add another one first."
         ),
     }
 

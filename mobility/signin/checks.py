@@ -21,11 +21,19 @@ def provider(**_: Any) -> list[CheckMessage]:
     found: list[CheckMessage] = []
     if not (settings.MOBILITY_OIDC_CLIENT_ID and settings.MOBILITY_OIDC_CLIENT_SECRET):
         text = "MOBILITY_OIDC_CLIENT_ID and MOBILITY_OIDC_CLIENT_SECRET must be set with MOBILITY_OIDC_ISSUER"
-        found.append(Error(text, hint="the provider gives both to a registered client", id="signin.E001"))
+        found.append(
+            Error(text, hint="the provider issues both when you register a client", id="signin.E001")
+        )
     parts = urlsplit(issuer)
     if parts.scheme != "https" and parts.hostname not in HERE:
         text = f"MOBILITY_OIDC_ISSUER must begin with https://, got {issuer!r}"
-        found.append(Error(text, hint="without TLS whoever is on the way can be anybody", id="signin.E002"))
+        found.append(
+            Error(
+                text,
+                hint="without TLS, anyone on the network path can impersonate the provider",
+                id="signin.E002",
+            )
+        )
     return found
 
 
@@ -38,6 +46,6 @@ def mapping(**_: Any) -> list[CheckMessage]:
         hint = f"roles are {', '.join(role.value for role in Role)}"
         return [Error(text, hint=hint, id="signin.E003")]
     if settings.MOBILITY_OIDC_GROUPS and not settings.MOBILITY_OIDC_GROUPS_CLAIM:
-        text = "MOBILITY_OIDC_GROUPS_CLAIM must be set with MOBILITY_OIDC_GROUPS"
-        return [Error(text, hint="the claim that holds the groups, often groups", id="signin.E004")]
+        text = "MOBILITY_OIDC_GROUPS_CLAIM must be set when MOBILITY_OIDC_GROUPS is set"
+        return [Error(text, hint="the claim that contains the groups, often groups", id="signin.E004")]
     return []

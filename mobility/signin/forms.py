@@ -45,7 +45,7 @@ class SecondFactorForm(AuthenticateForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["code"].help_text = _("From the authenticator app, or one of your recovery codes.")
+        self.fields["code"].help_text = _("Code from your authenticator app, or one of your recovery codes.")
         _ask_at_once(self, "code")
 
 

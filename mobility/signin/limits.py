@@ -72,8 +72,8 @@ def too_many(seconds: float) -> ValidationError:
     """Text of a blocked sign-in: the same for accounts that exist and those that do not."""
     minutes = max(1, math.ceil(seconds / 60))
     text = ngettext(
-        "Too many attempts have failed. Wait %(minutes)d minute, then try again.",
-        "Too many attempts have failed. Wait %(minutes)d minutes, then try again.",
+        "Too many failed attempts. Try again in %(minutes)d minute.",
+        "Too many failed attempts. Try again in %(minutes)d minutes.",
         minutes,
     )
     return ValidationError(text % {"minutes": minutes}, code="too_many_login_attempts")

@@ -118,7 +118,7 @@ def second_factors(user: User) -> SecondFactors:
 def end_others(request: HttpRequest) -> HttpResponse:
     """Sign out everywhere else."""
     end_other_sessions(request, _user(request))
-    messages.success(request, gettext("All your other sessions have ended."))
+    messages.success(request, gettext("You signed out all other sessions."))
     return redirect("account")
 
 

@@ -154,7 +154,7 @@ def begin(
         study.refresh_from_db(fields=["closed_at"])
         unlock(study)  # anyone who has closed it in between has not seen this key
     except BaseException:
-        fail(batch, "the upload could not begin: send the file again")
+        fail(batch, "the upload could not start: send the file again")
         raise
     return batch
 
@@ -196,8 +196,9 @@ def append(batch: Batch, stream: Readable, *, offset: int, length: int | None = 
     if batch.bytes_total is not None and offset + (length or 0) > batch.bytes_total:
         hold.release()
         raise UploadTooLargeError(
-            f"the file was announced with {batch.bytes_total:,} bytes, and this part would end at byte "
-            f"{offset + (length or 0):,}: nothing of it was kept. If the file has grown, upload it again"
+            f"the file was announced with {batch.bytes_total:,} bytes, but this part would end at "
+            f"byte {offset + (length or 0):,}, so none of it was kept. If the file has grown, upload "
+            "it again"
         )
     _append(batch, stream, hold)
     return batch.bytes_received
@@ -362,8 +363,10 @@ def _why_broken(error: BaseException, batch: Batch) -> str:
     if isinstance(error, MobilityError) and not isinstance(error, passed_on):
         return f"{error}. Nothing was kept"
     of_total = f" of {batch.bytes_total}" if batch.bytes_total else ""
-    problem = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else "it ended early"
+    problem = (
+        os.strerror(error.errno) if isinstance(error, OSError) and error.errno else "the upload ended early"
+    )
     return (
-        f"the upload broke off after {batch.bytes_received}{of_total} bytes ({problem}): "
-        "nothing was kept, send the file again"
+        f"the upload was interrupted after {batch.bytes_received}{of_total} bytes ({problem}), and "
+        "nothing was kept: send the file again"
     )

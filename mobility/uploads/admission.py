@@ -37,13 +37,13 @@ def check_queue(study: VaultStudy) -> None:
     files, size = found["files"], found["size"] or 0
     if files >= settings.MOBILITY_MAX_WAITING_BATCHES:
         raise QueueFullError(
-            f"{files:,} file(s) of this study wait for their turn (MOBILITY_MAX_WAITING_BATCHES), and no "
-            f"more are taken in before some have ended: {COME_AGAIN}"
+            f"{files:,} file(s) of this study are waiting (MOBILITY_MAX_WAITING_BATCHES), so no more "
+            f"are accepted until some have been processed: {COME_AGAIN}"
         )
     if files and size >= settings.MOBILITY_MAX_WAITING_BYTES:
         raise QueueFullError(
-            f"{size:,} bytes of this study wait for their turn (MOBILITY_MAX_WAITING_BYTES), and no more are "
-            f"taken in before some have ended: {COME_AGAIN}"
+            f"{size:,} bytes of this study are waiting (MOBILITY_MAX_WAITING_BYTES), so no more are "
+            f"accepted until some have been processed: {COME_AGAIN}"
         )
 
 
@@ -64,7 +64,7 @@ def check_size(size: int | None, *, study: VaultStudy, filename: str, stored: in
     largest = settings.MOBILITY_MAX_UPLOAD_BYTES
     if size is not None and size > largest:
         raise UploadTooLargeError(
-            f"a file may have {largest:,} bytes at most (MOBILITY_MAX_UPLOAD_BYTES): send it in parts"
+            f"a file must have at most {largest:,} bytes (MOBILITY_MAX_UPLOAD_BYTES): send it in parts"
         )
     free = staging.free_bytes()
     if free is None:
@@ -75,10 +75,10 @@ def check_size(size: int | None, *, study: VaultStudy, filename: str, stored: in
     left = max(free - reserve - _announced() - reading, 0)
     if needed >= left:
         raise NoRoomError(
-            f"the file needs {needed:,} bytes of staging, and {left:,} are left beside the reserve of "
-            f"{reserve:,} bytes (MOBILITY_STAGING_RESERVE_BYTES), the uploads that are under way, and "
-            f"{reading:,} bytes for reading them and this one: make room in MOBILITY_STAGING_DIR, wait until "
-            "earlier batches have ended, or send the file in parts"
+            f"the file needs {needed:,} bytes of staging, but only {left:,} are available after the "
+            f"reserve of {reserve:,} bytes (MOBILITY_STAGING_RESERVE_BYTES), uploads in progress, and "
+            f"{reading:,} bytes for reading them and this file: free space in MOBILITY_STAGING_DIR, "
+            "wait until earlier batches have ended, or send the file in parts"
         )
 
 
@@ -92,9 +92,9 @@ def check_room() -> None:
     free = staging.free_bytes()
     if free is not None and free <= settings.MOBILITY_STAGING_RESERVE_BYTES:
         raise NoRoomError(
-            f"{free:,} bytes of staging are left, and the reserve is kept for batches at work "
-            "(MOBILITY_STAGING_RESERVE_BYTES): go on with this upload when earlier batches have ended; what "
-            "has arrived of it stays"
+            f"{free:,} bytes of staging are left, which is less than the reserve for running batches "
+            "(MOBILITY_STAGING_RESERVE_BYTES): resume this upload when earlier batches have ended; "
+            "the received data is kept"
         )
 
 

@@ -50,9 +50,9 @@ def upload_context(study: VaultStudy, *, by: str) -> dict[str, object]:
 
 def _profile_words(name: str) -> str:
     words = {
-        DEFAULT: gettext("CDRs, as the study file says"),
-        SUBSCRIBERS: gettext("attributes of subscribers"),
-        OPT_OUT: gettext("subscribers who must not be counted"),
+        DEFAULT: gettext("CDRs, as described in the study file"),
+        SUBSCRIBERS: gettext("subscriber attributes"),
+        OPT_OUT: gettext("opt-out list"),
     }
     return words.get(name, "")
 
@@ -60,30 +60,29 @@ def _profile_words(name: str) -> str:
 def upload_texts() -> dict[str, str]:
     """Texts of the upload form's script; it fills in the braces."""
     return {
-        "progress": gettext("{sent} of {total} MB sent ({percent} %), {speed} MB/s, {left} left"),
-        "sealing": gettext("{total} MB sent, the last of it is being stored"),
-        "quarter": gettext("{percent} % sent"),
+        "progress": gettext("{sent} of {total} MB sent ({percent}%), {speed} MB/s, {left} left"),
+        "sealing": gettext("{total} MB sent; storing the last part"),
+        "quarter": gettext("{percent}% sent"),
         "seconds": gettext("about {n} s"),
         "minutes": gettext("about {n} min"),
         "none": gettext("Choose a file first."),
-        "empty": gettext("The file is empty: choose another one."),
+        "empty": gettext("The file is empty. Choose another file."),
         "known": gettext(
-            "{received} of {total} MB of this file have arrived already: sending goes on from there."
+            "{received} of {total} MB of this file have already been received. The upload resumes from there."
         ),
-        "waiting": gettext("The connection is lost. Trying again: what has arrived is kept."),
+        "waiting": gettext("Connection lost. Retrying; received data is kept."),
         "paused": gettext(
-            "Paused: what has arrived is kept for {hours} hours. Go on here, or after loading the page again."
+            "Paused. Received data is kept for {hours} hours. Resume here, or after reloading the page."
         ).format(hours=settings.MOBILITY_UPLOAD_EXPIRES_S // 3600),
         "pause": gettext("Pause"),
-        "resume": gettext("Go on"),
-        "cancelled": gettext("Cancelled. Nothing of the file was kept."),
+        "resume": gettext("Resume"),
+        "cancelled": gettext("Cancelled. No data from the file was kept."),
         "broken": gettext(
-            "The server cannot be reached. What has arrived is kept: press “Go on”, or load this page again "
-            "later and choose the same file."
+            "The server cannot be reached. Received data is kept. Select “Resume”, or reload this "
+            "page later and choose the same file."
         ),
         "signed_out": gettext(
-            "You are signed out. What has arrived is kept: load this page again, sign in, and choose the same"
-            " file."
+            "You are signed out. Received data is kept. Reload this page, sign in, and choose the same file."
         ),
-        "refused": gettext("The server refused the file (status {status}). Load this page again and retry."),
+        "refused": gettext("The server refused the file (status {status}). Reload this page and try again."),
     }

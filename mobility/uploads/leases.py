@@ -52,7 +52,7 @@ class Hold:
         try:
             self.renew()
         except SupersededError:
-            raise UploadBusyError("another connection has just gone on with this upload") from None
+            raise UploadBusyError("another connection has just resumed this upload") from None
 
     def renew(self, **progress: object) -> None:
         """Keep it, and note how far the upload is; call it every second while bytes flow.
@@ -74,4 +74,4 @@ class Hold:
         self._until = until
 
     def _superseded(self) -> SupersededError:
-        return SupersededError(f"nothing can be added to upload {self._batch.pk} any more by this connection")
+        return SupersededError(f"this connection can no longer add data to upload {self._batch.pk}")

@@ -125,7 +125,7 @@ def void_day(request: HttpRequest, slug: str) -> HttpResponse:
 def _start(request: HttpRequest, row: VaultStudy, form: DayForm, start: Callable[[], Batch]) -> HttpResponse:
     """Start a batch and show it, or say why not on the page of the study."""
     if not form.is_valid():
-        messages.error(request, gettext("Nothing was changed: choose a day and confirm."))
+        messages.error(request, gettext("Nothing was changed. Choose a day and tick the confirmation."))
     else:
         try:
             return redirect(_batch_url(start()))

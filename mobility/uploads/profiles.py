@@ -27,7 +27,7 @@ def create_profile(typed: TypedProfile, *, study: VaultStudy, by: str) -> Extrac
             )
     except IntegrityError:
         raise ProfileExistsError(
-            f"study {study.slug!r} has a profile {typed.name!r} already, and profiles are never changed: "
+            f"study {study.slug!r} already has a profile {typed.name!r}, and profiles never change: "
             "choose another name"
         ) from None
 
@@ -43,7 +43,7 @@ def delete_profile(profile: ExtractProfile) -> None:
         n_batches = Batch.objects.filter(study=profile.study_id, profile=profile.name).count()
         if n_batches:
             raise ProfileUsedError(
-                f"profile {profile.name!r} stays: {n_batches} batches were read with it. Make another one "
-                "for later files"
+                f"profile {profile.name!r} cannot be removed, because {n_batches} batches were read "
+                "with it. Create another profile for later files"
             )
         profile.delete()

@@ -77,12 +77,12 @@ def collection(request: HttpRequest, slug: str) -> HttpResponse:
         return _other_version()
     length = _whole_number(request.headers.get("Upload-Length", ""))
     if length is None:
-        return problem(400, gettext("The length of the file must be announced (Upload-Length)."))
+        return problem(400, gettext("Send the file length (Upload-Length)."))
     if length == 0:
-        return problem(400, gettext("The file is empty: choose another one."))
+        return problem(400, gettext("The file is empty. Choose another file."))
     given = _metadata(request.headers.get("Upload-Metadata", ""))
     if given is None:
-        return problem(400, gettext("The description of the file cannot be read (Upload-Metadata)."))
+        return problem(400, gettext("The file description is not valid (Upload-Metadata)."))
     batch = uploads.begin(
         study,
         filename=given.get("filename", ""),
@@ -120,7 +120,7 @@ def upload(request: HttpRequest, slug: str, upload_id: UUID) -> HttpResponse:
 
 def _append(request: HttpRequest, batch: Batch) -> HttpResponse:
     if request.content_type != BODY_TYPE:
-        return problem(415, gettext("The body must be of type {type}.").format(type=BODY_TYPE))
+        return problem(415, gettext("The request body must be of type {type}.").format(type=BODY_TYPE))
     offset = _whole_number(request.headers.get("Upload-Offset", ""))
     if offset is None:
         return problem(400, gettext("The offset must be a whole number (Upload-Offset)."))
@@ -129,7 +129,7 @@ def _append(request: HttpRequest, batch: Batch) -> HttpResponse:
     try:
         uploads.append(batch, request, offset=offset, length=length)
     except UnreadablePostError:
-        return problem(400, gettext("The connection broke."))  # to no one
+        return problem(400, gettext("The connection was interrupted."))  # to no one
     except SupersededError:
         batch.refresh_from_db()
         if batch.state not in (Batch.State.FAILED, Batch.State.CANCELLED):
@@ -147,7 +147,7 @@ def _ended_if_whole(batch: Batch) -> Batch:
 
 def _stranger(request: HttpRequest) -> HttpResponse | None:
     if not request.user.is_authenticated:
-        return problem(401, gettext("You are signed out: sign in and choose the file again."))
+        return problem(401, gettext("You are signed out. Sign in and choose the file again."))
     fetch_rights(request.user)
     if Role.OPERATOR not in roles_of(request.user):
         raise Http404
@@ -179,7 +179,7 @@ def _whole_number(text: str) -> int | None:
 
 
 def _other_version() -> HttpResponse:
-    response = problem(412, gettext("Another version of the tus protocol is wanted."))
+    response = problem(412, gettext("This version of the tus protocol is not supported."))
     response["Tus-Version"] = VERSION
     return response
 

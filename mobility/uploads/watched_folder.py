@@ -189,7 +189,7 @@ class _Unchanged:
         now = os.fstat(self._file.fileno())
         if self._left <= 0 and (now.st_size, now.st_mtime_ns) != (self.size, self._before.st_mtime_ns):
             raise MobilityError(
-                "the file changed while it was read: write it under another name and rename it"
+                "the file changed while it was being read: write it under another name, then rename it"
             )
 
 
@@ -197,7 +197,7 @@ def _refuse(found: Found, error: Exception) -> None:
     # Names of folders are a stranger's: %r keeps what is not printable out of the log.
     log.warning("watched_file_refused study=%r error=%s", found.slug, type(error).__name__)
     try:
-        write_private(found.note, f"not taken in: {_reason(error)}\n")
+        write_private(found.note, f"not processed: {_reason(error)}\n")
     except OSError as problem:
         log.error("watched_folder_not_writable study=%r errno=%s", found.slug, problem.errno)
 
@@ -208,7 +208,7 @@ def _reason(error: Exception) -> str:
         return str(error)
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno)
-    return "an unexpected error, which the log of the worker names; the file is tried again later"
+    return "an unexpected error (see the worker log); the file will be tried again"
 
 
 def _is_ready(found: Found) -> bool:

@@ -35,7 +35,7 @@ def compact(*tables: type[models.Model]) -> None:
         _rewrite(connection, tables)
     except (OperationalError, _InUseError) as error:
         raise VaultBusyError(
-            "the vault database is in use, so that old pages cannot be given back: do it again"
+            "the vault database is in use, so free pages could not be released: try again"
         ) from error
 
 

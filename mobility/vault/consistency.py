@@ -20,15 +20,16 @@ log = logging.getLogger(__name__)
 # compared shows: that ends by a decision of people only, and so does what this release does not know.
 PASSING: Final = (VaultStudy.Stopped.AHEAD, VaultStudy.Stopped.CLOSED)
 _AHEAD_WORDS: Final = (
-    "the study is stopped, so that nobody is counted twice: the main database has publications of it that "
-    "this vault does not know, since the vault was restored from an older backup. Restore both from backups "
-    "that fit (docs/backup.md)"
+    "the study is stopped, so that no one is counted twice: the vault was restored from an older "
+    "backup, and the main database has publications of the study that the vault does not know. "
+    "Restore both from matching backups (docs/backup.md)"
 )
 _PRESENCE_WORDS: Final = (
-    "the study is stopped: it has presence noise and days that are open in the backup. If one of them was "
-    "closed since, closing it again would publish it with the same noise and other counts, and the "
-    "difference would show who opted out. If no day of it was closed since the backup, restore again with "
-    "--no-day-closed-since; otherwise its reports stay as they are, and nothing is added (docs/backup.md)"
+    "the study is stopped: it has presence noise, and some of its days are open in the backup. "
+    "If one of them was closed after the backup, closing it again would publish it with the same "
+    "noise and other counts, and the difference would show who opted out. If no day of the study "
+    "was closed after the backup, restore again with --no-day-closed-since; otherwise the "
+    "reports stay as they are, and you cannot add data (docs/backup.md)"
 )
 
 

@@ -87,7 +87,7 @@ class Keystore:
             key = self._path(key_id).read_bytes()
         except FileNotFoundError:
             raise KeyMissingError(
-                f"key {key_id} is not in the keystore: it was destroyed or never made here"
+                f"key {key_id} is not in the keystore: it was destroyed, or never created here"
             ) from None
         if len(key) != KEY_BYTES:
             raise KeyMissingError(f"key {key_id} is damaged: {len(key)} bytes instead of {KEY_BYTES}")
@@ -170,7 +170,7 @@ class Keystore:
 
     def _refuse_destroyed(self, key_id: str) -> None:
         if self.is_destroyed(key_id):
-            raise KeyDestroyedError(f"key {key_id} was destroyed, and stays so for ever")
+            raise KeyDestroyedError(f"key {key_id} was destroyed and cannot be restored")
 
     def _sync_folder(self) -> None:
         descriptor = os.open(self.folder, os.O_RDONLY)

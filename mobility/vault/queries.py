@@ -24,5 +24,5 @@ def find_study(slug: str) -> VaultStudy:
 def closed_error(at: datetime) -> StudyClosedError:
     """Return why a closed study accepts nothing."""
     return StudyClosedError(
-        f"the study was closed on {closed_on(at)}: its key is destroyed, and nothing can be added"
+        f"the study was closed on {closed_on(at)}: its key is destroyed, and you cannot add data"
     )

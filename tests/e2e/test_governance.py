@@ -37,11 +37,11 @@ def test_from_the_draft_of_a_plan_to_the_certificate_of_its_end(site, extract, s
 
     administrator.goto(drafted)
     expect(administrator.get_by_role("button", name="Publish")).to_have_count(0)
-    administrator.get_by_role("button", name="Ask for a review").click()
+    administrator.get_by_role("button", name="Request review").click()
     approve(officer, site)
 
     administrator.goto(drafted)
-    administrator.get_by_role("button", name="Publish: create the study").click()
+    administrator.get_by_role("button", name="Publish and create the study").click()
     administrator.wait_for_url(f"**/administrator/{SLUG}/")
 
     operator = sign_in("operator")
@@ -62,9 +62,9 @@ def draft(page, site, study_file):
     page.set_input_files("#study-file", study_file)
     page.set_input_files("#cells-file", STUDY_FILE.parent / "cells.csv")
     page.set_input_files("#zones-file", STUDY_FILE.parent / "zones.geojson")
-    page.get_by_role("button", name="Check and draft").click()
+    page.get_by_role("button", name="Check and create draft").click()
     page.wait_for_url(re.compile(r"/administrator/drafts/\d+/$"))
-    expect(page.locator("main")).to_contain_text("A second person has to approve it")
+    expect(page.locator("main")).to_contain_text("A second person must approve this draft because")
     return page.url
 
 
@@ -72,8 +72,8 @@ def approve(page, site):
     """A privacy officer finds what waits for a review without knowing its address, and approves it."""
     page.goto(f"{site.address}/administrator/drafts/")
     page.get_by_role("link", name=re.compile("FIMU")).first.click()
-    page.get_by_role("button", name="Approve it as it stands").click()
-    expect(page.locator("main")).to_contain_text("You approved the draft as it stands")
+    page.get_by_role("button", name="Approve").click()
+    expect(page.locator("main")).to_contain_text("You approved the draft in its current form")
 
 
 def read_statement(page, site, folder):
@@ -104,6 +104,6 @@ def close(page, site):
     """Close the study permanently; one day was published, so nothing is in the way."""
     page.goto(f"{site.address}/administrator/{SLUG}/close/")
     page.fill("input[name=slug]", SLUG)
-    page.get_by_role("button", name="Close the study for ever").click()
+    page.get_by_role("button", name="Permanently close the study").click()
     page.wait_for_url(f"**/administrator/{SLUG}/")
     expect(page.locator("main")).to_contain_text("closed", ignore_case=True)

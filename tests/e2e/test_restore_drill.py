@@ -86,7 +86,7 @@ def test_everything_comes_back_but_what_was_destroyed(drill):
     kept = keep_two_days(drill)
     # After the backup, so it is lost, and sent again later.
     _, with_third = drill.site.values(("ingest", STUDY, str(drill.files[2])), TOTALS)
-    assert "a worker answers" in drill.refused("restore", kept.backup, "--yes", "--replace")
+    assert "a worker is responding" in drill.refused("restore", kept.backup, "--yes", "--replace")
     drill.lose_everything()
     all_that_was_kept_comes_back(drill, kept)
     what_came_later_is_sent_again(drill, kept, with_third=with_third)

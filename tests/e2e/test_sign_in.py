@@ -107,7 +107,7 @@ def test_administrator_adds_an_app_and_then_a_key_and_signs_in_with_each(visitor
     enter(page, door, "administrator")
     page.wait_for_url("**/account/")  # nothing else opens before there is a second factor
     page.goto(f"{door.address}/administrator/")
-    expect(page.locator("main")).to_contain_text("Your role needs a second factor")
+    expect(page.locator("main")).to_contain_text("Your role requires a second factor")
 
     page.click("a:has-text('Set up an app')")
     confirm(page, door, "administrator")
@@ -158,4 +158,4 @@ def test_guesses_are_stopped_in_all_processes_of_the_server(visitor, door):
     for _ in range(11):
         fill_in(page, "somebody", "a guess")
         page.wait_for_load_state()
-    expect(page.get_by_role("alert")).to_contain_text("Too many attempts have failed. Wait")
+    expect(page.get_by_role("alert")).to_contain_text("Too many failed attempts")

@@ -99,13 +99,13 @@ def operators_file(tmp_path_factory):
 def test_a_profile_is_proposed_corrected_saved_and_a_file_checked_with_it(site, operators_file, sign_in):
     page = sign_in("operator")
     page.goto(f"{site.address}/operator/{STUDY}/")
-    page.get_by_role("link", name="What these read").click()
+    page.get_by_role("link", name="View or create profiles").click()
     page.get_by_role("link", name="New profile").click()
     page.wait_for_load_state()  # the script listens to the field from then on
     page.set_input_files("#profile-file", operators_file)
     # The first file of a server loads what reads it.
-    expect(page.get_by_role("heading", name="How its first rows are read")).to_be_visible(timeout=30_000)
-    for label, value in (("Cell", "CellIdentifier"), ("Times are written as", "")):  # certain proposals
+    expect(page.get_by_role("heading", name="Preview of the first rows")).to_be_visible(timeout=30_000)
+    for label, value in (("Cell", "CellIdentifier"), ("Time format", "")):  # certain proposals
         expect(page.get_by_label(label, exact=True)).to_have_value(value)
     source = page.content()
     assert "••••" in source
@@ -118,12 +118,12 @@ def test_a_profile_is_proposed_corrected_saved_and_a_file_checked_with_it(site, 
     expect(page.locator(".field", has=page.get_by_label("Name of the profile"))).to_contain_text("is missing")
 
     # Days 1 to 4 could as well be months: someone has to say.
-    page.get_by_label("Times are written as").select_option("%d/%m/%Y %H:%M:%S")
+    page.get_by_label("Time format").select_option("%d/%m/%Y %H:%M:%S")
     expect(page.locator(".preview tbody")).to_contain_text("→ Thu 1 Jun 2017, 08:15")
     region = page.get_by_role("group", name="Region of residence")
     region.get_by_label(re.compile("^25 ")).select_option("Franche-Comté")
     expect(page.locator(".preview tbody")).to_contain_text("→ Franche-Comté")
-    region.get_by_label("Any other text").select_option("no answer")
+    region.get_by_label("Any other value").select_option("no answer")
     expect(page.locator(".preview tbody")).to_contain_text("→ no answer")
     expect(region.get_by_label(re.compile("^25 "))).to_have_value("=Franche-Comté")
     page.get_by_label("Name of the profile").fill("operator-x")
@@ -131,13 +131,13 @@ def test_a_profile_is_proposed_corrected_saved_and_a_file_checked_with_it(site, 
     page.wait_for_url("**/profiles/operator-x/")
     expect(page.locator("main")).to_contain_text("25 → Franche-Comté")
 
-    page.get_by_role("link", name="Check a whole file with it").click()
+    page.get_by_role("link", name="Check a file with this profile").click()
     expect(page.get_by_label(re.compile("^Profile"))).to_have_value("operator-x")
-    expect(page.get_by_label("Only check the file")).to_be_checked()
+    expect(page.get_by_label("Check only; publish nothing")).to_be_checked()
     page.set_input_files("#upload-file", operators_file)
     page.get_by_role("button", name="Upload").click()
     page.wait_for_url("**/operator/batches/**")
-    expect(page.locator("main")).to_contain_text("nothing of it was kept", timeout=60_000)
+    expect(page.locator("main")).to_contain_text("None of its data was kept", timeout=60_000)
     expect(page.locator("main")).to_contain_text(f"of {N_ROWS}")
     expect(page.locator("main")).not_to_contain_text("Value outside")
 
@@ -176,7 +176,7 @@ def page(browser, site, line):
         fill_in(page, "operator", site.accounts["operator"])
         page.wait_for_url(f"{line.address}/")
         page.goto(f"{line.address}/operator/{STUDY}/")
-        page.get_by_label("Only check the file").check()
+        page.get_by_label("Check only; publish nothing").check()
         yield page
 
 
@@ -227,7 +227,7 @@ def cut_off_for_good(page, line, file):
     """Send until a frame has arrived, and let no other through; pages come through."""
     line.lets_up = cutting([FRAME_BYTES * 3 // 2, *[100_000] * 1000])
     send(page, file)
-    expect(page.locator("#upload-note")).to_contain_text("Trying again", timeout=30_000)
+    expect(page.locator("#upload-note")).to_contain_text("Retrying", timeout=30_000)
 
 
 def test_an_upload_goes_on_after_the_page_was_loaded_again(site, large, expected, line, page):
@@ -255,9 +255,9 @@ def test_a_cancelled_upload_leaves_nothing(site, large, line, page):
     cut_off_for_good(page, line, large)
     line.repair()
     page.get_by_role("button", name="Cancel").click()
-    expect(page.locator("#upload-note")).to_contain_text("Nothing of the file was kept")
+    expect(page.locator("#upload-note")).to_contain_text("No data from the file was kept")
     page.reload()
-    expect(page.locator("main")).not_to_contain_text("Uploads that rest")
+    expect(page.locator("main")).not_to_contain_text("Paused uploads")
     assert list((site.data_dir / "staging").glob("*")) == []
 
 

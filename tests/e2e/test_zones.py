@@ -125,7 +125,7 @@ def test_totals_are_those_of_one_installation(apart):
     assert apart.state()["is_known"]
     printed, errors = apart.ingest(apart.files[0])
     assert printed["published"]
-    assert "out of reach" not in errors
+    assert "cannot be reached" not in errors
     assert apart.found() == apart.expected()
     assert any(any(counts) for counts in apart.found().values())
 
@@ -144,7 +144,7 @@ def test_a_server_that_is_down_gets_it_later(apart):
     apart.analyst.stop()
     printed, errors = apart.ingest(apart.files[1])
     assert not printed["published"]
-    assert "the analyst server does not have everything yet" in errors
+    assert "the analyst server does not have all totals yet" in errors
     assert apart.found() != apart.expected()
     apart.analyst.start()
     apart.wait()

@@ -63,15 +63,15 @@ def _running(batch: Batch) -> tuple[str, str]:
         case Batch.State.FAILED | Batch.State.CANCELLED:
             return batch.failure, ""
         case Batch.State.RECEIVING:
-            return gettext("The file is encrypted while it arrives."), ""
+            return gettext("The file is encrypted as it arrives."), ""
         case Batch.State.QUEUED:
             return _queued(batch)
         case Batch.State.READING:
-            sentence = gettext("Rows are checked, and identifiers replaced by keyed pseudonyms.")
+            sentence = gettext("The worker checks the rows and replaces identifiers with keyed pseudonyms.")
         case Batch.State.MERGING:
-            sentence = gettext("Visits are merged into the days of the study, and answers sanitised.")
+            sentence = gettext("Visits are added to the days of the study, and answers are sanitised.")
         case _:
-            sentence = gettext("Sanitised totals cross to the analyst zone.")
+            sentence = gettext("Sanitised totals are sent to the analyst zone.")
     if batch.waits_since is not None:
         return sentence, _held_up(batch)
     return sentence, "" if batch.is_alive else _stalled()
@@ -79,33 +79,36 @@ def _running(batch: Batch) -> tuple[str, str]:
 
 def _stalled() -> str:
     return gettext(
-        "The worker has not reported for a while. Another one goes on where it stopped; "
-        "if nothing moves for minutes, ask the people who run this site whether a worker is running."
+        "The worker has not responded for a while. Another worker will resume from the same point. "
+        "If nothing changes within a few minutes, ask your site administrator whether a worker is "
+        "running."
     )
 
 
 def _held_up(batch: Batch) -> str:
     """Describe the delay for people; the pipeline's own text names what it waits for."""
     return gettext(
-        "It waits for a key or a storage, is tried again every minute, and loses nothing. Tell the people "
-        "who run this site: %(what)s"
+        "Paused: a key or storage is unavailable. The batch retries every minute, and no data is "
+        "lost. Give your site administrator this message: %(what)s"
     ) % {"what": batch.waits_for}
 
 
 def _queued(batch: Batch) -> tuple[str, str]:
     if queries.is_blocked(batch):
-        return gettext("Another batch of this study is at work. This one starts when it has ended."), ""
+        return gettext(
+            "Another batch of this study is being processed. This one starts when it finishes."
+        ), ""
     hint = ""
     if queries.waits_s(batch) > QUEUE_PATIENCE_S:
         hint = gettext(
-            "No worker has taken it yet. It is safe and will not be lost; if this lasts, ask the people "
-            "who run this site whether a worker is running."
+            "No worker has started this batch yet. The file is stored safely. If this persists, ask "
+            "your site administrator whether a worker is running."
         )
     if batch.waits_since is not None:
         hint = _held_up(batch)
     if batch.kind in Batch.FILES:
-        return gettext("The file has arrived completely."), hint
-    return gettext("The change is asked for."), hint
+        return gettext("The complete file has been received."), hint
+    return gettext("The change has been requested."), hint
 
 
 def _brought_something(batch: Batch) -> bool:
@@ -114,18 +117,18 @@ def _brought_something(batch: Batch) -> bool:
 
 def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:
     if batch.duplicate_of_id is not None:
-        return gettext("Nothing new: the same file was taken in before, and was not read again."), ""
+        return gettext("Nothing new: this file was already processed, so it was not read again."), ""
     if batch.validate_only:
         return (
-            gettext("The file was only checked: nothing of it was kept or published."),
-            gettext("If the checks below are as they should be, upload it for real."),
+            gettext("The file was only checked. None of its data was kept or published."),
+            gettext("If the checks below look right, upload and publish the file."),
         )
     if batch.more_to_come:
         return (
-            gettext("Its rows are merged, and its days stay open for more files."),
+            gettext("Its rows have been merged. Its days stay open for more files."),
             gettext(
-                "They are published by the next file of these days that is sent without the mark, "
-                "or when the days are closed."
+                "The days are published with the next file sent without “More files of these days "
+                "will follow”, or when you close them."
             ),
         )
     waiting = queries.waiting_subscribers(batch)
@@ -134,7 +137,7 @@ def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:
     if _waits_for_closing(batch):
         return _until_closed(batch)
     if _waits_for_server(batch):
-        return gettext("It is done here. The analyst server does not have its totals yet."), ""
+        return gettext("Processing is complete here. The analyst server has not received the totals yet."), ""
     return _published(batch), ""
 
 
@@ -152,75 +155,89 @@ def _waits_for_closing(batch: Batch) -> bool:
 def _until_closed(batch: Batch) -> tuple[str, str]:
     match batch.kind:
         case Batch.Kind.SUBSCRIBERS:
-            sentence = gettext("The answers of these subscribers are known from now on.")
+            sentence = gettext("The study now has the answers of these subscribers.")
         case Batch.Kind.OPT_OUT:
             sentence = gettext(
-                "These subscribers have left the vault, and their later rows are ignored. The totals of days "
-                "that were closed before still count them."
+                "These subscribers have been removed from the vault, and their later rows are "
+                "ignored. The totals of days that were already closed still count them."
             )
         case Batch.Kind.VOID_DAY:
-            sentence = gettext("The day was undone. Nothing of it had been published.")
+            sentence = gettext("The day was undone. None of its data had been published.")
         case _:
-            sentence = gettext("Its rows are merged. Analysts see nothing of it yet.")
+            sentence = gettext("Its rows have been merged. Analysts cannot see them yet.")
     return sentence, gettext(
-        "The study has presence noise: the totals of a day are published once, with their noise, when the "
-        "day and all days before it are closed. Closed days never change."
+        "The study has presence noise. The totals of a day are published once, with noise, after you "
+        "close that day and all earlier days. Closed days never change."
     )
 
 
 def _waiting(batch: Batch, subscribers: int, study: StudyHead) -> tuple[str, str]:
     has_left = batch.kind == Batch.Kind.OPT_OUT
     if study.closed_at is not None:
-        hint = gettext("The study is closed, so they remain in the reports. The erasure certificate says so.")
+        hint = gettext(
+            "The study is closed, so they remain in the reports. The erasure certificate states this."
+        )
         return _too_few(subscribers, study), hint if has_left else ""
     sentence = ngettext(
-        "Not published yet: what waits covers %(n)s subscriber, and a publication must cover %(least)s.",
-        "Not published yet: what waits covers %(n)s subscribers, and a publication must cover %(least)s.",
+        "Not published yet: the pending changes cover %(n)s subscriber, and a publication must cover "
+        "at least %(least)s.",
+        (
+            "Not published yet: the pending changes cover %(n)s subscribers, and a publication must "
+            "cover at least %(least)s."
+        ),
         subscribers,
     )
     if subscribers >= study.min_publication:
         sentence = gettext(
-            "Not published yet: %(n)s subscribers changed, but fewer than %(least)s may differ from earlier "
-            "reports."
+            "Not published yet: %(n)s subscribers changed, but this publication would differ from an "
+            "earlier report by fewer than %(least)s subscribers."
         )
     sentence %= {"n": number(subscribers), "least": number(study.min_publication)}
     if has_left:
         return sentence, gettext(
-            "The people on the list have left the vault, and their later rows are ignored. The reports count "
-            "them until enough subscribers have changed. If that never happens before the study is closed, "
-            "they remain in the reports, and the erasure certificate says so."
+            "The people on the list have been removed from the vault, and their later rows are "
+            "ignored. The reports count them until enough subscribers have changed. If too few "
+            "change before the study is closed, they remain in the reports, and the erasure "
+            "certificate states this."
         )
     hint = gettext(
-        "These changes are published together with later ones. What is still too little when the study is "
-        "closed is never published; the erasure certificate counts it."
+        "These changes will be published together with later ones. If they still cover too few "
+        "subscribers when the study is closed, they are never published, and the erasure certificate "
+        "gives their number."
     )
     if subscribers >= study.min_publication:
-        hint = gettext("To publish them now, upload the undone day again, or the next day.") + " " + hint
+        hint = (
+            gettext("To publish them now, upload the undone day again, or upload the next day.") + " " + hint
+        )
     return sentence, hint
 
 
 def _too_few(subscribers: int, study: StudyHead) -> str:
     text = gettext("Never published: fewer than %(least)s subscribers had changes when the study was closed.")
     if subscribers >= study.min_publication:
-        text = gettext("Never published: fewer than %(least)s subscribers may differ from earlier reports.")
+        text = gettext(
+            "Never published: the publication would have differed from an earlier report "
+            "by fewer than %(least)s subscribers."
+        )
     return text % {"least": number(study.min_publication)}
 
 
 def _published(batch: Batch) -> str:
     if batch.kind == Batch.Kind.EXTRACT and not (batch.subscriber_days or batch.reports):
-        return gettext("It brought nothing new: the reports stay as they are.")
+        return gettext("The file contains nothing new. The reports have not changed.")
     match batch.kind:
         case Batch.Kind.SUBSCRIBERS:
             return gettext(
-                "The answers of these subscribers are known, and published where they were present."
+                "The study now has the answers of these subscribers, published for the days on which "
+                "they were present."
             )
         case Batch.Kind.OPT_OUT:
-            return gettext("These subscribers are not counted any more, in no day of the study.")
+            return gettext("These subscribers are no longer counted on any day of the study.")
         case Batch.Kind.CLOSE_DAYS if is_noisy(batch.study):
-            return gettext("The days are final, and published with their noise.")
+            return gettext("The days are final and published with noise.")
         case Batch.Kind.CLOSE_DAYS:
-            return gettext("The days are final. What was still open is published.")
+            return gettext("The days are final. All remaining data has been published.")
         case Batch.Kind.VOID_DAY:
-            return gettext("The day was undone, in the vault and in the reports. It can be uploaded again.")
+            return gettext("The day was undone in the vault and in the reports. You can upload it again.")
         case _:
-            return gettext("Published: analysts can read it now.")
+            return gettext("Published. Analysts can read it now.")

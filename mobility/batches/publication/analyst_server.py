@@ -60,7 +60,7 @@ def check_analyst_url(url: str) -> None:
     if not (parts.scheme == "https" or is_plain) or not parts.hostname:
         raise ValueError(f"MOBILITY_ANALYST_URL must begin with https://, got {url!r}")
     if parts.query or parts.fragment or parts.username is not None:
-        raise ValueError("MOBILITY_ANALYST_URL must have no account, no query and no fragment")
+        raise ValueError("MOBILITY_ANALYST_URL must have no user name, query or fragment")
 
 
 def sender_key() -> Ed25519PrivateKey:
@@ -83,7 +83,9 @@ def sender_key() -> Ed25519PrivateKey:
     except ValueError:
         found = None
     if not isinstance(found, Ed25519PrivateKey):
-        raise HandoverRefusedError(f"MOBILITY_SENDER_KEY_FILE must hold an Ed25519 private key, got {path}")
+        raise HandoverRefusedError(
+            f"MOBILITY_SENDER_KEY_FILE must contain an Ed25519 private key, got {path}"
+        )
     return found
 
 
@@ -142,7 +144,7 @@ class AnalystServer:
         left_s = self._until - time.monotonic()
         if left_s <= 0:
             raise HandoverWaitsError(
-                "the analyst server answers too slowly to be sent everything at once: the rest follows"
+                "the analyst server is too slow to receive all totals at once: the rest follows"
             )
         envelope = Envelope(
             kind=kind,
@@ -168,7 +170,8 @@ def opener() -> OpenerDirector:
         context = ssl.create_default_context(cafile=ca_file)
     except OSError as error:
         raise HandoverRefusedError(
-            f"MOBILITY_ANALYST_CA_FILE must hold certificates as PEM, got {ca_file} ({type(error).__name__})"
+            f"MOBILITY_ANALYST_CA_FILE must contain certificates in PEM format, got {ca_file} "
+            f"({type(error).__name__})"
         ) from None
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return build_opener(_NoRedirect, TimedHandler, TimedSecureHandler(context=context))
@@ -186,15 +189,17 @@ def _answer(opener: OpenerDirector, request: Request, *, timeout_s: float) -> di
     except URLError as error:
         if isinstance(error.reason, ssl.SSLError):
             raise _unverified(error.reason) from None
-        raise HandoverWaitsError(f"the analyst server is out of reach ({_reason(error)})") from None
+        raise HandoverWaitsError(f"the analyst server cannot be reached ({_reason(error)})") from None
     except UNREADABLE:
         raise HandoverWaitsError(
-            "what answers at MOBILITY_ANALYST_URL is no intake: is the address right?"
+            "the server at MOBILITY_ANALYST_URL does not accept handovers: check the address"
         ) from None
     except (OSError, HTTPException) as error:
-        raise HandoverWaitsError(f"the analyst server is out of reach ({_reason(error)})") from None
+        raise HandoverWaitsError(f"the analyst server cannot be reached ({_reason(error)})") from None
     if not isinstance(content, dict):
-        raise HandoverWaitsError("what answers at MOBILITY_ANALYST_URL is no intake: is the address right?")
+        raise HandoverWaitsError(
+            "the server at MOBILITY_ANALYST_URL does not accept handovers: check the address"
+        )
     return content
 
 
@@ -202,11 +207,12 @@ def _refusal(error: HTTPError) -> HandoverError:
     detail = _printable(_detail(error))
     if error.code in PASSING or error.code >= 500:
         return HandoverWaitsError(
-            f"the analyst server cannot take it now (HTTP {error.code}) {detail}".rstrip()
+            f"the analyst server cannot accept the handover now (HTTP {error.code}) {detail}".rstrip()
         )
     if not detail:  # not its format: another server, or another version
         return HandoverRefusedError(
-            f"what answers at MOBILITY_ANALYST_URL is no intake (HTTP {error.code}): is the address right?"
+            f"the server at MOBILITY_ANALYST_URL does not accept handovers (HTTP {error.code}): check "
+            "the address"
         )
     return HandoverRefusedError(f"the analyst server refuses: {detail}")
 
@@ -224,7 +230,7 @@ def _unverified(error: ssl.SSLError) -> HandoverWaitsError:
     why = getattr(error, "verify_message", "") or error.reason or type(error).__name__
     return HandoverWaitsError(
         f"the certificate of the analyst server cannot be verified ({_printable([why])}): in a closed "
-        "network name its authority in MOBILITY_ANALYST_CA_FILE"
+        "network, set MOBILITY_ANALYST_CA_FILE to the certificate of its authority"
     )
 
 

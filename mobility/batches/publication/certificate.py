@@ -173,8 +173,8 @@ def kept(*, opted_out: int | None) -> list[dict[str, str]]:
         **_still_counted(opted_out),
         study=gettext("The study's definition and plan, and the state of its days."),
         batches=gettext(
-            "The log of batches: file names, times, who sent them, counts of rows, cells that are not in the "
-            "area. No identifier and no value of a person."
+            "The batch log: file names, times, who sent them, row counts, and cells outside the "
+            "area. It contains no identifiers and no values of any person."
         ),
         certificate=gettext("This certificate."),
     )
@@ -184,17 +184,21 @@ def _still_counted(opted_out: int | None) -> dict[str, str]:
     """People who have opted out and remain in the totals, in words; nothing if there are none."""
     if opted_out is None:
         text = gettext(
-            "People who opted out after a day was closed remain in the totals of that day: with presence "
-            "noise its totals never change. Nobody may know how many they are."
+            "People who opted out after a day was closed remain in the totals of that day, because "
+            "totals with presence noise never change. Their number must stay unknown."
         )
         return {"opted_out": text}
     if not opted_out:
         return {}
     text = ngettext(
-        "%(n)d subscriber who opted out remains in these totals. The presence and answers are erased, but "
-        "the last changes covered too few subscribers to be published (min_publication).",
-        "%(n)d subscribers who opted out remain in these totals. Their presence and answers are erased, but "
-        "the last changes covered too few subscribers to be published (min_publication).",
+        "%(n)d subscriber who opted out remains in these totals. The subscriber's presence and "
+        "answers are erased, but the last changes covered too few subscribers to be published "
+        "(min_publication).",
+        (
+            "%(n)d subscribers who opted out remain in these totals. Their presence and answers are "
+            "erased, but the last changes covered too few subscribers to be published "
+            "(min_publication)."
+        ),
         opted_out,
     )
     return {"opted_out": text % {"n": opted_out}}
@@ -204,33 +208,34 @@ def not_reached(database: str, *, key_was_lost: bool, copies: Copies) -> list[di
     """Things that an erasure cannot reach; their makers are responsible for them."""
     texts = {
         "backups": gettext(
-            "Backups of the vault from before: ciphertext that can never be read without the key."
+            "Earlier backups of the vault: ciphertext that can never be read without the key."
         ),
         "key_copies": gettext(
-            "Copies of the keystore, made against the advice or by a snapshot of the disk: nothing here "
-            "knows of them. Whoever has one must destroy it."
+            "Copies of the keystore made against advice or by a disk snapshot. This installation has "
+            "no record of them. Anyone who has such a copy must destroy it."
         ),
         "disk": gettext(
-            "Disks that do not overwrite in place (flash memory, copy-on-write file systems): blocks of the "
-            "key file may last until the disk reuses them. Swapped-out memory likewise."
+            "Disks that do not overwrite in place (flash memory, copy-on-write file systems): blocks "
+            "of the key file may remain until the disk reuses them. The same applies to swapped "
+            "memory."
         ),
         "database_log": _database_log(database),
-        "source_files": gettext("The operator's own files, from which the extracts were made."),
+        "source_files": gettext("The operator's own files from which the extracts were made."),
     }
     if copies.in_escrow:
         texts["escrow"] = gettext(
-            "Copies of the study key in escrow, made on %(days)s: whoever keeps these media must destroy "
-            "them. This installation refuses to take the key back."
+            "Copies of the study key in escrow, made on %(days)s. Anyone who holds these media must "
+            "destroy them. This installation does not restore the key."
         ) % {"days": ", ".join(day.isoformat() for day in copies.in_escrow)}
     if copies.came_back:
         texts["came_back"] = gettext(
-            "A backup that was restored had brought the study back after it was closed, or older than its "
-            "totals: it is erased once more. The ledger tells of each closing."
+            "A restored backup had brought back the study after it was closed, or in a state older "
+            "than its totals. The study has been erased again. The ledger records each closing."
         )
     if key_was_lost:
         texts["lost_key"] = gettext(
-            "The study key: it was not in the keystore when the study was closed, so it could not be "
-            "destroyed. If it turns up, it opens backups of the vault."
+            "The study key. It was not in the keystore when the study was closed, so it could not be "
+            "destroyed. If it is found, it can decrypt backups of the vault."
         )
     return _named(**texts)
 
@@ -238,12 +243,12 @@ def not_reached(database: str, *, key_was_lost: bool, copies: Copies) -> list[di
 def _database_log(database: str) -> str:
     if database == "postgresql":
         return gettext(
-            "PostgreSQL's write-ahead log, archived segments and replicas: ciphertext without its key, until "
-            "the server recycles them."
+            "PostgreSQL's write-ahead log, archived segments and replicas: ciphertext without its "
+            "key, until the server recycles them."
         )
     return gettext(
-        "Blocks of the disk that the database file has given back: ciphertext without its key, until the "
-        "file system reuses them."
+        "Disk blocks freed by the database file: ciphertext without its key, until the file system "
+        "reuses them."
     )
 
 

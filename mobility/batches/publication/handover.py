@@ -166,14 +166,18 @@ def _check_claims(study: VaultStudy, known: Collection[UUID], *, is_closed: bool
     if not VaultStudy.objects.filter(pk=study.pk, certificate__isnull=True).exists():
         return
     claim = (
-        f"lists {len(unknown)} publication(s) of this study that this vault never made, as {min(unknown)}"
+        (
+            f"lists {len(unknown)} publication(s) of this study that this vault never made, such as "
+            f"{min(unknown)}"
+        )
         if unknown
-        else "calls this study closed, and it is open here"
+        else "reports this study as closed, but it is open here"
     )
     log.error("handover_ahead study=%s unknown=%s closed=%s", study.slug, len(unknown), is_closed)
     raise HandoverAheadError(
-        f"the analyst server {claim}. Nothing is sent to it, so that nobody is counted twice; files are "
-        "taken in as before. Was one of the two restored from a backup? Read docs/zones.md"
+        f"the analyst server {claim}. Nothing is sent to it, so that no one is counted twice; uploads "
+        "continue as before. Check whether one of the two servers was restored from a backup: see "
+        "docs/zones.md"
     )
 
 
@@ -208,7 +212,8 @@ def _known(state: dict[str, object]) -> set[UUID]:
         return {UUID(each) for each in listed} if isinstance(listed, list) else set()
     except (AttributeError, TypeError, ValueError):
         raise HandoverRefusedError(
-            "the analyst server lists publications in another form: is it of another version?"
+            "the analyst server lists publications in an unknown format: check that both servers run "
+            "the same version"
         ) from None
 
 
@@ -218,7 +223,7 @@ def _study_body(study: VaultStudy) -> bytes:
     )
     if plan is None:
         raise HandoverWaitsError(
-            "the main database has no plan of this study: restore it, or create it again"
+            "the main database has no plan of this study: restore the database, or create the study again"
         )
     return messages.study_body(
         StudyDefinition.from_json(study.definition),

@@ -53,7 +53,7 @@ class Rise:
     @property
     def words(self) -> str:
         """One sentence for each unit."""
-        text = gettext("Undoing a published day raises epsilon of %(unit)s from %(old)s to %(new)s.")
+        text = gettext("Undoing a published day raises epsilon from %(old)s to %(new)s for %(unit)s.")
         shown = [(unit, self.before.of(unit) or 0, self.after.of(unit) or 0) for unit in self.units]
         values = [
             {"unit": unit_words(unit), "old": formats.epsilon(old), "new": formats.epsilon(new)}
@@ -91,8 +91,9 @@ def ask(study: VaultStudy, *, day: int, by: str) -> UndoWaitsError:
         if is_new:
             _record(found, what="asked", by=by)
     text = gettext(
-        "%(date)s is not undone yet. %(rise)s Another person must approve it: an administrator or a privacy "
-        "officer, on the page of the study under Administration. The day is then undone by itself."
+        "%(date)s has not been undone yet. %(rise)s Another administrator or a privacy officer must "
+        "approve this on the page of the study under Administration. The day is then undone "
+        "automatically."
     )
     date = formats.day_title(study_head(study.pk).date_of(day))
     return UndoWaitsError(text % {"date": date, "rise": rise_of(study).words})
@@ -106,7 +107,7 @@ def waiting(study: VaultStudy | None = None) -> list[DayUndo]:
 
 def obstacle(undo: DayUndo, *, by: str) -> str:
     """Say why an account cannot approve a request; empty if it can."""
-    own = gettext("%(name)s asked for it: another person must approve it.") % {"name": undo.asked_by}
+    own = gettext("%(name)s requested this, so another person must approve it.") % {"name": undo.asked_by}
     return second_person.obstacle(by, authors=[undo.asked_by], of_author=own)
 
 
@@ -128,7 +129,10 @@ def approving(undo: DayUndo, *, voided_days: int, by: str) -> Iterator[DayUndo]:
             raise UndoDecisionError(reason)
         if voided_days != locked.study.voided_days + 1:
             raise UndoDecisionError(
-                gettext("Another day was undone meanwhile, so epsilon rises further: read it again first.")
+                gettext(
+                    "Another day has been undone since, so epsilon rises further. Read the "
+                    "request again before you decide."
+                )
             )
         locked.voided_days = voided_days
         yield locked
@@ -153,8 +157,9 @@ def check_approved(batch: Batch, study: VaultStudy) -> None:
     approved = DayUndo.objects.filter(batch=batch, is_approved=True).first()
     if approved is None or study.voided_days + 1 > approved.voided_days:
         raise DayStateError(
-            f"day {batch.day} cannot be undone: this would raise epsilon above what was approved, since the "
-            "day was published, or another one undone, after it was asked for; undo it again"
+            f"day {batch.day} cannot be undone: epsilon would rise above the approved value, because "
+            "the day was published or another day was undone after the request. Request the undo "
+            "again"
         )
 
 
@@ -166,7 +171,7 @@ def _locked(undo: DayUndo) -> Iterator[DayUndo]:
         locked = DayUndo.objects.select_for_update(of=("self",)).select_related("study").get(pk=undo.pk)
         if locked.is_approved is not None:
             raise UndoDecisionError(
-                gettext("This was decided already by %(name)s.") % {"name": locked.decided_by}
+                gettext("%(name)s has already decided this request.") % {"name": locked.decided_by}
             )
         yield locked
     undo.refresh_from_db()

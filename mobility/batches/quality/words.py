@@ -83,8 +83,9 @@ def misfits(batch: Batch, facts: Facts, calendar: StudyCalendar) -> Iterator[str
     repeated, rows = facts.duplicates or 0, facts.duplicates_of or 0
     if batch.kind == Batch.Kind.SUBSCRIBERS and repeated >= REPEATED_SHARE * rows > 0:
         yield gettext(
-            "%(repeated)s of %(rows)s rows repeat a subscriber, and only the first row of each counts. A "
-            "file of subscribers has one row each: if this file holds events, choose a profile of events."
+            "%(repeated)s of %(rows)s rows repeat a subscriber, and only the first row of each "
+            "subscriber counts. A subscriber file has one row per subscriber. If this file contains "
+            "events, choose an events profile."
         ) % {"repeated": number(repeated), "rows": number(rows)}
 
 
@@ -101,14 +102,14 @@ def _nothing_counts(batch: Batch, facts: Facts, calendar: StudyCalendar) -> str:
             datetime.fromtimestamp(second, zone).date() for second in (facts.first_event, facts.last_event)
         )
         return gettext(
-            "No row counts: the file lies outside the study's days. It has %(found)s, the study "
-            "%(expected)s. Check the study, and the date format of the profile."
+            "No row was counted: the file is outside the days of the study. It covers %(found)s; the "
+            "study covers %(expected)s. Check the study, and the date format of the profile."
         ) % {
             "found": window_title(first, last),
             "expected": window_title(calendar.date_of(1), calendar.date_of(calendar.days)),
         }
     reasons = Counter(batch.rows_ignored) + Counter(batch.rows_rejected)
-    return gettext("No row counts: of %(rows)s rows, %(reasons)s.") % {
+    return gettext("No row was counted: of %(rows)s rows, %(reasons)s.") % {
         "rows": number(batch.rows_read),
         "reasons": ", ".join(f"{reason} {number(rows)}" for reason, rows in reasons.most_common()),
     }
@@ -117,7 +118,7 @@ def _nothing_counts(batch: Batch, facts: Facts, calendar: StudyCalendar) -> str:
 def silence(silent: SilentHours, calendar: StudyCalendar) -> str:
     """Hours without rows, of a day that has rows otherwise."""
     return gettext(
-        "%(day)s: no events between %(hours)s, where there are usually %(usual)s rows: an outage?"
+        "%(day)s: no events between %(hours)s, which usually have %(usual)s rows. Was there an outage?"
     ) % {
         "day": day_title(calendar.date_of(silent.day)),
         "hours": hours_range(silent),
@@ -185,19 +186,19 @@ def status_words(status: DayStatus) -> str:
         DayStatus.MISSING: gettext("missing"),
         DayStatus.FAILED: gettext("failed"),
         DayStatus.UNDONE: gettext("undone"),
-        DayStatus.NOT_DUE: gettext("not due yet"),
+        DayStatus.NOT_DUE: gettext("not due"),
     }[status]
 
 
 def status_help(status: DayStatus) -> str:
     """Meaning of a state of a day."""
     return {
-        DayStatus.COMPLETE: gettext("rows are there, and nothing is known to be missing"),
-        DayStatus.PARTIAL: gettext("more files are announced, or hours are empty that usually are not"),
-        DayStatus.MISSING: gettext("the day is over, and no file had rows of it"),
-        DayStatus.FAILED: gettext("the last file with rows of it failed or was refused"),
-        DayStatus.UNDONE: gettext("its rows were taken back, and none have come since"),
-        DayStatus.NOT_DUE: gettext("the day is not over"),
+        DayStatus.COMPLETE: gettext("The study has rows for this day, and no gaps were found."),
+        DayStatus.PARTIAL: gettext("More files were announced, or hours that usually have rows are empty."),
+        DayStatus.MISSING: gettext("The day is over, and no file contained rows for it."),
+        DayStatus.FAILED: gettext("The last file with rows for this day failed or was refused."),
+        DayStatus.UNDONE: gettext("The rows of this day were undone, and none have been uploaded since."),
+        DayStatus.NOT_DUE: gettext("The day is not over yet."),
     }[status]
 
 
@@ -208,25 +209,29 @@ def day_notes(day: DayCoverage) -> Iterator[str]:
         if day.files:
             yield gettext("Rows of earlier files are in the study.")
     if day.more_to_come:
-        yield gettext("More files were announced and have not come.")
+        yield gettext("More files were announced but have not arrived.")
     for silent in day.silent:
-        yield gettext("No events between %(hours)s: an outage?") % {"hours": hours_range(silent)}
+        yield gettext("No events between %(hours)s. Was there an outage?") % {"hours": hours_range(silent)}
 
 
 def unmatched_notes(facts: Facts) -> Iterator[str]:
     """Number of unmatched cells that the list does not show."""
     if facts.unmatched_more:
         yield ngettext(
-            "%(rows)s row with further cells is not listed.",
-            "%(rows)s rows with further cells are not listed.",
+            "%(rows)s more row with other cells is not listed.",
+            "%(rows)s more rows with other cells are not listed.",
             facts.unmatched_more,
         ) % {"rows": number(facts.unmatched_more)}
     if facts.unmatched_hidden:
         yield ngettext(
-            "%(rows)s row has a text there that does not look like a cell of the area. It is not shown and "
-            "was not kept, for it could be something else: look whether the columns are mixed up.",
-            "%(rows)s rows have texts there that do not look like cells of the area. They are not shown and "
-            "were not kept, for they could be something else: look whether the columns are mixed up.",
+            "%(rows)s row has text in the cell column that does not look like a cell of the area. "
+            "The text is not shown or kept, because it could be personal data. Check that the "
+            "columns are not swapped.",
+            (
+                "%(rows)s rows have text in the cell column that does not look like a cell of the area. "
+                "The text is not shown or kept, because it could be personal data. Check that the "
+                "columns are not swapped."
+            ),
             facts.unmatched_hidden,
         ) % {"rows": number(facts.unmatched_hidden)}
 
@@ -239,15 +244,15 @@ def _comparison(each: Comparison, calendar: StudyCalendar) -> str:
         "basis": basis_words(each.basis, each.n),
     }
     if each.day is None:
-        text = gettext("%(figure)s: %(value)s of the file, usually %(usual)s (%(basis)s).")
+        text = gettext("%(figure)s: %(value)s in this file, usually %(usual)s (%(basis)s).")
         return text % values
     values["day"] = day_title(calendar.date_of(each.day))
     if each.verdict == "low":
         text = gettext(
-            "%(day)s, %(figure)s: %(value)s, usually %(usual)s (%(basis)s). Is a part of the file missing?"
+            "%(day)s, %(figure)s: %(value)s, usually %(usual)s (%(basis)s). Is part of the file missing?"
         )
     else:
         text = gettext(
-            "%(day)s, %(figure)s: %(value)s, usually %(usual)s (%(basis)s). Was something sent twice?"
+            "%(day)s, %(figure)s: %(value)s, usually %(usual)s (%(basis)s). Was some data sent twice?"
         )
     return text % values

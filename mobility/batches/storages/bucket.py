@@ -95,10 +95,10 @@ def _explained() -> Iterator[None]:
         if code in MISSING:
             raise FileNotFoundError("no such object in the staging bucket") from None
         raise StagingUnavailableError(
-            f"the staging bucket answered {code or 'an error'}: check MOBILITY_STAGING_S3_* and the service"
+            f"the staging bucket returned {code or 'an error'}: check MOBILITY_STAGING_S3_* and the service"
         ) from None
     except BotoCoreError as error:
         raise StagingUnavailableError(
-            f"the staging bucket does not answer ({type(error).__name__}): check the service, and "
+            f"the staging bucket is not responding ({type(error).__name__}): check the service, and "
             "MOBILITY_STAGING_S3_ENDPOINT_URL"
         ) from None

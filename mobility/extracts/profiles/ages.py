@@ -11,7 +11,8 @@ BIRTH_YEAR: Final = "%Y"
 DEFAULT_PATTERN: Final = "%Y-%m-%d"
 NEEDED: Final = ("%Y", "%m", "%d")
 PATTERN_RULE: Final = (
-    'must be a pattern as "%Y-%m-%d" or "%d/%m/%Y": %Y %m %d once each, with . - / _ or nothing between them'
+    'must be a date format such as "%Y-%m-%d" or "%d/%m/%Y": %Y, %m and %d once each, separated '
+    "by . - / _ or nothing"
 )
 
 Bands = Mapping[str, tuple[int, int | None]]
@@ -73,13 +74,15 @@ def bands_problem(bands: Bands) -> str | None:
     expected, previous = 0, ""
     for name, (first, last) in sorted(bands.items(), key=lambda item: item[1][0]):
         if first > expected:
-            return f"must cover every age from 0 to {OLDEST}: no band holds {_span(expected, first - 1)}"
+            return (
+                f"must cover every age from 0 to {OLDEST}: no age range contains {_span(expected, first - 1)}"
+            )
         if first < expected:
             upto = expected - 1 if last is None else min(expected - 1, last)
-            return f'must not overlap: "{previous}" and "{name}" both hold {_span(first, upto)}'
+            return f'must not overlap: "{previous}" and "{name}" both contain {_span(first, upto)}'
         expected, previous = (OLDEST if last is None else last) + 1, name
     if expected <= OLDEST:
-        return f"must cover every age from 0 to {OLDEST}: no band holds {_span(expected, OLDEST)}"
+        return f"must cover every age from 0 to {OLDEST}: no age range contains {_span(expected, OLDEST)}"
     return None
 
 

@@ -55,7 +55,13 @@ def read_profile(values: Mapping[str, Any], *, filename: str, definition: StudyD
     facts = _read_profile(root, definition)
     columns, rules = _read_indicators(root, definition)
     if facts.get("kind") == "subscribers" and not columns:
-        root.add(INDICATOR, "must name a column of at least one indicator: there is nothing else to learn")
+        root.add(
+            INDICATOR,
+            (
+                "must name a column for at least one indicator, because a subscriber "
+                "extract contains nothing else"
+            ),
+        )
     _check_columns(problems, facts, columns)
     root.finish()
     if problems.found:
@@ -76,7 +82,9 @@ def _read_profile(root: Table, definition: StudyDefinition) -> dict[str, Any]:
         if is_events:
             facts["timestamp_format"] = read_timestamp_format(profile, default=ISO)
         else:
-            profile.refuse("timestamp_format", "must be absent: extracts of subscribers have no timestamps")
+            profile.refuse(
+                "timestamp_format", "must be absent, because subscriber extracts have no timestamps"
+            )
         profile.finish()
     if columns:
         facts |= _read_roles(columns, is_events=facts["kind"] == "events", has_area=bool(definition.area))
@@ -86,9 +94,9 @@ def _read_profile(root: Table, definition: StudyDefinition) -> dict[str, Any]:
 def _read_name(table: Table) -> str | None:
     name = table.slug("name", reserved=RESERVED_NAMES)
     if name in BUILT_IN:
-        table.add("name", "is a built-in profile, choose another", name)
+        table.add("name", "is the name of a built-in profile: choose another name", name)
     if name == MORE_TO_COME:
-        table.add("name", "is a folder with a meaning in the watched folder, choose another", name)
+        table.add("name", "is a reserved folder name in the watched folder: choose another name", name)
     return name
 
 
@@ -99,7 +107,7 @@ def _read_roles(table: Table, *, is_events: bool, has_area: bool) -> dict[str, s
         roles["cell"] = table.text("cell") if has_area or table.has("cell") else None
     else:
         for role in ("timestamp", "cell"):
-            table.refuse(role, "must be absent: an extract of subscribers has a person a row, and no events")
+            table.refuse(role, "must be absent: a subscriber extract has one row per person and no events")
     table.finish()
     return roles
 

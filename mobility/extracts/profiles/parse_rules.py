@@ -18,7 +18,7 @@ MAX_PREFIX = 16
 MAX_AGE = 150
 BIRTH_KEYS = ("birth_year", "birth_date")
 REFERENCE_FROM, REFERENCE_TO = date(1990, 1, 1), date(2199, 12, 31)
-BAND_RULE = f"must be two ages from 0 to {MAX_AGE}, as [18, 24], or one and above, as [65]"
+BAND_RULE = f"must be two ages from 0 to {MAX_AGE}, such as [18, 24], or a single lower limit, such as [65]"
 
 
 def read_rule(table: Table, categories: Sequence[str]) -> ValueRule:
@@ -32,9 +32,9 @@ def read_rule(table: Table, categories: Sequence[str]) -> ValueRule:
         otherwise=_read_otherwise(table, categories),
     )
     if rule.birth is not None and prefix:
-        table.add("prefix", "must be absent: the column says when somebody was born", prefix)
+        table.add("prefix", "must be absent, because the column contains the birth year or date", prefix)
     if prefix and not rule.values:
-        table.add("values", f"must say what each beginning of {prefix} characters means")
+        table.add("values", f"must give a meaning for each prefix of {prefix} characters")
     problem = case_problem(rule, categories)
     if problem:
         table.add("ignore_case", problem)
@@ -75,15 +75,15 @@ def _read_values(table: Table, categories: Sequence[str], *, prefix: int) -> dic
 
 def _text_problem(text: str, *, prefix: int) -> str | None:
     if text == NO_ANSWER_TEXT:
-        return "must not be listed: an empty text is always no answer"
+        return "must not be listed: an empty value always means no answer"
     if prefix and (len(text) != prefix or not text.isascii()):
-        return f"must have {prefix} characters of ASCII: prefix says how many count"
+        return f"must have {prefix} ASCII characters, as set by prefix"
     return text_problem(text)
 
 
 def _category_rule(value: object, categories: Sequence[str]) -> str:
     if not isinstance(value, str):
-        return "must be a text in quotes: a category, or empty for no answer"
+        return "must be a quoted string: a category, or empty for no answer"
     return unknown(value, known=categories, noun="category")
 
 
@@ -91,7 +91,7 @@ def _read_birth(table: Table, categories: Sequence[str]) -> BirthRule | None:
     """Return birth_year or birth_date; both would contradict each other."""
     found = [(key, table.table(key)) for key in BIRTH_KEYS if table.has(key)]
     if len(found) > 1:
-        table.add("birth_date", "must be absent: birth_year says already what the column holds")
+        table.add("birth_date", "must be absent, because birth_year already describes the column")
     for key, birth in found:
         if birth:
             return _read_birth_rule(birth, categories, is_date=key == "birth_date")

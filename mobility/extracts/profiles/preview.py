@@ -128,7 +128,7 @@ def _timestamps(name: str, texts: list[str], form: str, definition: StudyDefinit
         return ShownColumn(name=name, role="timestamp", values=masked)
     instants = instants_of(texts, form=form, definition=definition)
     counts = Counter(instant.outcome for instant in instants)
-    fact = gettext("%(good)s of %(rows)s can be read, %(inside)s of them on days of the study") % {
+    fact = gettext("%(good)s of %(rows)s are readable, %(inside)s of them on days of the study") % {
         "good": len(texts) - counts[BAD] - counts[NONEXISTENT],
         "rows": len(texts),
         "inside": counts[VALID],
@@ -143,16 +143,16 @@ def _timestamps(name: str, texts: list[str], form: str, definition: StudyDefinit
 def _timestamp(text: str, instant: Instant) -> ShownValue:
     if instant.local is None:
         skipped = instant.outcome == NONEXISTENT
-        meaning = gettext("skipped by the clocks") if skipped else gettext("cannot be read")
+        meaning = gettext("time skipped when clocks changed") if skipped else gettext("unreadable")
         return ShownValue(text=shape(text), meaning=f"{meaning}: {gettext('row rejected')}", is_bad=True)
     is_outside = instant.outcome == OUTSIDE_PERIOD
     # A number could as well be a telephone's: then what it says would tell it.
     shown = shape(text) if text.isdigit() else text
     if is_outside and text.isdigit():
-        return ShownValue(text=shown, meaning=gettext("not a day of the study"))
+        return ShownValue(text=shown, meaning=gettext("outside the days of the study"))
     read = f"{day_title(instant.local.date())}, {instant.local:%H:%M}"
     if is_outside:
-        read = gettext("%(read)s, not a day of the study") % {"read": read}
+        read = gettext("%(read)s, outside the days of the study") % {"read": read}
     return ShownValue(text=shown, meaning=read)
 
 
@@ -166,7 +166,7 @@ def _cells(name: str, texts: list[str], definition: StudyDefinition) -> ShownCol
         if text in known
         else ShownValue(
             text=shape(text),
-            meaning=gettext("not in the area: row ignored") if text else gettext("empty: row rejected"),
+            meaning=gettext("outside the area: row ignored") if text else gettext("empty: row rejected"),
             is_bad=not text,
         )
         for text in texts[:ROWS_SHOWN]
@@ -184,14 +184,16 @@ def _attribute(
     table = table_of(rule, indicator)
     if table is None:
         unread = tuple(ShownValue(text=shape(text)) for text in texts[:ROWS_SHOWN])
-        fact = gettext("say below what its texts mean")
+        fact = gettext("map its values below")
         return ShownColumn(name=name, role=indicator.slug, values=unread, fact=fact)
     codes = [table.code_of(text.encode()) for text in texts]
     values = tuple(
         ShownValue(text=_attribute_text(text, table), meaning=_category(code, indicator), is_bad=code is None)
         for text, code in zip(texts[:ROWS_SHOWN], codes[:ROWS_SHOWN], strict=True)
     )
-    fact = gettext("%(n)s of %(rows)s have a category, %(none)s no answer, %(bad)s would reject the row") % {
+    fact = gettext(
+        "%(n)s of %(rows)s have a category, %(none)s have no answer, %(bad)s would reject the row"
+    ) % {
         "n": sum(code not in (None, NO_ANSWER) for code in codes),
         "rows": len(texts),
         "none": codes.count(NO_ANSWER),

@@ -76,11 +76,11 @@ def case_problem(rule: ValueRule, categories: Sequence[str]) -> str | None:
         for text in meanings:
             if sum(len(_cases(letter)) > 1 for letter in text) > MAX_CASED_LETTERS:
                 return (
-                    f'must be false: "{text}" has more than {MAX_CASED_LETTERS} letters; '
-                    "list under values how it is written"
+                    f'must be false: "{text}" has more than {MAX_CASED_LETTERS} letters; list its '
+                    "spellings under values"
                 )
         if sum(prod(len(_cases(letter)) for letter in text) for text in meanings) > MAX_WAYS:
-            return f"must be false: there are more than {MAX_WAYS:,} ways of writing the texts"
+            return f"must be false: the values have more than {MAX_WAYS:,} possible spellings"
         problem = _same_but_for_case(meanings)
         if problem:
             return problem
@@ -93,7 +93,7 @@ def _same_but_for_case(meanings: Mapping[str, str]) -> str | None:
         for way in ways_of(text):
             other = seen.setdefault(way, text)
             if meanings[other] != meaning:
-                return f'must be false: "{other}" and "{text}" differ in nothing else'
+                return f'must be false: "{other}" and "{text}" differ only in case'
     return None
 
 

@@ -76,7 +76,7 @@ def read_sample(data: bytes, *, size: int, delimiter: str | None = None) -> Samp
     PreviewError : nothing can be shown; says why and what to do, never shows content
     """
     if not data:
-        raise PreviewError(gettext("The file is empty: choose another one."))
+        raise PreviewError(gettext("The file is empty. Choose another file."))
     is_whole = size <= len(data)
     try:
         if data.startswith(PARQUET_MAGIC):
@@ -97,7 +97,7 @@ def _plain(data: bytes, *, compression: str) -> tuple[bytes, bool]:
         try:
             plain = decompressor.decompress(data, PLAIN_BYTES)
         except zlib.error:
-            raise PreviewError(gettext("The gzip stream is damaged: compress the file again.")) from None
+            raise PreviewError(gettext("The gzip stream is damaged. Compress the file again.")) from None
         return plain, decompressor.eof
     if compression == ZSTD:
         return _plain_zstd(data)
@@ -118,14 +118,19 @@ def _plain_zstd(data: bytes) -> tuple[bytes, bool]:
     except OSError:  # the stream continues where the sample ends
         if not parts:
             raise PreviewError(
-                gettext("The beginning of the zstd stream cannot be read on its own, or it is damaged.")
+                gettext(
+                    "The beginning of the zstd stream is damaged or cannot be read without the "
+                    "rest. Choose an uncompressed or gzip file."
+                )
             ) from None
     return b"".join(parts), False
 
 
 def _text(plain: bytes, *, is_whole: bool, compression: str, delimiter: str | None) -> Sample:
     if b"\x00" in plain:
-        raise PreviewError(gettext("There are NUL bytes in it: this is no text in UTF-8 or Latin-1."))
+        raise PreviewError(
+            gettext("The file contains NUL bytes, so it is not UTF-8 or Latin-1 text. Choose a text file.")
+        )
     if not is_whole:  # the last line may be cut
         plain = plain[: max(plain.rfind(b"\n"), plain.rfind(b"\r", 0, len(plain) - 1)) + 1]
     encoding = UTF8
@@ -135,7 +140,7 @@ def _text(plain: bytes, *, is_whole: bool, compression: str, delimiter: str | No
         encoding, text = LATIN1, plain.decode(LATIN1)
     header, *lines = LINE_END.split(text)
     if not header.strip():
-        raise PreviewError(gettext("Line 1 is empty: expected a header with the names of the columns."))
+        raise PreviewError(gettext("Line 1 is empty. Add a header with the column names."))
     found = delimiter or max(DELIMITERS, key=lambda name: len(_fields(header, name)))
     names = _fields(header, found)
     rows = [_fields(line, found) for line in _first(line for line in lines if line)]
@@ -159,23 +164,23 @@ def _fields(line: str, delimiter: str) -> list[str]:
     try:
         return next(csv.reader([line], delimiter=BYTES[delimiter]))
     except csv.Error:  # a field of more than 128 KiB
-        raise PreviewError(gettext("A line is too long: is this a CSV file?")) from None
+        raise PreviewError(gettext("A line is too long. Check that this is a CSV file.")) from None
 
 
 def _parquet(data: bytes, *, is_whole: bool) -> Sample:
     if not is_whole:
         raise PreviewError(
             gettext(
-                "A Parquet file can only be previewed whole, and this one has more than %(limit)s KiB: "
-                "choose one of its first rows alone, or write the profile as a file "
-                "(manage.py create_profile)."
+                "This Parquet file is larger than %(limit)s KiB, the limit for a preview. Choose a "
+                "file with only its first rows, or write the profile as a file (manage.py "
+                "create_profile)."
             )
             % {"limit": SAMPLE_BYTES >> 10}
         )
     try:
         names, columns = _parquet_columns(data)
     except (pa.ArrowException, NoPageError, OSError):
-        raise PreviewError(gettext("The Parquet file is damaged: write it again.")) from None
+        raise PreviewError(gettext("The Parquet file is damaged. Write it again.")) from None
     return Sample(
         names=tuple(names),
         rows=tuple(zip(*columns, strict=True)),
@@ -219,7 +224,8 @@ def _check_parquet_pages(data: bytes, metadata: pq.FileMetaData, *, places: list
     except BatchFormatError:
         raise PreviewError(
             gettext(
-                "The pages of the Parquet file are too large for a preview: choose one of its first rows."
+                "The pages of the Parquet file are too large for a preview. Choose a file with only "
+                "its first rows."
             )
         ) from None
 

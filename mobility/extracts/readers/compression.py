@@ -16,7 +16,7 @@ ZSTD_SKIPPABLE = range(0x184D2A50, 0x184D2A60)  # frames of metadata, which para
 HEAD_BYTES = 512  # of a tar archive, the format is at 257
 PARQUET_MAGIC = b"PAR1"
 MAGIC = {GZIP: b"\x1f\x8b", ZSTD: b"\x28\xb5\x2f\xfd"}
-UNPACK = "send the text in it, plain or with gzip or zstd"
+UNPACK = "extract the text file from it, and send that, uncompressed or with gzip or zstd"
 SAVE_AS_CSV = "save the table as CSV"
 # Files that people send by mistake, and the remedy.
 REFUSED = {
@@ -27,15 +27,15 @@ REFUSED = {
     b"PK\x03\x04": f"a zip archive: {UNPACK}",
     b"PK\x05\x06": "an empty zip archive: send CSV or Parquet",
     b"Rar!\x1a\x07": f"a RAR archive: {UNPACK}",
-    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": f"a document of an older Office (xls, doc): {SAVE_AS_CSV}",
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": f"an old Office document (xls, doc): {SAVE_AS_CSV}",
     b"%PDF-": "a PDF document: send CSV or Parquet",
     b"{\\rtf": "an RTF document: send CSV or Parquet",
     b"SQLite format 3\x00": "an SQLite database: export the table as CSV",
     b"ORC": "an ORC file: send CSV or Parquet",
     b"\x89HDF\r\n\x1a\n": "an HDF5 file: send CSV or Parquet",
-    b"\x89PNG\r\n\x1a\n": "a picture (PNG): send CSV or Parquet",
-    b"\xff\xd8\xff": "a picture (JPEG): send CSV or Parquet",
-    b"GIF8": "a picture (GIF): send CSV or Parquet",
+    b"\x89PNG\r\n\x1a\n": "an image (PNG): send CSV or Parquet",
+    b"\xff\xd8\xff": "an image (JPEG): send CSV or Parquet",
+    b"GIF8": "an image (GIF): send CSV or Parquet",
     b"\x7fELF": "a program (ELF): send CSV or Parquet",
     b"MZ\x90": "a program (Windows): send CSV or Parquet",
     b"\xfd7zXZ\x00": "compressed with xz: compress it with gzip or zstd",
@@ -43,16 +43,16 @@ REFUSED = {
     b"7z\xbc\xaf\x27\x1c": f"a 7-Zip archive: {UNPACK}",
     b"Obj\x01": "an Avro file: send CSV or Parquet",
     b"ARROW1\x00\x00": "an Arrow file: send CSV or Parquet",
-    b"PARE": "an encrypted Parquet file: write it without encryption (it is sealed when it arrives)",
+    b"PARE": "an encrypted Parquet file: write it without encryption (it is encrypted when it arrives)",
     b"\xff\xfe": "text in UTF-16: save it as UTF-8",
     b"\xfe\xff": "text in UTF-16: save it as UTF-8",
     b"\x00\x00\xfe\xff": "text in UTF-32: save it as UTF-8",
 }
 # Names of the first part of a zip archive that is a document.
 OFFICE = {
-    b"[Content_Types].xml": f"a document of Office (xlsx, docx): {SAVE_AS_CSV}",
-    b"_rels/.rels": f"a document of Office (xlsx, docx): {SAVE_AS_CSV}",
-    b"docProps/": f"a document of Office (xlsx, docx): {SAVE_AS_CSV}",
+    b"[Content_Types].xml": f"an Office document (xlsx, docx): {SAVE_AS_CSV}",
+    b"_rels/.rels": f"an Office document (xlsx, docx): {SAVE_AS_CSV}",
+    b"docProps/": f"an Office document (xlsx, docx): {SAVE_AS_CSV}",
     b"xl/": f"a spreadsheet (xlsx): {SAVE_AS_CSV}",
     b"mimetypeapplication/vnd.oasis.opendocument": f"an OpenDocument file (ods, odt): {SAVE_AS_CSV}",
 }
@@ -116,9 +116,9 @@ def refuse_other(head: bytes, *, inside: str = "") -> None:
     if what := _what_else(head):
         raise BatchFormatError(f"{where} {what}, and send it again")
     if inside and compression_of(head):
-        raise BatchFormatError(f"{where} compressed once more: compress the text once, and send it again")
+        raise BatchFormatError(f"{where} compressed a second time: compress the text once, and send it again")
     if inside and head.startswith(PARQUET_MAGIC):
-        raise BatchFormatError(f"{where} a Parquet file: send it as it is, without {inside} around it")
+        raise BatchFormatError(f"{where} a Parquet file: send it without {inside} compression")
 
 
 def _what_else(head: bytes) -> str:
@@ -166,12 +166,12 @@ class _Checked(io.RawIOBase):
                 raise
             if "too much memory" in str(error):
                 raise BatchFormatError(
-                    "the zstd stream needs a window of more than 128 MB: compress it without --long"
+                    "the zstd stream needs a window of more than 128 MB: compress the file without --long"
                 ) from None
             raise self._damaged() from None
 
     def _damaged(self) -> BatchFormatError:
         return BatchFormatError(
-            f"the {self._compression} stream is damaged or ends early: "
-            "compress the file again and send it whole"
+            f"the {self._compression} stream is damaged or ends early: compress the file again and "
+            "send it in full"
         )

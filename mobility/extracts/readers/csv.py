@@ -118,7 +118,7 @@ def _blocks(
 
 def _too_long(lines_before: int) -> BatchFormatError:
     return BatchFormatError(
-        f"line {lines_before + 1} is longer than {BLOCK_BYTES >> 20} MiB: is this a CSV file?"
+        f"line {lines_before + 1} is longer than {BLOCK_BYTES >> 20} MiB: check that this is a CSV file"
     )
 
 

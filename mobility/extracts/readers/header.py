@@ -28,15 +28,18 @@ def read_header(line: bytes, *, layout: Layout, source: Source) -> tuple[int, li
 def _text(line: bytes, source: Source) -> str:
     plain = line.removeprefix(UTF8_BOM)
     if not plain.strip():
-        raise BatchFormatError("line 1 is empty: expected a header with the names of the columns")
+        raise BatchFormatError("line 1 is empty: add a header with the column names")
     if b"\x00" in plain:
         raise BatchFormatError(
-            "line 1: it has NUL bytes, so this is binary data or text in UTF-16: send CSV in UTF-8 or Parquet"
+            "line 1: the file contains NUL bytes, so it is binary or UTF-16: send CSV in UTF-8, or Parquet"
         )
     kinds = kinds_of_rows(np.frombuffer(plain, np.uint8), *np.array([[[0]], [[len(plain)]]], np.int32))
     source.encoding = UTF8 if len(plain) < len(line) else encoding_of(kinds)
     if is_bad(kinds, encoding=source.encoding or UTF8).any():
-        raise BatchFormatError("line 1: the header is marked as UTF-8 (byte order mark), but is none")
+        raise BatchFormatError(
+            "line 1: the header starts with a UTF-8 byte order mark, but is not "
+            "valid UTF-8: save the file as UTF-8"
+        )
     return plain.decode(source.encoding or UTF8)
 
 
@@ -48,7 +51,7 @@ def _columns_of(header: str, *, layout: Layout) -> tuple[str, list[str]]:
     fitting = [delimiter for delimiter in tried if all(names[delimiter].count(name) == 1 for name in wanted)]
     if len(fitting) > 1 and len({tuple(names[delimiter]) for delimiter in fitting}) > 1:
         raise BatchFormatError(
-            f"line 1: the header fits {_listed(fitting)}: say which one it is, in the profile"
+            f"line 1: the header matches {_listed(fitting)}: choose one of them in the profile"
         )
     if fitting:
         return fitting[0], names[fitting[0]]
@@ -60,18 +63,23 @@ def _names(header: str, delimiter: str) -> list[str]:
     try:
         return next(csv.reader([header], delimiter=delimiter))
     except csv.Error:
-        raise BatchFormatError("line 1: the header is too long for names of columns") from None
+        raise BatchFormatError(
+            "line 1: the header is too long for column names: check that this is a CSV file with a header"
+        ) from None
 
 
 def _misfit(names: list[str], *, wanted: tuple[str, ...], delimiter: str) -> BatchFormatError:
     missing = [name for name in wanted if name not in names]
     if missing:
         return BatchFormatError(
-            f"line 1: the header has no column {_listed(missing)}, which the profile reads; it has "
-            f"{len(names)} columns (separator: {delimiter}). Choose another profile, or correct the header"
+            f"line 1: the header has no column {_listed(missing)}, which the profile requires; it has "
+            f"{len(names)} columns (separator: {delimiter}). Choose another profile, or correct the "
+            "header"
         )
     twice = [name for name in wanted if names.count(name) > 1]
-    return BatchFormatError(f"line 1: column {_listed(twice)} appears more than once")
+    return BatchFormatError(
+        f"line 1: column {_listed(twice)} appears more than once: rename or remove one of them"
+    )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -22,7 +22,7 @@ from reports.studies.studyfile.formats import EPOCH_MS, EPOCH_S, ISO
 
 BATCH_ROWS = 64 << 10
 BUFFER_BYTES = 256 << 10  # of each column that is read
-DAMAGED = "the Parquet file is damaged or ends early: write it again and send it whole"
+DAMAGED = "the Parquet file is damaged or ends early: write it again and send it in full"
 
 
 def read_parquet(file: Buffered, *, layout: Layout, groups: range | None = None) -> Iterator[RowBlock]:
@@ -101,19 +101,21 @@ def _check_columns(reader: pq.ParquetFile, *, layout: Layout) -> None:
     missing = [name for name in layout.columns if name not in schema.names]
     if missing:
         raise BatchFormatError(
-            f"the Parquet file has no column {_listed(missing)}, which the profile reads; it has "
+            f"the Parquet file has no column {_listed(missing)}, which the profile requires; it has "
             f"{len(schema.names)} columns. Choose another profile, or rename the columns"
         )
     for name in layout.columns:
         if schema.names.count(name) > 1:
-            raise BatchFormatError(f"the Parquet file has more than one column {name!r}")
+            raise BatchFormatError(
+                f"the Parquet file has more than one column {name!r}: rename or remove one of them"
+            )
         problem = _problem(schema.field(name).type, name=name, layout=layout)
         if problem:
             raise BatchFormatError(f"column {name!r} {problem}")
     stamp = layout.timestamp
     if stamp is not None and _is_int96(reader, stamp):
         raise BatchFormatError(
-            f"column {stamp!r} has timestamps of type INT96, which do not say their time zone: write "
+            f"column {stamp!r} has timestamps of type INT96, which do not include a time zone: write "
             "TIMESTAMP_MICROS (in Spark: spark.sql.parquet.outputTimestampType) or text"
         )
 
@@ -126,25 +128,22 @@ def _problem(kind: pa.DataType, *, name: str, layout: Layout) -> str:
         if pa.types.is_timestamp(kind):
             return ""
         if pa.types.is_integer(kind) and layout.timestamp_format == ISO:
-            return (
-                f'has whole numbers: say in the profile whether they are "{EPOCH_S}" or "{EPOCH_MS}" '
-                "(timestamp_format)"
-            )
-        wanted = "timestamps, text or whole numbers"
+            return f'contains integers: set timestamp_format in the profile to "{EPOCH_S}" or "{EPOCH_MS}"'
+        wanted = "timestamps, text or integers"
     else:
-        wanted = "text or whole numbers"
+        wanted = "text or integers"
     if _is_text(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind):
         return ""
     if pa.types.is_decimal(kind) and kind.scale == 0:
         return ""
     if pa.types.is_floating(kind):
-        return f"has floating-point numbers, which are not exact: write {wanted}"
+        return f"contains floating-point numbers, which are not exact: write {wanted}"
     return f"has type {_type_name(kind)}: write {wanted}"
 
 
 def _type_name(kind: pa.DataType) -> str:
     """The type without the names of its parts, which could be long."""
-    return "of a nested kind" if pa.types.is_nested(kind) else str(kind)
+    return "of a nested type" if pa.types.is_nested(kind) else str(kind)
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -172,7 +171,7 @@ def _place_of(reader: pq.ParquetFile, name: str) -> int:
         column = reader.schema.column(index)
         if column.path == name and column.name == name:
             return index
-    raise BatchFormatError(f"the Parquet file has no plain column {name!r}")
+    raise BatchFormatError(f"column {name!r} of the Parquet file must be plain, not nested")
 
 
 def _block(batch: pa.RecordBatch, *, first: int, layout: Layout) -> RowBlock:
@@ -205,7 +204,7 @@ def _values(column: pa.Array, *, is_time: bool) -> Column:
     texts = _texts(_as_binary(distinct))
     of_row = places.to_numpy(zero_copy_only=False)
     if len(of_row) and not 0 <= of_row.min() <= of_row.max() < len(texts.begins):
-        raise pa.ArrowInvalid("places outside the dictionary")  # Arrow looks at few of them
+        raise pa.ArrowInvalid("indices outside the dictionary")  # Arrow looks at few of them
     if len(texts.begins) > len(of_row):  # most of a large dictionary belongs to other rows
         return texts.of_rows(of_row)
     return Texts(data=texts.data, begins=texts.begins, ends=texts.ends, of_row=of_row)

@@ -34,8 +34,8 @@ def check_footer(file: Buffered) -> int:
     length = int.from_bytes(tail[:4], "little")
     if tail.endswith(PARQUET_MAGIC) and MAX_FOOTER_BYTES < length <= size:
         raise BatchFormatError(
-            f"the Parquet file has a footer of {length >> 20} MiB, more than {MAX_FOOTER_BYTES >> 20}: "
-            "write fewer and larger row groups, or fewer columns"
+            f"the footer of the Parquet file has {length >> 20} MiB, more than "
+            f"{MAX_FOOTER_BYTES >> 20}: write fewer and larger row groups, or fewer columns"
         )
     return size
 
@@ -55,10 +55,10 @@ def check_row_groups(metadata: pq.FileMetaData, *, size: int) -> None:
     rows = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
     negative = next((number for number, n_rows in enumerate(rows, start=1) if n_rows < 0), 0)
     if negative:
-        raise BatchFormatError(f"row group {negative} of the Parquet file says it has fewer than 0 rows")
+        raise BatchFormatError(f"row group {negative} of the Parquet file declares fewer than 0 rows")
     most = max(FREE_ROWS, MAX_ROWS_PER_BYTE * size)
     if sum(rows) > most:
         raise BatchFormatError(
-            f"the Parquet file says it has {sum(rows)} rows in {size} bytes, more than {most}: "
-            "its row groups share pages, or repeat a row; write each row once"
+            f"the Parquet file declares {sum(rows)} rows in {size} bytes, more than {most}: its row "
+            "groups share pages, or repeat a row; write each row once"
         )

@@ -66,8 +66,8 @@ def check_pages(
             for n_pages, page in enumerate(_pages(file, chunk=group.column(index)), start=1):
                 if n_pages > MAX_PAGES:
                     raise BatchFormatError(
-                        f"column {name!r} has more than {MAX_PAGES} pages in row group {number + 1} of the "
-                        "Parquet file: write pages of a megabyte"
+                        f"column {name!r} has more than {MAX_PAGES} pages in row group {number + 1} "
+                        "of the Parquet file: write pages of about 1 MB"
                     )
                 if page.is_dictionary:
                     dictionary_bytes = max(dictionary_bytes, page.plain_bytes)
@@ -78,8 +78,8 @@ def check_pages(
             needed += dictionary_bytes + values_bytes
         if needed > limit:
             raise BatchFormatError(
-                f"row group {number + 1} of the Parquet file has pages of {needed >> 20} MiB, more than "
-                f"{limit >> 20}: write pages of a megabyte"
+                f"row group {number + 1} of the Parquet file has pages of {needed >> 20} MiB, more "
+                f"than {limit >> 20}: write pages of about 1 MB"
             )
     return by_place
 

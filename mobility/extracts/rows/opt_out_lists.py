@@ -40,7 +40,7 @@ def read_list(
     head, whole = with_head(buffered(stream))
     if head.startswith(PARQUET_MAGIC):
         raise BatchFormatError(
-            "the file is a Parquet file: send a list of opt-outs as text, one subscriber on each line"
+            "the file is a Parquet file: send the opt-out list as text, with one subscriber on each line"
         )
     head, plain = with_head(plain_text(whole, head=head, source=source))
     mark = UTF8_BOM if head.startswith(UTF8_BOM) else b""

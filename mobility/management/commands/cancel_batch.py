@@ -15,7 +15,7 @@ from mobility.vault.models.batch import Batch
 
 
 class Command(BaseCommand):
-    help = "Cancel a batch before any of it is merged. Nothing of it is kept."
+    help = "Cancel a batch before it is merged. None of its data is kept."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("batch", type=UUID)
@@ -23,8 +23,8 @@ class Command(BaseCommand):
             "--give-up",
             action="store_true",
             help=(
-                "end a batch that waits for a lost key or storage as failed, even when partly merged; "
-                "what is merged counts, and sending the file again completes it"
+                "end a batch as failed if its key or storage is lost, even if it is partly merged; "
+                "merged rows count, and sending the file again completes it"
             ),
         )
 

@@ -15,7 +15,7 @@ from mobility.vault.unlocking import unlock
 
 
 class Command(BatchCommand):
-    help = "Close all days of a study through a day: they become final."
+    help = "Close all days of a study through a given day, which makes them final."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")

@@ -14,8 +14,8 @@ from mobility.vault.queries import find_study
 
 class Command(BaseCommand):
     help = (
-        "Destroy the key and the data of a study, and print the erasure certificate "
-        "(docs/certificate.schema.json). Reports stay. Run again, it prints the certificate "
+        "Close a study: destroy its key and data, keep its reports, and print the erasure "
+        "certificate (docs/certificate.schema.json). Run the command again to print the certificate "
         "again."
     )
 
@@ -37,8 +37,8 @@ class Command(BaseCommand):
             "--after-restore",
             action="store_true",
             help=(
-                "after a restore, if the study was already closed or does not match its totals: hand over "
-                "what matches and erase the rest"
+                "after a restore, if the study was already closed or does not match its totals: hand "
+                "over the matching data and erase the rest"
             ),
         )
 

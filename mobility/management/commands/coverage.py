@@ -15,7 +15,7 @@ from reports.base.commands import ReadingCommand
 
 
 class Command(ReadingCommand):
-    help = "Print what each source of a study delivered on each day, and what is missing or failed."
+    help = "Print the days that each source of a study delivered, and the missing and failed days."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")

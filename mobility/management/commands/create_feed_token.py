@@ -13,7 +13,7 @@ from mobility.vault.queries import find_study
 
 
 class Command(BaseCommand):
-    help = "Create a token with which a program sends files of a study. It is shown once."
+    help = "Create a token for automatic uploads to a study. The token is shown once."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")

@@ -15,7 +15,7 @@ from reports.studies.studyfile import StudyDefinition
 
 
 class Command(BaseCommand):
-    help = "Create an extract profile, which says how to read the files of a source, from a TOML file."
+    help = "Create an extract profile, which describes how to read the files of a source, from a TOML file."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")

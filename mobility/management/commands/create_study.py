@@ -21,7 +21,7 @@ from reports.transfer.studies import StudyExistsError
 
 
 class Command(BaseCommand):
-    help = "Create a study from a TOML file. Files that it names must be in the same folder."
+    help = "Create a study from a TOML file. The files that it names must be in the same folder."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path)

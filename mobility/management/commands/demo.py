@@ -25,10 +25,13 @@ from mobility.vault.models.subscribers import VaultStudy
 
 
 class Command(BaseCommand):
-    help = "Start everything, load the demo study, and serve until Ctrl-C. A second run continues."
+    help = (
+        "Start all services, load the demo study, and serve the site until Ctrl-C. If "
+        "interrupted, run it again to continue."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--no-serve", action="store_true", help="stop when the report is written")
+        parser.add_argument("--no-serve", action="store_true", help="stop when the report is ready")
         parser.add_argument("--subscribers", type=int, metavar="N", help="use fewer than 88,935 subscribers")
         parser.add_argument("--port", type=int, default=8000, help="first port to try")
 
@@ -39,7 +42,7 @@ class Command(BaseCommand):
         except MobilityError as error:
             raise CommandError(f"the demo stopped at this step: {error}") from error
         except KeyboardInterrupt:
-            say("\ninterrupted: the next run continues here")
+            say("\ninterrupted: the next run continues from here")
             sys.exit(130)
 
     def _run(self, running: ExitStack, *, serve: bool, subscribers: int | None, port: int) -> None:

@@ -16,14 +16,14 @@ from reports.base.commands import ReadingCommand
 
 class Command(ReadingCommand):
     help = (
-        "Print a study for import_study (docs/study_export.schema.json): definition, area and "
-        "plan versions, without data or keys."
+        "Print a study as a file for import_study (docs/study_export.schema.json): definition, area "
+        "and plan versions, without data or keys."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")
         parser.add_argument("--draft", action="store_true", help="export the open draft instead")
-        parser.add_argument("--out", type=Path, metavar="FILE", help="file to write")
+        parser.add_argument("--out", type=Path, metavar="FILE", help="output file")
 
     def handle(self, *args: Any, study: str, draft: bool, out: Path | None, **options: Any) -> None:
         try:
@@ -45,5 +45,5 @@ class Command(ReadingCommand):
 def _open_draft(slug: str) -> PlanDraft:
     draft = PlanDraft.objects.filter(slug=slug, state__in=PlanDraft.OPEN).first()
     if draft is None:
-        raise CommandError(f"no open draft of {slug!r}")
+        raise CommandError(f"study {slug!r} has no open draft")
     return draft

@@ -15,15 +15,15 @@ from reports.transfer.studies import StudyExistsError
 
 
 class Command(BaseCommand):
-    help = "Create an empty study from a file of export_study."
+    help = "Create an empty study from a file written by export_study."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path)
-        parser.add_argument("--slug", default="", help="slug to use instead of that in the file")
+        parser.add_argument("--slug", default="", help="slug to use instead of the one in the file")
         parser.add_argument(
             "--as-draft",
             action="store_true",
-            help=("create a draft, which a second person approves and publishes"),
+            help="create a draft for approval and publication by a second person",
         )
 
     def handle(self, *args: Any, file: Path, slug: str, as_draft: bool, **options: Any) -> None:

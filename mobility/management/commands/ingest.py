@@ -20,8 +20,8 @@ from mobility.vault.queries import find_study
 
 class Command(BatchCommand):
     help = (
-        "Upload a file to a study and wait until it is processed. CSV, TSV or pipe-separated, "
-        "plain, gzip or zstd; or Parquet."
+        "Upload a file to a study and wait until it is processed. Formats: CSV, TSV or "
+        "pipe-separated text, uncompressed, gzip or zstd; or Parquet."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -35,7 +35,7 @@ class Command(BatchCommand):
         parser.add_argument(
             "--more-to-come",
             action="store_true",
-            help=("keep the days of this file open until a later file or close_days"),
+            help="keep the days of this file open until a later file or close_days publishes them",
         )
         parser.add_argument(
             "--validate-only",
@@ -45,7 +45,7 @@ class Command(BatchCommand):
         parser.add_argument(
             "--allow-empty",
             action="store_true",
-            help=("exit 0 even if no row counts, or if the file holds events instead of subscribers"),
+            help="exit with 0 even if no row counts, or if the file contains events instead of subscribers",
         )
 
     def handle(
@@ -65,9 +65,9 @@ class Command(BatchCommand):
         except MobilityError as error:
             raise CommandError(str(error)) from error
         if file.is_dir():
-            raise CommandError(f"{file} is a folder, not a file: name one file")
+            raise CommandError(f"{file} is a folder: name a file")
         if not file.is_file():
-            raise CommandError(f"{file}: there is no such file")
+            raise CommandError(f"{file} does not exist")
 
         def start(batch_id: UUID) -> Batch:
             with file.open("rb") as stream:

@@ -11,14 +11,14 @@ from django.core.management.base import BaseCommand, CommandError
 
 
 class Command(BaseCommand):
-    help = "Write the extract of the demo study, one CSV a day: totals of FIMU 2017, synthetic people."
+    help = "Write the extract of the demo study, one CSV file per day: totals of FIMU 2017, synthetic people."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--out", type=Path, help="folder to write; default: demo/extract in the data folder"
+            "--out", type=Path, help="output folder; default: demo/extract in the data folder"
         )
         parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same bytes")
-        parser.add_argument("--subscribers", type=int, help="number of subscribers to draw from the 88,935")
+        parser.add_argument("--subscribers", type=int, help="number of subscribers, sampled from the 88,935")
         parser.add_argument("--gzip", action="store_true", help="write .csv.gz")
 
     def handle(self, *args: Any, **options: Any) -> None:

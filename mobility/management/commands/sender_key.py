@@ -19,8 +19,8 @@ class Command(ReadingCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.HANDS_OVER:
             raise CommandError(
-                "this installation hands nothing over: MOBILITY_ZONE must be operator, and "
-                "MOBILITY_ANALYST_URL must name the analyst server"
+                "this installation does not hand over totals: set MOBILITY_ZONE to operator and "
+                "MOBILITY_ANALYST_URL to the address of the analyst server"
             )
         try:
             public_key = b64encode(sender_key().public_key().public_bytes_raw()).decode()

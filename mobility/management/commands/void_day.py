@@ -16,9 +16,9 @@ from mobility.vault.unlocking import unlock
 
 class Command(BatchCommand):
     help = (
-        "Undo everything uploaded for a day that is not closed, so that its files can be uploaded "
-        "again. If this raises epsilon above what was approved, request a second person's "
-        "approval, undo nothing, and fail."
+        "Undo everything uploaded for a day that is not closed, so that you can upload its files "
+        "again. If this raises epsilon above the approved value, the command only requests approval "
+        "by a second person, and exits with an error."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

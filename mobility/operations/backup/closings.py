@@ -46,7 +46,7 @@ class Closings:
             here = list(VaultStudy.objects.values_list("slug", "key_id", "created_at"))
         except DatabaseError as error:
             raise OperationsError(
-                f"the vault cannot say which studies it has ({type(error).__name__}): restore it first"
+                f"the vault cannot list its studies ({type(error).__name__}): restore it first"
             ) from None
         closed = {
             slug
@@ -105,15 +105,19 @@ def closed_in(export: Path, *, known: Collection[str]) -> Closings:
         raise OperationsError(f"the ledger cannot be read ({type(error).__name__}): {export.name}") from None
     if public_key not in known:
         raise OperationsError(
-            f"the ledger in {export.name} is signed with a key that neither this installation nor the backup "
-            "knows: if it is the right one, as of the analysts' server, name its public key with --ledger-key"
+            f"the ledger in {export.name} is signed with a key that neither this installation nor the "
+            "backup knows. If the ledger is the right one, for example the analyst server's, give "
+            "its public key with --ledger-key"
         )
     if report.problem is not None:
-        raise OperationsError(f"the ledger in {export.name} is not whole: {report.problem.what}")
+        raise OperationsError(
+            f"the ledger in {export.name} failed its integrity check: {report.problem.what}"
+        )
     if report.left_out:
         raise OperationsError(
-            f"the ledger in {export.name} leaves out {report.left_out} entries, as an export of one study "
-            "does: which keys were destroyed may be among them. Take a whole one (export_ledger)"
+            f"the ledger in {export.name} leaves out {report.left_out} entries, like an export of a "
+            "single study, so it may not list all destroyed keys. Use a complete export "
+            "(export_ledger)"
         )
     return _closings(entries)
 

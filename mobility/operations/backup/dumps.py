@@ -81,7 +81,7 @@ def check_readable(path: Path, *, vendor: str) -> None:
     except sqlite3.DatabaseError as error:
         raise OperationsError(f"{path.name} cannot be read: {error}") from None
     if found != "ok":
-        raise OperationsError(f"{path.name} is damaged: integrity_check finds errors")
+        raise OperationsError(f"{path.name} is damaged: integrity_check found errors")
 
 
 def load(path: Path, *, alias: str) -> None:

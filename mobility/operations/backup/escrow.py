@@ -73,10 +73,10 @@ def read_recipient(pem: bytes) -> X25519PublicKey:
     try:
         key = load_pem_public_key(pem)
     except ValueError:
-        raise OperationsError("the recipient must be a public key as PEM (BEGIN PUBLIC KEY)") from None
+        raise OperationsError("the recipient must be a public key in PEM format (BEGIN PUBLIC KEY)") from None
     if not isinstance(key, X25519PublicKey):
         raise OperationsError(
-            "the recipient must be a key of X25519, as `openssl genpkey -algorithm X25519` makes it"
+            "the recipient must be an X25519 key, as created by `openssl genpkey -algorithm X25519`"
         )
     return key
 
@@ -92,16 +92,16 @@ def read_private_key(pem: bytes, *, password: bytes | None) -> X25519PrivateKey:
         key = load_pem_private_key(pem, password=password)
     except TypeError:
         raise OperationsError(
-            "the private key has a password: write it into a file and give --password-file"
+            "the private key has a password: write the password to a file and use --password-file"
             if password is None
-            else "the private key has no password: leave out --password-file"
+            else "the private key has no password: do not use --password-file"
         ) from None
     except ValueError:
         raise OperationsError(
-            "the private key cannot be read: it is none, or the password is wrong"
+            "the private key cannot be read: the file is not a private key, or the password is wrong"
         ) from None
     if not isinstance(key, X25519PrivateKey):
-        raise OperationsError("the private key must be one of X25519")
+        raise OperationsError("the private key must be an X25519 key")
     return key
 
 
@@ -153,10 +153,12 @@ def read_escrow(folder: Path) -> EscrowList:
     try:
         told = json.loads((folder / MANIFEST).read_bytes())
         if told.pop("format") != FORMAT:
-            raise OperationsError(f"the escrow has another format than {FORMAT}: use a later version")
+            raise OperationsError(
+                f"the escrow has another format than {FORMAT}: use a newer version of the software"
+            )
         listed = EscrowList(**told)
     except OSError as error:
-        raise OperationsError(f"no escrow in that folder ({error.strerror}: {MANIFEST})") from None
+        raise OperationsError(f"no escrow in this folder ({error.strerror}: {MANIFEST})") from None
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise OperationsError(f"the list of the escrow cannot be read ({type(error).__name__})") from None
     for key_id, digest in listed.keys.items():
@@ -179,7 +181,8 @@ def unsealed(folder: Path, key_id: str, *, private_key: X25519PrivateKey) -> byt
         return SUITE.decrypt((folder / f"{key_id}.sealed").read_bytes(), private_key, INFO + key_id.encode())
     except (InvalidTag, ValueError):
         raise OperationsError(
-            f"the private key does not open {key_id}: it is of another recipient, or the file of another key"
+            f"the private key does not open {key_id}: it belongs to another recipient, or the file "
+            "belongs to another key"
         ) from None
 
 

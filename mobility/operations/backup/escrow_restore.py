@@ -129,8 +129,8 @@ def _destroyed(listed: EscrowList, *, closed: Collection[str]) -> set[str]:
         found = {*destroyed_keys(), *_closed_in_vault(closed)}
     except DatabaseError as error:
         raise OperationsError(
-            f"the databases cannot say which keys were destroyed ({type(error).__name__}): "
-            "restore them first, or run migrate where they are new"
+            f"the databases cannot list the destroyed keys ({type(error).__name__}): restore the "
+            "databases first, or run migrate if they are new"
         ) from None
     # The vault may not know the study: then its name tells.
     of_closed = [re.compile(rf"study-{re.escape(slug)}(-[0-9a-f]{{8}})?") for slug in closed]

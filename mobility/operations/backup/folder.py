@@ -77,7 +77,9 @@ class Manifest:
         try:
             told = json.loads(text)
             if told.pop("format") != FORMAT:
-                raise OperationsError(f"the backup has another format than {FORMAT}: use a later version")
+                raise OperationsError(
+                    f"the backup has another format than {FORMAT}: use a newer version of the software"
+                )
             parts = [Part(**part) for part in told.pop("parts")]
             made_at = datetime.fromisoformat(told.pop("made_at"))
             return cls(parts=parts, made_at=made_at, **told)
@@ -121,7 +123,7 @@ def new_folder(parent: Path, name: str) -> Iterator[Path]:
     private_folder(parent)
     fresh, final = parent / f"{name}{PART}", parent / name
     if final.exists() or fresh.exists():
-        raise OperationsError(f"there is {name} already: try again in a second")
+        raise OperationsError(f"{name} already exists: try again in a second")
     fresh.mkdir(mode=0o700)
     try:
         yield fresh
@@ -171,7 +173,8 @@ def read_manifest(folder: Path) -> Manifest:
         text = (folder / MANIFEST).read_bytes()
     except OSError as error:
         raise OperationsError(
-            f"no backup in that folder ({error.strerror}: {MANIFEST}): name the folder that backup printed"
+            f"no backup in this folder ({error.strerror}: {MANIFEST}): name the folder that the "
+            "backup command printed"
         ) from None
     return Manifest.from_bytes(text)
 
@@ -181,9 +184,11 @@ def check_parts(folder: Path, manifest: Manifest) -> None:
     for part in manifest.parts:
         path = folder / part.file
         if path.parent != folder or not path.is_file():
-            raise OperationsError(f"{part.file} is missing: the backup is not whole")
+            raise OperationsError(f"{part.file} is missing, so the backup is incomplete")
         if path.stat().st_size != part.bytes or sha256_of(path) != part.sha256:
-            raise OperationsError(f"{part.file} was changed or cut: its SHA-256 is not that of the manifest")
+            raise OperationsError(
+                f"{part.file} was changed or truncated: its SHA-256 does not match the manifest"
+            )
 
 
 def prune(parent: Path, *, owner: Owner, keep: int | None, keep_days: int, now: datetime) -> list[str]:

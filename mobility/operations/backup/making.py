@@ -94,7 +94,7 @@ def make_backup(parent: Path, *, by: str, keep: int | None = None) -> Made:
             _check(folder, manifest)
             (folder / MANIFEST).write_bytes(manifest.to_bytes())  # last
     except DatabaseError as error:
-        raise OperationsError(f"a database does not answer ({type(error).__name__})") from None
+        raise OperationsError(f"a database is not responding ({type(error).__name__})") from None
     except OSError as error:
         raise OperationsError(f"{error.filename or parent}: {error.strerror}") from None
     final = parent / folder.name.removesuffix(".part")
@@ -102,7 +102,7 @@ def make_backup(parent: Path, *, by: str, keep: int | None = None) -> Made:
     try:
         problem = _recorded(manifest, digest, by=by)
     except DatabaseError as error:
-        problem = f"a database does not answer ({type(error).__name__})"
+        problem = f"a database is not responding ({type(error).__name__})"
     # For any problem: one that lasts would fill the disk, night by night.
     days = settings.MOBILITY_BACKUP_KEEP_DAYS
     pruned = prune(parent, owner=owner, keep=keep, keep_days=days, now=made_at)
@@ -137,7 +137,7 @@ def _dumped(folder: Path, made_at: datetime) -> Manifest:
             return _manifest(dumps, made_at)
         for each in dumps:
             (folder / each.part.file).unlink()
-    raise OperationsError("studies were created or closed all the time: try again when that is done")
+    raise OperationsError("studies were created or closed during every attempt: try again later")
 
 
 def _manifest(dumps: list[Dumped], made_at: datetime) -> Manifest:

@@ -21,7 +21,7 @@ def program(name: str) -> str:
     found = shutil.which(name)
     if found is None:
         raise OperationsError(
-            f"{name} is not found: install PostgreSQL's client programs (postgresql-client)"
+            f"{name} was not found: install the PostgreSQL client programs (postgresql-client)"
         )
     return found
 
@@ -36,8 +36,8 @@ def check_versions(connection: BaseDatabaseWrapper) -> None:
         found = re.search(r"(\d+)", printed)
         if found is None or int(found[1]) < server:
             raise OperationsError(
-                f"{name} must be of version {server} or later, as the server is, got {printed.strip()!r}: "
-                f"install postgresql-client-{server}"
+                f"{name} must have version {server} or later, like the server, got "
+                f"{printed.strip()!r}: install postgresql-client-{server}"
             )
 
 
@@ -63,5 +63,5 @@ def run(command: list[str], *, env: dict[str, str] | None, what: str) -> str:
 
 def failure(what: str, said: str) -> OperationsError:
     """A program ended badly; `said`: what it wrote on standard error."""
-    first = (said.strip().splitlines() or ["nothing was said"])[0]
+    first = (said.strip().splitlines() or ["no error message"])[0]
     return OperationsError(f"{what} failed: {first[:SAID_MAX]}")

@@ -106,7 +106,7 @@ def _alone() -> Iterator[None]:
             try:
                 stack.enter_context(locks.exclusive(startup.files_lock(), waits=False))
             except BlockingIOError:
-                raise OperationsError(f"{STOP_FIRST} (one of them has the files of the databases)") from None
+                raise OperationsError(f"{STOP_FIRST} (one of them has the database files open)") from None
         yield
 
 
@@ -121,13 +121,13 @@ def _stop_and_bury(closed: Collection[str], *, no_day_closed: bool) -> None:
 def _check_fits(manifest: Manifest) -> None:
     if manifest.zone != settings.MOBILITY_ZONE:
         raise OperationsError(
-            f"the backup is of zone {manifest.zone}, and this is zone {settings.MOBILITY_ZONE}: "
+            f"the backup belongs to zone {manifest.zone}, but this is zone {settings.MOBILITY_ZONE}: "
             "restore each zone from its own backup"
         )
     here = {alias: connections[alias].vendor for alias in settings.DATABASES}
     there = {part.alias: part.vendor for part in manifest.parts}
     if here != there:
-        raise OperationsError(f"the backup holds the databases {there}, and these here are {here}")
+        raise OperationsError(f"the backup contains the databases {there}, but this zone has {here}")
     for part in manifest.parts:
         check_programs(part.alias)
         _check_known(part, version=manifest.software.get("version", ""))
@@ -139,8 +139,8 @@ def _check_known(part: Part, *, version: str) -> None:
     later = [f"{app}.{name}" for app, name in part.migrations if app in labels and (app, name) not in known]
     if later:
         raise OperationsError(
-            f"the backup is of a later version ({version}), which this one does not know ({later[0]}): "
-            "install that version, then restore"
+            f"the backup was made by a newer version ({version}), which this version does not know "
+            f"({later[0]}): install that version, then restore"
         )
 
 
@@ -148,11 +148,11 @@ def _check_nobody_works() -> None:
     """Raise OperationsError while workers or a web server of this installation are seen."""
     seen = []
     if _worker_answers():
-        seen.append("a worker answers")
+        seen.append("a worker is responding")
     if in_use():
-        seen.append("a command uses the embedded services")
+        seen.append("a command is using the embedded services")
     if Service("web").is_alive():
-        seen.append("the web server runs")
+        seen.append("the web server is running")
     for alias in settings.DATABASES:
         if n := _others(alias):
             seen.append(f"{n} other connections to the {alias} database")
@@ -188,14 +188,14 @@ def _check_may_replace(manifest: Manifest, *, replaces: bool, stays_other: bool)
     if held and not replaces:
         alias, table = held[0]
         raise OperationsError(
-            f"the {alias} database is not empty ({table}: {rows[alias][table]} rows): "
-            "with --replace it is lost, and the backup takes its place"
+            f"the {alias} database is not empty ({table}: {rows[alias][table]} rows): with --replace, "
+            "the backup replaces its contents"
         )
     code, brought = known_code(), manifest.installation
     if held and code and brought not in ("", code) and not stays_other:
         raise OperationsError(
-            f"the backup is of installation {brought}, and this is installation {code}: if this one is to "
-            "hold a copy of that one, say --other-installation"
+            f"the backup belongs to installation {brought}, but this is installation {code}: to make "
+            "this installation a copy, use --other-installation"
         )
 
 
@@ -209,16 +209,19 @@ def _replace(folder: Path, manifest: Manifest, *, stays_other: bool) -> None:
 
 def _load_all(folder: Path, manifest: Manifest) -> None:
     """Main first: should it break off then, a main database older than its vault does no harm."""
-    left = "the databases are as they were"
+    left = "the databases have not changed"
     for part in sorted(manifest.parts, key=lambda part: part.alias):
         try:
             load(folder / part.file, alias=part.alias)
         except (OperationsError, DatabaseError) as error:
             why = str(error) if isinstance(error, OperationsError) else type(error).__name__
             raise OperationsError(f"{part.alias}: {why}; {left}") from None
-        left = f"{part.alias} is that of the backup already: nothing may work before restore has ended well"
+        left = (
+            f"{part.alias} already has the contents of the backup: start no service until restore "
+            "has succeeded"
+        )
         if count_rows(part.alias) != dict(part.rows):
-            raise OperationsError(f"{part.alias}: rows are not those of the backup: restore it again")
+            raise OperationsError(f"{part.alias}: the rows do not match the backup: restore again")
     for part in manifest.parts:
         executor = MigrationExecutor(connections[part.alias])
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):  # it is of an earlier version

@@ -11,7 +11,7 @@ from mobility.operations.doctor.diagnosis import Diagnoses, error, fine, note
 from mobility.operations.probes.broker import ERRORS, is_asleep
 from mobility.workers.queues import client
 
-SEE: Final = "see broker_unreachable, then ask again"
+SEE: Final = "see broker_unreachable, then run doctor again"
 
 
 def forgets_nothing() -> Diagnoses:
@@ -22,18 +22,20 @@ def forgets_nothing() -> Diagnoses:
     except ResponseError:
         yield note(
             "broker_setting",
-            "its settings may not be read by this account",
-            "make sure that maxmemory-policy is noeviction",
+            "this account may not read the broker's settings",
+            "check that maxmemory-policy is noeviction",
         )
         return
     except ERRORS as failure:
         if not is_asleep():
-            yield note("broker_setting", f"its settings were not read ({type(failure).__name__})", SEE)
+            yield note(
+                "broker_setting", f"the broker's settings could not be read ({type(failure).__name__})", SEE
+            )
         return
     if limit and policy != "noeviction":
         yield error(
             "broker_setting",
-            f"maxmemory-policy is {policy}: when Redis is full it drops tasks",
+            f"maxmemory-policy is {policy}: when Redis is full, it drops tasks",
             "set maxmemory-policy noeviction in redis.conf",
         )
     else:
@@ -55,7 +57,7 @@ def clock() -> Diagnoses:
         seconds, micros = client().time()
     except ERRORS as failure:
         if not is_asleep():
-            what = f"its clock was not compared ({type(failure).__name__})"
+            what = f"the broker's clock could not be compared ({type(failure).__name__})"
             yield note("clock_skewed", what, SEE, subject="broker")
         return
     yield compared("broker", theirs=seconds + micros / 1e6, before=before, after=time.time())

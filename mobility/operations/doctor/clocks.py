@@ -23,4 +23,6 @@ def compared(subject: str, *, theirs: float, before: float, after: float, whole_
         return fine("clock_skewed", subject)
     make = error if skew >= ERROR_S else warning
     side = "ahead of" if theirs > after else "behind"
-    return make("clock_skewed", f"its clock is {skew:.0f} s {side} this host's", ADVICE, subject=subject)
+    return make(
+        "clock_skewed", f"the clock is {skew:.0f} s {side} this host's clock", ADVICE, subject=subject
+    )

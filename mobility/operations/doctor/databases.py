@@ -13,19 +13,19 @@ from mobility.operations.doctor.diagnosis import Diagnoses, error, fine
 
 OLDEST_POSTGRESQL: Final = 150_000
 _POSTGRESQL: Final = {
-    "fsync": ("on", "a loss of power may destroy the database"),
-    "full_page_writes": ("on", "a loss of power may tear pages of the database"),
+    "fsync": ("on", "a power failure may destroy the database"),
+    "full_page_writes": ("on", "a power failure may corrupt pages of the database"),
     "synchronous_commit": (
         "on, local, remote_write, remote_apply",
-        "what was committed may be gone after a loss of power: a file could count twice, or not at all",
+        "committed data may be lost in a power failure: a file could count twice, or not at all",
     ),
-    "server_encoding": ("UTF8", "names that people type do not fit in"),
+    "server_encoding": ("UTF8", "the database cannot store all names that people enter"),
 }
 # value of a PRAGMA, what it should be, what follows otherwise
 _SQLITE: Final = {
-    "journal_mode": ("wal", "readers and writers stop each other"),
-    "synchronous": ("2", "what was committed may be gone after a loss of power"),
-    "secure_delete": ("1", "what was erased stays in the file"),
+    "journal_mode": ("wal", "readers and writers block each other"),
+    "synchronous": ("2", "committed data may be lost in a power failure"),
+    "secure_delete": ("1", "erased data stays in the file"),
 }
 
 
@@ -42,7 +42,7 @@ def promises() -> Diagnoses:
 def own_main() -> Diagnoses:
     """Return whether the main database is of this zone alone."""
     if why := why_shared():
-        yield error("main_shared", why, f"give each zone a main database of its own: {PAGE}")
+        yield error("main_shared", why, f"give each zone its own main database: {PAGE}")
     else:
         yield fine("main_shared")
 
@@ -68,8 +68,8 @@ def whole() -> Diagnoses:
         else:
             yield error(
                 "database_damaged",
-                "the file of the database is damaged",
-                "stop everything, keep the file, and restore the last backup (docs/backup.md)",
+                "the database file is damaged",
+                "stop all services, keep the file, and restore the last backup (docs/backup.md)",
                 subject=alias,
             )
 
@@ -79,7 +79,7 @@ def _of_postgresql(alias: str, connection: BaseDatabaseWrapper) -> Diagnoses:
     if version < OLDEST_POSTGRESQL:
         yield error(
             "database_setting",
-            f"PostgreSQL must be 15 or later, got {version // 10_000}",
+            f"PostgreSQL must be version 15 or later, got {version // 10_000}",
             "upgrade the server (pg_upgrade)",
             subject=f"{alias} version",
         )
@@ -89,9 +89,9 @@ def _of_postgresql(alias: str, connection: BaseDatabaseWrapper) -> Diagnoses:
         if found in wanted.split(", "):
             yield fine("database_setting", subject)
             continue
-        todo = f"set {name} to {wanted.partition(',')[0]} in postgresql.conf, and reload"
+        todo = f"set {name} to {wanted.partition(',')[0]} in postgresql.conf, and reload the server"
         if name == "server_encoding":
-            todo = "create the database with ENCODING 'UTF8', and restore a dump into it"
+            todo = "create the database with ENCODING 'UTF8', and restore a dump to it"
         yield error("database_setting", f"{name} is {found}: {otherwise}", todo, subject=subject)
 
 
@@ -103,7 +103,7 @@ def _of_sqlite(alias: str, connection: BaseDatabaseWrapper) -> Diagnoses:
             yield fine("database_setting", subject)
         else:
             what = f"PRAGMA {name} is {found} instead of {wanted}: {otherwise}"
-            todo = "put the file on a disk of this machine: network file systems refuse it"
+            todo = "move the file to a local disk: network file systems do not support this setting"
             yield error("database_setting", what, todo, subject=subject)
 
 

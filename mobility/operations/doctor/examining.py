@@ -101,9 +101,11 @@ def _safely(look: Look) -> list[Diagnosis]:
     except Exception as failure:  # noqa: BLE001 - what is broken must not hide the rest
         # Its kind only: an error's words may quote anything.
         log.warning("check_failed check=%s error=%s", look.name, type(failure).__name__)
-        what = f"the check itself failed ({type(failure).__name__})"
+        what = f"the check failed to run ({type(failure).__name__})"
         return [
-            error("check_failed", what, "see the other findings first, then ask again", subject=look.name)
+            error(
+                "check_failed", what, "see the other findings first, then run doctor again", subject=look.name
+            )
         ]
 
 
@@ -160,7 +162,7 @@ def system_checks() -> Diagnoses:
         found = True
         make = error if message.is_serious() else warning
         yield make(
-            "settings_unsafe", str(message.msg), message.hint or "see the text", subject=str(message.id)
+            "settings_unsafe", str(message.msg), message.hint or "see the finding", subject=str(message.id)
         )
     if not found:
         yield fine("settings_unsafe")
@@ -177,5 +179,5 @@ def ledger() -> Diagnoses:
         yield fine("ledger_broken")
     else:
         where = "" if report.problem.number is None else f"entry {report.problem.number}: "
-        todo = "compare with a head that was kept (docs/ledger.md), and restore the main database"
+        todo = "compare the ledger with a saved head (docs/ledger.md), and restore the main database"
         yield error("ledger_broken", f"{where}{report.problem.what}", todo)

@@ -26,7 +26,7 @@ def key_files() -> Diagnoses:
     if not folder.is_dir():
         return  # a probe checks whether it can be used
     if folder.stat().st_mode & OTHERS:
-        yield error("keystore_open", "others may look into the keystore", "chmod 700 the keystore")
+        yield error("keystore_open", "other accounts may list the keystore", "chmod 700 the keystore")
     mine = os.geteuid()
     entries = []
     for path in folder.iterdir():
@@ -35,10 +35,14 @@ def key_files() -> Diagnoses:
     loose = sum(1 for entry in entries if stat.S_ISREG(entry.st_mode) and entry.st_mode & OTHERS)
     foreign = sum(1 for entry in entries if entry.st_uid != mine)
     if loose:
-        yield error("keystore_open", f"others may read {loose} keys", "chmod 600 every key of the keystore")
+        yield error(
+            "keystore_open", f"other accounts may read {loose} keys", "chmod 600 every key in the keystore"
+        )
     if foreign:
-        what = f"{foreign} files of the keystore belong to another account"
-        yield error("keystore_open", what, "run every process under one account, and give the keys to it")
+        what = f"{foreign} files in the keystore belong to another account"
+        yield error(
+            "keystore_open", what, "run all processes under one account, and make it the owner of the keys"
+        )
     if not (loose or foreign or folder.stat().st_mode & OTHERS):
         yield fine("keystore_open")
 
@@ -49,7 +53,7 @@ def core_dumps() -> Diagnoses:
     if soft == 0:
         yield fine("core_dumps")
     else:
-        todo = "start commands through manage.py, and workers through `celery -A mobility`"
+        todo = "start commands with manage.py, and workers with `celery -A mobility`"
         yield error("core_dumps", "a process that crashes writes its memory to a file", todo)
 
 
@@ -60,7 +64,9 @@ def open_files() -> Diagnoses:
         yield fine("open_files")
     else:
         what = f"a process may open {soft} files, fewer than {OPEN_FILES}"
-        yield warning("open_files", what, f"raise it (LimitNOFILE in systemd, ulimit -n); hard limit: {hard}")
+        yield warning(
+            "open_files", what, (f"raise the limit (LimitNOFILE in systemd, ulimit -n); hard limit: {hard}")
+        )
 
 
 def temporary_folder() -> Diagnoses:
@@ -68,8 +74,8 @@ def temporary_folder() -> Diagnoses:
     folder = Path(tempfile.gettempdir())
     mode = folder.stat().st_mode
     if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-        what = "anybody may replace files of others in the folder for temporary files"
-        yield error("temporary_folder", what, "chmod 1777, or let TMPDIR name a folder of this account")
+        what = "any account may replace files of other accounts in the temporary folder"
+        yield error("temporary_folder", what, "chmod 1777, or set TMPDIR to a folder of this account")
     else:
         yield fine("temporary_folder")
 
@@ -80,8 +86,8 @@ def time_zones() -> Diagnoses:
         try:
             ZoneInfo(name)
         except ZoneInfoNotFoundError:
-            todo = "install the system's tzdata"
-            yield error("time_zones", f"no rules of {name} are installed", todo, subject=name)
+            todo = "install the system package tzdata"
+            yield error("time_zones", f"the time zone {name} is not installed", todo, subject=name)
             return
     yield fine("time_zones")
 
@@ -98,10 +104,16 @@ def static_files() -> Diagnoses:
     if not missing:
         yield fine("static_missing")
     elif settings.EMBEDDED_REDIS:
-        yield note("static_missing", "static files are not collected", "manage.py run does it by itself")
+        yield note(
+            "static_missing",
+            "static files are not collected",
+            "no action needed: manage.py run collects them",
+        )
     else:
         what = f"{missing} static files are not collected: pages that need them fail"
-        yield error("static_missing", what, "manage.py collectstatic --no-input, then start web servers anew")
+        yield error(
+            "static_missing", what, "manage.py collectstatic --no-input, then restart the web servers"
+        )
 
 
 def translations() -> Diagnoses:
@@ -110,7 +122,7 @@ def translations() -> Diagnoses:
     missing = sorted({path.parts[-3] for path in sources if not path.with_suffix(".mo").exists()})
     if missing:
         what = f"translations are not compiled: {', '.join(missing)}"
-        yield warning("translations_missing", what, "make messages, or use a whole release")
+        yield warning("translations_missing", what, "run make messages, or install a complete release")
     else:
         yield fine("translations_missing")
 
@@ -123,9 +135,9 @@ def kernels() -> Diagnoses:
     if all(_is_writable(folder) for folder in folders):
         yield fine("kernels_uncached")
     else:
-        what = "compiled kernels cannot be kept: every start of a worker takes half a minute longer"
+        what = "compiled kernels cannot be cached, so every worker start takes half a minute longer"
         yield warning(
-            "kernels_uncached", what, "let NUMBA_CACHE_DIR name a folder that this account may write"
+            "kernels_uncached", what, "set NUMBA_CACHE_DIR to a folder that this account can write to"
         )
 
 

@@ -49,8 +49,11 @@ def seals(*, deep: bool) -> Diagnoses:
         if broken:
             yield error(
                 "seal_broken",
-                f"{broken} of {total} sealed parts do not open: altered, or sealed with another key",
-                "put the right keystore in place; if parts are damaged, restore the vault (docs/backup.md)",
+                (
+                    f"{broken} of {total} sealed parts cannot be opened: they were altered, or sealed "
+                    "with another key"
+                ),
+                "mount the right keystore; if parts are damaged, restore the vault (docs/backup.md)",
                 subject=study.row.slug,
             )
         else:
@@ -88,8 +91,10 @@ def shards() -> Diagnoses:
         if lacking or strange:
             yield error(
                 "shard_unfinished",
-                f"{lacking} batches that are done are not in all of their shards; {strange} shards are of no "
-                "use: the vault was changed by hand, or restored in part",
+                (
+                    f"{lacking} finished batches are missing from some of their shards; {strange} shards "
+                    "are unusable: the vault was changed by hand, or partly restored"
+                ),
                 "restore the whole vault from one backup (docs/backup.md)",
                 subject=study.slug,
             )
@@ -104,11 +109,11 @@ def keys_that_outlived() -> Diagnoses:
     for study in VaultStudy.objects.exclude(closed_at=None):
         if keys.exists(study.key_id):
             found = True
-            what = "the study is closed, and its key is still there"
+            what = "the study is closed, but its key still exists"
             yield error(
                 "key_outlived",
                 what,
-                f"close it again: manage.py close_study {study.slug}",
+                f"close the study again: manage.py close_study {study.slug}",
                 subject=study.slug,
             )
     names = keys.names(prefix=KEY_PREFIX)  # before the batches: one of those that came since is no news
@@ -116,7 +121,7 @@ def keys_that_outlived() -> Diagnoses:
     left = [name for name in names if name not in at_work and keys.exists(f"{KEY_PREFIX}{name}")]
     if left:
         found = True
-        what = f"{len(left)} keys of batches that have ended are still there"
-        yield warning("key_outlived", what, "start a worker: it removes them", subject="batches")
+        what = f"{len(left)} keys of ended batches still exist"
+        yield warning("key_outlived", what, "start a worker, which removes them", subject="batches")
     if not found:
         yield fine("key_outlived")

@@ -13,7 +13,9 @@ from mobility.operations.doctor.diagnosis import Diagnoses, error, fine, warning
 from mobility.vault.models.batch import Batch
 
 MARK: Final = "doctor"
-ADVICE: Final = "correct MOBILITY_STAGING_*: it needs rights to list, get, put and delete"
+ADVICE: Final = (
+    "correct MOBILITY_STAGING_*: the account needs the rights to list, get, put and delete objects"
+)
 
 
 def usable() -> Diagnoses:
@@ -22,14 +24,16 @@ def usable() -> Diagnoses:
         with marked() as (folder, content):
             storage = staging_storage()
             if storage.read_range(f"{folder}/{MARK}") != content:
-                yield error("storage_unusable", "what was written is not what is read", ADVICE)
+                yield error(
+                    "storage_unusable", "data read from staging differs from the data written", ADVICE
+                )
                 return
             _, names = storage.listdir(folder)
             if MARK not in names:
-                yield error("storage_unusable", "what was written is not listed", ADVICE)
+                yield error("storage_unusable", "a file written to staging is not listed", ADVICE)
                 return
     except (OSError, StagingUnavailableError) as failure:
-        yield error("storage_unusable", f"it cannot be used ({type(failure).__name__})", ADVICE)
+        yield error("storage_unusable", f"staging cannot be used ({type(failure).__name__})", ADVICE)
         return
     yield fine("storage_unusable")
 
@@ -57,8 +61,10 @@ def orphans() -> Diagnoses:
     if left:
         left &= staging.staged_batches()  # missing ones belonged to batches that have just ended
     if left:
-        what = f"{len(left)} folders of ended or unknown batches are left; their keys are destroyed"
-        todo = "start a worker, which removes those of ended batches; others may share the storage"
+        what = f"{len(left)} folders of ended or unknown batches remain; their keys are destroyed"
+        todo = (
+            "start a worker, which removes those of ended batches; other installations may share the storage"
+        )
         yield warning("storage_orphans", what, todo)
     else:
         yield fine("storage_orphans")

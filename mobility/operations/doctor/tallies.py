@@ -37,11 +37,11 @@ def studies() -> Diagnoses:
     ours = set(Study.objects.filter(closed_at=None, sent=None).values_list("slug", flat=True))
     known = set(Study.objects.values_list("slug", flat=True))
     for slug in sorted(vault.keys() - known):
-        what = "the vault has the study, and the main database does not"
-        todo = f"create it again from its file, or {TOGETHER}"
+        what = "the vault has the study, but the main database does not"
+        todo = f"create the study again from its file, or {TOGETHER}"
         yield error("study_missing", what, todo, subject=slug)
     for slug in sorted(ours - set(VaultStudy.objects.values_list("slug", flat=True))):
-        what = "the main database has the study, and the vault does not"
+        what = "the main database has the study, but the vault does not"
         yield error("study_missing", what, TOGETHER, subject=slug)
     in_force = Plan.objects.filter(superseded_at=None, study__slug__in=vault)
     hashes = dict(in_force.values_list("study__slug", "spec_hash"))
@@ -49,9 +49,9 @@ def studies() -> Diagnoses:
         if vault[slug] == hashes[slug]:
             yield fine("plan_differs", slug)
         else:
-            what = "the plan by which the vault sanitises is not the one that analysts are shown"
+            what = "the vault sanitises with a plan that differs from the plan shown to analysts"
             yield error(
-                "plan_differs", what, f"take nothing in until it is understood; {TOGETHER}", subject=slug
+                "plan_differs", what, f"upload nothing until the cause is known; {TOGETHER}", subject=slug
             )
 
 
@@ -61,14 +61,17 @@ def publications() -> Diagnoses:
         known = known_publications(study.slug)  # first: each is in the vault before it is there
         sent = set(VaultPublication.objects.filter(study=study).values_list("pk", flat=True))
         if missing := len(sent - known):
-            what = f"{missing} publications are not in the totals yet"
-            todo = "nothing, if workers run: each start and each batch sends what is missing"
+            what = f"{missing} publications are not yet in the totals"
+            todo = (
+                "no action needed if workers run: each worker start and each batch sends the "
+                "missing publications"
+            )
             yield warning("publication_missing", what, todo, subject=study.slug)
         if strange := len(known - sent):
-            what = f"the totals hold {strange} publications that the vault does not know"
+            what = f"the totals contain {strange} publications that the vault does not know"
             yield error(
                 "publication_unknown",
-                f"{what}: it was restored from an older dump",
+                f"{what}: the vault was restored from an older dump",
                 TOGETHER,
                 subject=study.slug,
             )
@@ -94,14 +97,14 @@ def recomputed() -> Diagnoses:
     for study in open_studies():
         slug = study.row.slug
         if queries.is_noisy(study.row):
-            what = "its totals have noise, and are not computed again"
+            what = "the totals have noise, so they were not recomputed"
             yield note("totals_differ", what, "nothing", subject=slug)
             continue
         before = _moment(study)
         found = None if before is None else _compared(study)
         if found is None or (found.level > Level.OK and _moment(study) != before):
-            what = "a batch is at work, or totals changed meanwhile: they were not computed again"
-            found = note("totals_differ", what, "ask again when nothing is taken in", subject=slug)
+            what = "a batch is running, or the totals changed during the check, so they were not recomputed"
+            found = note("totals_differ", what, "run the check again when no batch is running", subject=slug)
         yield found
 
 
@@ -129,14 +132,17 @@ def _compared(study: OpenStudy) -> Diagnosis:
         for delta in _on_the_way(study):
             published = [total + part for total, part in zip(published, _arrays(delta), strict=True)]
     except (SealBrokenError, Plan.DoesNotExist, VisitorTally.DoesNotExist):
-        what = "its totals could not be computed again: parts do not open, or are missing"
+        what = "the totals could not be recomputed: some parts cannot be opened or are missing"
         return warning("totals_differ", what, "see the other findings", subject=slug)
     differ = sum(int(np.count_nonzero(was != now)) for was, now in zip(published, expected, strict=True))
     if not differ:
         return fine("totals_differ", slug)
-    what = f"{differ} numbers of its totals are not those that the presence in the vault gives"
+    what = f"{differ} numbers in the totals differ from the presence data in the vault"
     return error(
-        "totals_differ", what, f"publish nothing of it until it is understood; {TOGETHER}", subject=slug
+        "totals_differ",
+        what,
+        f"publish nothing from this study until the cause is known; {TOGETHER}",
+        subject=slug,
     )
 
 

@@ -40,8 +40,8 @@ def _asked(*, staged: str, keys: list[str]) -> Diagnoses:
         answers = inspect._request("installation", staged=staged, keys=keys) or {}
     except (OperationalError, OSError) as failure:
         if not is_asleep():
-            what = f"workers were not asked ({type(failure).__name__})"
-            yield note("version_mixed", what, "see broker_unreachable, then ask again")
+            what = f"the workers could not be queried ({type(failure).__name__})"
+            yield note("version_mixed", what, "see broker_unreachable, then run doctor again")
         return
     for name, answer in sorted(answers.items()):
         if "version" in answer:
@@ -55,16 +55,16 @@ def _compared(name: str, answer: dict[str, Any], *, before: float, staged: str) 
     yield fine("version_mixed", name) if answer["version"] == ours else _mixed(name, answer["version"])
     yield compared(name, theirs=float(answer["time"]), before=before, after=time.time())
     if answer.get("keys_missing"):
-        what = f"{answer['keys_missing']} keys of open studies are not in the keystore of this worker"
+        what = f"{answer['keys_missing']} keys of open studies are missing from the keystore of this worker"
         yield error("keys_not_shared", what, "mount the same keystore on every host", subject=name)
     if staged and answer.get("sees_staged") is False:
-        what = "this worker does not see what is staged here"
-        todo = "let MOBILITY_STAGING_DIR be a folder that all hosts share, or use a bucket"
+        what = "this worker does not see the staged files"
+        todo = "set MOBILITY_STAGING_DIR to a folder that all hosts share, or use a bucket"
         yield error("storage_not_shared", what, todo, subject=name)
     elif staged:
         yield fine("storage_not_shared", name)
 
 
 def _mixed(name: str, version: str) -> Diagnosis:
-    what = f"this worker runs {version}, and this command {software()['version']}"
+    what = f"this worker runs {version}, but this command runs {software()['version']}"
     return warning("version_mixed", what, "finish the upgrade: docs/upgrading.md", subject=name)

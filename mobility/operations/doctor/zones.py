@@ -30,9 +30,11 @@ def analyst_server() -> Diagnoses:
         reason = type(getattr(failure, "reason", failure)).__name__
         yield error(
             "analyst_unreachable",
-            f"the server at MOBILITY_ANALYST_URL does not answer ({reason})",
-            "look at its address, its certificate (MOBILITY_ANALYST_CA_FILE) and the firewall; totals wait "
-            "in the vault, and nothing is lost",
+            f"the server at MOBILITY_ANALYST_URL is not responding ({reason})",
+            (
+                "check its address, its certificate (MOBILITY_ANALYST_CA_FILE) and the firewall; totals "
+                "wait in the vault, and no data is lost"
+            ),
         )
         return
     yield fine("analyst_unreachable")

@@ -14,13 +14,13 @@ def add_ledger(parser: argparse.ArgumentParser) -> None:
         "--ledger",
         type=Path,
         metavar="LEDGER.jsonl",
-        help=("newer export of a ledger, such as the analyst server's, that names closed studies"),
+        help="newer ledger export that lists closed studies, for example from the analyst server",
     )
     parser.add_argument(
         "--ledger-key",
         type=Path,
         metavar="FILE.pem",
-        help=("public key of that ledger, if another installation signed it"),
+        help="public key of that ledger, if another installation signed it",
     )
 
 
@@ -43,10 +43,10 @@ def closings(options: dict[str, Any], *, head: Any = None) -> Closings:
 def say_settled(told: dict[str, Any]) -> None:
     """Report what was settled, and what was not."""
     if told.get("studies_closed_again"):
-        say(f"Closed before, and closed again: {', '.join(told['studies_closed_again'])}.")
+        say(f"Studies closed before the restore and closed again: {', '.join(told['studies_closed_again'])}.")
     for slug, n in told.get("batches_ended", {}).items():
-        say(f"{slug}: {n} batches were under way: send their files again.")
+        say(f"{slug}: {n} batches were unfinished. Send their files again.")
     for slug, why in {**told.get("studies_stopped", {}), **told.get("not_handed_over", {})}.items():
         say(f"{slug}: {why}")
     if told.get("keys_missing"):
-        say(f"Keys of open studies are missing ({', '.join(told['keys_missing'])}): run restore_keys.")
+        say(f"Keys of open studies are missing ({', '.join(told['keys_missing'])}). Run restore_keys.")

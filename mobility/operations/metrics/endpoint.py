@@ -42,20 +42,44 @@ Respond = Callable[[HttpRequest], HttpResponseBase]
 UNKNOWN_AGE_S: Final = -1.0
 # A fact of a finding as a gauge: code, fact, metric, label of the subject, what it is.
 FACTS: Final = (
-    ("queue_long", "tasks", "mobility_queue_tasks", "queue", "Tasks that no worker has fetched."),
-    ("queue_long", "oldest_s", "mobility_queue_oldest_seconds", "queue", "Age of the oldest of them."),
-    ("workers_missing", "workers", "mobility_workers", "queue", "Workers that show life."),
-    ("workers_missing", "processes", "mobility_worker_processes", "queue", "Their processes."),
-    ("job_failed", "age_s", "mobility_job_age_seconds", "job", "Since a job last ended, well or not."),
-    ("disk_low", "free_bytes", "mobility_disk_free_bytes", "folder", "Free bytes, by disk."),
+    ("queue_long", "tasks", "mobility_queue_tasks", "queue", "Tasks not yet fetched by a worker."),
+    ("queue_long", "oldest_s", "mobility_queue_oldest_seconds", "queue", "Age of the oldest such task."),
+    ("workers_missing", "workers", "mobility_workers", "queue", "Workers that respond."),
+    ("workers_missing", "processes", "mobility_worker_processes", "queue", "Processes of these workers."),
+    (
+        "job_failed",
+        "age_s",
+        "mobility_job_age_seconds",
+        "job",
+        "Seconds since a job last ended, whether or not it succeeded.",
+    ),
+    ("disk_low", "free_bytes", "mobility_disk_free_bytes", "folder", "Free bytes by disk."),
     ("disk_low", "total_bytes", "mobility_disk_total_bytes", "folder", "Size of the disk."),
-    ("database_unreachable", "ms", "mobility_database_answer_ms", "database", "Milliseconds to answer."),
-    ("database_unreachable", "bytes", "mobility_database_bytes", "database", "Size of a database."),
-    ("broker_unreachable", "ms", "mobility_broker_answer_ms", "", "Milliseconds that the broker takes."),
-    ("backup_old", "age_s", "mobility_backup_age_seconds", "", "Since the last backup; absent without."),
-    ("escrow_old", "keys", "mobility_keys_in_no_escrow", "", "Keys of open studies in no escrow."),
+    (
+        "database_unreachable",
+        "ms",
+        "mobility_database_answer_ms",
+        "database",
+        "Milliseconds until the database responds.",
+    ),
+    ("database_unreachable", "bytes", "mobility_database_bytes", "database", "Size of a database in bytes."),
+    ("broker_unreachable", "ms", "mobility_broker_answer_ms", "", "Milliseconds until the broker responds."),
+    (
+        "backup_old",
+        "age_s",
+        "mobility_backup_age_seconds",
+        "",
+        "Seconds since the last backup; absent if there is none.",
+    ),
+    ("escrow_old", "keys", "mobility_keys_in_no_escrow", "", "Keys of open studies without an escrow copy."),
     ("ledger_broken", "entries", "mobility_ledger_entries", "", "Entries of the ledger."),
-    ("feed_late", "days", "mobility_feed_late_days", "study", "Days that a feed owes; absent if none."),
+    (
+        "feed_late",
+        "days",
+        "mobility_feed_late_days",
+        "study",
+        "Overdue days of a feed; absent if there are none.",
+    ),
 )
 
 
@@ -137,7 +161,7 @@ class Installation(Collector):
 def _workers() -> Families:
     now = timezone.now()
     family = GaugeMetricFamily(
-        "mobility_worker_sign_age_seconds", "Since a worker's last sign of life.", labels=("worker",)
+        "mobility_worker_sign_age_seconds", "Seconds since a worker last responded.", labels=("worker",)
     )
     for name, seen_at in WorkerSign.objects.filter(zone=settings.MOBILITY_ZONE).values_list(
         "name", "seen_at"
@@ -151,12 +175,14 @@ def _ledger() -> Families:
     head = LedgerHead.objects.filter(pk=LedgerHead.ONLY).first()
     if head is not None:
         whole = 0 if head.problem else 1
-        yield GaugeMetricFamily("mobility_ledger_whole", "1: the last check found it whole.", value=whole)
+        yield GaugeMetricFamily(
+            "mobility_ledger_whole", "1 if the last check verified the ledger's integrity.", value=whole
+        )
 
 
 def _findings(findings: tuple[Finding, ...]) -> Families:
     family = GaugeMetricFamily(
-        "mobility_finding", "What was looked at: 0 fine, 1 note, 2 act today, 3 act now.",
+        "mobility_finding", "Result of each check: 0 OK, 1 note, 2 act today, 3 act now.",
         labels=("code", "subject"),
     )  # fmt: skip
     for each in findings:
@@ -182,7 +208,7 @@ def _info() -> Metric:
 
 def _alerts() -> Families:
     zone = settings.MOBILITY_ZONE
-    family = GaugeMetricFamily("mobility_alerts_open", "Alerts that are open, by level.", labels=("level",))
+    family = GaugeMetricFamily("mobility_alerts_open", "Open alerts by level.", labels=("level",))
     levels = list(Alert.objects.filter(zone=zone, ended_at=None).values_list("level", flat=True))
     for level in ("note", "warning", "error"):
         family.add_metric((level,), levels.count(level))
@@ -190,13 +216,15 @@ def _alerts() -> Families:
     looked_at = AlertWatch.objects.filter(zone=zone).values_list("looked_at", flat=True).first()
     age_s = (timezone.now() - looked_at).total_seconds() if looked_at else UNKNOWN_AGE_S
     yield GaugeMetricFamily(
-        "mobility_alerts_look_age_seconds", "Since somebody last looked for alerts; -1: never.", value=age_s
+        "mobility_alerts_look_age_seconds",
+        "Seconds since the last check for alerts; -1 if never.",
+        value=age_s,
     )
 
 
 def _tasks() -> Families:
     family = HistogramMetricFamily(
-        "mobility_task_seconds", "Time that tasks of workers took, by outcome.", labels=("task", "outcome")
+        "mobility_task_seconds", "Duration of worker tasks, by outcome.", labels=("task", "outcome")
     )
     for task, outcome, buckets, sum_s in totals():
         family.add_metric((task, outcome), buckets, sum_s)

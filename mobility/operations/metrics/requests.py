@@ -23,7 +23,7 @@ def observe(*, view: str, method: str, status: int, seconds: float, come_again: 
 def _histogram() -> Histogram:
     return Histogram(
         "mobility_http_request_seconds",
-        "Time to answer a request, by view, method and class of status.",
+        "Duration of requests, by view, method and status class.",
         labelnames=("view", "method", "status"),
         buckets=BUCKETS_S,
         registry=own_registry(),

@@ -23,15 +23,17 @@ def batches() -> Iterator[Metric]:
         family.add_metric((state,), by_state.get(state, (0, 0))[0])
     yield family
     rows = sum(rows for _, rows in by_state.values())
-    yield CounterMetricFamily("mobility_rows_read", "Rows that batches have read.", value=rows)
+    yield CounterMetricFamily("mobility_rows_read", "Rows read by batches.", value=rows)
     n_open = VaultStudy.objects.filter(closed_at=None).count()
-    yield GaugeMetricFamily("mobility_studies_open", "Studies that are not closed.", value=n_open)
+    yield GaugeMetricFamily("mobility_studies_open", "Open studies.", value=n_open)
 
 
 def open_days() -> Iterator[Metric]:
     """Return the age of the oldest open day of each study since its end."""
     family = GaugeMetricFamily(
-        "mobility_day_over_seconds", "Since the end of the oldest open day that is over.", labels=("study",)
+        "mobility_day_over_seconds",
+        "Seconds since the end of the oldest day that is over but still open.",
+        labels=("study",),
     )
     now = timezone.now()
     still = VaultDay.objects.filter(state=VaultDay.State.OPEN, study__closed_at=None)
@@ -46,5 +48,5 @@ def publications() -> Iterator[Metric]:
     """Samples of publications that a separate analyst server lacks."""
     n = VaultPublication.objects.filter(handed_over_at=None).count() if settings.HANDS_OVER else 0
     yield GaugeMetricFamily(
-        "mobility_publications_waiting", "Publications that wait to be handed over.", value=n
+        "mobility_publications_waiting", "Publications waiting to be handed over.", value=n
     )

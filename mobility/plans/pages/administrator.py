@@ -84,7 +84,7 @@ def create(request: HttpRequest) -> HttpResponse:
             other = error.draft_id if isinstance(error, DraftOpenError) else None
         else:
             messages.success(
-                request, gettext("The study file is sound. Nothing is in force before it is published.")
+                request, gettext("The study file is valid. Nothing takes effect until it is published.")
             )
             return _to(request, reverse("administrator:draft", args=[made.pk]))
     context = {

@@ -60,7 +60,7 @@ def certificate(request: HttpRequest, slug: str) -> HttpResponse:
     """The erasure certificate as a file."""
     row = get_object_or_404(VaultStudy, slug=slug)
     if not is_complete(row.certificate):
-        messages.error(request, gettext("There is no erasure certificate: the study is not closed."))
+        messages.error(request, gettext("There is no erasure certificate, because the study is not closed."))
         return redirect("administrator:study", slug=slug)
     text = json.dumps(row.certificate, ensure_ascii=False, indent=1)
     disposition = f'attachment; filename="{slug}-erasure-certificate.json"'

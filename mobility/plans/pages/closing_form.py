@@ -70,7 +70,7 @@ class ClosingForm(forms.Form):
         typed = str(self.cleaned_data["slug"])
         if typed != self._slug:
             raise forms.ValidationError(
-                gettext("This is not the short name of the study: nothing was changed.")
+                gettext("This is not the short name of the study. Nothing was changed.")
             )
         return typed
 

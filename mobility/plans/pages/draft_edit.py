@@ -25,7 +25,7 @@ def edit(request: HttpRequest, draft_id: int) -> HttpResponse:
     """Show the form, change its rows, or save it."""
     found = get_object_or_404(PlanDraft, pk=draft_id)
     if not found.is_open:
-        messages.error(request, gettext("This draft cannot be edited any more."))
+        messages.error(request, gettext("This draft can no longer be edited."))
         return redirect("administrator:draft", draft_id=found.pk)
     definition = StudyDefinition.from_json(found.definition)
     if request.method == "GET":
@@ -56,9 +56,9 @@ def _save(
         refused = [Problem(file="", key="study.slug", rule=str(error))]
         return _page(request, found, typed, revision=revision, problems=refused)
     if is_new:
-        messages.success(request, gettext("Saved. What it changes is shown below."))
+        messages.success(request, gettext("Saved. The effects are shown below."))
     else:
-        messages.info(request, gettext("Nothing was different: the draft stays as it was."))
+        messages.info(request, gettext("No changes: the draft was not saved again."))
     return redirect("administrator:draft", draft_id=found.pk)
 
 
@@ -82,7 +82,7 @@ def _page(
         "is_changed": is_changed or bool(new),
         "crumbs": [
             (gettext("Administration"), reverse("administrator:studies")),
-            (gettext("Drafts of plans"), reverse("administrator:drafts")),
+            (gettext("Plan drafts"), reverse("administrator:drafts")),
             (found.name, reverse("administrator:draft", args=[found.pk])),
         ],
     }

@@ -124,15 +124,15 @@ def _name_fields(typed: Typed) -> list[Field]:
             typed,
             "study.slug",
             gettext("Short name"),
-            hint=gettext("In addresses and files; lower-case letters, digits, - and _."),
+            hint=gettext("Used in addresses and files. Lower-case letters, digits, - and _."),
         ),
         _field(typed, "study.first_day", gettext("First day"), kind="date"),
-        _field(typed, "study.days", gettext("Days"), hint=gettext("1 to 62.")),
+        _field(typed, "study.days", gettext("Days"), hint=gettext("From 1 to 62.")),
         _field(
             typed,
             "study.market_share",
             gettext("Market share"),
-            hint=gettext("Above 0, up to 1: visitors are scaled by it."),
+            hint=gettext("Above 0, up to 1. Visitor numbers are scaled by this share."),
         ),
     ]
 
@@ -142,27 +142,29 @@ def _rule_fields(typed: Typed) -> list[Field]:
         _field(
             typed,
             "study.small_cell",
-            gettext("Small cells: least visitors of a window that is shown"),
-            hint=gettext("0 = no such rule. Lowering it needs a second person."),
+            gettext("Suppress windows with fewer visitors than"),
+            hint=gettext("0 = never suppress. Lowering this needs approval by a second person."),
         ),
         _field(
             typed,
             "study.min_publication",
             gettext("Minimum subscribers per publication"),
-            hint=gettext("Lowering it needs a second person."),
+            hint=gettext("Lowering this needs approval by a second person."),
         ),
         _field(
             typed,
             "study.population",
             gettext("Population"),
-            hint=gettext("Who the people are: studies of the same ones share a budget."),
+            hint=gettext(
+                "Name of the group of people. Studies of the same population share a privacy budget."
+            ),
         ),
         _field(
             typed,
             "study.key_until",
-            gettext("Key destroyed by (optional)"),
+            gettext("Destroy key by (optional)"),
             kind="date",
-            hint=gettext("Day by which the study is to be closed."),
+            hint=gettext("Last day by which the study must be closed."),
         ),
     ]
 
@@ -196,27 +198,30 @@ def _epsilon_fields(typed: Typed) -> list[Field]:
             typed,
             "plan.epsilon",
             gettext("Epsilon"),
-            hint=gettext("Above 0, up to 20. Small protects more, large measures better."),
+            hint=gettext(
+                "Above 0, up to 20. Smaller values protect more; larger values measure more accurately."
+            ),
         ),
         _field(
             typed,
             "plan.epsilon_profile",
-            gettext("Most that a profile may lose (epsilon_profile, optional)"),
-            hint=gettext("A plan that certifies more per profile is refused."),
+            gettext("Maximum epsilon per profile (epsilon_profile, optional)"),
+            hint=gettext("Plans with a higher certified epsilon per profile are refused."),
         ),
         _field(
             typed,
             "plan.presence_epsilon",
-            gettext("Epsilon of presence (optional)"),
+            gettext("Presence epsilon (optional)"),
             hint=gettext(
-                "Adds noise to counts of visitors. Empty: they are exact, and presence is not hidden."
+                "Adds noise to visitor counts. If empty, visitor counts are exact and presence is "
+                "not protected."
             ),
         ),
         _field(
             typed,
             "plan.presence_days",
-            gettext("Days on which a subscriber counts (with epsilon of presence)"),
-            hint=gettext("Her first so many present days."),
+            gettext("Maximum days counted per subscriber (with presence epsilon)"),
+            hint=gettext("Only the first N days a subscriber is present are counted."),
         ),
     ]
 
@@ -226,14 +231,14 @@ def _own_fields(typed: Typed, row: str) -> list[Field]:
         _field(
             typed,
             f"{row}.epsilon",
-            gettext("Its own epsilon (optional)"),
-            hint=gettext("Empty: that of the plan."),
+            gettext("Separate epsilon (optional)"),
+            hint=gettext("If empty, the epsilon of the plan applies."),
         ),
         _field(
             typed,
             f"{row}.weight",
             gettext("Weight (optional)"),
-            hint=gettext("How often it is asked, against the others; empty: 1."),
+            hint=gettext("How often this indicator is asked compared with the others. If empty, 1."),
         ),
     ]
 
@@ -255,27 +260,27 @@ def _static_fields(typed: Typed, row: str) -> list[Field]:
             f"{row}.categories",
             gettext("Categories, one per line"),
             kind="textarea",
-            hint=gettext("Fixed once the study has rows. A value outside of them rejects its row."),
+            hint=gettext("Fixed once the study has rows. A row with any other value is rejected."),
         ),
     ]
 
 
 def _daily_fields(typed: Typed, row: str) -> list[Field]:
-    night = gettext("For the zone of the night only; empty:")
+    night = gettext("Only for the night zone. If empty:")
     return [
         *_named_fields(typed, row),
         _field(
             typed,
             f"{row}.derive",
-            gettext("Found from the events of a day"),
+            gettext("Derived from the events of a day"),
             kind="select",
             options=[(each, derived_words(each)) for each in DERIVED],
         ),
         _field(
             typed,
             f"{row}.max_values",
-            gettext("Most answers of a person (optional)"),
-            hint=gettext("Days on which one person answers; empty: all days of the study."),
+            gettext("Maximum answers per person (optional)"),
+            hint=gettext("Days on which one person answers. If empty, all days of the study."),
         ),
         *_own_fields(typed, row),
         _field(typed, f"{row}.night_from", gettext("Night from (optional)"), hint=f"{night} 22:00"),
@@ -285,9 +290,9 @@ def _daily_fields(typed: Typed, row: str) -> list[Field]:
 
 def derived_words(derive: str) -> str:
     words = {
-        "visit_duration": gettext("how long the visit lasts"),
-        "main_zone": gettext("the zone where most time is spent"),
-        NIGHT_ZONE: gettext("the zone of the night"),
+        "visit_duration": gettext("duration of the visit"),
+        "main_zone": gettext("zone with the most time spent"),
+        NIGHT_ZONE: gettext("night zone"),
     }
     return words.get(derive, derive)
 
@@ -305,11 +310,11 @@ def _mechanism_choice(mechanism: str) -> str:
 def _mechanism_words(mechanism: str) -> str:
     words = {
         "smp-grr": gettext("each person answers one indicator"),
-        "smp-oue": gettext("one indicator, a mark per category"),
-        "smp-adp": gettext("one indicator, whichever way errs less"),
-        "spl-grr": gettext("each person answers all, and they share epsilon"),
-        "rsfd-grr": gettext("one answer among made-up ones"),
-        "rsfd-ouez": gettext("one answer among made-up marks"),
-        "rsfd-adp": gettext("one answer among made-up ones, whichever way errs less"),
+        "smp-oue": gettext("one indicator, one mark per category"),
+        "smp-adp": gettext("one indicator, with the more accurate method"),
+        "spl-grr": gettext("each person answers all indicators, which share epsilon"),
+        "rsfd-grr": gettext("the true answer among decoys"),
+        "rsfd-ouez": gettext("the true answer among decoy marks"),
+        "rsfd-adp": gettext("the true answer among decoys, with the more accurate method"),
     }
     return words.get(mechanism, mechanism)

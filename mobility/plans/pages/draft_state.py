@@ -96,7 +96,7 @@ def _next(draft: PlanDraft, *, needs_second: bool) -> Next:
 
 def _title(draft: PlanDraft, following: Next) -> str:
     if following == Next.REVIEW:
-        return gettext("waits for a review")
+        return gettext("waiting for review")
     titles = {
         State.DRAFT: gettext("draft"),
         State.REVIEWED: gettext("approved"),
@@ -104,39 +104,42 @@ def _title(draft: PlanDraft, following: Next) -> str:
         State.SUPERSEDED: gettext("superseded"),
         State.WITHDRAWN: gettext("withdrawn"),
     }
-    return gettext("half published") if following == Next.FINISH else titles[State(draft.state)]
+    return gettext("partly published") if following == Next.FINISH else titles[State(draft.state)]
 
 
 def _words(draft: PlanDraft, following: Next, *, is_reviewer: bool, is_administrator: bool) -> str:
     values = {"by": draft.submitted_by, "reviewer": draft.reviewed_by, "ended": draft.ended_by}
     if following == Next.REVIEW:
         if is_reviewer:
-            return gettext("It waits for your review: %(by)s asks for it.") % values
+            return gettext("Waiting for your review, requested by %(by)s.") % values
         return gettext(
-            "It waits for somebody who wrote nothing of it: another administrator, or a privacy officer."
+            "Waiting for review by another administrator or a privacy officer who did not edit the draft."
         )
     if following == Next.PUBLISH:
         if not is_administrator:
             return gettext("An administrator can publish it.")
         if draft.state == State.REVIEWED:
-            return gettext("%(reviewer)s approved exactly this text. Publish it to put it in force.") % values
-        return gettext("Nobody else has to approve it. Publish it to put it in force.")
+            return (
+                gettext("%(reviewer)s approved exactly this text. Publish it to put it into force.") % values
+            )
+        return gettext("No further approval is needed. Publish the draft to put it into force.")
     if following == Next.SUBMIT:
         if is_administrator:
-            return gettext("Ask for a review when it is as you want it.")
-        return gettext("Its author works on it.")
+            return gettext("When the draft is ready, ask for a review.")
+        return gettext("Its author is still working on it.")
     if following == Next.FINISH:
         return gettext(
-            "Publishing was interrupted between the two databases. It goes on by itself in a minute, or now."
+            "Publishing was interrupted between the two databases. It resumes automatically within a "
+            "minute; you can also resume it now."
         )
     return _past(draft) % {**values, "published": draft.published_by}
 
 
 def _past(draft: PlanDraft) -> str:
     if draft.state == State.WITHDRAWN:
-        return gettext("%(ended)s withdrew it. It changed nothing.")
+        return gettext("%(ended)s withdrew the draft. It changed nothing.")
     if draft.state == State.SUPERSEDED:
-        return gettext("%(published)s published it, and %(ended)s put another version in its place.")
+        return gettext("%(published)s published this version, and %(ended)s replaced it with another one.")
     if draft.reviewed_by:
-        return gettext("%(published)s published it, after %(reviewer)s had approved it.")
+        return gettext("%(published)s published it after approval by %(reviewer)s.")
     return gettext("%(published)s published it.")

@@ -94,9 +94,16 @@ def step(request: HttpRequest, draft_id: int) -> HttpResponse:
     name = request.POST.get("step", "")
     state = state_for(request.user, found)
     if name not in STEPS:
-        messages.error(request, gettext("Nothing was changed: the form named no step."))
+        messages.error(
+            request,
+            gettext(
+                "Nothing was changed: the form did not include an action. Reload the page and try again."
+            ),
+        )
     elif name not in state.may:
-        messages.error(request, gettext("Nothing was changed: this step is not yours, or not the next one."))
+        messages.error(
+            request, gettext("Nothing was changed: you may not take this step, or it is not the next one.")
+        )
     else:
         try:
             messages.success(request, STEPS[name](request, found))
@@ -166,7 +173,7 @@ def _revision(request: HttpRequest) -> int:
 def _crumbs() -> list[tuple[str, str]]:
     return [
         (gettext("Administration"), reverse("administrator:studies")),
-        (gettext("Drafts of plans"), reverse("administrator:drafts")),
+        (gettext("Plan drafts"), reverse("administrator:drafts")),
     ]
 
 
@@ -176,13 +183,13 @@ def _remark(request: HttpRequest) -> str:
 
 def _submit(request: HttpRequest, found: PlanDraft) -> str:
     services.submit_draft(found, revision=_revision(request), by=request.user.get_username())
-    return gettext("The draft waits for a review now. Tell another administrator or a privacy officer.")
+    return gettext("The draft is waiting for review. Tell another administrator or a privacy officer.")
 
 
 def _approve(request: HttpRequest, found: PlanDraft) -> str:
     by = request.user.get_username()
     services.approve_draft(found, revision=_revision(request), by=by, remark=_remark(request))
-    return gettext("You approved the draft as it stands. An administrator can publish it.")
+    return gettext("You approved the draft in its current form. An administrator can publish it.")
 
 
 def _send_back(request: HttpRequest, found: PlanDraft) -> str:
@@ -193,17 +200,17 @@ def _send_back(request: HttpRequest, found: PlanDraft) -> str:
 
 def _withdraw(request: HttpRequest, found: PlanDraft) -> str:
     services.withdraw_draft(found, revision=_revision(request), by=request.user.get_username())
-    return gettext("The draft was withdrawn. It stays here as a record.")
+    return gettext("The draft was withdrawn. It is kept here as a record.")
 
 
 def _publish(request: HttpRequest, found: PlanDraft) -> str:
     publish_draft(found, revision=_revision(request), by=request.user.get_username())
     if found.is_new_study:
         return gettext(
-            "The study was created. Next: see who can see it, and open it on the page People to its "
-            "operators, who send extracts, and to its readers."
+            "The study was created. Next: check who can see it. On the page People, give access to "
+            "the operators who upload extracts and to the readers of its reports."
         )
-    return gettext("Version %(version)s of the plan is in force now.") % {"version": found.version}
+    return gettext("Version %(version)s of the plan is now in force.") % {"version": found.version}
 
 
 STEPS: dict[str, Callable[[HttpRequest, PlanDraft], str]] = {

@@ -68,7 +68,7 @@ class SimulatorForm(forms.Form):
         self._add_categories(source.questions)
         if "cap" in source.initial:
             self.fields["cap"] = forms.IntegerField(
-                label=gettext("Days on which a person answers daily indicators (at most)"),
+                label=gettext("Days on which a person answers daily indicators (maximum)"),
                 min_value=1,
                 max_value=MAX_DAYS,
             )
@@ -80,14 +80,19 @@ class SimulatorForm(forms.Form):
         given: dict[str, Any] = super().clean() or {}
         days = given.get("days", self.source.days)
         for name, text in (
-            ("stay", gettext("Nobody is present on more days than the study has: at most %(days)d.")),
-            ("cap", gettext("There are not so many days in the study: at most %(days)d.")),
-            ("presence_days", gettext("There are not so many days in the study: at most %(days)d.")),
+            (
+                "stay",
+                gettext(
+                    "A person cannot be present on more days than the study has: enter at most %(days)d."
+                ),
+            ),
+            ("cap", gettext("The study has fewer days: enter at most %(days)d.")),
+            ("presence_days", gettext("The study has fewer days: enter at most %(days)d.")),
         ):
             if given.get(name) is not None and given[name] > days:
                 self.add_error(name, text % {"days": days})
         if given.get("daily", 0) > given.get("indicators", MOST_INDICATORS):
-            self.add_error("daily", gettext("There are not so many indicators."))
+            self.add_error("daily", gettext("There are fewer indicators. Enter a smaller number."))
         return given
 
     @property
@@ -148,7 +153,7 @@ class SimulatorForm(forms.Form):
             choices=[(each, mechanism_words(each)) for each in get_args(Mechanism)],
         )
         self.fields["unit"] = forms.ChoiceField(
-            label=gettext("The promise is about"),
+            label=gettext("Privacy unit"),
             widget=forms.RadioSelect,
             choices=[
                 ("profile", gettext("all values of a person (profile)")),
@@ -156,17 +161,17 @@ class SimulatorForm(forms.Form):
             ],
         )
         self.fields["epsilon"].label = gettext("Epsilon")
-        self.fields["visitors"].label = gettext("Visitors a day")
-        self.fields["stay"].label = gettext("Days on which one visitor is present (mean)")
-        self.fields["presence_epsilon"].label = gettext("Presence epsilon (empty: exact totals)")
-        self.fields["presence_days"].label = gettext("First days of a person that count (empty: all)")
+        self.fields["visitors"].label = gettext("Visitors per day")
+        self.fields["stay"].label = gettext("Days on which a visitor is present (mean)")
+        self.fields["presence_epsilon"].label = gettext("Presence epsilon (if empty, totals are exact)")
+        self.fields["presence_days"].label = gettext("Maximum days counted per person (if empty, all)")
         names = [(each.slug, each.name) for each in self.source.questions]
         self.fields["show"] = forms.ChoiceField(
-            label=gettext("Indicator of the example"),
+            label=gettext("Indicator in the example"),
             required=False,
-            choices=[("", gettext("the least exact one")), *names],
+            choices=[("", gettext("the least accurate one")), *names],
         )
-        self.fields["wanted"].label = gettext("Wanted error (± points)")
+        self.fields["wanted"].label = gettext("Target error (± points)")
         self.fields["of"] = forms.ChoiceField(
             label=gettext("of"), required=False, choices=[(WORST, gettext("every indicator")), *names]
         )
@@ -180,7 +185,7 @@ class SimulatorForm(forms.Form):
         for name, label, low, high in (
             ("days", gettext("Days of the study"), 1, MAX_DAYS),
             ("indicators", gettext("Indicators"), 1, MOST_INDICATORS),
-            ("daily", gettext("Daily ones among them"), 0, MOST_INDICATORS),
+            ("daily", gettext("Of which daily"), 0, MOST_INDICATORS),
             ("categories", gettext("Categories of each indicator"), 2, MOST_CATEGORIES),
         ):
             self.fields[name] = forms.IntegerField(label=label, min_value=low, max_value=high)
@@ -220,7 +225,7 @@ class SimulatorForm(forms.Form):
             low=Decimal("0.1"),
             high=Decimal(10),
             low_words=pgettext("end of a slider", "more private"),
-            high_words=pgettext("end of a slider", "more exact"),
+            high_words=pgettext("end of a slider", "more accurate"),
             scale="log",
         )
         yield Slider(
@@ -235,8 +240,8 @@ class SimulatorForm(forms.Form):
             field=self["stay"],
             low=Decimal(1),
             high=Decimal(max(self.source.days, 2)),
-            low_words=pgettext("end of a slider", "other people every day"),
-            high_words=pgettext("end of a slider", "the same people all days"),
+            low_words=pgettext("end of a slider", "different people every day"),
+            high_words=pgettext("end of a slider", "the same people every day"),
             scale="linear",
         )
         if "categories" in self.fields:
@@ -244,8 +249,8 @@ class SimulatorForm(forms.Form):
                 field=self["categories"],
                 low=Decimal(2),
                 high=Decimal(100),
-                low_words=pgettext("end of a slider", "few bars, each exact"),
-                high_words=pgettext("end of a slider", "many bars, each less exact"),
+                low_words=pgettext("end of a slider", "few bars, each accurate"),
+                high_words=pgettext("end of a slider", "many bars, each less accurate"),
                 scale="log",
             )
             yield Slider(

@@ -67,8 +67,8 @@ def check_size(request: HttpRequest) -> None:
     if length > limit:
         raise StudyFormError(
             gettext(
-                "The files together must be at most %(limit)s MB, got %(size)s MB. Larger studies are "
-                "created on the server: manage.py create_study FILE.toml"
+                "The files together must have at most %(limit)s MB, got %(size)s MB. Create larger "
+                "studies on the server: manage.py create_study FILE.toml"
             )
             % {"limit": megabytes(limit), "size": megabytes(length)}
         )
@@ -77,4 +77,4 @@ def check_size(request: HttpRequest) -> None:
 def check_given(form: StudyForm) -> None:
     """Raise StudyFormError if there is no study file at all."""
     if not form.text.strip():
-        raise StudyFormError(gettext("Choose a study file, and with it the files that it names."))
+        raise StudyFormError(gettext("Choose a study file and the files that it names."))

@@ -60,7 +60,7 @@ class Adapter(OpenIDConnectOAuth2Adapter):
         )
         told = self._fetch_user_info(token.token) if "userinfo_endpoint" in self.openid_config else {}
         if told and told.get("sub") != claims.get("sub"):
-            raise OAuth2Error("the provider must tell of the person who signed in")
+            raise OAuth2Error("the provider must send user information for the person who signed in")
         login = self.get_provider().sociallogin_from_response(request, {**told, **claims})
         # For the checks of this sign-in, in adapters.py; nothing of it is stored.
         login.nonce, login.groups = claims.get("nonce"), claimed_groups({**told, **claims})

@@ -41,7 +41,7 @@ def feed(*methods: str) -> Callable[[View[P]], Callable[Concatenate[HttpRequest,
         @wraps(view)
         def guarded(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
             if request.method not in methods:
-                refusal = problem(405, gettext("The method is not allowed here."))
+                refusal = problem(405, gettext("This address does not accept this request method."))
                 refusal["Allow"] = ", ".join(methods)
                 return refusal
             scheme, _, text = request.headers.get("Authorization", "").partition(" ")
@@ -68,10 +68,10 @@ def feed(*methods: str) -> Callable[[View[P]], Callable[Concatenate[HttpRequest,
 def extract(request: HttpRequest, token: FeedToken, slug: str, filename: str) -> HttpResponse:
     """Take a file in; the same file again changes nothing."""
     if token.study.slug != slug:
-        return problem(404, gettext("This token opens no study of that name."))
+        return problem(404, gettext("This token does not give access to a study with that name."))
     body = _body(request)
     if body is None:
-        return problem(411, gettext("Send the length of the file (Content-Length), or the file in chunks."))
+        return problem(411, gettext("Send the file length (Content-Length), or send the file in chunks."))
     stream, length = body
     if length == 0:
         return problem(400, gettext("The file is empty."))
@@ -97,7 +97,7 @@ def batch(_request: HttpRequest, token: FeedToken, batch_id: UUID) -> HttpRespon
     mine = Batch.objects.filter(study=token.study_id, created_by=_sender(token))
     found = mine.select_related("study").filter(pk=batch_id).first()
     if found is None or found.kind not in Batch.FILES:
-        return problem(404, gettext("This token opens no batch of that name."))
+        return problem(404, gettext("This token does not give access to a batch with that name."))
     state = {"state": found.state, "is_final": found.is_final, "failure": found.failure}
     return JsonResponse({**state, **outcomes.summary_for_feed(found)})
 
@@ -115,7 +115,7 @@ def _options(request: HttpRequest) -> tuple[str, dict[str, bool]]:
     """
     for name in request.GET:
         if name not in PARAMETERS:
-            raise MobilityError(f"there is no parameter {name!r}; parameters: {', '.join(PARAMETERS)}")
+            raise MobilityError(f"unknown parameter {name!r}; parameters: {', '.join(PARAMETERS)}")
     return request.GET.get("profile") or DEFAULT, {name: _flag(request, name) for name in FLAGS}
 
 
@@ -123,7 +123,7 @@ def _flag(request: HttpRequest, name: str) -> bool:
     text = request.GET.get(name, "").lower()
     if text not in (*ON, *OFF):
         raise MobilityError(
-            f"{name} must be one of {', '.join(ON)}, or one of {', '.join(filter(None, OFF))} or empty"
+            f"{name} must be one of {', '.join(ON)}; or one of {', '.join(filter(None, OFF))}, or empty"
         )
     return text in ON
 

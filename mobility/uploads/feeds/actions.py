@@ -77,8 +77,8 @@ def token_of(text: str) -> FeedToken | None:
     if not _may_send(found):
         _end(found)
         raise FeedEndedError(
-            "this token has ended: the account that made it may no longer send files of this study. Ask an "
-            "operator of the study for a new token"
+            "this token no longer works, because the account that created it may no longer upload "
+            "files to this study. Ask an operator of the study for a new token"
         )
     if not found.is_valid:
         return None

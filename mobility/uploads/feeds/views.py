@@ -55,7 +55,7 @@ def revoke_feed(request: HttpRequest, slug: str, token_id: int) -> HttpResponse:
         FeedToken, pk=token_id, study=vault_study_or_404(request, slug, *service.MAKERS)
     )
     service.revoke(token, by=request.user.get_username())
-    messages.success(request, gettext("The token of “{name}” was revoked.").format(name=token.name))
+    messages.success(request, gettext("The token “{name}” was revoked.").format(name=token.name))
     return redirect("operator:feeds", slug=slug)
 
 

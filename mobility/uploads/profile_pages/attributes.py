@@ -27,8 +27,8 @@ from mobility.uploads.profile_pages.draft import (
 from reports.studies.studyfile import IndicatorDefinition
 
 RULE_NAMES: Final = {
-    TEXTS: gettext_lazy("names of categories"),
-    PREFIX: gettext_lazy("a code (its beginning tells)"),
+    TEXTS: gettext_lazy("category names"),
+    PREFIX: gettext_lazy("a code (matched by its first characters)"),
     BIRTH_YEAR: gettext_lazy("a year of birth"),
     BIRTH_DATE: gettext_lazy("a date of birth"),
 }
@@ -105,14 +105,14 @@ def attribute_fields(
 
 def _rule_field(slug: str, kind: str) -> Field:
     options = [(name, str(label)) for name, label in RULE_NAMES.items()]
-    return Field(name=f"rule-{slug}", kind="select", label=gettext("It holds"), value=kind, options=options)
+    return Field(name=f"rule-{slug}", kind="select", label=gettext("Content"), value=kind, options=options)
 
 
 def _prefix_field(slug: str, rule: Mapping[str, Any], errors: Errors) -> Field:
     return Field(
         name=f"prefix-{slug}",
         kind="number",
-        label=gettext("Leading characters that count"),
+        label=gettext("Number of leading characters to match"),
         value=str(rule["prefix"]),
         errors=errors.of(f"{INDICATOR}.{slug}.prefix"),
     )
@@ -126,9 +126,11 @@ def _birth_fields(
         Field(
             name=f"reference-{slug}",
             kind="date",
-            label=gettext("Ages hold on"),
+            label=gettext("Calculate ages as of"),
             value=str(birth.get("reference", first_day)),
-            help=gettext("With a year alone, the age that is reached in this date's year counts.")
+            help=gettext(
+                "If only the year of birth is known, the age reached in the year of this date counts."
+            )
             if kind == BIRTH_YEAR
             else "",
             errors=errors.of(f"{key}.reference"),
@@ -139,9 +141,9 @@ def _birth_fields(
             Field(
                 name=f"pattern-{slug}",
                 kind="select",
-                label=gettext("Dates are written as"),
+                label=gettext("Date format"),
                 value=birth.get("pattern", ""),
-                options=[("", gettext("choose a pattern")), *((each, each) for each in DATE_PATTERNS)],
+                options=[("", gettext("choose a format")), *((each, each) for each in DATE_PATTERNS)],
                 errors=errors.of(f"{key}.pattern"),
             )
         )
@@ -180,7 +182,7 @@ def _seen(
                 kind="select",
                 label=text,
                 value=sent_for(known.get(text)),
-                options=_category_options(indicator, gettext("as any other text") if text not in own else ""),
+                options=_category_options(indicator, gettext("Not mapped") if text not in own else ""),
             ),
         )
         for place, (text, rows) in enumerate(listed)
@@ -220,23 +222,26 @@ def _last_fields(
         Field(
             name=f"more-{indicator.slug}",
             kind="textarea",
-            label=gettext("More texts, one per line"),
+            label=gettext("More values, one per line"),
             value="\n".join(f"{text} = {name}" for text, name in more.items()),
-            help=gettext("text = category; nothing after the sign is no answer. An empty value always is."),
+            help=gettext(
+                "value = category. Leave the right side empty for no answer. An empty value "
+                "always means no answer."
+            ),
         ),
         Field(
             name=f"ignore_case-{indicator.slug}",
             kind="checkbox",
-            label=gettext("Capital and small letters are the same"),
+            label=gettext("Ignore case"),
             value="on" if rule.get("ignore_case") else "",
             errors=errors.of(f"{key}.ignore_case"),
         ),
         Field(
             name=f"otherwise-{indicator.slug}",
             kind="select",
-            label=gettext("Any other text"),
+            label=gettext("Any other value"),
             value=sent_for(rule.get("otherwise")),
-            options=_category_options(indicator, gettext("rejects its row")),
+            options=_category_options(indicator, gettext("Reject the row")),
             errors=errors.of(f"{key}.otherwise"),
         ),
     ]

@@ -125,7 +125,7 @@ def _values(sent: _Sent, slug: str, prefix: Any, problems: Problems) -> dict[str
             values[text.strip()] = category.strip()
         elif line.strip():
             problems.add(
-                f"{INDICATOR}.{slug}.values", gettext("must have text = category in every line"), line
+                f"{INDICATOR}.{slug}.values", gettext("must have value = category on every line"), line
             )
     return values
 
@@ -142,7 +142,7 @@ def _birth(sent: _Sent, indicator: IndicatorDefinition, kind: str, problems: Pro
         if found:
             birth["bands"][name] = [int(age) for age in found.groups() if age is not None]
         elif text.strip():
-            rule = gettext("must be ages as 18-24, or 65+ for 65 and more, or empty")
+            rule = gettext("must be an age range such as 18-24, or 65+ for 65 and over, or empty")
             problems.add(f'{INDICATOR}.{slug}.{kind}.bands."{name}"', rule, text)
     return birth
 

@@ -21,13 +21,13 @@ DELIMITER_NAMES: Final = {
     "pipe": gettext_lazy("pipe |"),
 }
 FORMAT_NAMES: Final = {
-    ISO: gettext_lazy("ISO 8601, as 2017-05-31 18:00:00"),
+    ISO: gettext_lazy("ISO 8601, such as 2017-05-31 18:00:00"),
     EPOCH_S: gettext_lazy("seconds since 1970"),
     EPOCH_MS: gettext_lazy("milliseconds since 1970"),
 }
 ROLE_NAMES: Final = {
     "subscriber": gettext_lazy("Subscriber"),
-    "timestamp": gettext_lazy("Time of the event"),
+    "timestamp": gettext_lazy("Event time"),
     "cell": gettext_lazy("Cell"),
 }
 
@@ -69,36 +69,38 @@ def _head(profile: Mapping[str, Any], definition: StudyDefinition, errors: Error
             name="name",
             label=gettext("Name of the profile"),
             value=profile.get("name", ""),
-            help=gettext("Lower-case letters, digits, - and _, as operator-x. It cannot be changed later."),
+            help=gettext(
+                "Lower-case letters, digits, - and _, for example operator-x. You cannot change it later."
+            ),
             errors=errors.of("profile.name"),
         ),
         Field(
             name="kind",
             kind="select",
-            label=gettext("What the files hold"),
+            label=gettext("Content of the files"),
             value=profile.get("kind", "events"),
             options=[
                 ("events", gettext("events (CDRs)")),
-                ("subscribers", gettext("attributes of subscribers")),
+                ("subscribers", gettext("subscriber attributes")),
             ],
             errors=errors.of("profile.kind"),
         ),
         Field(
             name="delimiter",
             kind="select",
-            label=gettext("Columns are separated by"),
+            label=gettext("Column separator"),
             value=profile.get("delimiter", ""),
             options=[
-                ("", gettext("found from each header")),
+                ("", gettext("detected from each header")),
                 *((name, str(DELIMITER_NAMES[name])) for name in DELIMITERS),
             ],
             errors=errors.of("profile.delimiter"),
         ),
         Field(
             name="max_bad_share",
-            label=gettext("Refuse a file above this share of rejected rows"),
+            label=gettext("Refuse a file if the share of rejected rows exceeds"),
             value=str(profile.get("max_bad_share", "")),
-            help=gettext("From 0 to 1; empty: %(share)s, as the study says.")
+            help=gettext("From 0 to 1. If empty, %(share)s, as set in the study.")
             % {"share": f"{definition.extract.max_bad_share:f}"},
             errors=errors.of("profile.max_bad_share"),
         ),
@@ -130,12 +132,12 @@ def _timestamp_format(proposal: Proposal, errors: Errors) -> list[Field]:
         Field(
             name="timestamp_format",
             kind="select",
-            label=gettext("Times are written as"),
+            label=gettext("Time format"),
             value=PATTERN_FORM if is_own else form,
             options=[
                 ("", gettext("choose a format")),
                 *((each, format_words(each)) for each in offered),
-                (PATTERN_FORM, gettext("another pattern")),
+                (PATTERN_FORM, gettext("custom format")),
             ],
             note=_format_note(form, proposal.formats),
             errors=[] if is_own else errors.of("profile.timestamp_format"),
@@ -145,7 +147,7 @@ def _timestamp_format(proposal: Proposal, errors: Errors) -> list[Field]:
         fields.append(
             Field(
                 name="timestamp_pattern",
-                label=gettext("Pattern of the times"),
+                label=gettext("Custom time format"),
                 value=form,
                 help=gettext(
                     "%Y year, %m month, %d day, %H hour, %M minute, %S second, %f fraction, %z offset"
@@ -158,8 +160,10 @@ def _timestamp_format(proposal: Proposal, errors: Errors) -> list[Field]:
 
 def _format_note(form: str, formats: Sequence[str]) -> str:
     if not form and len(formats) > 1:
-        return gettext("Is the day or the month first? The first rows could be either: ask their author.")
-    return gettext("proposed by its values") if tuple(formats) == (form,) else ""
+        return gettext(
+            "Does the day or the month come first? The first rows allow both. Ask the sender of the file."
+        )
+    return gettext("suggested from the values") if tuple(formats) == (form,) else ""
 
 
 def format_words(form: str) -> str:

@@ -13,21 +13,21 @@ from mobility.uploads.profile_pages.fields import DELIMITER_NAMES, ROLE_NAMES, f
 from reports.studies.studyfile import StudyDefinition
 
 BUILT_IN = {
-    DEFAULT: gettext_lazy("Events, as the section [extract] of the study file describes them."),
+    DEFAULT: gettext_lazy("Events, as described in the [extract] section of the study file."),
     SUBSCRIBERS: gettext_lazy(
-        "Attributes of subscribers, a person a row. Events without attributes are joined with them; only "
-        "sanitised answers are kept."
+        "Subscriber attributes, one person per row. Events without attributes are matched with them. "
+        "Only sanitised answers are kept."
     ),
     OPT_OUT: gettext_lazy(
-        "People who must not be counted, one subscriber per line. They leave the vault at once, and their "
-        "later rows are ignored. Totals stop counting them with the next publication; totals that never "
-        "change again keep them."
+        "People who must not be counted, one subscriber per line. They are removed from the vault at "
+        "once, and their later rows are ignored. Totals stop counting them with the next "
+        "publication; totals that never change again still include them."
     ),
 }
 KINDS = {
     "events": gettext_lazy("events (CDRs)"),
-    "subscribers": gettext_lazy("attributes of subscribers"),
-    "opt_out": gettext_lazy("people who must not be counted"),
+    "subscribers": gettext_lazy("subscriber attributes"),
+    "opt_out": gettext_lazy("opt-out list"),
 }
 
 
@@ -52,9 +52,11 @@ def profile_words(profile: Profile, definition: StudyDefinition) -> ProfileWords
     if profile.kind == "events":
         facts.append((gettext("Times"), format_words(profile.timestamp_format)))
     delimiter = profile.delimiter
-    separated = str(DELIMITER_NAMES[delimiter]) if delimiter else gettext("found from each header")
-    facts.append((gettext("Columns are separated by"), separated))
-    facts.append((gettext("Refused above this share of rejected rows"), f"{profile.max_bad_share:f}"))
+    separated = str(DELIMITER_NAMES[delimiter]) if delimiter else gettext("detected from each header")
+    facts.append((gettext("Column separator"), separated))
+    facts.append(
+        (gettext("File refused if the share of rejected rows exceeds"), f"{profile.max_bad_share:f}")
+    )
     return ProfileWords(
         name=profile.name,
         sentence=str(BUILT_IN.get(profile.name, "")),
@@ -70,7 +72,7 @@ def rule_words(rule: ValueRule) -> list[str]:
     birth = rule.birth
     if birth is not None:
         by_year = birth.pattern == BIRTH_YEAR
-        what = gettext("a year of birth") if by_year else gettext("a date of birth as %(pattern)s")
+        what = gettext("a year of birth") if by_year else gettext("a date of birth in the format %(pattern)s")
         lines.append(what % {"pattern": birth.pattern})
         lines.append(gettext("ages on %(day)s") % {"day": date_format(birth.reference, "j F Y")})
         lines += [
@@ -78,14 +80,14 @@ def rule_words(rule: ValueRule) -> list[str]:
             for name, (first, last) in birth.bands.items()
         ]
     elif rule.prefix:
-        lines.append(gettext("the first %(n)s characters count") % {"n": rule.prefix})
+        lines.append(gettext("the first %(n)s characters are matched") % {"n": rule.prefix})
     else:
-        lines.append(gettext("categories stand for themselves"))
+        lines.append(gettext("category names are used as they are"))
     lines += [f"{text} → {name or gettext('no answer')}" for text, name in rule.values.items()]
     if rule.ignore_case:
-        lines.append(gettext("capital and small letters are the same"))
+        lines.append(gettext("case is ignored"))
     if rule.otherwise is None:
-        lines.append(gettext("any other text rejects its row"))
+        lines.append(gettext("any other value rejects the row"))
     else:
-        lines.append(gettext("any other text → %(name)s") % {"name": rule.otherwise or gettext("no answer")})
+        lines.append(gettext("any other value → %(name)s") % {"name": rule.otherwise or gettext("no answer")})
     return lines

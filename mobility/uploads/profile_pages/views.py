@@ -126,7 +126,7 @@ def _save(
         typed = read_profile(proposal.draft, filename="", definition=definition)
         if is_sound:
             create_profile(typed, study=row, by=request.user.get_username())
-            messages.success(request, gettext("The profile was saved. Check a whole file with it now."))
+            messages.success(request, gettext("The profile was saved. Now use it to check a whole file."))
     except ProfileFileError as error:
         return error.problems
     except (ProfileExistsError, StudyClosedError) as error:

@@ -45,8 +45,8 @@ def unpack_columns(packed: bytes) -> list[Column]:
     version, n_columns = _HEAD.unpack_from(packed)
     if version != _FORMAT:
         raise SealBrokenError(
-            f"stored state has format {version}, this version of the program reads {_FORMAT}: "
-            "use the version that wrote it"
+            f"the stored state has format {version}, but this version of the software reads "
+            f"{_FORMAT}: use the version that wrote it"
         )
     heads = [_COLUMN.unpack_from(packed, _HEAD.size + i * _COLUMN.size) for i in range(n_columns)]
     at = _HEAD.size + n_columns * _COLUMN.size

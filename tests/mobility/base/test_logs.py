@@ -40,7 +40,7 @@ def test_traceback_names_places_and_kinds_only() -> None:
     text = written(record_of("upload_broken batch=%s", 7))
     assert (SECRET in text, text.startswith("ERROR upload_broken batch=7\n")) == (False, True)
     assert "in failing" in text
-    assert text.index("ValueError") < text.index("which led to:") < text.index("RuntimeError")
+    assert text.index("ValueError") < text.index("which caused:") < text.index("RuntimeError")
     entry = as_json(record_of("upload_broken batch=%s", 7))
     assert (entry["event"], entry["batch"], entry["error"]) == ("upload_broken", 7, "RuntimeError")
     assert ("in failing" in entry["traceback"], SECRET in json.dumps(entry)) == (True, False)

@@ -47,7 +47,7 @@ def refusal(settings, zone, monkeypatch, capsys) -> str:
 
 def test_analysts_do_not_serve_studies_that_nobody_handed_over(study, sender, settings, monkeypatch, capsys):
     said = refusal(settings, "analyst", monkeypatch, capsys)
-    assert f"no sender handed over 1 of its studies ({study.slug})" in said
+    assert f"1 of its studies were not handed over by a sender ({study.slug})" in said
     SentStudy.objects.create(study=study, sender=sender, digest="")
     assert refusal(settings, "analyst", monkeypatch, capsys) == ""
 
@@ -55,7 +55,7 @@ def test_analysts_do_not_serve_studies_that_nobody_handed_over(study, sender, se
 def test_an_operator_zone_does_not_count_where_a_server_has_senders(study, settings, monkeypatch, capsys):
     assert refusal(settings, "operator", monkeypatch, capsys) == ""
     Sender.objects.create(name="north", public_key="x", registered_by="ada")
-    assert "it has registered the sender north" in refusal(settings, "operator", monkeypatch, capsys)
+    assert "it has a registered sender, north" in refusal(settings, "operator", monkeypatch, capsys)
 
 
 def test_one_installation_may_have_both(study, sender, settings, monkeypatch, capsys) -> None:

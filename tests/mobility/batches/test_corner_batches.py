@@ -68,7 +68,7 @@ def test_late_task_does_not_end_what_others_have_taken_further(pipeline, extract
     batch = pipeline.void_day(1)
     late = Batch.objects.get(pk=batch.pk)
     late.state = Batch.State.MERGING  # as it was when the task began
-    finalisation.fail(late, "day 1 cannot be undone: nothing was uploaded for it")
+    finalisation.fail(late, "day 1 cannot be undone, because nothing was uploaded for it")
     assert (fresh(batch).state, batch.failure) == (Batch.State.DONE, "")
 
 

@@ -261,7 +261,7 @@ def test_upload_whose_server_died_fails(pipeline, few, data_dir):
 
 
 ENDLESS = {
-    Killed: "tried 5 times, and each time its worker died",
+    Killed: "tried 5 times, and each time the worker stopped unexpectedly",
     SoftTimeLimitExceeded: "longer than 3,240 s, nine tenths of MOBILITY_TASK_TIME_LIMIT_S",
 }
 
@@ -304,7 +304,7 @@ def test_cancelled_batch_leaves_nothing(make_pipeline, few, data_dir, state):
     Batch.objects.filter(pk=batch.pk).update(state=state)
     cancel(batch, by="Ada")
     assert pipeline.finished(batch).state == State.CANCELLED
-    assert batch.failure == "cancelled by Ada: nothing of it was published or kept"
+    assert batch.failure == "cancelled by Ada: none of its data was published or kept"
     assert (list((data_dir / "staging").iterdir()), keystore().exists(batch.key_id)) == ([], False)
     assert pipeline.visitors(1, 1) == 0
     pipeline.upload(few[0])
@@ -332,7 +332,7 @@ def test_task_at_work_while_its_batch_is_cancelled_leaves_nothing(pipeline, few,
 def test_batch_that_changes_the_study_cannot_be_cancelled(pipeline, few, state):
     batch = pipeline.receive(few[0])
     Batch.objects.filter(pk=batch.pk).update(state=state)
-    with pytest.raises(CancelError, match="cannot be cancelled any more"):
+    with pytest.raises(CancelError, match="can no longer be cancelled"):
         cancel(batch, by="Ada")
 
 

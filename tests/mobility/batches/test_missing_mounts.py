@@ -119,7 +119,7 @@ class TestWhileAtWork:
         assert not (there / str(batch.pk)).exists()
         elsewhere.rename(there)
         assert (fresh(batch).state, batch.failure, batch.reads_whole) == (State.READING, "", how)
-        assert "is MOBILITY_STAGING_DIR mounted?" in batch.waits_for
+        assert "check that MOBILITY_STAGING_DIR is mounted" in batch.waits_for
         pipeline.work()
         assert (fresh(batch).state, batch.waits_since, batch.waits_for) == (State.DONE, None, "")
 
@@ -197,7 +197,7 @@ def test_an_object_that_is_lost_alone_still_fails_its_batch(pipeline, few, data_
     batch = pipeline.receive(few[0])
     (data_dir / "staging" / str(batch.pk) / f"upload-{lost:06d}").unlink()
     assert pipeline.finished(batch).state == State.FAILED
-    assert f"frame {lost} of the staged upload is gone: send the file again" in batch.failure
+    assert f"frame {lost} of the staged upload is missing: send the file again" in batch.failure
 
 
 @pytest.mark.parametrize("name", ["keystore", "staging"])
@@ -209,16 +209,16 @@ def test_a_lost_batch_is_given_up_and_its_file_completes_it(pipeline, make_pipel
     running.apply_shard(*pipeline.queue[0][1:])  # a part of it counts
     pipeline.queue.clear()
     (data_dir / name).rename(data_dir / "lost")
-    with pytest.raises(CommandError, match="cannot be cancelled any more"):
+    with pytest.raises(CommandError, match="can no longer be cancelled"):
         call_command("cancel_batch", str(batch.pk))
     out = StringIO()
     call_command("cancel_batch", str(batch.pk), "--give-up", stdout=out)
     assert json.loads(out.getvalue()) == {"batch": str(batch.pk), "state": "failed"}
     assert fresh(batch).failure == (
-        "stopped while merging: given up by command line. Part of it may be merged: upload the same file "
-        "again to complete it, nothing counts twice"
+        "stopped while merging: given up by command line. Some rows may be merged. Upload the same "
+        "file again to complete the batch; no row counts twice"
     )
-    with pytest.raises(CommandError, match="it has ended"):
+    with pytest.raises(CommandError, match="it has already ended"):
         call_command("cancel_batch", str(batch.pk), "--give-up")
     if name == "keystore":  # from its escrow
         (data_dir / "lost").rename(data_dir / name)
@@ -318,7 +318,7 @@ class TestMemory:
         monkeypatch.setattr(reading, "parts_of", self.too_much)
         (batch,) = pipeline.upload(few[0])
         assert batch.state == State.FAILED
-        reason = "it needs more memory than 400 MB (MOBILITY_TASK_MEMORY_MB)"
+        reason = "the batch needs more memory than 400 MB (MOBILITY_TASK_MEMORY_MB)"
         assert f"stopped while reading: {reason}" in batch.failure
         soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
         assert soft == hard  # to say so takes memory, too
@@ -326,7 +326,7 @@ class TestMemory:
     def test_a_process_without_a_limit_names_none(self):
         """The limit of a web server, for any MOBILITY_TASK_MEMORY_MB: that is for workers."""
         memory._limit.clear()
-        assert memory_problem() == "it needs more memory than this machine has"
+        assert memory_problem() == "this machine does not have enough memory for the batch"
 
     def test_what_is_taken_for_a_damaged_file_is_not_too_little_memory(self, monkeypatch):
         monkeypatch.setattr(parquet_reader, "_blocks", self.too_much)

@@ -89,8 +89,11 @@ def test_no_reports_before_and_after_an_undo_differ_by_one_person(
     (again,) = pipeline.upload(with_more(clean[1], tmp_path / "again", n=late))
     assert ["n" if batch.waiting_subscribers else "y" for batch in (undone, again)] == list(crosses)
     if crosses == "yn":
-        assert "but fewer than 100 may differ" in batch_progress(again, study_head(again.study_id)).sentence
-        assert any("but fewer than min_publication may differ" in note for note in notes_for_reader(again))
+        assert (
+            "would differ from an earlier report by fewer than 100"
+            in batch_progress(again, study_head(again.study_id)).sentence
+        )
+        assert any("but fewer than min_publication would differ" in note for note in notes_for_reader(again))
     (batch,) = pipeline.upload(without_people(extract[2], tmp_path / "next"))
     assert not batch.waiting_subscribers  # anyone who came that day is in no reports before
 
@@ -161,7 +164,9 @@ def test_opt_outs_leave_the_vault_at_once_and_the_totals_once_enough_people_chan
     assert_gone(pipeline, people)
     gone = there - len(counted(pipeline))
     assert batch.waiting_subscribers == gone > 40
-    assert any("have left the vault; the reports count them" in note for note in notes_for_reader(batch))
+    assert any(
+        "have been removed from the vault; the reports count them" in note for note in notes_for_reader(batch)
+    )
     assert pipeline.tallies() == published
     # Waiting changes are of no single person; people who came and left meanwhile are not in them.
     waiting = OutboxDelta.objects.get()

@@ -117,7 +117,7 @@ class TestUpload:
         ):
             with pytest.raises(KeyMissingError):
                 attempt()
-        with pytest.raises(SealBrokenError, match="chunk-0 is gone"):
+        with pytest.raises(SealBrokenError, match="chunk-0 is missing"):
             staging.read_segments(batch, "chunk-0", places["0"], key=key)
         staging.destroy(batch)
         assert drain(other) == (PLAIN, False)

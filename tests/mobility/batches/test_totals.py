@@ -176,6 +176,6 @@ def test_exactly_max_bad_share_passes_and_what_is_ignored_is_not_bad(definition)
     limit = {"profile": default_profile(definition), "places": "lines"}
     reading.check_counts(counts, **limit)
     counts.reject("empty_cell", np.arange(1))
-    told = r"^6% of rows .*6 of 100; max_bad_share is 5%.*bad_timestamp in column 'timestamp' \(5 rows"
+    told = r"^6% of rows .*6 of 100; limit 5%.*bad_timestamp in column 'timestamp' \(5 rows"
     with pytest.raises(TooManyBadRowsError, match=told):
         reading.check_counts(counts, **limit)

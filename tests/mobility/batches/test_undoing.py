@@ -59,12 +59,12 @@ def test_nothing_is_undone_before_another_person_approves_and_then_it_is(filled)
 def test_whoever_asked_or_could_act_as_them_approves_nothing_and_anyone_may_refuse(filled):
     asked = ask(filled)
     record(LedgerKind.ACCESS_CHANGED, actor="olga", facts={"account": "petra", "change": "created"})
-    own, made = "olga asked for it: another person", "olga created the account petra"
+    own, made = "olga requested this, so another person", "olga created the account petra"
     for by, words in (("olga", own), ("petra", made)):
         with pytest.raises(UndoDecisionError, match=words):
             requests.approve_undo(asked, voided_days=1, by=by)
     undoing.refuse(asked, by="petra")
-    with pytest.raises(UndoDecisionError, match="decided already by petra"):
+    with pytest.raises(UndoDecisionError, match="petra has already decided this request"):
         requests.approve_undo(asked, voided_days=1, by="mona")
     undoing.refuse(ask(filled), by="olga")
     assert ([what for _, what in told()], voided()) == (["asked", "refused", "asked", "withdrawn"], (0, 0))
@@ -73,7 +73,9 @@ def test_whoever_asked_or_could_act_as_them_approves_nothing_and_anyone_may_refu
 def test_an_approval_is_of_the_epsilon_that_was_seen(filled):
     first, second = ask(filled), ask(filled, day=2)
     filled.finished(requests.approve_undo(first, voided_days=1, by="petra"))
-    with pytest.raises(UndoDecisionError, match="so epsilon rises further: read it again"):
+    with pytest.raises(
+        UndoDecisionError, match="Another day has been undone since, so epsilon rises further"
+    ):
         requests.approve_undo(second, voided_days=1, by="petra")
     assert filled.finished(requests.approve_undo(second, voided_days=2, by="petra")).state == Batch.State.DONE
 
@@ -82,7 +84,7 @@ def test_of_two_approved_at_once_the_second_is_asked_for_again(filled):
     batches = [requests.approve_undo(ask(filled, day=day), voided_days=1, by="petra") for day in (1, 2)]
     done, failed = (filled.finished(batch) for batch in batches)
     assert (done.state, failed.state, voided()) == (Batch.State.DONE, Batch.State.FAILED, (1, 1))
-    assert "would raise epsilon above what was approved" in failed.failure
+    assert "would rise above the approved value" in failed.failure
 
 
 def test_a_day_that_was_published_after_it_was_asked_for_takes_an_approval(make_pipeline, few):
@@ -92,7 +94,7 @@ def test_a_day_that_was_published_after_it_was_asked_for_takes_an_approval(make_
     VaultDay.objects.update(state=VaultDay.State.PUBLISHED)
     ended = pipeline.finished(waits)
     assert (ended.state, voided()) == (Batch.State.FAILED, (0, 0))
-    assert "would raise epsilon above what was approved" in ended.failure
+    assert "would rise above the approved value" in ended.failure
 
 
 @pytest.mark.parametrize("case", ["static only", "below another loss", "one person works here"])

@@ -80,7 +80,7 @@ def test_a_database_that_does_not_answer_is_waited_for_and_not_for_ever(db, monk
 
     def work():
         if not asked:
-            raise MobilityError("the upload broke off") from OperationalError()
+            raise MobilityError("the upload was interrupted after") from OperationalError()
         return "done"
 
     def back(execute, *statement):
@@ -89,7 +89,10 @@ def test_a_database_that_does_not_answer_is_waited_for_and_not_for_ever(db, monk
     with connections["vault"].execute_wrapper(back):
         assert patiently(work) == "done"
     waiting, over = capsys.readouterr().err.splitlines()
-    assert (waiting, over) == ("a database does not answer: waiting for it", "all databases answer again")
+    assert (waiting, over) == (
+        "a database is not responding: waiting for it",
+        "all databases are responding again",
+    )
     monkeypatch.setattr(patience, "PATIENCE_S", 0.05)
     asked.clear()
     with connections["default"].execute_wrapper(away), pytest.raises(DatabasesAwayError):

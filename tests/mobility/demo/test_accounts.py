@@ -55,7 +55,7 @@ def test_lost_file_gives_new_passwords_that_work(tmp_path) -> None:
 
 def test_an_account_of_a_person_whose_name_counts_as_the_same_is_not_taken_over(tmp_path, person) -> None:
     person("Operator", Role.VIEWER)
-    said = "needs an account operator, and Operator counts as the same name"
+    said = "needs an account operator, and the existing name Operator counts as the same"
     with pytest.raises(MobilityError, match=said):
         ensure_demo_accounts(tmp_path / "accounts.json")
     assert [user.username for user in User.objects.all()] == ["Operator"]

@@ -159,11 +159,11 @@ class TestRun:
             second = prepared_folder.command("run")
             _, messages = second.communicate(timeout=60)
             assert second.returncode == 1
-            assert messages.endswith(f"served already by another command: {address}\n")
+            assert messages.endswith(f"another command already serves the site: {address}\n")
 
             for name in ("redis", "worker"):
                 os.killpg(pid_of(prepared_folder, name), signal.SIGKILL)
-                said = f"{name} stopped by itself and is started again"
+                said = f"{name} stopped unexpectedly; restarting"
                 assert any(said in line for line in process.stderr)
                 until(lambda: prepared_folder.running() == {"redis", "worker", "web"})
             assert get(f"{address}/sign-in/")[0] == 200
@@ -182,11 +182,11 @@ class TestService:
     def test_failed_start_shows_the_last_words_and_a_silent_one_is_given_up(self) -> None:
         service = Service("talker")
         service.start([sys.executable, "-c", "import sys; sys.exit('no such colour')"])
-        with pytest.raises(ServiceError, match=r"talker stopped while starting\n.*\n  \| no such colour"):
+        with pytest.raises(ServiceError, match=r"talker stopped during start-up\n.*\n  \| no such colour"):
             service.wait_until(lambda: False, timeout_s=30)
         service = Service("sleeper")
         service.start(["sleep", "60"])
-        with pytest.raises(ServiceError, match="sleeper does not answer after 0 s"):
+        with pytest.raises(ServiceError, match="sleeper has not responded within 0 s"):
             service.wait_until(lambda: False, timeout_s=0.2)
         service.stop()
 
@@ -197,7 +197,7 @@ class TestService:
         monkeypatch.setattr(Service, "is_alive", lambda self: self.name == "redis")
         for _ in range(shared.RESTARTS):
             watch.look()
-        with pytest.raises(ServiceError, match="worker stopped by itself"):
+        with pytest.raises(ServiceError, match="worker stopped unexpectedly"):
             watch.look()
         later = time.monotonic() + shared.RESTARTS_S
         monkeypatch.setattr(time, "monotonic", lambda: later)

@@ -61,12 +61,16 @@ EXAMPLE_KEY = "change-me-kT9vWq2LmX7cRb4Zp8Ns1Fd6Hj3Gy5Ae0UoIxCw"
 @pytest.mark.parametrize(
     ("command", "own", "said"),
     [
-        (SERVER, {}, "migrations that were not run"),
+        (SERVER, {}, "migrations not applied"),
         (WORKER, {}, "docs/upgrading.md"),
         ((*GUNICORN, f"127.0.0.1:{services.free_port()}"), {"SECRET_KEY": EXAMPLE_KEY}, "mobility.E010"),
         (SERVER, {"MOBILITY_SWEEP_S": "15s"}, "MOBILITY_SWEEP_S must be a whole number, got '15s'"),
-        (WORKER, {"SECRET_KEY_FILE": "/no"}, "SECRET_KEY_FILE names /no, which cannot be read: No such file"),
-        (SERVER, OPERATOR, "MOBILITY_ANALYST_URL must be set where MOBILITY_ZONE is operator"),
+        (
+            WORKER,
+            {"SECRET_KEY_FILE": "/no"},
+            "SECRET_KEY_FILE must name a readable file, got /no: No such file",
+        ),
+        (SERVER, OPERATOR, "MOBILITY_ANALYST_URL must be set when MOBILITY_ZONE is operator"),
         (COMMAND, {"MOBILITY_SWEEP_S": "15s"}, "MOBILITY_SWEEP_S must be a whole number, got '15s'"),
     ],
     ids=["old-web", "old-worker", "guessed-web", "web", "worker", "shared", "command"],
@@ -88,7 +92,7 @@ def test_no_command_adds_to_studies_of_a_shared_main_database(prepared_folder) -
     command = (sys.executable, "manage.py", "close_days", "my-study", "--through", "2017-05-31")
     done = own_process(command, zone | {"MOBILITY_DATA_DIR": str(prepared_folder.root)})
     assert done.returncode == startup.EXIT_CODE, done.stderr
-    assert "it has registered the sender north" in done.stderr
+    assert "it has a registered sender, north" in done.stderr
 
 
 @pytest.mark.django_db(databases=["default", "vault"])
@@ -101,7 +105,7 @@ def test_one_migration_is_enough(monkeypatch, capsys) -> None:
     with pytest.raises(SystemExit):
         startup.refuse_outdated()
     said = capsys.readouterr().err
-    assert ("database vault: migrations that were not run: 1" in said, "default" in said) == (True, False)
+    assert ("database vault: migrations not applied: 1" in said, "default" in said) == (True, False)
 
     def away(alias: str) -> set[object]:
         raise OperationalError

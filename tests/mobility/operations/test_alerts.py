@@ -18,7 +18,7 @@ from tests.mobility.operations.probe_world import disk
 
 pytestmark = [pytest.mark.django_db(databases=["default", "vault"]), pytest.mark.usefixtures("data_dir")]
 START = timezone.now().replace(microsecond=0)
-DISK = "warning: Little space is left: data folder"
+DISK = "warning: Low disk space: data folder"
 FINE = disk(Level.OK)
 
 
@@ -61,7 +61,7 @@ def test_what_only_an_older_release_could_find_stops_nothing_and_ends():
     old = {"zone": "all", "level": "error", "since": since, "told": {}}
     Alert.objects.create(code="of_an_older_release", seen_at=START - timedelta(minutes=5), **old)
     assert looks(disk(), disk()) == [f"opened: {DISK}"]
-    assert [str(line.name) for line in status().alerts] == ["Little space is left: data folder"]
+    assert [str(line.name) for line in status().alerts] == ["Low disk space: data folder"]
     looks(disk(), begin_s=600)
     assert Alert.objects.get(code="of_an_older_release").ended_at is not None
 
@@ -74,7 +74,7 @@ def test_what_is_no_longer_looked_at_since_a_setting_was_taken_away_is_over(sett
     assert looks(*[None] * 20, begin_s=120) == []  # the vault is down: it may last
     assert Alert.objects.get().ended_at is None
     settings.HANDS_OVER = False
-    assert looks(None, None, begin_s=1920) == ["ended: error: Totals of fair wait to be handed over"]
+    assert looks(None, None, begin_s=1920) == ["ended: error: Totals of fair are waiting to be handed over"]
 
 
 def test_without_any_channel_it_is_over_that_one_does_not_take_messages(settings):
@@ -119,7 +119,7 @@ def failed(n):
 
 
 def test_another_batch_that_fails_is_news_although_the_alert_is_open():
-    title = "warning: Batches of fair have failed"
+    title = "warning: Failed batches in fair"
     assert looks(failed(1), failed(1), failed(2), failed(2)) == [f"opened: {title}", f"again: {title}"]
     assert looks(failed(1), failed(2), begin_s=240) == [f"again: {title}"]
 
@@ -128,12 +128,12 @@ def test_several_things_at_once_are_one_mail_with_the_worst_first():
     for _ in range(2):
         alerts.check([failed(1), disk(Level.ERROR)])
     (message,) = mail.outbox
-    assert message.subject == "[Mobility reports] opened: error: Little space is left: data folder (+1)"
+    assert message.subject == "[Mobility reports] opened: error: Low disk space: data folder (+1)"
     body = str(message.body)
     assert body.index("disk_low") < body.index("batch_failed")
     assert "Status: https://reports.example.org/status/" in body
     assert "Runbook: docs/runbook/batch-failed.md" in body
-    assert "The page of each says why" in body
+    assert "Operators find the reason on the page of each batch, under Uploads" in body
     assert message.to == ["ops@example.org"]
 
 

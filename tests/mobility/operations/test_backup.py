@@ -113,7 +113,9 @@ class TestMaking:
         load(dump, alias="default")
         assert count_rows("default") == dict(rows)
 
-    @pytest.mark.parametrize("error", [OperationsError("pg_dump is not found"), OSError(28, "No space left")])
+    @pytest.mark.parametrize(
+        "error", [OperationsError("pg_dump was not found"), OSError(28, "No space left")]
+    )
     def test_one_that_fails_leaves_nothing(self, place, monkeypatch, error):
         real = backups.dump
 
@@ -123,7 +125,7 @@ class TestMaking:
             return real(alias, folder, **options)
 
         monkeypatch.setattr(backups, "dump", failing)
-        with pytest.raises(CommandError, match=r"no backup was made: .*(not found|No space left)"):
+        with pytest.raises(CommandError, match=r"the backup failed: .*(not found|No space left)"):
             call_command("backup", "--out", str(place))
         assert list(place.iterdir()) == []
         assert not Backup.objects.exists()
@@ -133,7 +135,7 @@ class TestMaking:
         settings.MOBILITY_LEDGER_KEY_FILE = data_dir / "ledger_key.pem"
         record(LedgerKind.SIGN_IN_SUCCEEDED, actor="anna")
         Path(settings.MOBILITY_LEDGER_KEY_FILE).unlink()
-        with pytest.raises(CommandError, match=r"the ledger does not know of it: .*renew_ledger_key"):
+        with pytest.raises(CommandError, match=r"could not be recorded in the ledger: .*renew_ledger_key"):
             call_command("backup", "--out", str(place))
         told = json.loads(capsys.readouterr().out)
         assert [str(path) for path in place.iterdir()] == [told["backup"]]
@@ -144,7 +146,9 @@ class TestMaking:
 
         monkeypatch.setattr(backups, "record", Mock(side_effect=OperationalError("the server went away")))
         olds = [make_old(place, days=days) for days in (1, 2, 3, 4, 5, 6, 50)]
-        with pytest.raises(CommandError, match="the ledger does not know of it: a database does not answer"):
+        with pytest.raises(
+            CommandError, match="could not be recorded in the ledger: a database is not responding"
+        ):
             call_command("backup", "--out", str(place))
         told = json.loads(capsys.readouterr().out)
         assert (verify_backup(Path(told["backup"])).size, told["pruned"]) == (told["bytes"], [olds[-1].name])
@@ -224,7 +228,7 @@ class TestReading:
         held = bytearray(path.read_bytes())
         held[len(held) // 2] ^= 1
         path.write_bytes(held)
-        with pytest.raises(CommandError, match=f"{path.name} was changed or cut"):
+        with pytest.raises(CommandError, match=f"{path.name} was changed or truncated"):
             call_command("verify_backup", str(made.folder))
         path.unlink()
         with pytest.raises(CommandError, match="is missing"):
@@ -249,10 +253,10 @@ class TestReading:
 class TestRestoring:
     @pytest.mark.parametrize(
         ("change", "why"),
-        [(lambda told: told.update(zone="operator"), "of zone operator, and this is zone all"),
+        [(lambda told: told.update(zone="operator"), "to zone operator, but this is zone all"),
          (lambda told: told["parts"][0]["migrations"].append(["reports", "9999_later"]),
           r"of a later version .*reports\.9999_later"),
-         (lambda told: told["parts"].pop(), "holds the databases"),
+         (lambda told: told["parts"].pop(), "the backup contains the databases"),
          (lambda told: told.update(format=2), "another format than 1")],
     )  # fmt: skip
     def test_what_does_not_fit_here_is_refused(self, made, change, why):
@@ -267,9 +271,9 @@ class TestRestoring:
     def test_nobody_may_work_meanwhile_and_without_a_person_it_must_be_told_yes(self, made, monkeypatch):
         monkeypatch.undo()
         monkeypatch.setattr(restoring, "_worker_answers", lambda: True)
-        with pytest.raises(OperationsError, match="a worker answers"):
+        with pytest.raises(OperationsError, match="a worker is responding"):
             restore(made.folder, by="olga", replaces=True)
-        with pytest.raises(CommandError, match="say --yes"):
+        with pytest.raises(CommandError, match="use --yes"):
             call_command("restore", str(made.folder))
 
     @pytest.mark.database
@@ -281,7 +285,7 @@ class TestRestoring:
         assert len(brought) == 32
         person("anna")
         Installation.objects.update(code=OTHER)
-        with pytest.raises(OperationsError, match=f"of installation {brought}, .*--other-installation"):
+        with pytest.raises(OperationsError, match=f"to installation {brought}, .*--other-installation"):
             restore(made.folder, by="olga", replaces=True)
         assert User.objects.filter(username="anna").exists()
         restore(made.folder, by="olga", replaces=True, stays_other=True)
@@ -384,11 +388,13 @@ class TestOfPostgres:
         folder = make_backup(place, by="olga").folder
         vault_row("since")
         as_script("; echo 'SELECT 1 / 0;'")
-        with pytest.raises(OperationsError, match=r"vault: .*; default is that of the backup already"):
+        with pytest.raises(
+            OperationsError, match=r"vault: .*; default already has the contents of the backup"
+        ):
             restoring.restore(folder, by="olga", replaces=True)
         assert slugs() == {"since"}
         as_script("; echo 'SELECT 1 / 0;'", of="default")
-        with pytest.raises(OperationsError, match=r"default: .*; the databases are as they were"):
+        with pytest.raises(OperationsError, match=r"default: .*; the databases have not changed"):
             restoring.restore(folder, by="olga", replaces=True)
         assert count_rows("default")["operations_backup"] == 0  # that of the backup, from before it was noted
 
@@ -418,8 +424,8 @@ class TestOfPostgres:
         old = tmp_path / "bin" / "pg_dump"
         _program(old, "#!/bin/sh\necho 'pg_dump (PostgreSQL) 9.6.24'\n")
         for path, why in (
-            (place, "pg_dump is not found: install PostgreSQL's client"),
-            (f"{old.parent}:{os.environ['PATH']}", r"pg_dump must be of version \d+ or later"),
+            (place, "pg_dump was not found: install the PostgreSQL client"),
+            (f"{old.parent}:{os.environ['PATH']}", r"pg_dump must have version \d+ or later"),
         ):
             monkeypatch.setenv("PATH", str(path))
             with pytest.raises(OperationsError, match=why):

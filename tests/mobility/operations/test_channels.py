@@ -194,7 +194,7 @@ def test_channel_that_fails_twice_is_a_finding_which_the_other_tells(hook, setti
     for seconds in (400, 460):
         look_at(seconds, disk(), *telling())
     assert [mail.subject for mail in mailoutbox] == [
-        "[Mobility reports] opened: warning: Little space is left: data folder",
+        "[Mobility reports] opened: warning: Low disk space: data folder",
         "[Mobility reports] opened: error: Alerts cannot be sent by webhook",
     ]
     hook.status, hook.got = 204, []
@@ -297,14 +297,14 @@ def test_test_alerts_sends_by_each_channel_says_which_one_fails_and_needs_one(ho
     call_command("test_alerts")
     well = [{"channel": channel, "told": True, "error": ""} for channel in ("email", "webhook")]
     assert (json.loads(capsys.readouterr().out), hook.got[0].message["kind"]) == ({"channels": well}, "test")
-    assert "A test of alerts" in smtp[0]
+    assert "Test alert" in smtp[0]
     hook.status, settings.MOBILITY_ALERT_EMAIL_TO = 403, []
-    with pytest.raises(CommandError, match="not told by webhook"):
+    with pytest.raises(CommandError, match="not sent by webhook"):
         call_command("test_alerts")
     assert json.loads(capsys.readouterr().out)["channels"][0]["error"] == "http_403"
     settings.MOBILITY_ALERT_WEBHOOK_URL = ""
     assert channels.channels() == []
-    with pytest.raises(CommandError, match="no channel is set up"):
+    with pytest.raises(CommandError, match="no alert channel is configured"):
         call_command("test_alerts")
 
 

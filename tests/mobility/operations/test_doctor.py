@@ -253,7 +253,7 @@ def test_a_database_that_is_away_is_explained_once(data_dir, unmount, capsys):
     codes = {(each["code"], each["subject"]) for each in value["findings"]}
     assert ("database_unreachable", "vault") in codes
     assert not codes & {("check_failed", "promises"), ("check_failed", "seals")}
-    assert not [text for text in ("ERROR database_unreachable [vault]", "do: ") if text not in said]
+    assert not [text for text in ("ERROR database_unreachable [vault]", "fix: ") if text not in said]
 
 
 def findings(printed):

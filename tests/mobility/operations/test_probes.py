@@ -73,9 +73,9 @@ def test_every_code_has_its_words_which_name_the_whole_command_and_guess_aloud()
             if code in ("study_stopped", "handover_waiting", "key_missing"):  # closing mends none of them
                 assert not re.search("close_study|close the study|after-restore", str(text.todo).lower())
     for code, todo in (
-        ("study_stopped", "Restore both databases from backups that fit"),
-        ("workers_missing", "perhaps it cannot reach the main database"),
-        ("ledger_broken", "tell the privacy officer"),
+        ("study_stopped", "Restore both databases from matching backups"),
+        ("workers_missing", "it may be unable to reach the main database"),
+        ("ledger_broken", "inform the privacy officer"),
     ):
         assert todo in words(Finding(code=code, level=Level.ERROR, subject="fair")).todo
     lacks = Finding(code="disk_low", level=Level.ERROR, subject="data", facts={"free_bytes": 1_500_000})
@@ -163,7 +163,7 @@ def test_a_disk_that_does_not_answer_holds_up_no_look_and_is_asked_by_one_thread
     monkeypatch.setattr(host.shutil, "disk_usage", hangs)
     found = [*host.disks(), *host.disks()]
     assert ({each.facts["why"] for each in found}, len(asked)) == ({"silent"}, len(found) / 2)
-    assert words(found[0]).title == "No answer from its disk: data folder"
+    assert words(found[0]).title == "Disk not responding: data folder"
     comes_back.set()
     host._unanswered[Path(settings.MOBILITY_DATA_DIR)].answer.result()
     assert only(host.disks()).facts["free_bytes"] > 0

@@ -87,7 +87,7 @@ def test_keys_that_are_in_no_escrow_unless_one_decides_against_it(settings):
     settings.MOBILITY_ESCROW = "none"
     found = only(keys.escrowed())
     assert (found.level, found.facts) == (Level.OK, {"keys": 1, "escrow": "none"})
-    assert words(found).what == "Keys of open studies in no escrow: 1. MOBILITY_ESCROW is none."
+    assert words(found).what == "Keys of open studies without an escrow copy: 1. MOBILITY_ESCROW is none."
 
 
 @pytest.mark.database
@@ -181,7 +181,7 @@ def test_days_that_are_published_and_not_closed_keep_their_times(settings):
     found = only(batches.days())
     assert (found.code, found.subject, found.level) == ("day_open", "fair", Level.NOTE)
     assert found.facts == {"why": "not_closed", "days": 2}
-    assert words(found).what.startswith("Days that were published and are not closed: 2.")
+    assert words(found).what.startswith("Days published but not closed: 2.")
     settings.MOBILITY_DAY_OPEN_DAYS = 4
     assert only(batches.days()).facts["days"] == 1  # the other has not been over for long
     VaultDay.objects.create(study=study, day=3)

@@ -52,17 +52,17 @@ def test_the_worst_comes_first_with_its_next_step(client, administrator, found):
         Finding(code="migrations_pending", level=Level.OK, subject="vault"),
     ]
     html = page(client, administrator)
-    assert "1 thing needs you now." in html
-    assert "<strong>Next step:</strong> The broker does not answer. Start Redis" in html
-    assert html.index("The broker does not answer<span") < html.index("There is no backup")
+    assert "1 problem needs attention now." in html
+    assert "<strong>Next step:</strong> The broker is not responding. Start Redis" in html
+    assert html.index("The broker is not responding<span") < html.index("No backup has been made")
     assert "docs/runbook/broker-unreachable.md" in html
-    assert html.index("What is fine") < html.index("Migrations: vault")
+    assert html.index("Working normally") < html.index("Migrations: vault")
 
 
 @pytest.mark.parametrize(
     ("level", "words"),
-    [(Level.OK, "Everything runs."), (Level.NOTE, "Everything runs. Notes are below."),
-     (Level.WARNING, "It runs. 1 thing needs you today.")],
+    [(Level.OK, "Everything is working."), (Level.NOTE, "Everything is working. See the notes below."),
+     (Level.WARNING, "The service is running. 1 problem needs attention today.")],
 )  # fmt: skip
 def test_the_verdict_in_one_line(client, administrator, found, level, words):
     found.append(Finding(code="backup_old", level=level, facts={"age_s": 5, "bytes": 5}))
@@ -84,8 +84,8 @@ def test_tables_of_workers_batches_jobs_backups_and_alerts(client, privacy_offic
     Alert.objects.create(**about, since=now - timedelta(hours=4), seen_at=now, facts=facts)
     html = page(client, privacy_officer)
     for text in (
-        "celery@one", "5 hours", "the oldest came 3 hours ago", "every 15 seconds", "3 days ago", "2.0 MB",
-        "Little space is left: data folder", "for 4 hours", "told by e-mail",
+        "celery@one", "5 hours", "the oldest arrived 3 hours ago", "every 15 seconds", "3 days ago", "2.0 MB",
+        "Low disk space: data folder", "for 4 hours", "sent by e-mail",
     ):  # fmt: skip
         assert text in html, text
 
@@ -115,20 +115,20 @@ def test_notes_stand_apart_and_what_is_fine_is_folded(client, administrator, fou
     fine = [Finding(code="migrations_pending", level=Level.OK, subject=each) for each in ("vault", "default")]
     found += [Finding(code="escrow_old", level=Level.NOTE, facts={"keys": 1}), *fine]
     html = page(client, administrator)
-    assert "What needs somebody" not in html
-    assert html.index("Notes</h2>") < html.index("Keys are in no escrow<span")
-    assert "What is fine (2)" in html
+    assert "Needs attention" not in html
+    assert html.index("Notes</h2>") < html.index("Some keys have no escrow copy<span")
+    assert "Working normally (2)" in html
     assert html.index('<details id="fine"') < html.index("Migrations: vault")
     found[0] = Finding(code="escrow_old", level=Level.WARNING, facts={"keys": 1})
     looking._last = None
     html = page(client, administrator)
-    assert ("What needs somebody" in html, "Notes</h2>" in html) == (True, False)
+    assert ("Needs attention" in html, "Notes</h2>" in html) == (True, False)
 
 
 def test_an_alert_that_nobody_was_told_says_why(client, administrator, settings):
     now = timezone.now()
     Alert.objects.create(code="backup_old", zone="all", level="warning", since=now, seen_at=now)
-    for to, why in (([], "told to nobody: no channel is set up"), (["duty@x.org"], "told to nobody yet")):
+    for to, why in (([], "not sent: no alert channel is configured"), (["duty@x.org"], "not sent yet")):
         settings.MOBILITY_ALERT_EMAIL_TO = to
         assert why in page(client, administrator)
 
@@ -142,7 +142,7 @@ def test_a_job_says_how_its_last_run_ended_and_is_not_called_fine_before_one(cli
     run = JobRun.objects.create(name="sweep", zone="all", started_at=now, failure="KeyError")
     for changes, said in (
         ({"failed_at": now - timedelta(hours=3)}, "failed 3 hours ago"),
-        ({"finished_at": now - timedelta(hours=2)}, "last ended well 2 hours ago"),
+        ({"finished_at": now - timedelta(hours=2)}, "last succeeded 2 hours ago"),
         ({"failed_at": now - timedelta(minutes=90)}, "failed 90 minutes ago"),
     ):
         JobRun.objects.filter(pk=run.pk).update(**changes)
@@ -152,9 +152,9 @@ def test_a_job_says_how_its_last_run_ended_and_is_not_called_fine_before_one(cli
     html = page(client, administrator)
     for job in ("sweep", "look_after_ledger", "forget_old_views", "look_for_alerts"):
         assert f"<code>{job}</code>" in html, job  # the names that the runbook uses
-    assert "fine" in job_row(html, "sweep")
+    assert "OK" in job_row(html, "sweep")
     ledger = job_row(html, "look_after_ledger")
-    assert ("has not run yet" in ledger, "every hour" in ledger, "fine" in ledger) == (True, True, False)
+    assert ("has not run yet" in ledger, "every hour" in ledger, "OK" in ledger) == (True, True, False)
 
 
 def test_who_finds_a_database_away_can_name_the_request(client, administrator, monkeypatch):
@@ -182,11 +182,11 @@ def test_an_analyst_zone_shows_nothing_of_a_vault(client, administrator, setting
 def test_page_answers_while_the_vault_is_away_also_if_it_went_after_the_look(client, administrator, unmount):
     page(client, administrator)
     unmount("vault")
-    assert "Not known: the vault does not answer." in page(client, administrator)  # looked at just now
+    assert "Unknown: the vault is not responding." in page(client, administrator)  # looked at just now
     looking._last = None
     html = page(client, administrator)
-    assert "The vault database does not answer<span" in html
-    assert not [text for text in ("Not known: the vault does not answer.", "Backups") if text not in html]
+    assert "The vault database is not responding<span" in html
+    assert not [text for text in ("Unknown: the vault is not responding.", "Backups") if text not in html]
 
 
 def test_live_touches_nothing_and_ready_while_all_answers(client, redis_server, django_assert_num_queries):
@@ -235,7 +235,7 @@ def test_health_of_workers_by_command(monkeypatch, capsys):
     sign = {"zone": "all", "version": "1", "started_at": now}
     WorkerSign.objects.create(name="celery@there", seen_at=now, **sign)
     WorkerSign.objects.create(name="celery@here", seen_at=now - timedelta(seconds=61), **sign)
-    with pytest.raises(CommandError, match="no sign of life of a worker of here within 60 s"):
+    with pytest.raises(CommandError, match="a worker of here has not responded within 60 s"):
         call_command("worker_health")
     WorkerSign.objects.filter(name="celery@here").update(seen_at=now)
     call_command("worker_health")
@@ -273,6 +273,6 @@ def test_a_late_job_says_how_often_it_is_to_run():
             assert every(seconds) == french
     facts = {"why": "late", "every_s": 3600, "age_s": 18_000}
     late = Finding(code="job_failed", level=Level.WARNING, facts=facts)
-    assert "to run every hour, and last ended well 5 hours ago." in words(late).what
+    assert "Scheduled every hour; last succeeded 5 hours ago." in words(late).what
     with override("fr"):
-        assert "toutes les heures, et son dernier succès remonte à 5 heures." in words(late).what
+        assert "Prévu toutes les heures\u202f; dernier succès il y a 5 heures." in words(late).what

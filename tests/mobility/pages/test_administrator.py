@@ -64,8 +64,8 @@ class TestStudy:
                 f"The true category is kept in {kept}% of cases; "
                 f"each other category replaces it in {other}%.",
             )
-        says(shown, "0.5 its own", "at least 60 minutes between the first and the last event")
-        says(shown, "All cells of the extract", "Market share 100.0%", Plan.objects.get().spec_hash)
+        says(shown, "0.5 separate", "at least 60 minutes between the first and the last event")
+        says(shown, "all cells in the extract", "Market share 100.0%", Plan.objects.get().spec_hash)
         says(shown, "Plan version 1, published by adam")
         Plan.objects.update(voided_days=1)  # undone days are part of what is certified
         shown = page(client, "/administrator/fair/")
@@ -79,10 +79,10 @@ class TestCreate:
         assert response.redirect_chain == [("/administrator/fair/", 302)]
         assert "The study was created." in response.content.decode()
         assert (Study.objects.get().created_by, VaultStudy.objects.get().slug) == ("adam", "fair")
-        assert "least visitors of a window that is shown no such rule" in said(response)
+        assert "windows with fewer visitors than no minimum" in said(response)
         late = STUDY.replace('slug = "fair"\n', 'slug = "late"\nsmall_cell = 30\n')
         response = published(client, {"study_file": file(late)})
-        assert "least visitors of a window that is shown 30" in said(response)
+        assert "windows with fewer visitors than 30" in said(response)
         response = client.post(CREATE_URL, {"study_file": file(STUDY)})
         assert response.status_code == 422
         assert "a study with this name already exists" in response.content.decode()
@@ -93,7 +93,7 @@ class TestCreate:
             return {**demo_files(section), **more}
 
         shown = client.post(CREATE_URL, sent(400)).content.decode()
-        assert "Nothing was created yet." in shown
+        assert "Nothing has been created yet" in shown
         assert "577 m from the true place; 95 of 100 are within 1,369 m" in shown
         assert not PlanDraft.objects.exists()
         confirmed = re.search(r'name="confirmed" value="([0-9a-f]{64})"', shown)[1]
@@ -147,7 +147,7 @@ class TestCreate:
             response = client.post(CREATE_URL, {"study_file": file(STUDY), "cells": large})
             assert list(tmp_path.iterdir()) == before
         assert response.status_code == 422
-        assert "The files together must be at most 2.6 MB, got 3.0 MB" in said(response)
+        assert "The files together must have at most 2.6 MB, got 3.0 MB" in said(response)
         assert settings.FILE_UPLOAD_HANDLERS == ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
 
 
@@ -182,8 +182,8 @@ class TestClosing:
     def test_it_says_what_goes_and_what_stays_and_wants_the_short_name(self, client):
         assert CLOSE_URL in html_of(client, STUDY_URL)
         shown = page(client, CLOSE_URL)
-        says(shown, "The key of the study", "The reports: totals of sanitised answers")
-        lacks(shown, "Lose these rows", "Cancel")
+        says(shown, "The study key", "The reports: totals of sanitised answers")
+        lacks(shown, "Discard these rows", "unfinished batch")
         assert "This field is required" in refused(client, slug="")
         for typed in ("fare", "Fair & market"):
             assert "This is not the short name of the study" in refused(client, slug=typed)
@@ -193,7 +193,7 @@ class TestClosing:
         response = client.post(CLOSE_URL, {"slug": " fair "}, follow=True)
         assert response.redirect_chain == [(STUDY_URL, 302)]
         shown = said(response)
-        says(shown, "The study is closed.", "Closed by adam at 20", "Backups of the vault from before")
+        says(shown, "The study is closed.", "Closed by adam at 20", "Earlier backups of the vault")
         study = VaultStudy.objects.get()
         assert not keystore().exists(study.key_id)
         assert Study.objects.get().closed_at == study.closed_at
@@ -213,30 +213,30 @@ class TestClosing:
         assert "1 batch is being merged" in page(client, CLOSE_URL)
         assert "have not ended (1 merging)" in refused(client, slug="fair")
         Batch.objects.update(state=Batch.State.QUEUED)
-        assert "Cancel 1 batch that has not ended" in page(client, CLOSE_URL)
+        assert "Cancel 1 unfinished batch" in page(client, CLOSE_URL)
         assert "This field is required" in refused(client, slug="fair")
         VaultDay.objects.create(study=study, day=2)
-        assert "Days with rows that were never published: Thu 2 May 2024" in page(client, CLOSE_URL)
+        assert "Days with unpublished rows: Thu 2 May 2024" in page(client, CLOSE_URL)
         assert "This field is required" in refused(client, slug="fair", cancel_batches="on")
         assert "This field is required" in refused(client, slug="fair", drop_unpublished="on")
         sent = {"slug": "fair", "cancel_batches": "on", "drop_unpublished": "on"}
         assert client.post(CLOSE_URL, sent).status_code == 302
         batch.refresh_from_db()
         assert batch.state == Batch.State.CANCELLED
-        assert "Days dropped unpublished 2024-05-02" in page(client, STUDY_URL)
+        assert "Days discarded unpublished 2024-05-02" in page(client, STUDY_URL)
 
     def test_a_late_change_is_said_and_an_interrupted_closing_finished(self, client, monkeypatch):
-        changed = closing.StudyNotClosedError("the study was changed while it was being closed")
+        changed = closing.StudyNotClosedError("the study changed while it was being closed")
         with monkeypatch.context() as patch:
             patch.setattr(closing, "_publish_last", Mock(side_effect=changed))
-            assert "the study was changed while it was being closed" in refused(client, slug="fair")
+            assert "the study changed while it was being closed" in refused(client, slug="fair")
         with monkeypatch.context() as patch:
             patch.setattr(closing, "compact", Mock(side_effect=ImproperlyConfigured))
             with pytest.raises(ImproperlyConfigured):
                 client.post(CLOSE_URL, {"slug": "fair"})
         assert client.get(CERTIFICATE_URL).status_code == 302
-        assert "Finish the closing" in page(client, STUDY_URL)
-        assert "its key is to be destroyed, or destroyed already" in page(client, CLOSE_URL)
+        assert "Resume closing" in page(client, STUDY_URL)
+        assert "its key will be or has been destroyed" in page(client, CLOSE_URL)
         client.post(CLOSE_URL, {"slug": "fair"})
         assert client.get(CERTIFICATE_URL).status_code == 200
 
@@ -326,13 +326,13 @@ class TestSimulator:
         [("?epsilon=0", "Epsilon: Ensure this value is greater than or equal to 0.001."),
          ("?epsilon=21", "Epsilon: Ensure this value is less than or equal to 20."),
          ("?epsilon=NaN", "Epsilon: Enter a number."),
-         ("?visitors=", "Visitors a day: This field is required."),
-         ("?visitors=0", "Visitors a day: Ensure this value is greater than or equal to 1."),
-         ("?stay=8", "Nobody is present on more days than the study has: at most 7."),
-         ("?cap=8", "There are not so many days in the study: at most 7."),
-         ("?daily=6", "There are not so many indicators."),
+         ("?visitors=", "Visitors per day: This field is required."),
+         ("?visitors=0", "Visitors per day: Ensure this value is greater than or equal to 1."),
+         ("?stay=8", "A person cannot be present on more days than the study has: enter at most 7."),
+         ("?cap=8", "The study has fewer days: enter at most 7."),
+         ("?daily=6", "There are fewer indicators. Enter a smaller number."),
          ("?mechanism=none", "Mechanism: Select a valid choice."),
-         ("?presence_epsilon=1&presence_days=8", "There are not so many days in the study: at most 7.")],
+         ("?presence_epsilon=1&presence_days=8", "The study has fewer days: enter at most 7.")],
     )  # fmt: skip
     def test_what_is_wrong_is_said_and_nothing_simulated(self, client, query, words):
         text = shown(client, query)

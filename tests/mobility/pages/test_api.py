@@ -118,7 +118,7 @@ class TestPut:
     @pytest.mark.parametrize(
         ("query", "words"),
         [("validate-only=1", "'validate-only'; parameters: profile, more_to_come, validate_only"),
-         ("validate_only=ture", "validate_only must be one of 1, true, yes, on, or one of 0, false, no, off"),
+         ("validate_only=ture", "validate_only must be one of 1, true, yes, on; or one of 0, false, no, off"),
          ("more_to_come=2", "more_to_come must be one of")],
     )  # fmt: skip
     def test_what_has_no_meaning_is_refused(self, client, token, query, words):
@@ -127,7 +127,7 @@ class TestPut:
 
     @pytest.mark.parametrize(
         ("error", "status"),
-        [(StagingUnavailableError("the staging bucket does not answer"), 503),
+        [(StagingUnavailableError("the staging bucket is not responding"), 503),
          (NoRoomError("no room"), 507), (OSError(errno.ENOSPC, "full"), 507)],
     )  # fmt: skip
     def test_what_is_wrong_with_the_server_is_told_apart(self, client, token, monkeypatch, error, status):
@@ -138,7 +138,7 @@ class TestPut:
 
     def test_a_body_that_ends_early_leaves_nothing(self, client, token):
         response = put(client, token, **{"content-length": str(len(GOOD) + 10)})
-        check_problem(response, 400, "the upload broke off")
+        check_problem(response, 400, "the upload was interrupted after")
         assert not keystore().exists(Batch.objects.get().key_id)
 
     def test_refusals_are_problems_and_the_length_must_be_known(self, client, study, token, settings):
@@ -150,9 +150,9 @@ class TestPut:
         check_problem(put(client, token, url=f"{URL}?profile=none"), 400, "no profile 'none'")
         settings.MOBILITY_MAX_UPLOAD_BYTES = 3
         for response in (put(client, token), put_in_chunks(client, token, io.BytesIO(GOOD))):
-            check_problem(response, 413, "may have 3 bytes at most")
+            check_problem(response, 413, "must have at most 3 bytes")
         keystore().destroy(study.key_id)
-        check_problem(put(client, token), 410, "was destroyed, and stays so for ever")
+        check_problem(put(client, token), 410, "was destroyed and cannot be restored")
         check_problem(
             client.put("/api/v2/studies/fair/extracts/day.csv", data=GOOD), 404, "address does not exist"
         )
@@ -191,7 +191,7 @@ class TestChunks:
             yield GOOD
             raise OSError(errno.ECONNRESET, "reset")
 
-        check_problem(put_in_chunks(client, token, Body(breaking())), 400, "the upload broke off")
+        check_problem(put_in_chunks(client, token, Body(breaking())), 400, "the upload was interrupted after")
         assert (Batch.objects.get().state, staging.staged_batches()) == (Batch.State.FAILED, set())
 
 
@@ -216,9 +216,13 @@ class TestWho:
         FeedToken.objects.update(revoked_at=None, expires_at=row.created_at)
         check_problem(put(client, token), 401, "expired")
         FeedToken.objects.update(expires_at=row.expires_at)
-        check_problem(put(client, token, url=URL.replace("fair", "other")), 404, "no study")
+        check_problem(put(client, token, url=URL.replace("fair", "other")), 404, "a study with that name")
         for given in ({"kind": "close_days", "day": 1}, {"kind": "extract", "created_by": "olga"}):
-            check_problem(get(client, token, Batch.objects.create(study=study, **given).pk), 404, "no batch")
+            check_problem(
+                get(client, token, Batch.objects.create(study=study, **given).pk),
+                404,
+                "a batch with that name",
+            )
 
     @pytest.mark.parametrize(
         ("rows", "lost", "given"),
@@ -233,7 +237,7 @@ class TestWho:
         by_command = feeds.create_token(study, name="monthly", days=3, by=COMMAND_LINE)[1]
         rows.update(**lost)
         for _ in range(2):
-            check_problem(put(client, token), 403, "this token has ended")
+            check_problem(put(client, token), 403, "this token no longer works")
         sweep()
         rows.update(**given)
         for text in (token, unused):
@@ -247,7 +251,7 @@ class TestWho:
         for is_active in (False, True):
             maker.is_active = is_active
             maker.save()
-        check_problem(put(client, token), 403, "this token has ended")
+        check_problem(put(client, token), 403, "this token no longer works")
 
     @pytest.mark.parametrize("ending", ["withdrawn", "expired", "role", "another account"])
     def test_nor_does_it_when_role_or_grant_come_back_before_anyone_looked(
@@ -272,7 +276,7 @@ class TestWho:
                 maker.delete()
                 maker = person("otto", Role.OPERATOR, studies=[])
         give_grant(maker, study=of_study)
-        check_problem(put(client, token), 403, "this token has ended")
+        check_problem(put(client, token), 403, "this token no longer works")
 
     def test_a_grant_that_another_one_covers_ends_nothing(self, client, person, study):
         maker = person("otto", Role.OPERATOR)  # of all studies
@@ -367,5 +371,5 @@ class TestPage:
         assert client.post(revoke.replace("fair", "other")).status_code == 404
         assert feeds.token_of(made["a <b>"][1]) is not None
         shown = client.post(revoke, follow=True).content.decode()
-        says(text_of(shown), "The token of “a &lt;b&gt;” was revoked", "a &lt;b&gt; revoked")
+        says(text_of(shown), "The token “a &lt;b&gt;” was revoked", "a &lt;b&gt; revoked")
         assert feeds.token_of(made["a <b>"][1]) is None

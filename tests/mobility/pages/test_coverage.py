@@ -56,10 +56,12 @@ class TestCoverage:
         ended(study, 2, {3: FULL}, state=Batch.State.FAILED, failure="3 of 9 rows cannot be used")
         text = page(client, COVERAGE_URL)
         assert "C complete 1 day P partial 1 day F failed 1 day" in text
-        assert "Wed 1 May 2024 P partial No events between 09:00 and 11:00: an outage? 200 1" in text
+        assert (
+            "Wed 1 May 2024 P partial No events between 09:00 and 11:00. Was there an outage? 200 1" in text
+        )
         assert "Thu 2 May 2024 C complete 400 1" in text
         failed = "Fri 3 May 2024 F failed file-2.csv: 3 of 9 rows cannot be used"
-        assert f"{failed} Rows of earlier files are in the study. See that batch 400 1" in text
+        assert f"{failed} Rows of earlier files are in the study. Open that batch 400 1" in text
         ended(study, 3, kind=Batch.Kind.VOID_DAY, day=1, filename="")
         assert "Wed 1 May 2024 U undone" in page(client, COVERAGE_URL)
 
@@ -94,7 +96,7 @@ class TestCoverage:
         ended(study, 1, {1: FULL}, more_to_come=True)
         ended(study, 2, state=Batch.State.FAILED, failure="the header has no column time", checks={})
         text = page(client, COVERAGE_URL)
-        assert "P partial More files were announced and have not come. 400 1" in text
+        assert "P partial More files were announced but have not arrived. 400 1" in text
         says(text, "Not attributed to a day", "file-2.csv default the header has no column time")
         VaultDay.objects.create(study=study, day=1, state=VaultDay.State.CLOSED)
         assert "C complete 400 1" in page(client, COVERAGE_URL)
@@ -113,11 +115,11 @@ class TestCoverage:
         ended(study, 1, {1: FULL, 2: FULL})
         text = page(client, STUDY_URL)
         says(text, "Wed 1 May 2024 no data C default: complete", "Fri 3 May 2024 no data M default: missing")
-        assert "Marks of a day stand in this order" not in text
+        assert "Sources, left to right" not in text
         ended(study, 2, {3: FULL}, profile="roaming")
         text = page(client, STUDY_URL)
         assert "Fri 3 May 2024 no data M default: missing C roaming: complete" in text
-        assert "Marks of a day stand in this order: default , roaming" in text
+        assert "Sources, left to right: default , roaming" in text
 
     def test_the_command_prints_one_json_value(self, study):
         ended(study, 1, {1: day_hours(100, silent=(9,)), 2: FULL, 3: FULL})
@@ -159,10 +161,10 @@ class TestChecks:
     def test_every_number_stands_beside_its_whole_and_reasons_name_lines_and_columns(self, client, study):
         text = shown(client, self.full(study))
         says(text, "Earliest event Wed 1 May 2024, 08:00:00 (UTC+02:00)")
-        says(text, "Latest event Wed 1 May 2024, 20:00:00 (UTC+02:00)", "list 380 of 400 (95.0%)")
+        says(text, "Latest event Wed 1 May 2024, 20:00:00 (UTC+02:00)", "area 380 of 400 (95.0%)")
         says(text, "Duplicates 10 of 400 (2.5%)", "Subscribers 123")
-        says(text, "age 90 of 400 (22.5%) msisdn 0 of 400 (0.0%)", "something is wrong with 40 of 400 rows")
-        says(text, "does not ask about 60 of 400 rows", "bad_timestamp 30 2, 3 time")
+        says(text, "age 90 of 400 (22.5%) msisdn 0 of 400 (0.0%)", "40 of 400 rows contain errors")
+        says(text, "60 of 400 rows are outside the scope of the study", "bad_timestamp 30 2, 3 time")
         says(text, "unknown_value 10 8 one of age , gender", "outside_hours 60 time")
         # opted out and misshapen rows are not asked for values
         rejected = {"wrong_columns": 5, "bad_text": 5}
@@ -173,28 +175,34 @@ class TestChecks:
         before = {"day_subscribers": {"1": 150}, "empty": {"age": 0}}
         ended(study, 1, {1: day_hours(300), 3: day_hours(300)}, checks=before)
         text = shown(client, self.full(study))
-        says(text, "4 things are unusual", "Thu 2 May 2024: Subscribers 123 150 1 earlier day as usual")
-        says(text, "no events between 09:00 and 10:00, where there are usually 300 rows")
+        says(text, "4 unusual values", "Thu 2 May 2024: Subscribers 123 150 1 earlier day as usual")
+        says(text, "no events between 09:00 and 10:00, which usually have 300 rows")
         says(
             text,
-            "Rows accepted: 300, usually 1,200 (median of 2 earlier days). Is a part of the file missing?",
+            "Rows accepted: 300, usually 1,200 (median of 2 earlier days). Is part of the file missing?",
         )
-        says(text, "Rejected rows: 10.0 % of the file, usually 0.0 % (1 earlier file).")
+        says(text, "Rejected rows: 10.0% in this file, usually 0.0% (1 earlier file).")
 
     def test_later_files_change_nothing_noticed_and_announced_ones_are_waited_for(self, client, study):
         batch = self.full(study)
         usual = [ended(study, at, {day: day_hours(900)}) for at, day in ((10, 1), (11, 3))]
-        assert "nothing to compare with yet" in shown(client, batch)
-        assert "Nothing unusual beside what came before" in shown(client, usual[1])
+        assert "This is the first file from its source, so there is nothing to compare it with yet" in shown(
+            client, batch
+        )
+        assert "Nothing unusual compared with earlier files from this source" in shown(client, usual[1])
         Batch.objects.filter(pk=batch.pk).update(more_to_come=True, finished_at=START + timedelta(hours=12))
         text = shown(client, batch)
-        assert "compared when their last file is there" in text and "no events between" not in text
+        assert (
+            "Their rows are compared when the last file arrives" in text and "no events between" not in text
+        )
 
     def test_unmatched_cells_are_listed_and_can_be_downloaded(self, client, study):
         batch = self.full(study)
         text = shown(client, batch)
-        says(text, "FR-0 100 FR-1 99", "FR-9 91", "5 rows with further cells are not listed.")
-        assert "1 row has a text there that does not look like a cell" in text and "FR-10" not in text
+        says(text, "FR-0 100 FR-1 99", "FR-9 91", "5 more rows with other cells are not listed.")
+        assert (
+            "1 row has text in the cell column that does not look like a cell" in text and "FR-10" not in text
+        )
         response = client.get(reverse("operator:unmatched_cells", args=[batch.pk]))
         assert response.headers["Content-Type"] == "text/csv; charset=utf-8"
         assert f'filename="unmatched-cells-{batch.pk}.csv"' in response.headers["Content-Disposition"]
@@ -210,13 +218,13 @@ class TestChecks:
         for batch, is_read, is_compared in expected:
             text = shown(client, batch)
             assert ("380 of 400 (95.0%)" in text, "Checks" in text) == (is_read, is_read)
-            assert ("Beside what came before" in text) is is_compared
+            assert ("Compared with earlier files" in text) is is_compared
 
     def test_a_file_that_was_only_checked_leads_to_the_real_upload(self, client, study):
         text = shown(client, self.full(study, validate_only=True))
-        assert "The file was only checked: nothing of it was kept or published." in text
-        says(text, "Subscribers in the file", "Upload it for real")
-        assert "for the next file" not in text
+        assert "The file was only checked. None of its data was kept or published." in text
+        says(text, "Subscribers in the file", "Upload and publish")
+        assert "Upload another file" not in text
 
 
 class TestOfFiles:  # checks of real files, from the upload to the page and to the calendar
@@ -262,10 +270,10 @@ class TestOfFiles:  # checks of real files, from the upload to the page and to t
         text = shown(client, batch)
         says(text, "Earliest event Wed 1 May 2024, 08:00:00 (UTC+02:00)", "Duplicates 2 of 43 (4.7%)")
         says(text, "Latest event Wed 1 May 2024, 23:59:59 (UTC+02:00)", "Subscribers 11", "FR-999 2")
-        says(text, "list 43 of 47 (91.5%)")  # 40 + 3; the cells of five others are unknown, strange or empty
+        says(text, "area 43 of 47 (91.5%)")  # 40 + 3; the cells of five others are unknown, strange or empty
         says(text, "age 2 of 48 (4.2%) cell 1 of 48 (2.1%) msisdn 0 of 48 (0.0%) time 0 of 48 (0.0%)")
-        says(text, "something is wrong with 3 of 49 rows", "bad_timestamp 1 49 time", "wrong_columns 1 50")
-        says(text, "1 row has a text there that does not look like a cell")
+        says(text, "3 of 49 rows contain errors", "bad_timestamp 1 49 time", "wrong_columns 1 50")
+        says(text, "1 row has text in the cell column that does not look like a cell")
         kept = json.dumps([str(value) for value in Batch.objects.filter(pk=batch.pk).values_list()])
         assert "FR-999" in kept
         assert self.SWAPPED not in kept + text
@@ -274,7 +282,7 @@ class TestOfFiles:  # checks of real files, from the upload to the page and to t
         batch = take_in(self.events(2, people=1), "6,never,old,FR-101\n" * 9)
         assert batch.state == Batch.State.FAILED
         text = shown(client, batch)
-        says(text, "something is wrong with 9 of 13 rows", "age 0 of 13 (0.0%)")
+        says(text, "9 of 13 rows contain errors", "age 0 of 13 (0.0%)")
         assert "Duplicates" not in text
         (source,) = printed()["sources"]
         assert [day["status"] for day in source["days"]] == ["missing", "failed", "missing"]

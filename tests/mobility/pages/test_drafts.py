@@ -89,73 +89,77 @@ def field_of(html, name):
 class TestSecondPerson:
     def test_a_study_is_drafted_reviewed_and_published(self, client, officer, draft):
         shown = page(client, url(draft))
-        says(shown, "A second person has to approve it, because: It is a new study", "Ask for a review")
-        assert "Publish: create the study" not in shown
-        assert "Ask for a review when it is as you want it." in page(client, LIST_URL)
-        assert "this step is not yours, or not the next one" in take(client, draft, "publish")
+        says(shown, "A second person must approve this draft because: This is a new study", "Request review")
+        assert "Publish and create the study" not in shown
+        assert "When the draft is ready, ask for a review." in page(client, LIST_URL)
+        assert "you may not take this step, or it is not the next one" in take(client, draft, "publish")
         assert not Study.objects.exists()
-        assert "waits for a review now" in take(client, draft, "submit")
-        assert "It waits for your review: adam asks for it." in page(officer, "/administrator/")
-        assert "somebody who wrote nothing of it" in page(client, url(draft))
-        assert "Say what is to be changed" in take(officer, draft, "send_back")
+        assert "is waiting for review" in take(client, draft, "submit")
+        assert "Waiting for your review, requested by adam." in page(officer, "/administrator/")
+        assert "who did not edit the draft" in page(client, url(draft))
+        assert "Enter what the author should change" in take(officer, draft, "send_back")
         take(officer, draft, "send_back", remark="Epsilon is too large.")
         assert draft.submitted_at is None
-        assert "petra remarks: Epsilon is too large." in page(client, url(draft))
+        assert "Remark by petra: Epsilon is too large." in page(client, url(draft))
         take(client, draft, "submit")
-        assert "You approved the draft as it stands" in take(officer, draft, "approve", remark="fine")
+        assert "You approved the draft in its current form" in take(officer, draft, "approve", remark="fine")
         approved = page(client, url(draft))
-        says(approved, "petra remarks: fine", "It needed a second person, because: It is a new study")
-        assert "has to approve it" not in approved
-        assert "The study was created. Next: see who can see it" in take(client, draft, "publish")
+        says(
+            approved,
+            "Remark by petra: fine",
+            "Approval by a second person was needed because: This is a new study",
+        )
+        assert "must approve this draft" not in approved
+        assert "The study was created. Next: check who can see it" in take(client, draft, "publish")
         assert Study.objects.get().created_by == "adam"
         assert VaultStudy.objects.get().plan_hash == Plan.objects.get().spec_hash == draft.plan_hash
         assert "Approved by petra at" in page(client, "/administrator/fair/")
 
     def test_who_wrote_any_of_it_does_not_review_and_another_administrator_may(self, client, second, draft):
         take(client, draft, "submit")
-        assert "this step is not yours" in take(client, draft, "approve")
+        assert "you may not take this step" in take(client, draft, "approve")
         assert draft.state == "draft"
         assert "You approved" in take(second, draft, "approve")
         edited(second, draft, plan__epsilon="0.7")
         take(client, draft, "submit")
         for browser in (client, second):
-            assert "this step is not yours" in take(browser, draft, "approve")
+            assert "you may not take this step" in take(browser, draft, "approve")
         assert draft.reviewed_at is None
 
     def test_a_reviewer_whose_password_the_author_replaced_reads_why_that_review_does_not_count(
         self, client, officer, draft
     ):
         take(client, draft, "submit")
-        asked = "in the 30 days before it, someone who asked for this created the account that approves"
-        says(page(officer, url(draft)), "It waits for your review", asked)
+        asked = "if a requester created the approving account"
+        says(page(officer, url(draft)), "Waiting for your review, requested by", asked)
         replace_password(User.objects.get(username="petra"), by=User.objects.get(username="adam"))
         officer.force_login(User.objects.get(username="petra"))
         shown = page(officer, url(draft))
         says(shown, "adam reset the password of petra on", "(MOBILITY_SECOND_PERSON_DAYS)")
-        assert "Approve it as it stands" not in shown
-        assert "this step is not yours" in take(officer, draft, "approve")
+        assert "Approve" not in shown
+        assert "you may not take this step" in take(officer, draft, "approve")
 
     def test_an_officer_writes_nothing_and_approves_what_was_seen_until_an_edit(self, client, officer, draft):
         """No edit page for officers: test_permissions.py."""
         for name in ("submit", "publish", "withdraw"):
-            assert "this step is not yours" in take(officer, draft, name)
+            assert "you may not take this step" in take(officer, draft, name)
         take(client, draft, "submit")
         edited(client, draft, plan__epsilon="20")
         take(client, draft, "submit")
         response = officer.post(url(draft, "step/"), {"step": "approve", "revision": "1"}, follow=True)
-        assert "since you looked at it: look again first" in said(response)
+        assert "since you opened it: review the changes first" in said(response)
         draft.refresh_from_db()
         assert draft.state == "draft"
         take(officer, draft, "approve")
-        warning = "petra approved this draft. Saving a change takes the approval away."
+        warning = "petra approved this draft. Saving a change cancels the approval."
         assert warning in page(client, url(draft, "edit/"))
         edited(client, draft, plan__epsilon="1.1")
         assert (draft.state, draft.reviewed_by) == ("draft", "")
-        assert "this step is not yours" in take(client, draft, "publish")
+        assert "you may not take this step" in take(client, draft, "publish")
 
     def test_one_person_may_work_alone_where_the_site_says_so(self, client, settings, draft):
         settings.MOBILITY_SECOND_PERSON = False
-        assert "This site asks for no second person" in page(client, url(draft))
+        assert "This site does not require a second person" in page(client, url(draft))
         assert "The study was created" in take(client, draft, "publish")
         nobody = "Not reviewed: this site does not require a second person."
         assert nobody in page(client, "/administrator/fair/")
@@ -195,7 +199,7 @@ class TestForm:
         edited(second, draft, plan__epsilon="0.5")
         response = client.post(url(draft, "edit/"), {**first, "plan.epsilon": "3"})
         assert response.status_code == 409
-        assert "the draft was saved by bea while you edited it" in said(response)
+        assert "the draft was saved by bea while you were editing it" in said(response)
         assert 'value="3"' in field_of(response.content.decode(), "plan.epsilon")
         draft.refresh_from_db()
         assert draft.definition["plan"]["epsilon"] == "0.5"
@@ -223,11 +227,11 @@ class TestForm:
     def test_another_file_of_the_study_leads_to_the_draft_and_an_ended_one_is_not_edited(self, client, draft):
         again = send_file(client)
         assert again.status_code == 422
-        assert f'<a href="{url(draft)}">See the other draft</a>' in again.content.decode()
+        assert f'<a href="{url(draft)}">Open the other draft</a>' in again.content.decode()
         assert "The draft was withdrawn" in take(client, draft, "withdraw")
         response = client.get(url(draft, "edit/"), follow=True)
-        assert "This draft cannot be edited any more." in response.content.decode()
-        assert "adam withdrew it. It changed nothing." in page(client, LIST_URL)
+        assert "This draft can no longer be edited." in response.content.decode()
+        assert "adam withdrew the draft. It changed nothing." in page(client, LIST_URL)
 
     def test_markup_stays_text_and_a_form_that_nobody_made_breaks_nothing(self, client, draft):
         twice = {"row": ["indicator-0"] * 2, "revision": "-1"}
@@ -247,27 +251,29 @@ class TestStudy:  # the next version of a study's plan, and copies of studies
     def test_raising_needs_a_second_person_and_lowering_nobody_else(self, client, second, study):
         client.post("/administrator/fair/draft/")
         next_version = PlanDraft.objects.get()
-        assert "Nothing yet: the draft says what is in force." in page(client, url(next_version))
+        assert "No changes yet: the draft matches the plan in force." in page(client, url(next_version))
         edited(client, next_version, plan__epsilon="1.2")
         shown = page(client, url(next_version))
-        assert "A second person has to approve it, because: " in shown
+        assert "A second person must approve this draft because: " in shown
         assert "age: epsilon per answer rises from 1 to 1.2." in shown
-        assert "this step is not yours" in take(client, next_version, "publish")
+        assert "you may not take this step" in take(client, next_version, "publish")
         edited(client, next_version, plan__epsilon="0.5")
         shown = page(client, url(next_version))
         says(shown, "protects more age: epsilon per answer falls from 1 to 0.5.", "1 → 0.5")
-        assert "Nobody else has to approve it." in shown
-        assert "Version 2 of the plan is in force now." in take(client, next_version, "publish")
+        assert "No further approval is needed" in shown
+        assert "Version 2 of the plan is now in force." in take(client, next_version, "publish")
         assert VaultStudy.objects.get().plan["version"] == 2
         says(page(client, "/administrator/fair/"), "Version 2 in force", "Version 1 superseded")
         PlanDraft.objects.update(announced_at=None)  # as a crash leaves it: any administrator continues
-        assert "half published" in page(client, url(next_version))
-        assert "Version 2 of the plan is in force now." in take(second, next_version, "finish")
+        assert "partly published" in page(client, url(next_version))
+        assert "Version 2 of the plan is now in force." in take(second, next_version, "finish")
 
     def test_a_study_with_rows_offers_a_copy(self, client, study):
         VaultDay.objects.create(study=study, day=1)
         shown = page(client, "/administrator/fair/")
-        assert "is final, since rows were taken in under it" in shown and "Draft another version" not in shown
+        assert (
+            "is final, because rows were processed under it" in shown and "Draft another version" not in shown
+        )
         response = client.post("/administrator/fair/draft/", follow=True)
         assert "copy it to a new study instead" in said(response)
         assert not PlanDraft.objects.exists()
@@ -287,7 +293,7 @@ class TestStudy:  # the next version of a study's plan, and copies of studies
         response = edited(client, draft, study__slug="other", plan__epsilon="0.5")
         assert response.status_code == 422 and "must stay &quot;fair&quot;" in said(response)
         response = second.post("/administrator/fair/draft/", follow=True)
-        assert response.redirect_chain[-1][0] == url(draft) and "adam works on the other" in said(response)
+        assert response.redirect_chain[-1][0] == url(draft) and "edited by adam" in said(response)
 
 
 def test_no_study_is_named_as_a_page_of_administrators():
@@ -317,9 +323,9 @@ class TestPages:
             assert page(client, LIST_URL).count("Fair &amp; market") == 21
 
     def test_a_draft_over_the_budget_says_so_beside_the_next_step(self, client, officer, draft):
-        assert "more than the budget has left" not in page(client, url(draft))
+        assert "exceeds the remaining budget" not in page(client, url(draft))
         cap = {"population": "subscribers", "unit": "profile", "period": "year"}
         propose_cap(**cap, epsilon=Decimal("0.01"), by="adam")
         take(client, draft, "submit")
         for browser in (client, officer):
-            assert "It takes more than the budget has left" in page(browser, url(draft))
+            assert "exceeds the remaining budget" in page(browser, url(draft))

@@ -66,7 +66,7 @@ class TestStudies:
         assert "second.csv Done 4 4 olga" in shown
         listed = page(client, "/operator/")
         says(listed, "Fair &amp; market", "1 published 1 open of 3 days", "second.csv Done")
-        assert "its days stay open for more files" in show(client, Batch.objects.get(filename="day.csv"))
+        assert "Its days stay open for more files" in show(client, Batch.objects.get(filename="day.csv"))
 
     def test_rows_are_shown_of_every_file_and_of_no_other_change(self, client, study):
         for kind in Batch.Kind:
@@ -88,11 +88,15 @@ class TestBatch:
         batch = put(client)
         waiting = fragment(client, batch)
         assert f'hx-get="{url_of(batch)}" hx-trigger="every 1s"' in waiting and "<html" not in waiting
-        why = {"waits_since": timezone.now(), "waits_for": "is MOBILITY_STAGING_DIR mounted?"}
+        why = {"waits_since": timezone.now(), "waits_for": "check that MOBILITY_STAGING_DIR is mounted"}
         for state in ("reading", "merging", "queued"):
             Batch.objects.filter(pk=batch.pk).update(state=state, **why)
             shown = show(client, batch)
-            says(shown, "is tried again every minute, and loses nothing", "is MOBILITY_STAGING_DIR mounted?")
+            says(
+                shown,
+                "The batch retries every minute, and no data is lost",
+                "check that MOBILITY_STAGING_DIR is mounted",
+            )
         run_batches()
         assert "hx-" not in fragment(client, batch)
 
@@ -101,12 +105,12 @@ class TestBatch:
                                     "z,2024-06-01T10:00:00,old\n"))  # fmt: skip
         run_batches()
         shown = show(client, batch)
-        says(shown, "Done Published: analysts can read it now.")
-        says(shown, "Format found CSV, commas, UTF-8 Time zone Europe/Paris")
+        says(shown, "Done Published. Analysts can read it now.")
+        says(shown, "Detected format CSV, commas, UTF-8 Time zone Europe/Paris")
         says(shown, "Rows read 9 Rows accepted 6 Subscriber-days 3 New subscribers 3")
-        says(shown, "Timestamp that cannot be read bad_timestamp 1 8")
-        says(shown, "Value outside the categories of its indicator unknown_value 1 9")
-        says(shown, "Not on a day of the study outside_period 1", "Back to the study, for the next file")
+        says(shown, "Unreadable timestamp bad_timestamp 1 8")
+        says(shown, "categories unknown_value 1 9")
+        says(shown, "Not on a day of the study outside_period 1", "Upload another file")
         for words in ("never", "ancient", "Open the report"):
             assert words not in shown
         client.force_login(person("both", Role.OPERATOR, Role.ANALYST))
@@ -119,43 +123,43 @@ class TestBatch:
         batch = put(client, file.getvalue())
         run_batches()
         shown = show(client, batch)
-        says(shown, "Format found Parquet Time zone Europe/Paris", "First row numbers")
-        assert "Timestamp that cannot be read bad_timestamp 1 2" in shown
+        says(shown, "Detected format Parquet Time zone Europe/Paris", "First row numbers")
+        assert "Unreadable timestamp bad_timestamp 1 2" in shown
 
     def test_a_small_batch_waits_and_says_how_many_of_how_many(self, client, study, run_batches):
         alone = put(client, extract(rows("a")))
         run_batches()
         shown = show(client, alone)
-        assert "what waits covers 1 subscriber, and a publication must cover 2" in shown
+        assert "the pending changes cover 1 subscriber, and a publication must cover at least 2" in shown
         assert "Published" not in shown
         put(client, extract(rows("b", day=2)), filename="next.csv")
         run_batches()
-        assert "Published: analysts can read it now." in show(client, alone)
+        assert "Published. Analysts can read it now." in show(client, alone)
         later = put(client, extract(rows("d", day=2)), filename="later.csv")
         run_batches()
-        assert "Published: analysts can read it now." in show(client, alone)
-        assert "what waits covers 1 subscriber" in show(client, later)
+        assert "Published. Analysts can read it now." in show(client, alone)
+        assert "the pending changes cover 1 subscriber" in show(client, later)
 
     def test_what_was_known_brings_nothing_new(self, client, uploaded, run_batches):
         same, known = put(client), put(client, GOOD + rows("a").encode())
         run_batches()
         html = html_of(client, url_of(same))
-        assert "Nothing new: the same file was taken in before" in text_of(html) and url_of(uploaded) in html
-        assert "It brought nothing new: the reports stay as they are." in show(client, known)
-        assert "analysts can read it now" not in show(client, known)
+        assert "Nothing new: this file was already processed" in text_of(html) and url_of(uploaded) in html
+        assert "The file contains nothing new. The reports have not changed." in show(client, known)
+        assert "Analysts can read it now" not in show(client, known)
 
     def test_a_failure_shows_its_reason_in_full(self, client, study, run_batches):
         batch = put(client, extract("a,never,old\n" * 9, rows("b")))
         run_batches()
         says(
             show(client, batch), "Failed", "81.8% of rows were rejected (9 of 11", "bad_timestamp 9 2, 3, 4",
-            "Back to the study, to send it again",
+            "Upload the file again",
         )  # fmt: skip
 
     def test_progress_is_of_bytes_then_rows_then_shards(self, client, study):
         batch = put(client)
         steps = [
-            ({"state": "receiving", "bytes_received": 40, "bytes_total": 160}, "25", "The file is arriving"),
+            ({"state": "receiving", "bytes_received": 40, "bytes_total": 160}, "25", "Receiving the file"),
             ({"state": "reading", "bytes_read": 80, "rows_read": 1234}, "50", "Rows read 1,234"),
             ({"state": "merging", "shards_done": 3, "shards": [0, 1, 2, 3]}, "75", "Merging into the study"),
         ]
@@ -171,13 +175,13 @@ class TestBatch:
             Batch.objects.filter(pk=batch.pk).update(**fields)
             return show(client, batch)
 
-        assert "No worker has taken it yet" not in shown()
-        assert "No worker has taken it yet" in shown(created_at=timezone.now() - minute)
+        assert "No worker has started this batch yet" not in shown()
+        assert "No worker has started this batch yet" in shown(created_at=timezone.now() - minute)
         VaultStudy.objects.update(active_batch=ahead)
-        assert "Another batch of this study is at work" in shown()
-        assert "Another batch of this study is at work" not in show(client, ahead)
-        assert "has not reported" not in shown(state="reading", alive_until=timezone.now() + minute)
-        assert "has not reported" in shown(alive_until=timezone.now() - minute)
+        assert "Another batch of this study is being processed" in shown()
+        assert "Another batch of this study is being processed" not in show(client, ahead)
+        assert "has not responded" not in shown(state="reading", alive_until=timezone.now() + minute)
+        assert "has not responded" in shown(alive_until=timezone.now() - minute)
 
 
 def undo_url(name: str) -> str:
@@ -189,7 +193,7 @@ class TestDays:
         return said(client.post(f"/operator/fair/{name}/", data, follow=True))
 
     def test_closing_is_a_batch_and_days_become_final(self, client, uploaded, run_batches):
-        assert "Close days 1 to 2" in self.change(client, "close-days", day=2, confirm="on")
+        assert "Close through 2 May" in self.change(client, "close-days", day=2, confirm="on")
         run_batches()
         batch = Batch.objects.get(kind=Batch.Kind.CLOSE_DAYS)
         assert batch.created_by == "olga"
@@ -198,44 +202,57 @@ class TestDays:
         assert list(VaultDay.objects.values_list("day", "state")) == [(1, "closed"), (2, "closed")]
         self.change(client, "close-days", day=3, confirm="on")
         run_batches()
-        says(page(client, STUDY_URL), "All days are closed.", "There is no day to undo.")
+        says(page(client, STUDY_URL), "All days are closed.", "There are no days to undo.")
         assert "presence noise" not in page(client, STUDY_URL)  # other studies do not speak of it
         assert "Nothing was changed" in self.change(client, "void-day", day=1, confirm="on")
 
     def test_another_person_sees_what_undoing_costs_and_approves(self, client, person, uploaded, run_batches):
-        rises = "Undoing a published day raises epsilon of all values of a person (profile) from 1.5 to 2."
-        says(page(client, STUDY_URL), rises, "A second person must approve that")
+        rises = "Undoing a published day raises epsilon from 1.5 to 2 for all values of a person (profile)."
+        says(page(client, STUDY_URL), rises, "Another administrator or a privacy officer must approve this")
         asked = self.change(client, "void-day", day=1, confirm="on")
-        says(asked, "Wed 1 May 2024 is not undone yet.", rises, "waits for the approval of a second person")
+        says(
+            asked,
+            "Wed 1 May 2024 has not been undone yet.",
+            rises,
+            "is waiting for approval by a second person",
+        )
         withdraw = undo_url("operator:withdraw_undo")
         assert "The request was withdrawn" in said(client.post(withdraw, follow=True))
         self.change(client, "void-day", day=1, confirm="on")
         officer, both = Client(), Client()
         officer.force_login(person("petra", Role.PRIVACY_OFFICER))
         for address in ("/administrator/", "/administrator/fair/"):
-            says(page(officer, address), "asked for by olga on", rises, "in the 30 days before it")
+            says(page(officer, address), "Requested by olga on", rises, "in the 30 days before it")
         olga = User.objects.get(username="olga")
         olga.groups.add(Group.objects.get_or_create(name=Role.ADMINISTRATOR)[0])
         both.force_login(olga)
         own = page(both, "/administrator/fair/")
-        assert "olga asked for it: another person must approve it" in own
-        assert "Approve: undo this day" not in own
+        assert "olga requested this, so another person must approve it" in own
+        assert "Approve and undo this day" not in own
         url, sent = undo_url("administrator:decide_undo"), {"answer": "approve", "voided_days": "1"}
-        assert "olga asked for it: another person" in said(both.post(url, sent, follow=True))
-        assert "read it again first" in said(officer.post(url, sent | {"voided_days": "x"}, follow=True))
-        assert "You approved it. The day is being undone." in said(officer.post(url, sent, follow=True))
+        assert "olga requested this, so another person" in said(both.post(url, sent, follow=True))
+        assert "Read the request again before you decide" in said(
+            officer.post(url, sent | {"voided_days": "x"}, follow=True)
+        )
+        assert "You approved the request. The day is being undone." in said(
+            officer.post(url, sent, follow=True)
+        )
         run_batches()
         assert VaultDay.objects.count() == 0
-        assert "decided already by petra" in said(officer.post(url, {"answer": "refuse"}, follow=True))
+        assert "petra has already decided this request" in said(
+            officer.post(url, {"answer": "refuse"}, follow=True)
+        )
 
     def test_undoing_is_confirmed_and_frees_the_day(self, client, study, uploaded, run_batches, settings):
         for name in ("close-days", "void-day"):
             assert client.get(f"/operator/fair/{name}/").status_code == 405
             for data in ({"day": 1}, {"confirm": "on"}, *({"day": day, "confirm": "on"} for day in (9, "x"))):
-                assert "Nothing was changed: choose a day and confirm." in self.change(client, name, **data)
+                assert "Nothing was changed. Choose a day and tick the confirmation." in self.change(
+                    client, name, **data
+                )
         assert Batch.objects.count() == 1
         settings.MOBILITY_SECOND_PERSON = False
-        assert "Undo day 1" in self.change(client, "void-day", day=1, confirm="on")
+        assert "Undo 1 May" in self.change(client, "void-day", day=1, confirm="on")
         run_batches()
         assert VaultDay.objects.count() == 0
         assert "The day was undone" in show(client, Batch.objects.get(kind=Batch.Kind.VOID_DAY))
@@ -248,15 +265,15 @@ class TestDays:
         batch = put(client)
         run_batches()
         shown, study, listed = show(client, batch), page(client, STUDY_URL), page(client, "/operator/")
-        says(shown, "Analysts see nothing of it yet.", "when the day and all days before it are closed")
+        says(shown, "Analysts cannot see them yet", "after you close that day and all earlier days")
         assert "Open the report" not in shown
-        says(study, "waits for closing", "analysts see a day when it and all days before it are closed")
-        assert "Publishes every day from the first to the chosen one, with presence noise" in study
-        assert "waiting for closing" in listed and " published" not in listed
+        says(study, "waiting to be closed", "Analysts see a day after you close it and all earlier days")
+        assert "Publishes all days through this date with presence noise and makes them final" in study
+        assert "waiting to be closed" in listed and " published" not in listed
         closed = requests.request_close_days(VaultStudy.objects.get(), through=2, by="olga")
         run_batches()
-        assert "The days are final, and published with their noise." in show(client, closed)
-        assert "waits for closing" not in page(client, STUDY_URL)
+        assert "The days are final and published with noise." in show(client, closed)
+        assert "waiting to be closed" not in page(client, STUDY_URL)
 
 
 def test_every_outcome_of_a_row_and_every_state_has_words():
@@ -280,23 +297,23 @@ class TestWaiting:  # while an analyst server that runs apart does not have ever
         """A batch that is done, in a zone that hands over to a server that is down."""
         settings.HANDS_OVER, settings.MOBILITY_ANALYST_URL = True, SERVER
         VaultPublication.objects.create(study=study, number=1, subscribers=200, delta=b"")
-        problem = "the analyst server is out of reach"
+        problem = "the analyst server cannot be reached"
         Handover.objects.create(study=study, tried_at=timezone.now(), problem=problem, plan_hash="x")
         return Batch.objects.create(study=study, state=Batch.State.DONE, filename="day.csv", reports=5)
 
     def test_pages_say_what_waits_and_why(self, client, batch, administrator):
         text = show(client, batch)
-        assert "The analyst server does not have its totals yet." in text
-        assert "analysts can read it now" not in text
+        assert "The analyst server has not received the totals yet" in text
+        assert "Analysts can read it now" not in text
         assert not outcomes.is_published(batch)
-        assert "does not have everything yet" in " ".join(outcomes.notes_for_reader(batch))
+        assert "the analyst server does not have all totals yet" in " ".join(outcomes.notes_for_reader(batch))
         pages = [page(client, "/operator/fair/")]
         client.force_login(administrator)
         for text in (*pages, page(client, "/administrator/fair/")):
             assert f"1 publication of this study has not reached {SERVER} yet." in text
-            says(text, "The analyst server is out of reach.", "Nothing is lost")
+            says(text, "The analyst server cannot be reached.", "No data is lost")
         Handover.objects.update(problem="")  # it was tried, and what was published since was not
-        assert "it is about to be handed over" in " ".join(outcomes.notes_for_reader(batch))
+        assert "the handover is about to start" in " ".join(outcomes.notes_for_reader(batch))
 
     def test_nothing_is_said_once_all_is_there_or_where_both_zones_are_one(self, client, batch, settings):
         settings.HANDS_OVER = False
@@ -307,7 +324,7 @@ class TestWaiting:  # while an analyst server that runs apart does not have ever
         Handover.objects.update(problem="")
         assert SERVER not in page(client, "/operator/fair/")
         text = show(client, batch)
-        assert SERVER not in text and "analysts can read it now" in text
+        assert SERVER not in text and "Analysts can read it now" in text
         assert outcomes.is_published(batch)
 
     @pytest.mark.parametrize(("error", "asked"), [(HandoverWaitsError, 1), (HandoverRefusedError, 2)])
@@ -343,5 +360,5 @@ class TestWaiting:  # while an analyst server that runs apart does not have ever
         Handover.objects.all().delete()
         assert waits()  # no one told the server of it
         VaultPublication.objects.all().delete()
-        unknown = f"{SERVER} does not know the present state of this study yet."
+        unknown = f"{SERVER} does not have the current state of this study yet."
         assert unknown in page(client, "/operator/fair/")

@@ -50,7 +50,7 @@ def chosen(html, name):
 class TestNew:
     def test_it_begins_with_a_file(self, client):
         shown = page(client, NEW_URL)
-        says(shown, "1. A file", "manage.py create_profile fair FILE.toml")
+        says(shown, "1. Choose a file", "manage.py create_profile fair FILE.toml")
         assert "Save the profile" not in shown
         assert "Choose a file first." in client.post(NEW_URL, CHOSEN, headers=HTMX).content.decode()
 
@@ -59,8 +59,8 @@ class TestNew:
         assert chosen(html, "meaning-age") == ["=young", "=old", ""] and "jeune = young" in html
         assert "jeune = young" not in look(client, **{**CHOSEN, "was-column-age": "StartTime"})
         assert len(chosen(look(client, **{**CHOSEN, "rule-age": "birth_year"}), "band-age")) == 2
-        assert "proposed by its name" in look(client)
-        says(html, "→ old", "Mon 13 May 2024, 10:00, not a day of the study")
+        assert "suggested from the column name" in look(client)
+        says(html, "→ old", "Mon 13 May 2024, 10:00, outside the days of the study")
 
     @pytest.mark.parametrize(
         ("changes", "expected"),
@@ -84,15 +84,15 @@ class TestNew:
         html = look(client, "msisdn,time\nx,01/02/2024 10:00\n")
         assert chosen(html, "timestamp_format") == [""]
         says(html, ">%d/%m/%Y %H:%M (day first)<", ">%m/%d/%Y %H:%M (month first)<")
-        assert "Is the day or the month first?" in html
+        assert "Does the day or the month come first?" in html
         html = look(client, "msisdn,age\nx,young\n")  # subscribers alone have no times
         assert chosen(html, "kind") == ["subscribers"] and "role-timestamp" not in html
 
     def test_what_is_odd_about_a_file_is_said_and_what_it_says_is_text_and_not_a_page(self, client):
         for data, words in {
             b"PK\x03\x04": "a zip archive",
-            b"a,b\n": "a header and no rows",
-            b"a,b\n1,2,3\n": "1 row does not have as many columns as the header",
+            b"a,b\n": "The file has a header but no rows, so no values can be suggested",
+            b"a,b\n1,2,3\n": "1 row has a different number of columns from the header",
         }.items():
             assert words in text_of(look(client, data))
         lacks(look(client, '<b>id</b>,time,age\nx,2024-05-01T10:00,"<script>"\n'), "<script>", "<b>id")
@@ -107,7 +107,7 @@ class TestSave:
         assert (typed.delimiter, str(typed.max_bad_share)) == ("semicolon", "0.25")
         assert typed.rules["age"].values == {"vieux": "old", "jeune": "young", "?": ""}
         assert typed.rules["age"].otherwise == ""
-        assert "has a profile &#x27;operator-x&#x27; already" in save(client).content.decode()
+        assert "already has a profile &#x27;operator-x&#x27;" in save(client).content.decode()
         assert ExtractProfile.objects.count() == 1
 
     def test_ages_by_year_of_birth(self, client):
@@ -119,18 +119,18 @@ class TestSave:
     @pytest.mark.parametrize(
         ("changes", "near", "words"),
         [({"name": ""}, "Name of the profile", "is missing"),
-         ({"name": "default"}, "Name of the profile", "is a built-in profile"),
+         ({"name": "default"}, "Name of the profile", "is the name of a built-in profile"),
          ({"max_bad_share": "many"}, "share of rejected rows", "must be a number from 0 to 1"),
          ({"role-subscriber": ""}, "Subscriber", "is missing"),
-         ({"timestamp_format": ""}, "Times are written as", "must not be empty"),
-         ({"timestamp_format": "pattern", "timestamp_pattern": "%d"}, "Pattern of the times", "must be"),
+         ({"timestamp_format": ""}, "Time format", "must not be empty"),
+         ({"timestamp_format": "pattern", "timestamp_pattern": "%d"}, "Custom time format", "must be"),
          ({"column-age": "StartTime", "was-column-age": "StartTime"}, "Column", "must be its own column"),
-         ({"more-age": "what"}, "age", "must have text = category in every line"),
+         ({"more-age": "what"}, "age", "must have value = category on every line"),
          ({"more-age": "x = ancient"}, "age", '"x" unknown category'),
-         ({**YEARS, "band-age": ["0-39", "old"]}, "age", "must be ages as 18-24"),
-         ({**YEARS, "band-age": ["0-39", "41+"], "reference-age": "2024-05-01"}, "age", "no band holds age 40"),
-         ({**YEARS, "rule-age": "birth_date", "was-rule-age": "birth_date", "reference-age": "2024-05-01"}, "Dates are written as", "must"),
-         ({"rule-age": "prefix", "was-rule-age": "prefix", "prefix-age": "two", "more-age": ""}, "Leading characters", "must be a whole number")],
+         ({**YEARS, "band-age": ["0-39", "old"]}, "age", "must be an age range such as 18-24"),
+         ({**YEARS, "band-age": ["0-39", "41+"], "reference-age": "2024-05-01"}, "age", "no age range contains age 40"),
+         ({**YEARS, "rule-age": "birth_date", "was-rule-age": "birth_date", "reference-age": "2024-05-01"}, "Date format", "must"),
+         ({"rule-age": "prefix", "was-rule-age": "prefix", "prefix-age": "two", "more-age": ""}, "Number of leading characters to match", "must be a whole number")],
     )  # fmt: skip
     def test_errors_stand_at_their_field(self, client, changes, near, words):
         html = save(client, **changes).content.decode()
@@ -143,11 +143,11 @@ class TestSave:
 class TestProfile:
     def test_built_in_ones_are_explained_and_made_ones_say_how_files_are_read(self, client):
         shown = page(client, LIST_URL)
-        assert "as the section [extract] of the study file describes them" in shown
+        assert "Events, as described in the [extract] section of the study file" in shown
         says(shown, "People who must not be counted", "None yet")
         save(client)
         html = html_of(client, PROFILE_URL)
-        says(text_of(html), "vieux → old", "any other text → no answer", "The profile was saved.")
+        says(text_of(html), "vieux → old", "any other value → no answer", "The profile was saved.")
         says(html_of(client, LIST_URL), f'href="{PROFILE_URL}"', "by olga")
         assert '"/operator/fair/?profile=operator-x&amp;validate_only=1#upload-title"' in html
 
@@ -155,7 +155,10 @@ class TestProfile:
         save(client)
         batch = Batch.objects.create(study=study, profile="operator-x")
         shown = page(client, PROFILE_URL)
-        assert "1 batch was read with it, so it stays" in shown and "Remove the profile" not in shown
+        assert (
+            "1 batch was read with this profile, so you cannot change it" in shown
+            and "Remove the profile" not in shown
+        )
         assert "operator-x" in client.post(f"{PROFILE_URL}delete/", follow=True).content.decode()
         assert ExtractProfile.objects.exists()
         batch.delete()

@@ -106,8 +106,8 @@ class TestOpen:
 
     @pytest.mark.parametrize(
         ("limits", "changes", "status", "words"),
-        [({"MOBILITY_MAX_UPLOAD_BYTES": 10}, {}, 413, "may have 10 bytes at most"),
-         ({"MOBILITY_MAX_WAITING_BATCHES": 1}, {}, 503, "1 file(s) of this study wait for their turn"),
+        [({"MOBILITY_MAX_UPLOAD_BYTES": 10}, {}, 413, "must have at most 10 bytes"),
+         ({"MOBILITY_MAX_WAITING_BATCHES": 1}, {}, 503, "1 file(s) of this study are waiting"),
          # after a restore, until the analyst zone is back to what the vault knows
          ({}, {"stopped": VaultStudy.Stopped.AHEAD}, 503, ""),
          ({}, {"key_id": "another"}, 503, "")],
@@ -140,7 +140,7 @@ class TestOpen:
         keystore().destroy(study.key_id)
         response = begin(client, 11)
         assert response.status_code == 410
-        assert "was destroyed, and stays so for ever" in response.json()["detail"]
+        assert "was destroyed and cannot be restored" in response.json()["detail"]
 
 
 class TestSend:
@@ -202,9 +202,9 @@ class TestGiveUp:
             {"url": opened, "filename": "day.csv", "total": len(GOOD), "received": 100, "profile": "default",
              "more_to_come": False, "validate_only": False}
         ]  # fmt: skip
-        assert "Uploads that rest" in page(client, STUDY_URL)
+        assert "Paused uploads" in page(client, STUDY_URL)
         client.post(reverse("operator:cancel", args=[batch_of(opened).pk]))
-        assert "Uploads that rest" not in page(client, STUDY_URL)
+        assert "Paused uploads" not in page(client, STUDY_URL)
         assert staging.staged_batches() == set()
 
 
@@ -231,7 +231,7 @@ class TestWho:
         client.force_login(person("oscar", Role.OPERATOR))
         for response in (head(client, opened), send(client, opened, GOOD), discard(client, opened)):
             assert response.status_code == 404
-        assert "Uploads that rest" not in page(client, STUDY_URL)
+        assert "Paused uploads" not in page(client, STUDY_URL)
 
     def test_without_the_token_it_is_refused(self, opened, operator):
         strict = Client(enforce_csrf_checks=True)
@@ -283,6 +283,6 @@ def test_refusals_have_a_status(error, status):
      (UploadBrokenError("early"), 400), (None, 400)],
 )  # fmt: skip
 def test_an_upload_that_broke_off_has_the_status_of_its_cause(cause, status):
-    broken = UploadBrokenError("the upload broke off")
+    broken = UploadBrokenError("the upload was interrupted after")
     broken.__cause__ = cause
     assert incoming.status_of(broken) == status

@@ -68,7 +68,7 @@ def test_the_page_shows_the_notes(study_file, client, administrator):
     response = client.post("/administrator/create/", fields, follow=True)
     assert response.status_code == 200
     repaired = "zones.gpkg: features[1].geometry: was repaired (Self-intersection"
-    for text in ("The study file is sound.", repaired):
+    for text in ("The study file is valid", repaired):
         assert text in response.content.decode()
     assert PlanDraft.objects.get().definition["area"]["layers"][0]["name"] == "rivers"
 

@@ -145,7 +145,7 @@ def test_closed_study_takes_nothing_and_keeps_its_slug(filled, few, definition):
     assert Batch.objects.count() == 2
     PlanIndicator.objects.all().delete()
     Study.objects.all().delete()  # the main database is restored from before the study
-    with pytest.raises(StudyVaultError, match="a study of that name was closed on"):
+    with pytest.raises(StudyVaultError, match="a study with this name was closed on"):
         create_study(definition, by="test")
     assert not keystore().exists(filled.study.key_id)
 
@@ -196,7 +196,7 @@ class TestStandsAgainstIt:
         delta = study.seal_delta(Delta.zero(study.plan), batch=batch.pk, shard=0)
         models.OutboxDelta.objects.create(batch=batch, shard=0, number=number, subscribers=10, delta=delta)
 
-    CHANGED = "was changed while it was being closed: close it again"
+    CHANGED = "changed while it was being closed: close it again"
 
     LAST = [(another_batch, "1 queued"), (a_publication, CHANGED), (changes_that_have_become_enough, CHANGED)]
 
@@ -216,7 +216,7 @@ class TestStandsAgainstIt:
 
     def test_a_batch_that_is_being_merged_which_is_never_cancelled(self, filled):
         Batch.objects.filter(more_to_come=True).update(state=State.MERGING)
-        reason = r"\(1 merging\): wait for their end; one that waits for"
+        reason = r"\(1 merging\): wait until they end; if one waits for"
         with pytest.raises(StudyNotClosedError, match=reason):
             close(filled, drop_unpublished=True, cancel_batches=True)
         assert open_study(filled.study)
@@ -298,7 +298,7 @@ def test_opt_outs_wait_if_reports_before_those_people_came_would_differ_by_one(
     n = others * -batch.subscribers_new
     assert (batch.waiting_subscribers, close(pipeline)["opted_out_in_totals"]) == (n, n)
     sentence = batch_progress(fresh(batch), study_head(batch.study_id)).sentence
-    assert ("Never published: fewer than 10 subscribers may differ" in sentence) == (n > 10) == bool(others)
+    assert ("by fewer than 10 subscribers." in sentence) == (n > 10) == bool(others)
 
 
 def test_certificate_counts_those_who_opted_out_after_their_only_day_was_undone(make_pipeline, few, tmp_path):
@@ -440,7 +440,7 @@ def test_old_pages_are_given_back(filled, monkeypatch):
 def test_log_that_stays_in_use_is_named(monkeypatch):
     monkeypatch.setattr(compaction, "PATIENCE_S", 0.0)
     monkeypatch.setattr(compaction, "_log_is_in_use", lambda _: True)
-    with pytest.raises(compaction.VaultBusyError, match="do it again"):
+    with pytest.raises(compaction.VaultBusyError, match="try again"):
         compaction.compact(PresenceShard)
 
 
@@ -557,8 +557,8 @@ def test_one_click_and_a_confirmation_of_an_administrator(two, administrator, an
     client.force_login(administrator)
     home = client.get("/").content.decode()
     assert (DEMO_PAGE in home, home.count("demo: fictional people")) == (True, 1)
-    assert "No other study is touched" in client.get(DEMO_PAGE).content.decode()
+    assert "No other study is affected" in client.get(DEMO_PAGE).content.decode()
     assert Study.objects.count() == 2  # neither others nor looking remove anything
     page = client.post(DEMO_PAGE, follow=True).content.decode()
-    assert ("The demo is removed" in page, DEMO_PAGE in page) == (True, False)
+    assert ("The demo has been removed" in page, DEMO_PAGE in page) == (True, False)
     assert (Study.objects.count(), client.get(DEMO_PAGE).status_code) == (1, 404)

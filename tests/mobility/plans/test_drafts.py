@@ -65,7 +65,7 @@ def test_nobody_approves_what_they_wrote_any_of(definition):
     drafts.save_draft(draft, replace(with_epsilon(definition, "2"), name="Another"), revision=2, by="adam")
     drafts.submit_draft(draft, revision=3, by="adam")
     for author in ("adam", "bea"):
-        with pytest.raises(drafts.DraftError, match=f"who wrote nothing of it, got {author}"):
+        with pytest.raises(drafts.DraftError, match=f"who did not edit it, got {author}"):
             drafts.approve_draft(draft, revision=3, by=author)
     assert (fresh(draft).state, draft.reviewed_by) == ("draft", "")
     drafts.approve_draft(draft, revision=3, by="petra")
@@ -104,12 +104,12 @@ def test_the_database_refuses_such_an_approval_too(definition):
 
 def test_a_reviewer_approves_what_waits_as_they_saw_it(definition):
     draft = drafts.draft_new_study(definition, by="adam")
-    with pytest.raises(drafts.DraftError, match="must wait for a review"):
+    with pytest.raises(drafts.DraftError, match="must be in review"):
         drafts.approve_draft(draft, revision=1, by="petra")
     drafts.submit_draft(draft, revision=1, by="adam")
     drafts.save_draft(draft, with_epsilon(definition, "20"), revision=1, by="adam")
     drafts.submit_draft(draft, revision=2, by="adam")
-    with pytest.raises(drafts.DraftConflictError, match="changed by adam since you looked at it"):
+    with pytest.raises(drafts.DraftConflictError, match="changed by adam since you opened it"):
         drafts.approve_draft(draft, revision=1, by="petra")
 
 
@@ -117,14 +117,14 @@ def test_of_two_who_edit_at_once_the_second_sees_a_conflict(definition):
     draft = drafts.draft_new_study(definition, by="adam")
     seen_by_bea = PlanDraft.objects.get(pk=draft.pk)
     drafts.save_draft(draft, with_epsilon(definition, "0.5"), revision=1, by="adam")
-    with pytest.raises(drafts.DraftConflictError, match="saved by adam while you edited it"):
+    with pytest.raises(drafts.DraftConflictError, match="saved by adam while you were editing it"):
         drafts.save_draft(seen_by_bea, with_epsilon(definition, "3"), revision=1, by="bea")
     assert PlanDraft.objects.get().definition["plan"]["epsilon"] == "0.5"
 
 
 def test_what_is_sent_back_says_why(definition):
     draft = waiting(definition)
-    with pytest.raises(drafts.DraftError, match="Say what is to be changed"):
+    with pytest.raises(drafts.DraftError, match="Enter what the author should change"):
         drafts.send_back(draft, revision=1, by="petra", remark="  ")
     drafts.send_back(draft, revision=1, by="petra", remark="epsilon is too large")
     assert (draft.state, draft.submitted_at) == ("draft", None)
@@ -141,14 +141,14 @@ def test_a_withdrawn_draft_stays_as_it_was(definition):
         lambda: drafts.submit_draft(draft, revision=1, by="adam"),
         lambda: drafts.withdraw_draft(draft, revision=1, by="adam"),
     ):
-        with pytest.raises(drafts.DraftError, match="must be open to be changed, got one that is withdrawn"):
+        with pytest.raises(drafts.DraftError, match="must be open to be changed, but it is withdrawn"):
             step()
     assert kinds() == ["plan.drafted", "plan.withdrawn"]
 
 
 def test_a_study_has_one_open_draft(definition):
     first = drafts.draft_new_study(definition, by="adam")
-    with pytest.raises(drafts.DraftOpenError, match="adam works on the other") as caught:
+    with pytest.raises(drafts.DraftOpenError, match="edited by adam") as caught:
         drafts.draft_new_study(definition, by="bea")
     assert caught.value.draft_id == first.pk
     other = drafts.draft_new_study(replace(definition, slug="other"), by="bea")

@@ -71,7 +71,7 @@ class TestNewStudy:
     @pytest.mark.database
     def test_an_approved_draft_becomes_the_study(self, definition):
         draft = drafts.draft_new_study(definition, by="adam")
-        with pytest.raises(NotReviewedError, match="by somebody who wrote nothing of it"):
+        with pytest.raises(NotReviewedError, match="by a person who did not edit it"):
             publish_draft(draft, revision=1, by="adam")
         assert (Study.objects.count(), VaultStudy.objects.count()) == (0, 0)
         publish_draft(approved(draft), revision=1, by="adam")
@@ -182,7 +182,7 @@ class TestReplacing:
         second = lowered(definition, "0.25")
         base = second.base_plan_hash
         PlanDraft.objects.filter(pk=second.pk).update(base_plan_hash=first.base_plan_hash)
-        with pytest.raises(drafts.DraftError, match="must be the one that the draft was compared with"):
+        with pytest.raises(drafts.DraftError, match="has changed since the draft was started"):
             publish_draft(second, revision=2, by="bea")
         check_whole(with_epsilon(definition, "0.5"), version=2)
         PlanDraft.objects.filter(pk=second.pk).update(base_plan_hash=base)
@@ -201,13 +201,11 @@ class TestReplacing:
                 publish_draft(other, revision=2, by="bea")
 
             racing.setattr(plan_publishing, "record_review", first_the_other)
-            with pytest.raises(drafts.DraftConflictError, match="somebody else was faster"):
+            with pytest.raises(drafts.DraftConflictError, match="another person changed the draft first"):
                 publish_draft(draft, revision=2, by="adam")
         check_whole(with_epsilon(definition, "0.5"), version=2)
         assert current_plan(Study.objects.get()).published_by == "bea"
-        with pytest.raises(
-            drafts.DraftError, match="must be open to be published, got one that is published"
-        ):
+        with pytest.raises(drafts.DraftError, match="must be open to be published, but it is published"):
             publish_draft(draft, revision=2, by="adam")
 
     def test_what_is_edited_at_the_last_moment_is_not_published(self, definition, monkeypatch):
@@ -247,13 +245,13 @@ class TestReplacing:
         draft = lowered(definition)
         for state in ("receiving", "merging"):
             batch = Batch.objects.create(study=VaultStudy.objects.get(), state=state)
-            with pytest.raises(StudyHasDataError, match="waits or runs"):
+            with pytest.raises(StudyHasDataError, match="is waiting or running"):
                 publish_draft(draft, revision=2, by="adam")
             Batch.objects.filter(pk=batch.pk).update(state="failed", failure="too many bad rows")
             assert obstacle(SLUG) == ""
         day = VaultDay.objects.create(study=VaultStudy.objects.get(), day=1)
         assert "copy it to a new study instead" in obstacle(SLUG)
-        with pytest.raises(StudyHasDataError, match="answers that were given cannot be asked again"):
+        with pytest.raises(StudyHasDataError, match="their answers cannot be asked again"):
             publish_draft(draft, revision=2, by="adam")
         day.delete()
         publication = Publication.objects.create(study=Study.objects.get(), publication_id=uuid4())
@@ -271,7 +269,9 @@ class TestReplacing:
         profile = ExtractProfile.objects.create(**given)
         draft = drafts.draft_of_study(SLUG, by="adam")
         drafts.save_draft(draft, fewer, revision=1, by="adam")
-        with pytest.raises(drafts.DraftError, match="got operator-x: let an operator remove them first"):
+        with pytest.raises(
+            drafts.DraftError, match="got operator-x: ask an operator to remove these profiles first"
+        ):
             publish_draft(draft, revision=2, by="adam")
         profile.delete()
         publish_draft(draft, revision=2, by="adam")

@@ -137,7 +137,7 @@ class TestVaultWithData:
     def test_another_definition_is_refused_and_the_same_one_keeps_copy_and_key(self, definition):
         before = VaultStudy.objects.get()
         key = keystore().read(before.key_id)
-        with pytest.raises(StudyVaultError, match="must be the one that the vault holds data of"):
+        with pytest.raises(StudyVaultError, match="has data in the vault under a different definition"):
             create_study(replace(definition, name="Another"), by="adam")
         assert (Study.objects.count(), VaultStudy.objects.count()) == (0, 1)
         create_study(definition, by="adam")

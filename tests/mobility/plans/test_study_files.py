@@ -82,11 +82,11 @@ def test_a_study_can_wait_for_a_second_person(exported):
 
 DAMAGE = {
     "later format": (lambda file: file.update(format="mobility-study/2"), "format must be"),
-    "no number": (lambda file: file["plan"].update(version=True), "must have kind, definition and plan"),
-    "no plan": (lambda file: file.pop("plan"), "must have kind, definition and plan"),
+    "no number": (lambda file: file["plan"].update(version=True), "must contain kind, definition, and plan"),
+    "no plan": (lambda file: file.pop("plan"), "must contain kind, definition, and plan"),
     "weaker plan": (lambda file: file["definition"]["plan"].update(epsilon="9"), "definition_sha256"),
     "another probability": (lambda file: file["plan"].update(sha256="0" * 64), "plan.sha256"),
-    "missing part": (lambda file: file["definition"].pop("visitor"), "cannot be read"),
+    "missing part": (lambda file: file["definition"].pop("visitor"), "unreadable"),
     "another version": (lambda file: file["plan"].update(version=4), "plan.sha256"),
 }
 

@@ -79,7 +79,7 @@ class TestFactors:
         for _ in range(10):
             send_code(client, "000000")
         page = send_code(client, code_of(secret)).content.decode()
-        assert "Too many attempts have failed. Wait 15 minutes" in page
+        assert "Too many failed attempts. Try again in 15 minutes" in page
         assert name_of(client) is None
 
     def test_recovery_code_opens_once(self, client, analyst, add_app):
@@ -99,7 +99,7 @@ class TestFactors:
         for address in ("/account/app/", "/account/keys/add/", "/account/recovery-codes/new/"):
             assert client.get(address)["Location"].startswith("/account/confirm/?next=")
         refused = client.post("/account/confirm/", {"password": "x"}).content.decode()
-        assert "That is not your password" in refused
+        assert "The password is incorrect" in refused
         assert client.get("/account/app/")["Location"].startswith("/account/confirm/")
         add_app(analyst)
         assert client.get("/account/recovery-codes/").status_code == 200
@@ -125,7 +125,7 @@ class TestFactors:
         enter(client, user)
         for address in ("/", "/studies/", "/administrator/", "/operator/"):
             assert client.get(address)["Location"] == "/account/"
-        assert "Your role needs a second factor" in client.get("/account/").content.decode()
+        assert "Your role requires a second factor" in client.get("/account/").content.decode()
         add_app(user)
         assert client.get("/").status_code == 200
         client.force_login(person("other", Role.ANALYST))  # no request for a factor
@@ -134,7 +134,7 @@ class TestFactors:
     def test_last_factor_of_a_strong_role_cannot_be_removed(self, client, administrator, add_app, settings):
         add_app(administrator)
         settings.MOBILITY_SECOND_FACTOR = "required"
-        assert "this is the only one" in client.post("/account/app/remove/").content.decode()
+        assert "this is your only one" in client.post("/account/app/remove/").content.decode()
         assert Authenticator.objects.filter(type=Authenticator.Type.TOTP).exists()
         settings.MOBILITY_SECOND_FACTOR = "optional"
         assert client.post("/account/app/remove/")["Location"] == "/account/"
@@ -164,7 +164,7 @@ class TestSessions:
         def change(old, new):
             return here.post("/account/password/", {"oldpassword": old, "password1": new, "password2": new})
 
-        assert "That is not your password" in change("wrong", NEW).content.decode()
+        assert "The password is incorrect" in change("wrong", NEW).content.decode()
         assert change(password, "short").status_code == 200
         analyst.refresh_from_db()
         assert analyst.check_password(password)

@@ -11,8 +11,8 @@ from django.test import Client, RequestFactory
 from mobility.signin.limits import NO_ADDRESS, client_address
 
 pytestmark = pytest.mark.django_db
-WRONG = "That name and password do not belong together."
-WAIT = "Too many attempts have failed. Wait 15 minutes, then try again."
+WRONG = "The user name or password is incorrect."
+WAIT = "Too many failed attempts. Try again in 15 minutes."
 
 
 def attempt(client, username, password="wrong", **headers):
@@ -29,7 +29,7 @@ class TestSignIn:
             assert errors(attempt(client, analyst.username)) == [WRONG]
         assert errors(attempt(client, analyst.username, password)) == [WAIT]
         clock.shift(14 * 60)
-        assert "Wait 1 minute," in errors(attempt(client, analyst.username, password))[0]
+        assert "Try again in 1 minute." in errors(attempt(client, analyst.username, password))[0]
         clock.shift(60)
         assert attempt(client, analyst.username, password)["Location"] == "/"
 

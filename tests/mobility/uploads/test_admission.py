@@ -34,7 +34,7 @@ def let_rest(batch: Batch, *, seconds: float) -> None:
 def test_a_study_with_many_waiting_files_takes_no_more_and_others_do(pipeline, make_pipeline, few, settings):
     settings.MOBILITY_MAX_WAITING_BATCHES = 2
     batches = [pipeline.receive(path) for path in few[:2]]
-    with pytest.raises(QueueFullError, match=r"2 file\(s\) of this study wait for their turn"):
+    with pytest.raises(QueueFullError, match=r"2 file\(s\) of this study are waiting"):
         begin(pipeline)
     assert Batch.objects.count() == 2
     begin(make_pipeline(slug="other"))
@@ -47,7 +47,7 @@ def test_bytes_that_wait_count_too(pipeline, few, settings):
     begin(pipeline)
     Batch.objects.all().delete()
     pipeline.receive(few[0])
-    with pytest.raises(QueueFullError, match="bytes of this study wait for their turn"):
+    with pytest.raises(QueueFullError, match="bytes of this study are waiting"):
         begin(pipeline)
 
 
@@ -57,7 +57,7 @@ def test_an_upload_under_way_keeps_what_has_arrived_while_staging_is_full(pipeli
     batch = begin(pipeline, bytes_total=25)
     assert uploads.append(batch, io.BytesIO(b"0123456789"), offset=0) == 10
     monkeypatch.setattr(staging, "free_bytes", lambda: 5000)
-    with pytest.raises(NoRoomError, match="what has arrived of it stays"):
+    with pytest.raises(NoRoomError, match="the received data is kept"):
         uploads.append(batch, io.BytesIO(b"9876543210"), offset=10)
     assert (fresh(batch).state, batch.bytes_received) == (State.RECEIVING, 10)
     monkeypatch.setattr(staging, "free_bytes", lambda: 5001)
@@ -74,7 +74,7 @@ class TestUploadAtRest:
     def test_it_closes_no_door_until_its_sender_is_back(self, pipeline, settings, expires_s):
         settings.MOBILITY_UPLOAD_EXPIRES_S = expires_s
         huge = begin(pipeline, bytes_total=19_000)
-        refusal = r"reserve of 5,000 bytes \(MOBILITY_STAGING_RESERVE_BYTES\), the uploads"
+        refusal = r"reserve of 5,000 bytes \(MOBILITY_STAGING_RESERVE_BYTES\), uploads"
         with pytest.raises(NoRoomError, match=refusal):
             begin(pipeline, bytes_total=2_000)
         let_rest(huge, seconds=admission.RESTS_AFTER_S - 20)
@@ -113,7 +113,7 @@ class TestRoomForReading:
         lengths = {"a.CSV": 60, "extract": 60, "a.csv.gz": 12, "a.zst": 10, "a.parquet": 7}
         for name, row_bytes in lengths.items():  # seven answers: 31 bytes a row
             assert admission.reading_bytes(name, 10 * row_bytes, slots=7) == 310
-        with pytest.raises(NoRoomError, match="needs 5,028 bytes of staging, and 0 are left"):
+        with pytest.raises(NoRoomError, match="needs 5,028 bytes of staging, but only 0 are available"):
             begin(pipeline, filename="a.parquet", bytes_total=5_000)
         begin(pipeline, bytes_total=5_000)
 
@@ -124,7 +124,7 @@ class TestRoomForReading:
         Batch.objects.create(study=pipeline.study, state=State.QUEUED, **state)
         begin(pipeline, bytes_total=3_000)
         Batch.objects.filter(state=State.RECEIVING).delete()
-        with pytest.raises(NoRoomError, match="7,464 bytes for reading them and this one"):
+        with pytest.raises(NoRoomError, match="7,464 bytes for reading them and this file"):
             begin(make_pipeline(slug="other"), bytes_total=3_000)
 
     def test_what_was_read_has_grown_already(self, pipeline):

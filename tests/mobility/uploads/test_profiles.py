@@ -42,7 +42,7 @@ def typed() -> TypedProfile:
 def test_a_profile_is_kept_as_typed_once(study, typed):
     row = fresh(create_profile(typed, study=study, by="olga"))
     assert (row.name, row.created_by, TypedProfile.from_json(row.definition)) == ("operator-x", "olga", typed)
-    told = "has a profile 'operator-x' already, and profiles are never changed: choose another name"
+    told = "already has a profile 'operator-x', and profiles never change: choose another name"
     with pytest.raises(ProfileExistsError, match=rf"^study 'fair' {told}$"):
         create_profile(typed, study=study, by="olga")
     assert ExtractProfile.objects.count() == 1
@@ -53,7 +53,9 @@ def test_a_profile_is_removed_unless_a_batch_was_read_with_it_and_a_closed_study
     assert not ExtractProfile.objects.exists()
     row = create_profile(typed, study=study, by="olga")
     Batch.objects.create(study=study, profile="operator-x")
-    with pytest.raises(ProfileUsedError, match=r"profile 'operator-x' stays: 1 batches were read with it"):
+    with pytest.raises(
+        ProfileUsedError, match=r"profile 'operator-x' cannot be removed, because 1 batches were read with it"
+    ):
         delete_profile(row)
     study.closed_at = datetime(2017, 7, 1, tzinfo=UTC)
     with pytest.raises(StudyClosedError, match="the study was closed on 2017-07-01"):

@@ -132,8 +132,8 @@ class TestOneStream:
                 receive(Breaking(FILE[:sent], error), study)
             batch = Batch.objects.latest("created_at")
             whole = sent // FRAME * FRAME
-            assert batch.failure.startswith(f"the upload broke off after {whole} of 1024 bytes (")
-            assert batch.failure.endswith("nothing was kept, send the file again")
+            assert batch.failure.startswith(f"the upload was interrupted after {whole} of 1024 bytes (")
+            assert batch.failure.endswith("nothing was kept: send the file again")
             left = keystore().exists(batch.key_id), staging.staged_batches()
             assert (batch.state, left) == (State.FAILED, (False, set()))
 
@@ -197,10 +197,10 @@ def test_only_the_name_of_a_file_is_kept(study):
 class TestRefused:
     def test_a_file_that_is_too_large(self, study, settings):
         settings.MOBILITY_MAX_UPLOAD_BYTES = 1000
-        with pytest.raises(errors.UploadTooLargeError, match="may have 1,000 bytes at most"):
+        with pytest.raises(errors.UploadTooLargeError, match="must have at most 1,000 bytes"):
             begin(study, 1001)
         assert not Batch.objects.exists()
-        with pytest.raises(UploadBrokenError, match="may have 1,000 bytes at most"):
+        with pytest.raises(UploadBrokenError, match="must have at most 1,000 bytes"):
             receive(io.BytesIO(FILE), study, bytes_total=None)
         assert Batch.objects.get().state == State.FAILED
         begin(study, 1000)
@@ -210,7 +210,9 @@ class TestRefused:
         reading = admission.reading_bytes("a.csv", len(FILE), slots=1)  # one answer each: Smp
         settings.MOBILITY_STAGING_RESERVE_BYTES = reserve
         monkeypatch.setattr(staging, "free_bytes", lambda: reserve + reading + needed)
-        with pytest.raises(NoRoomError, match=f"needs {needed:,} bytes of staging, and {needed:,} are left"):
+        with pytest.raises(
+            NoRoomError, match=f"needs {needed:,} bytes of staging, but only {needed:,} are available"
+        ):
             begin(study)
         assert not Batch.objects.exists()
         monkeypatch.setattr(staging, "free_bytes", lambda: reserve + reading + needed + 1)
@@ -232,7 +234,7 @@ class TestResumed:
         batch = begin(study)
         assert append(batch, FILE[:250], 0) == 200
         for offset in (0, 100, 199, 201, 300, 5000):
-            with pytest.raises(OffsetError, match="goes on at byte 200") as caught:
+            with pytest.raises(OffsetError, match="resumes at byte 200") as caught:
                 append(batch, FILE[200:], offset)
             assert caught.value.offset == 200
         assert append(batch, FILE[200:299], 200) == 200

@@ -112,9 +112,9 @@ def test_a_refused_file_stays_with_its_reason(watched, pipeline, monkeypatch):
     put(watched, "day.csv")
     watched_folder.take_in_watched()
     assert "there is no study 'nothing'" in (watched.parent / "nothing/day.csv.error.txt").read_text()
-    assert "was destroyed, and stays so for ever" in (watched / "day.csv.error.txt").read_text()
+    assert "was destroyed and cannot be restored" in (watched / "day.csv.error.txt").read_text()
     note = file.with_name("day.csv.error.txt")
-    assert note.read_text().startswith("not taken in: study 'fimu-2017' has no profile 'nonsense'")
+    assert note.read_text().startswith("not processed: study 'fimu-2017' has no profile 'nonsense'")
     assert stat.S_IMODE(note.stat().st_mode) == 0o600
     assert b"2017" not in note.read_bytes().replace(b"fimu-2017", b"")
     assert (file.read_bytes(), Batch.objects.count(), list(watched_folder.ready_files())) == (FILE, 0, [])
@@ -126,7 +126,7 @@ def test_a_refused_file_stays_with_its_reason(watched, pipeline, monkeypatch):
 def test_a_refused_file_that_was_corrected_is_taken(watched):
     file, note = watched / "day.csv", watched / "day.csv.error.txt"
     put(watched, "day.csv")
-    note.write_text("not taken in\n")
+    note.write_text("not processed\n")
     os.utime(note, (1, 1))
     assert list(watched_folder.ready_files()) == []  # its inode changed after the file's
     file.write_bytes(FILE + FILE)
@@ -164,7 +164,7 @@ def test_a_file_that_changes_meanwhile_is_not_taken(watched, monkeypatch):
     monkeypatch.setattr(watched_folder._Unchanged, "readinto", read)
     watched_folder.take_in_watched()
     assert (Batch.objects.get().state, staging.staged_batches()) == (Batch.State.FAILED, set())
-    assert "changed while it was read" in (watched / "day.csv.error.txt").read_text()
+    assert "the file changed while it was being read" in (watched / "day.csv.error.txt").read_text()
     assert (watched / "day.csv").exists()
 
 
@@ -218,8 +218,8 @@ def test_an_error_that_nobody_foresaw_and_a_file_that_vanishes_stop_no_other(wat
     monkeypatch.setattr(watched_folder.uploads, "receive", fail_once)
     watched_folder.take_in_watched()
     assert (taken(), names(watched)) == (["b.csv"], ["a.csv", "a.csv.error.txt"])
-    told = "an unexpected error, which the log of the worker names; the file is tried again later"
-    assert (watched / "a.csv.error.txt").read_text() == f"not taken in: {told}\n"
+    told = "an unexpected error (see the worker log); the file will be tried again"
+    assert (watched / "a.csv.error.txt").read_text() == f"not processed: {told}\n"
 
 
 @pytest.mark.parametrize("place", ["begin", "_append"])

@@ -45,7 +45,7 @@ def test_pseudonyms_and_small_codes_take_little_room() -> None:
 
 def test_bytes_of_another_format_are_refused() -> None:
     packed = pack_columns([np.arange(3, dtype=np.uint8)])
-    with pytest.raises(SealBrokenError, match="has format 1, this version of the program reads 2"):
+    with pytest.raises(SealBrokenError, match="has format 1, but this version of the software reads 2"):
         unpack_columns(b"\x01" + packed[1:])
 
 

@@ -52,14 +52,16 @@ def test_destroyed_is_gone_and_leaves_a_tombstone(keys: Keystore) -> None:
     tombstone = keys.folder / f"{KEY_ID}.destroyed"
     assert (key in tombstone.read_bytes(), mode_of(tombstone)) == (False, 0o600)
     assert not keys.exists(KEY_ID)
-    with pytest.raises(KeyMissingError, match="was destroyed, and stays so for ever"):
+    with pytest.raises(KeyMissingError, match="was destroyed and cannot be restored"):
         keys.read(KEY_ID)
     assert keys.read("kept") == kept
     keys.destroy("never")
     keys.destroy("never")
     keys.create("batch-1")
     keys.destroy("batch-1")  # a one-time key leaves nothing
-    with pytest.raises(KeyMissingError, match="is not in the keystore: it was destroyed or never made here"):
+    with pytest.raises(
+        KeyMissingError, match="is not in the keystore: it was destroyed, or never created here"
+    ):
         keys.read("batch-1")
     assert keys.destroyed() == ["never", KEY_ID]
 

@@ -13,14 +13,17 @@ from mobility.embedded.web import running_address, serve_until_stopped, web_serv
 
 
 class Command(BaseCommand):
-    help = "Start what is missing (Redis, a worker), serve on this machine, and stop all of it at Ctrl-C."
+    help = (
+        "Start what is not running yet (Redis, a worker), serve the site on this machine, and "
+        "stop everything on Ctrl-C."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--port", type=int, default=8000, help="first port to try")
 
     def handle(self, *args: Any, port: int, **options: Any) -> None:
         if address := running_address():
-            raise CommandError(f"it is served already by another command: {address}")
+            raise CommandError(f"another command already serves the site: {address}")
         try:
             with workers() as check, web_server(port=port) as address:
                 self.stdout.write(json.dumps({"address": address}))

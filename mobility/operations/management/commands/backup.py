@@ -24,23 +24,23 @@ class Command(BaseCommand):
             "--out",
             type=Path,
             metavar="FOLDER",
-            help=("folder in which the backup is made; default: MOBILITY_BACKUP_DIR"),
+            help="folder to write the backup to; default: MOBILITY_BACKUP_DIR",
         )
         parser.add_argument(
             "--keep",
             type=_at_least_one,
             metavar="N",
-            help="backups to keep, including this one, whatever their age",
+            help="number of backups to keep, including this one, whatever their age",
         )
 
     def handle(self, *, out: Path | None, keep: int | None, **options: Any) -> None:
         try:
             made = make_backup((out or settings.MOBILITY_BACKUP_DIR).resolve(), by=COMMAND_LINE, keep=keep)
         except OperationsError as error:
-            raise CommandError(f"no backup was made: {error}") from None
+            raise CommandError(f"the backup failed: {error}") from None
         self.stdout.write(json.dumps(made.to_json()))
         if made.problem:
-            raise CommandError(f"the backup was made, but the ledger does not know of it: {made.problem}")
+            raise CommandError(f"the backup was made but could not be recorded in the ledger: {made.problem}")
 
 
 def _at_least_one(text: str) -> int:

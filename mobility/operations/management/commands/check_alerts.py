@@ -10,14 +10,14 @@ from django.core.management.base import BaseCommand
 
 
 class Command(BaseCommand):
-    help = "Check for alerts and send what is due."
+    help = "Check for problems and send the alerts that are due."
     # It must report a database that does not answer, and settings that keep servers from starting.
     requires_migrations_checks = False
     requires_system_checks: tuple[str, ...] = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--now", action="store_true", help="check even if another process has just done so"
+            "--now", action="store_true", help="check even if another process has just checked"
         )
 
     def handle(self, *args: Any, now: bool, **options: Any) -> None:

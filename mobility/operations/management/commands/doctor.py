@@ -18,8 +18,8 @@ MARKS = {Level.ERROR: "ERROR", Level.WARNING: "WARNING", Level.NOTE: "NOTE"}
 class Command(BaseCommand):
     help = (
         "Check databases, broker, workers, keys, storage, data and this machine (docs/doctor.md). "
-        "Prints JSON, and a summary on standard error; exits with 1 if something needs action "
-        "now."
+        "Print JSON on standard output and a summary on standard error. Exit with 1 if something "
+        "needs action now."
     )
     requires_system_checks: tuple[str, ...] = ()  # they are findings here
 
@@ -27,7 +27,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--deep",
             action="store_true",
-            help=("also check what takes minutes: sealed data, totals, ledger, SQLite files"),
+            help="also run the checks that take minutes: sealed data, totals, ledger, SQLite files",
         )
         parser.add_argument("--json", action="store_true", help="print no summary")
 
@@ -48,12 +48,12 @@ class Command(BaseCommand):
             subject = f" [{each.subject}]" if each.subject else ""
             self.stderr.write(f"{MARKS[each.level]} {each.code}{subject}: {each.what}", self._style(each))
             if each.todo:
-                self.stderr.write(f"  do: {each.todo}")
-            self.stderr.write(f"  more: {each.page}")
+                self.stderr.write(f"  fix: {each.todo}")
+            self.stderr.write(f"  see: {each.page}")
         counts = ", ".join(
             f"{sum(each.level == level for each in wrong)} {mark.lower()}" for level, mark in MARKS.items()
         )
-        self.stderr.write(f"{n_checked} looked at: {counts}")
+        self.stderr.write(f"{n_checked} checked: {counts}")
 
     def _style(self, each: Diagnosis) -> Any:
         return self.style.ERROR if each.level == Level.ERROR else self.style.WARNING

@@ -20,7 +20,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
-            "--to", type=Path, required=True, metavar="FOLDER", help="folder in which the escrow is made"
+            "--to", type=Path, required=True, metavar="FOLDER", help="folder to write the escrow to"
         )
         parser.add_argument(
             "--recipient", type=Path, required=True, metavar="PUBLIC.pem", help="X25519 public key"
@@ -31,7 +31,7 @@ class Command(BaseCommand):
             key = read_recipient(recipient.read_bytes())
             folder, listed = make_escrow(to.resolve(), recipient=key, by=COMMAND_LINE)
         except (OSError, OperationsError) as error:
-            raise CommandError(f"no key was put into escrow: {error}") from None
+            raise CommandError(f"the escrow failed: {error}") from None
         told: dict[str, Any] = {
             "escrow": str(folder),
             "keys": sorted(listed.keys),
@@ -43,5 +43,5 @@ class Command(BaseCommand):
         if told["damaged"]:
             raise CommandError(
                 "the escrow was made, but these keys are damaged and not in it: "
-                f"{', '.join(told['damaged'])}. Put them back from an older escrow (restore_keys)"
+                f"{', '.join(told['damaged'])}. Restore them from an older escrow (restore_keys)"
             )

@@ -17,20 +17,21 @@ from reports.accounts.actions import COMMAND_LINE
 
 class Command(BaseCommand):
     help = (
-        "Restore all databases of this zone from a backup, with everything stopped. Studies "
-        "closed since then stay closed. Prints JSON, and the remaining steps on standard error."
+        "Restore all databases of this zone from a backup while all services are stopped. Studies "
+        "closed since then stay closed. Print JSON on standard output and the remaining steps on "
+        "standard error."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("folder", type=Path, help="as printed by backup")
+        parser.add_argument("folder", type=Path, help="backup folder, as printed by backup")
         parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
         parser.add_argument(
-            "--replace", action="store_true", help="overwrite the present contents of the databases"
+            "--replace", action="store_true", help="overwrite the current contents of the databases"
         )
         parser.add_argument(
             "--other-installation",
             action="store_true",
-            help="the installation of the backup keeps running elsewhere",
+            help="the installation that made the backup keeps running elsewhere",
         )
         parser.add_argument(
             "--revoke-tokens", action="store_true", help="revoke all restored tokens and share links"
@@ -39,8 +40,8 @@ class Command(BaseCommand):
             "--no-day-closed-since",
             action="store_true",
             help=(
-                "confirm that no day of a study with presence noise was closed since the backup, so that "
-                "these studies continue"
+                "confirm that no day of a study with presence noise was closed after the backup, so "
+                "that these studies can continue"
             ),
         )
         add_ledger(parser)
@@ -71,23 +72,24 @@ class Command(BaseCommand):
 def _say_lost(told: dict[str, Any]) -> None:
     """Problems for people to act on now."""
     since, openings = told["backup_of"], told["openings"]
-    say(f"The databases are as they were on {since}: what was done since then is lost.")
+    say(f"The databases are restored to their state of {since}. Later changes are lost.")
     say(
-        f"Rights are those of that time: {len(openings['accounts'])} accounts, {len(openings['api_tokens'])} "
-        f"API tokens, {openings['share_links']} share links and {openings.get('feed_tokens', 0)} feed tokens "
-        "work that may have been ended since. Go through them. Everybody has to sign in again."
+        f"Access rights are also from that time. {len(openings['accounts'])} accounts, "
+        f"{len(openings['api_tokens'])} API tokens, {openings['share_links']} share links and "
+        f"{openings.get('feed_tokens', 0)} feed tokens are active, including any that were ended "
+        "later. Review them. Everyone must sign in again."
     )
     if told["opt_outs_missing_since"]:
         say(
-            f"PEOPLE WHO OPTED OUT AFTER {since} ARE COUNTED AGAIN: send every opt-out list since then once "
-            "more, before anything else is taken in."
+            f"PEOPLE WHO OPTED OUT AFTER {since} ARE COUNTED AGAIN: send every later opt-out list "
+            "again before you upload anything else."
         )
     if told["waits_for"]:
-        say("The key that signs the ledger is missing: run restore_keys before anything is started.")
+        say("The ledger's signing key is missing. Run restore_keys before you start any service.")
 
 
 def _ask(folder: Path) -> None:
     if not sys.stdin.isatty():
-        raise OperationsError("nothing was restored: say --yes where nobody can be asked")
-    if input(f"Put {folder.name} in place of the databases of this zone? Type yes: ").strip() != "yes":
+        raise OperationsError("nothing was restored: use --yes when there is no terminal to confirm on")
+    if input(f"Replace the databases of this zone with {folder.name}? Type yes: ").strip() != "yes":
         raise OperationsError("nothing was restored")

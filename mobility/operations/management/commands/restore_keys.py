@@ -16,23 +16,23 @@ from reports.accounts.actions import COMMAND_LINE
 
 class Command(BaseCommand):
     help = (
-        "Put missing keys back after a restore. Destroyed keys do not come back; present keys are "
+        "Restore missing keys after a restore. Destroyed keys are not restored; existing keys are "
         "not replaced."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("folder", type=Path, help="as printed by escrow_keys")
+        parser.add_argument("folder", type=Path, help="escrow folder, as printed by escrow_keys")
         parser.add_argument(
-            "--private-key", type=Path, required=True, metavar="FILE.pem", help="private key of the recipient"
+            "--private-key", type=Path, required=True, metavar="FILE.pem", help="the recipient's private key"
         )
         parser.add_argument(
-            "--password-file", type=Path, metavar="FILE", help="file with the password of that key"
+            "--password-file", type=Path, metavar="FILE", help="file with the password of the private key"
         )
         add_ledger(parser)
         parser.add_argument(
             "--without-asking",
             action="store_true",
-            help=("in separate zones: continue if the analyst server does not answer"),
+            help="in separate zones: continue if the analyst server is not responding",
         )
 
     def handle(self, *, folder: Path, private_key: Path, **options: Any) -> None:
@@ -50,14 +50,14 @@ class Command(BaseCommand):
                 without_asking=options["without_asking"],
             )
         except (OSError, OperationsError) as error:
-            raise CommandError(f"no key was put back: {error}") from None
+            raise CommandError(f"no key was restored: {error}") from None
         for key_id in told["refused"]:
-            say(f"{key_id} was destroyed and stays so: destroy its copy in the escrow, too.")
+            say(f"{key_id} was destroyed and is not restored. Destroy its copy in the escrow, too.")
         for key_id in told["differs"]:
-            say(f"{key_id}: another key is here under that name, and stays.")
+            say(f"{key_id}: a different key with this name exists here and was kept.")
         if options["without_asking"]:
             say(
-                "Keys were put back whether or not the analysts' server answered: where it was not asked, a "
+                "Keys were restored without asking the analyst server where it did not respond. A "
                 "study that was closed there may be open again here."
             )
         say_settled(told)
@@ -71,14 +71,16 @@ def _problems(told: dict[str, Any]) -> list[str]:
     problems = []
     if told["disputed"]:
         problems.append(
-            "the escrow alone calls these keys destroyed, or the analysts' server alone calls their studies "
-            f"closed, and they are open here: {', '.join(told['disputed'])}. They were left as they are. "
-            "Compare with a ledger kept elsewhere: --ledger destroys the keys of the studies that it names. "
-            "Against the server's word alone, --without-asking puts them back"
+            "only the escrow lists these keys as destroyed, or only the analyst server reports their "
+            f"studies as closed, but they are open here: {', '.join(told['disputed'])}. They were not "
+            "changed. Compare them with a ledger kept elsewhere: --ledger destroys the keys of the "
+            "studies that it names. To restore keys although the server reports their studies as "
+            "closed, use --without-asking"
         )
     if told["unasked"]:
         problems.append(
-            "the analysts' server does not answer whether studies were closed, so these keys were not put "
-            f"back: {', '.join(told['unasked'])}. Run this again when it does, or with --without-asking"
+            "the analyst server did not report whether studies were closed, so these keys were not "
+            f"restored: {', '.join(told['unasked'])}. Run the command again when the server responds, "
+            "or use --without-asking"
         )
     return problems

@@ -13,15 +13,14 @@ from mobility.operations.alerts.sending import runbook_of, status_url
 
 
 class Command(BaseCommand):
-    help = "Send a test message through every alert channel that is set up."
+    help = "Send a test message through every configured alert channel."
     requires_migrations_checks = False
 
     def handle(self, *args: Any, **options: Any) -> None:
         found = channels()
         if not found:
             raise CommandError(
-                "no channel is set up: name addresses in MOBILITY_ALERT_EMAIL_TO, or a server in "
-                "MOBILITY_ALERT_WEBHOOK_URL"
+                "no alert channel is configured: set MOBILITY_ALERT_EMAIL_TO or MOBILITY_ALERT_WEBHOOK_URL"
             )
         results = []
         for channel in found:
@@ -33,7 +32,7 @@ class Command(BaseCommand):
             results.append({"channel": channel.name, "told": not error, "error": error})
         self.stdout.write(json.dumps({"channels": results}))
         if failed := [str(result["channel"]) for result in results if not result["told"]]:
-            raise CommandError(f"not told by {', '.join(failed)}: see docs/runbook/alert-untold.md")
+            raise CommandError(f"not sent by {', '.join(failed)}: see docs/runbook/alert-untold.md")
 
 
 def _test_message() -> Message:
@@ -47,8 +46,8 @@ def _test_message() -> Message:
         level="ok",
         subject="",
         since=now,
-        title="A test of alerts",
-        what="Nothing is wrong: somebody ran test_alerts.",
+        title="Test alert",
+        what="This is a test sent with test_alerts. No action is needed.",
         todo="",
         status_url=status_url(),
         runbook=runbook_of("alert_untold"),

@@ -16,13 +16,13 @@ class Command(ReadingCommand):
     help = "Check that a backup is complete, unchanged and readable."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("folder", type=Path, help="as printed by backup")
+        parser.add_argument("folder", type=Path, help="backup folder, as printed by backup")
 
     def handle(self, *, folder: Path, **options: Any) -> None:
         try:
             manifest = verify_backup(folder.resolve())
         except OperationsError as error:
-            raise CommandError(f"not a good backup: {error}") from None
+            raise CommandError(f"the backup is not valid: {error}") from None
         told = {
             "ok": True,
             "made_at": manifest.made_at.isoformat(),

@@ -16,10 +16,10 @@ from reports.base.commands import ReadingCommand
 
 
 class Command(ReadingCommand):
-    help = "Exit with 0 if a worker of this host has reported within the last minute."
+    help = "Exit with 0 if a worker on this host has responded within the last minute."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--name", help="Celery name of the worker; default: any of this host")
+        parser.add_argument("--name", help="Celery name of the worker; default: any on this host")
 
     def handle(self, *_: Any, name: str | None, **__: Any) -> None:
         since = timezone.now() - timedelta(seconds=SILENT_S)
@@ -28,5 +28,5 @@ class Command(ReadingCommand):
         mine = signs.filter(name=name) if name else signs.filter(name__endswith=f"@{host}")
         names = list(mine.values_list("name", flat=True))
         if not names:
-            raise CommandError(f"no sign of life of {name or 'a worker of ' + host} within {SILENT_S} s")
+            raise CommandError(f"{name or 'a worker of ' + host} has not responded within {SILENT_S} s")
         self.stdout.write(json.dumps({"workers": names}))

@@ -13,7 +13,10 @@ from reports.accounts.models import find_account
 
 
 class Command(BaseCommand):
-    help = "Remove all second factors of an account. Its password alone signs in until the owner adds one."
+    help = (
+        "Remove all second factors of an account. The password alone is then enough to sign in "
+        "until the owner adds a new factor."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("username")
@@ -21,7 +24,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, username: str, **options: Any) -> None:
         user = find_account(username)
         if user is None:
-            raise CommandError(f"username must be of an account, got {username!r}")
+            raise CommandError(f"username must be that of an account, got {username!r}")
         with transaction.atomic():
             factors = Authenticator.objects.filter(user=user)
             removed = sorted(factors.values_list("type", flat=True))

@@ -80,18 +80,21 @@ class TestFile:
         found = parse(SUBSCRIBERS)
         assert (found.timestamp, found.cell, found.columns) == (None, None, {"gender": "sex"})
         assert problems(SUBSCRIBERS.replace('subscriber = "id"', 'subscriber = "id"\ntimestamp = "t"')) == [
-            'p.toml: columns.timestamp: must be absent: an extract of subscribers has a person a row, and no events, got "t"'
+            'p.toml: columns.timestamp: must be absent: a subscriber extract has one row per person and no events, got "t"'
         ]
         assert problems(SUBSCRIBERS.replace('[indicator.gender]\ncolumn = "sex"\n', "")) == [
-            "p.toml: indicator: must name a column of at least one indicator: there is nothing else to learn"
+            (
+                "p.toml: indicator: must name a column for at least one indicator, because a subscriber "
+                "extract contains nothing else"
+            )
         ]
 
     @pytest.mark.parametrize(
         ("old", "new", "expected"),
         [('name = "operator-x"', 'name = "Operator X"', "profile.name: must be 1 to 64 lower-case letters"),
-         ('name = "operator-x"', 'name = "opt-out"', 'profile.name: is a built-in profile, choose another, got "opt-out"'),
+         ('name = "operator-x"', 'name = "opt-out"', 'profile.name: is the name of a built-in profile: choose another name, got "opt-out"'),
          ('name = "operator-x"', 'name = "new"', "profile.name: is a reserved address of this site: choose another"),
-         ('name = "operator-x"', 'name = "more-to-come"', "profile.name: is a folder with a meaning in the watched folder"),
+         ('name = "operator-x"', 'name = "more-to-come"', "profile.name: is a reserved folder name in the watched folder"),
          ('name = "operator-x"', "", "profile.name: is missing"),
          ('kind = "events"', 'kind = "opt_out"', 'profile.kind: must be one of events, subscribers, got "opt_out"'),
          ('"semicolon"', '";"', "profile.delimiter: must be one of comma, semicolon, tab, pipe"),
@@ -102,24 +105,24 @@ class TestFile:
          ('"Sexe"', '"ServedMSISDN"', "indicator.gender.column: must be its own column, but columns.subscriber uses it"),
          ("[indicator.gender]", "[indicator.sex]", "indicator.sex: unknown static indicator"),
          ('H = "M"', 'H = "Man"', 'indicator.gender.values."H": unknown category, known here: F, M, got "Man"'),
-         ('H = "M"', "H = 1", 'indicator.gender.values."H": must be a text in quotes: a category, or empty for no answer, got 1'),
-         ('"inconnu" = ""', '"" = "F"', 'indicator.gender.values."": must not be listed: an empty text is always no answer'),
+         ('H = "M"', "H = 1", 'indicator.gender.values."H": must be a quoted string: a category, or empty for no answer, got 1'),
+         ('"inconnu" = ""', '"" = "F"', 'indicator.gender.values."": must not be listed: an empty value always means no answer'),
          ('"inconnu" = ""', '" x" = "F"', 'indicator.gender.values." x": must not start or end with spaces'),
-         ('"inconnu" = ""', 'h = "F"', 'indicator.gender.ignore_case: must be false: "H" and "h" differ in nothing else'),
+         ('"inconnu" = ""', 'h = "F"', 'indicator.gender.ignore_case: must be false: "H" and "h" differ only in case'),
          ("ignore_case = true", 'ignore_case = "yes"', "indicator.gender.ignore_case: must be true or false"),
          ('otherwise = "NR"', 'otherwise = "nr"', "indicator.age.otherwise: unknown category"),
          ("reference = 2024-05-01", 'reference = "2024"', "indicator.age.birth_year.reference: must be a date without quotes"),
          ("reference = 2024-05-01", 'pattern = "%Y"', 'indicator.age.birth_year.pattern: unknown key'),
-         ('"65+" = [65]', '"65+" = [66]', "indicator.age.birth_year.bands: must cover every age from 0 to 120: no band holds age 65"),
-         ('"65+" = [65]', '"65+" = [64]', 'indicator.age.birth_year.bands: must not overlap: "25-64" and "65+" both hold age 64'),
+         ('"65+" = [65]', '"65+" = [66]', "indicator.age.birth_year.bands: must cover every age from 0 to 120: no age range contains age 65"),
+         ('"65+" = [65]', '"65+" = [64]', 'indicator.age.birth_year.bands: must not overlap: "25-64" and "65+" both contain age 64'),
          ('"65+" = [65]', '"66+" = [65]', 'indicator.age.birth_year.bands."66+": unknown category'),
          ('"65+" = [65]', '"65+" = [65, 64]', 'indicator.age.birth_year.bands."65+": must be two ages from 0 to 150'),
          ('"65+" = [65]', '"65+" = 65', 'indicator.age.birth_year.bands."65+": must be two ages from 0 to 150'),
-         ("[indicator.region]", '[indicator.age.birth_date]\n[indicator.region]', "indicator.age.birth_date: must be absent: birth_year says already what the column holds"),
-         ('otherwise = "NR"', 'otherwise = "NR"\nprefix = 2', "indicator.age.prefix: must be absent: the column says when somebody was born, got 2"),
-         ("prefix = 2", "prefix = 3", 'indicator.region.values."25": must have 3 characters of ASCII: prefix says how many count'),
+         ("[indicator.region]", '[indicator.age.birth_date]\n[indicator.region]', "indicator.age.birth_date: must be absent, because birth_year already describes the column"),
+         ('otherwise = "NR"', 'otherwise = "NR"\nprefix = 2', "indicator.age.prefix: must be absent, because the column contains the birth year or date, got 2"),
+         ("prefix = 2", "prefix = 3", 'indicator.region.values."25": must have 3 ASCII characters, as set by prefix'),
          ("prefix = 2", "prefix = 0", "indicator.region.prefix: must be a whole number from 1 to 16, got 0"),
-         ('values = { "25" = "Bourgogne-Franche-Comté", "75" = "Île-de-France" }', "", "indicator.region.values: must say what each beginning of 2 characters means"),
+         ('values = { "25" = "Bourgogne-Franche-Comté", "75" = "Île-de-France" }', "", "indicator.region.values: must give a meaning for each prefix of 2 characters"),
          ("[columns]", "[column]", "columns: is missing"),
          ("[columns]", "[columns]\nuser = 1", 'columns.user: unknown key'),
          ('name = "operator-x"', "name = ", "line 3, column 8: must be valid TOML")],
@@ -294,12 +297,12 @@ class TestTexts:
         ("rule", "categories", "problem"),
         [(ValueRule(ignore_case=True), ["F", "M"], None),
          (ValueRule(ignore_case=True), ["twelveletter"], None),
-         (ValueRule(ignore_case=True), ["thirteenletter"], 'must be false: "thirteenletter" has more than 12 letters; list under values how it is written'),
+         (ValueRule(ignore_case=True), ["thirteenletter"], 'must be false: "thirteenletter" has more than 12 letters; list its spellings under values'),
          (ValueRule(ignore_case=True, prefix=2, values={"25": "thirteenletter"}), ["thirteenletter"], None),
-         (ValueRule(ignore_case=True, values={"h": "M", "H": "F"}), ["F", "M"], 'must be false: "h" and "H" differ in nothing else'),
-         (ValueRule(ignore_case=True), ["f", "F"], 'must be false: "f" and "F" differ in nothing else'),
+         (ValueRule(ignore_case=True, values={"h": "M", "H": "F"}), ["F", "M"], 'must be false: "h" and "H" differ only in case'),
+         (ValueRule(ignore_case=True), ["f", "F"], 'must be false: "f" and "F" differ only in case'),
          (ValueRule(), ["f", "F", "thirteenletter"], None),
-         (ValueRule(ignore_case=True), [f"{i}twelveletter" for i in range(50)], "must be false: there are more than 200,000 ways of writing the texts")],
+         (ValueRule(ignore_case=True), [f"{i}twelveletter" for i in range(50)], "must be false: the values have more than 200,000 possible spellings")],
     )  # fmt: skip
     def test_case_can_be_ignored_where_it_is_exact(self, rule, categories, problem):
         assert case_problem(rule, categories) == problem
@@ -340,13 +343,14 @@ class TestAges:
         ("bands", "problem"),
         [({"a": (0, 17), "b": (18, None)}, None),
          ({"b": (18, 120), "a": (0, 17)}, None),
-         ({"a": (0, 17), "b": (19, None)}, "must cover every age from 0 to 120: no band holds age 18"),
-         ({"b": (18, None)}, "must cover every age from 0 to 120: no band holds ages 0 to 17"),
-         ({"a": (0, 17), "b": (18, 99)}, "must cover every age from 0 to 120: no band holds ages 100 to 120"),
-         ({"a": (0, 18), "b": (18, None)}, 'must not overlap: "a" and "b" both hold age 18'),
-         ({"a": (0, None), "b": (18, 24)}, 'must not overlap: "a" and "b" both hold ages 18 to 24'),
-         ({"a": (0, 50), "b": (40, None)}, 'must not overlap: "a" and "b" both hold ages 40 to 50'),
-         ({}, "must cover every age from 0 to 120: no band holds ages 0 to 120")],
+         ({"a": (0, 17), "b": (19, None)}, "must cover every age from 0 to 120: no age range contains age 18"),
+         ({"b": (18, None)}, "must cover every age from 0 to 120: no age range contains ages 0 to 17"),
+         ({"a": (0, 17), "b": (18, 99)}, ("must cover every age from 0 to 120: no age range contains ages 100 to "
+"120")),
+         ({"a": (0, 18), "b": (18, None)}, 'must not overlap: "a" and "b" both contain age 18'),
+         ({"a": (0, None), "b": (18, 24)}, 'must not overlap: "a" and "b" both contain ages 18 to 24'),
+         ({"a": (0, 50), "b": (40, None)}, 'must not overlap: "a" and "b" both contain ages 40 to 50'),
+         ({}, "must cover every age from 0 to 120: no age range contains ages 0 to 120")],
     )  # fmt: skip
     def test_every_age_has_one_band(self, bands, problem):
         assert ages.bands_problem(bands) == problem

@@ -61,16 +61,16 @@ class TestColumns:
           [("••••••••••• (11 digits)", "", False)] * 2 + [("", "empty: row rejected", True), ("••••••••••• (11 digits)", "", False)],
           "2 different in 4 rows"),
          ("time",
-          [(None, "Wed 1 May 2024, 10:00", False), (None, "Thu 9 May 2024, 10:00, not a day of the study", False),
-           (None, "cannot be read: row rejected", True), (None, "Thu 2 May 2024, 10:00", False)],
-          "3 of 4 can be read, 2 of them on days of the study"),
+          [(None, "Wed 1 May 2024, 10:00", False), (None, "Thu 9 May 2024, 10:00, outside the days of the study", False),
+           (None, "unreadable: row rejected", True), (None, "Thu 2 May 2024, 10:00", False)],
+          "3 of 4 are readable, 2 of them on days of the study"),
          ("cell",
-          [("208-01-1-11", "in the area", None), ("••••••••••• (11 characters)", "not in the area: row ignored", None),
+          [("208-01-1-11", "in the area", None), ("••••••••••• (11 characters)", "outside the area: row ignored", None),
            ("", "empty: row rejected", None), ("208-01-1-12", "in the area", None)],
           None),
          ("sexe",
           [(None, meaning, None) for meaning in ("M", "F", "unknown: row rejected", "no answer")],
-          "2 of 4 have a category, 1 no answer, 1 would reject the row"),
+          "2 of 4 have a category, 1 have no answer, 1 would reject the row"),
          ("cp", [(None, meaning, None) for meaning in ("Île-de-France", "no answer", "Elsewhere", "Elsewhere")], None)],
     )  # fmt: skip
     def test_values_are_shown_as_they_are_read_and_subscribers_by_their_shape(self, name, values, fact):
@@ -89,13 +89,13 @@ class TestColumns:
         assert [value.text for value in column.values] == ["•••••••••• (10 digits)"] * 2
         assert [value.meaning for value in column.values] == [
             "Wed 1 May 2024, 12:00",
-            "not a day of the study",
+            "outside the days of the study",
         ]
 
     def test_an_unfinished_rule_shows_no_meaning(self):
         column = shown({**DRAFT, "indicator": {"region": {"column": "cp", "prefix": 2, "values": {}}}})["cp"]
         assert [value.meaning for value in column.values] == [""] * 4
-        assert column.fact == "say below what its texts mean"
+        assert column.fact == "map its values below"
         assert column.values[2].text == "•••••••• (8 digits)"
 
     @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ class TestParquet:
 
     def test_one_is_whole_or_not_shown(self):
         data = parquet({"who": ["a"]})
-        with pytest.raises(PreviewError, match="can only be previewed whole"):
+        with pytest.raises(PreviewError, match="the limit for a preview"):
             read_sample(data, size=len(data) + 1)
         with pytest.raises(PreviewError, match="damaged"):
             read(data[:-9])
@@ -316,9 +316,12 @@ class TestParquet:
         (b"a,b\n\x001,2\n", "NUL bytes"),
         (b"PK\x03\x04 secret", "a zip archive"),
         (b"\x1f\x8b secret", "gzip stream is damaged"),
-        (b"\x28\xb5\x2f\xfd secret", "zstd stream cannot be read"),
+        (
+            b"\x28\xb5\x2f\xfd secret",
+            ("beginning of the zstd stream is damaged"),
+        ),
         (b"\xff\xfea\x00", "UTF-16"),
-        (gzip.compress(gzip.compress(b"a,b\n", mtime=0), mtime=0), "compressed once more"),
+        (gzip.compress(gzip.compress(b"a,b\n", mtime=0), mtime=0), "compressed a second time"),
         (b"x" * 200_000, "too long"),
     ],
     ids=range(9),

@@ -64,18 +64,21 @@ CHECKED = parquet(options={"write_page_checksum": True, "compression": "none", "
 WHO_IN_PAGE = len(WHO).to_bytes(4, "little") + WHO.encode()  # elsewhere it is in statistics
 LONG_WINDOW = bytes.fromhex("28b52ffd00a8010000")  # a frame that asks for 2 GB
 
-EMPTY = "line 1 is empty: expected a header with the names of the columns"
-NO_ROWS = "the file has a header but no rows: nothing was published"
-NUL_HEAD = "line 1: it has NUL bytes, so this is binary data or text in UTF-16: send CSV in UTF-8 or Parquet"
+EMPTY = "line 1 is empty: add a header with the column names"
+NO_ROWS = "the file has a header but no rows, so nothing was published"
+NUL_HEAD = "line 1: the file contains NUL bytes, so it is binary or UTF-16: send CSV in UTF-8, or Parquet"
 UTF16 = "the file is text in UTF-16: save it as UTF-8, and send it again"
-TOO_LONG = "is longer than 4 MiB: is this a CSV file?"
-BAD_GZIP = "the gzip stream is damaged or ends early: compress the file again and send it whole"
-BAD_ZSTD = "the zstd stream is damaged or ends early: compress the file again and send it whole"
-BAD_PARQUET = "the Parquet file is damaged or ends early: write it again and send it whole"
-TWICE = "the content of the {} stream is compressed once more: compress the text once, and send it again"
+TOO_LONG = "is longer than 4 MiB: check that this is a CSV file"
+BAD_GZIP = "the gzip stream is damaged or ends early: compress the file again and send it in full"
+BAD_ZSTD = "the zstd stream is damaged or ends early: compress the file again and send it in full"
+BAD_PARQUET = "the Parquet file is damaged or ends early: write it again and send it in full"
+TWICE = "the content of the {} stream is compressed a second time: compress the text once, and send it again"
 OTHER = "the file is compressed with {}: compress it with gzip or zstd, and send it again"
-FLOATS = "has floating-point numbers, which are not exact: write text or whole numbers"
-ARCHIVE = "the file is {}: send the text in it, plain or with gzip or zstd, and send it again"
+FLOATS = "contains floating-point numbers, which are not exact: write text or integers"
+ARCHIVE = (
+    "the file is {}: extract the text file from it, and send that, uncompressed or with gzip "
+    "or zstd, and send it again"
+)
 
 SAVE_AS = "the file is {}: save the table as CSV, and send it again"
 
@@ -99,13 +102,13 @@ def zipped(name: str, data: bytes = b"") -> bytes:
 def missing(*names: str, found: int, delimiter: str) -> str:
     listed = ", ".join(map(repr, names))
     return (
-        f"line 1: the header has no column {listed}, which the profile reads; it has {found} columns "
-        f"(separator: {delimiter}). Choose another profile, or correct the header"
+        f"line 1: the header has no column {listed}, which the profile requires; it has {found} "
+        f"columns (separator: {delimiter}). Choose another profile, or correct the header"
     )
 
 
 def no_text(column: str, type_: str) -> str:
-    return f"column '{column}' has type {type_}: write text or whole numbers"
+    return f"column '{column}' has type {type_}: write text or integers"
 
 
 COLUMN = {"bad_timestamp": "when", "empty_subscriber": "who", "empty_cell": "where"}
@@ -114,9 +117,9 @@ COLUMN = {"bad_timestamp": "when", "empty_subscriber": "who", "empty_cell": "whe
 def too_many(bad: int, of: int, share: str, reason: str, lines: str, *, places: str = "lines") -> str:
     column = f" in column '{COLUMN[reason]}'" if reason in COLUMN else ""
     return (
-        f"{share}% of rows were rejected ({bad} of {of}; max_bad_share is 50%), so nothing was published. "
-        f"Most often: {reason}{column} ({bad} rows, first {places} {lines}). "
-        "Correct the file or its profile, and send it again"
+        f"{share}% of rows were rejected ({bad} of {of}; limit 50%), so nothing was published. Most "
+        f"common reason: {reason}{column} ({bad} rows, first {places} {lines}). Correct the file or "
+        "its profile, and send it again"
     )
 
 
@@ -138,7 +141,8 @@ CASES: list[tuple[str, bytes | Pieces, str | Rows]] = [
     ("column missing", GOOD.replace(b",age", b",years"), missing("age", found=6, delimiter="comma")),
     ("column in capitals", GOOD.replace(b"who", b"WHO"), missing("who", found=6, delimiter="comma")),
     ("column missing with pipes", GOOD.replace(b",age", b",x").replace(b",", b"|"), missing("age", found=6, delimiter="pipe")),
-    ("column twice", GOOD.replace(b"other", b"age"), "line 1: column 'age' appears more than once"),
+    ("column twice", GOOD.replace(b"other", b"age"), ("line 1: column 'age' appears more than once: rename or remove one of "
+"them")),
     ("delimiter unknown", GOOD.replace(b",", b":"), missing(*ALL_FIVE, found=1, delimiter="comma")),
     ("header quoted as one", b'"' + HEAD[:-1] + b'"\n' + ROW, missing(*ALL_FIVE, found=1, delimiter="comma")),
     ("header of two delimiters", b"who,when;where,gender,age\n" + ROW, missing("when", "where", found=4, delimiter="comma")),
@@ -148,7 +152,8 @@ CASES: list[tuple[str, bytes | Pieces, str | Rows]] = [
     ("UTF-16 big-endian with mark", b"\xfe\xff" + GOOD.decode().encode("utf-16-be"), UTF16),
     ("UTF-16 without mark", GOOD.decode().encode("utf-16-le"), NUL_HEAD),
     ("UTF-8 mark before Latin-1", b"\xef\xbb\xbf" + GOOD.replace(b"other", b"\xe9tat"),
-     "line 1: the header is marked as UTF-8 (byte order mark), but is none"),
+     ("line 1: the header starts with a UTF-8 byte order mark, but is not valid UTF-8: save the "
+"file as UTF-8")),
     ("Latin-1 in a file of UTF-8", HEAD + line(age="Ä") + line(age="Ä").decode().encode("latin-1") + ROW * 2,
      Rows(3, {"bad_text": [3]})),
     ("UTF-8 in a file of Latin-1", HEAD + line(age="Ä").decode().encode("latin-1") + line(age="Ä") + ROW * 2,
@@ -185,7 +190,7 @@ CASES: list[tuple[str, bytes | Pieces, str | Rows]] = [
     ("zstd bomb", zstd(GOOD + bytes(1 << 26)), f"line 5 {TOO_LONG}"),
     ("gzip bomb of blank lines", gzip.compress(HEAD + b"\n" * (1 << 25)), NO_ROWS),
     ("zstd with a window of 2 GB", LONG_WINDOW + ZSTD,
-     "the zstd stream needs a window of more than 128 MB: compress it without --long"),
+     "the zstd stream needs a window of more than 128 MB: compress the file without --long"),
     # --- compression -----------------------------------------------------------------------------
     ("gzip cut", GZIP[:-20], BAD_GZIP),
     ("gzip with another checksum", altered(GZIP, len(GZIP) - 8), BAD_GZIP),
@@ -198,14 +203,14 @@ CASES: list[tuple[str, bytes | Pieces, str | Rows]] = [
     ("gzip of UTF-16", gzip.compress(GOOD.decode().encode("utf-16")),
      "the content of the gzip stream is text in UTF-16: save it as UTF-8, and send it again"),
     ("gzip of Parquet", gzip.compress(parquet()),
-     "the content of the gzip stream is a Parquet file: send it as it is, without gzip around it"),
+     "the content of the gzip stream is a Parquet file: send it without gzip compression"),
     ("zlib without gzip", zlib.compress(GOOD), "line 1: "),  # any text may come out: see below
     ("zip archive", b"PK\x03\x04" + bytes(100), ARCHIVE.format("a zip archive")),
     ("tar archive", tar(GOOD), ARCHIVE.format("a tar archive")),
     ("tar archive in gzip", gzip.compress(tar(GOOD)), ARCHIVE.format("a tar archive").replace("the file", "the content of the gzip stream")),
-    ("spreadsheet", zipped("[Content_Types].xml"), SAVE_AS.format("a document of Office (xlsx, docx)")),
+    ("spreadsheet", zipped("[Content_Types].xml"), SAVE_AS.format("an Office document (xlsx, docx)")),
     ("spreadsheet of LibreOffice", zipped("mimetype", b"application/vnd.oasis.opendocument.spreadsheet"), SAVE_AS.format("an OpenDocument file (ods, odt)")),
-    ("spreadsheet of an older Office", bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600), SAVE_AS.format("a document of an older Office (xls, doc)")),
+    ("spreadsheet of an older Office", bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600), SAVE_AS.format("an old Office document (xls, doc)")),
     ("PDF", b"%PDF-1.7\n" + bytes(100), "the file is a PDF document: send CSV or Parquet, and send it again"),
     ("bzip2", b"BZh91AY&SY" + bytes(100), OTHER.format("bzip2")),
     ("xz", b"\xfd7zXZ\x00" + bytes(100), OTHER.format("xz")),
@@ -219,31 +224,30 @@ CASES: list[tuple[str, bytes | Pieces, str | Rows]] = [
     ("Parquet with a column whose name is no text", parquet().replace(b"age", b"\xffge"), BAD_PARQUET),
     ("Parquet and then text", parquet() + ROW, BAD_PARQUET),
     ("Parquet encrypted", b"PARE" + bytes(100) + b"PARE",
-     "the file is an encrypted Parquet file: write it without encryption (it is sealed when it arrives), "
-     "and send it again"),
+     ("the file is an encrypted Parquet file: write it without encryption (it is encrypted when it "
+"arrives), and send it again")),
     ("Parquet column missing", parquet(drop="age"),
-     "the Parquet file has no column 'age', which the profile reads; it has 4 columns. Choose another profile, or rename the columns"),
+     "the Parquet file has no column 'age', which the profile requires; it has 4 columns. Choose another profile, or rename the columns"),
     ("Parquet column twice", parquet(more=["x"] * 3, rename={"more": "age"}),
-     "the Parquet file has more than one column 'age'"),
+     "the Parquet file has more than one column 'age': rename or remove one of them"),
     ("Parquet subscriber as float", parquet(who=[3.3e10] * 3), f"column 'who' {FLOATS}"),
     ("Parquet subscriber as decimal with places", parquet(who=[Decimal("33.5")] * 3), no_text("who", "decimal128(3, 1)")),
     ("Parquet value as truth", parquet(gender=[True] * 3), no_text("gender", "bool")),
-    ("Parquet subscriber in a list", parquet(who=[[WHO]] * 3), no_text("who", "of a nested kind")),
-    ("Parquet value in a record", parquet(age=[{WHO: 1}] * 3), no_text("age", "of a nested kind")),
+    ("Parquet subscriber in a list", parquet(who=[[WHO]] * 3), no_text("who", "of a nested type")),
+    ("Parquet value in a record", parquet(age=[{WHO: 1}] * 3), no_text("age", "of a nested type")),
     ("Parquet subscriber as UUID", parquet(who=pa.array([bytes(16)] * 3, pa.binary(16))),
      no_text("who", "fixed_size_binary[16]")),
     ("Parquet timestamp as subscriber", parquet(who=pa.array([0] * 3, pa.timestamp("s"))), no_text("who", "timestamp[ms]")),
     ("Parquet timestamp as whole number", parquet(when=[1490439600] * 3),
-     "column 'when' has whole numbers: say in the profile whether they are \"epoch_s\" or "
-     '"epoch_ms" (timestamp_format)'),
+     "column 'when' contains integers: set timestamp_format in the profile to \"epoch_s\" or \"epoch_ms\""),
     ("Parquet timestamp as float", parquet(when=[1490439600.0] * 3),
-     "column 'when' has floating-point numbers, which are not exact: write timestamps, text or whole numbers"),
+     "column 'when' contains floating-point numbers, which are not exact: write timestamps, text or integers"),
     ("Parquet timestamp as date", parquet(when=pa.array([17250] * 3, pa.date32())),
-     "column 'when' has type date32[day]: write timestamps, text or whole numbers"),
+     "column 'when' has type date32[day]: write timestamps, text or integers"),
     ("Parquet timestamp as INT96",
      parquet(when=pa.array([0] * 3, pa.timestamp("ns")), options={"use_deprecated_int96_timestamps": True}),
-     "column 'when' has timestamps of type INT96, which do not say their time zone: write TIMESTAMP_MICROS "
-     "(in Spark: spark.sql.parquet.outputTimestampType) or text"),
+     ("column 'when' has timestamps of type INT96, which do not include a time zone: write "
+"TIMESTAMP_MICROS (in Spark: spark.sql.parquet.outputTimestampType) or text")),
     ("Parquet with nulls", parquet(who=[WHO, None, WHO], when=[NOON, NOON, None], gender=["F", None, None]),
      too_many(2, 3, "66.7", "empty_subscriber", "2", places="rows").replace("(2 rows, first", "(1 rows, first")),
     ("Parquet timestamps beyond all years", parquet(when=pa.array([0, 10**15, None], pa.timestamp("s"))),

@@ -241,7 +241,7 @@ def test_pages_that_need_too_much_memory_are_refused_before_they_are_read(monkey
     monkeypatch.setattr(parquet_pages, "MAX_OPEN_BYTES", 4 << 20)
     with counted_memory() as memory, pytest.raises(BatchFormatError) as caught:
         blocks_of(io.BytesIO(data), "a", "b")
-    said = "row group 1 of the Parquet file has pages of 8 MiB, more than 4: write pages of a megabyte"
+    said = "row group 1 of the Parquet file has pages of 8 MiB, more than 4: write pages of about 1 MB"
     assert str(caught.value) == said
     assert memory.max_memory() < 1 << 20
     assert sum(len(block.lines) for block in read(io.BytesIO(data), "b")) == 8
@@ -264,9 +264,14 @@ def shared_pages(*, groups: int) -> bytes:
 
 
 TOO_MUCH = [
-    (lambda: shared_pages(groups=2_000), "FREE_ROWS", 1_000_000, r"says it has 20000000 rows in \d+ bytes"),
+    (lambda: shared_pages(groups=2_000), "FREE_ROWS", 1_000_000, r"declares 20000000 rows in \d+ bytes"),
     (lambda: shared_pages(groups=11), "MAX_ROW_GROUPS", 10, "has 11 row groups, more than 10"),
-    (lambda: written(pa.table({"a": ["x"]})), "MAX_FOOTER_BYTES", 100, "has a footer of 0 MiB, more than 0"),
+    (
+        lambda: written(pa.table({"a": ["x"]})),
+        "MAX_FOOTER_BYTES",
+        100,
+        "the footer of the Parquet file has 0 MiB, more than 0",
+    ),
 ]
 
 

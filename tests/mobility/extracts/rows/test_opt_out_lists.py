@@ -93,7 +93,7 @@ def test_blocks_together_are_the_whole(monkeypatch) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"PAR1" + bytes(8), "the file is a Parquet file: send a list of opt-outs as text"),
+        (b"PAR1" + bytes(8), "send the opt-out list as text, with one subscriber on each line"),
         (b"PK\x03\x04" + bytes(8), "the file is a zip archive"),
         (gzip.compress(b"alice\n" * 99, mtime=0)[:-9], "the gzip stream is damaged or ends early"),
         ("alice\n".encode("utf-16"), "the file is text in UTF-16"),

@@ -94,9 +94,12 @@ def test_a_batch_under_way_ends_and_its_file_counts_once(pipeline, few, tmp_path
 def test_a_vault_older_than_its_totals_stops_instead_of_counting_twice(pipeline, few, tmp_path):
     folder, after = bring_back_an_older_vault(pipeline, few, tmp_path)
     told = recover(by="test", closed=set())
-    assert "publications of it that this vault does not know" in told["studies_stopped"][pipeline.study.slug]
+    assert (
+        "publications of the study that the vault does not know"
+        in told["studies_stopped"][pipeline.study.slug]
+    )
     pipeline.study = study = VaultStudy.objects.get()
-    with pytest.raises(StudyStoppedError, match="nobody is counted twice"):
+    with pytest.raises(StudyStoppedError, match="no one is counted twice"):
         pipeline.upload(few[1])
     assert pipeline.tallies() == after
     (found,) = consistency.stopped()
@@ -112,7 +115,7 @@ def test_where_nobody_has_looked_yet_nothing_is_added_and_the_study_can_be_ended
     """The study is not marked yet, and a file arrives: it is merged, but does not cross."""
     _, after = bring_back_an_older_vault(pipeline, few, tmp_path)
     (batch,) = pipeline.upload(few[1])
-    assert (batch.state, "nobody is counted twice" in batch.failure) == (Batch.State.FAILED, True)
+    assert (batch.state, "no one is counted twice" in batch.failure) == (Batch.State.FAILED, True)
     assert pipeline.tallies() == after
     recover(by="test", closed=set())
     with pytest.raises(StudyNotClosedError, match="nothing was erased"):
