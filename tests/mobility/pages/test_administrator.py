@@ -103,7 +103,7 @@ class TestCreate:
         published(client, sent(400, confirmed=confirmed))
         assert Study.objects.get().area.n_cells == 62
         shown = page(client, "/administrator/fimu-2017/")
-        says(shown, "62 cells, 10 zones", "577 m from the true one on average")
+        says(shown, "62 cells, 10 zones", "On average, a reported place is 577 m from the true place")
 
     def test_all_problems_are_listed_and_the_text_stays_for_correction(self, client):
         bad = STUDY.replace("days = 3", "days = 0").replace('"old"', '"old "') + '[area]\ncells = "c.csv"\n'
@@ -352,7 +352,7 @@ class TestSimulator:
     def test_a_wanted_error_leads_to_its_epsilon(self, client):
         query = "?visitors=10000&mechanism=smp-grr&indicators=2&categories=4&wanted=3"
         html = html_of(client, SIMULATOR_URL + query)
-        found = re.search(r"Epsilon ([\d.]+) would do: it is the smallest", html)[1]
+        found = re.search(r"Epsilon ([\d.]+) is the smallest that is enough", html)[1]
         (use,) = links(html, "Use it")
         assert f"epsilon={found}" in use and "wanted" not in use
         assert "±3.0 points" in shown(client, use)
