@@ -30,7 +30,7 @@ def render(found: Findings) -> str:
         window_section(found),
         solution_section(found),
         loss_section(),
-        recognition_section(found),
+        recognition_section(),
         distance_section(),
         scenario_section(),
     ]
@@ -211,10 +211,9 @@ one attribute only, it has {attribute} times: fakes help where ε is small.
 """
 
 
-def recognition_section(found: Findings) -> str:
+def recognition_section() -> str:
     """Text about the recognition of the answer."""
     chance, with_value = (tables.of_100(each) for each in recognition.before())
-    n_runs = next(iter(found.recognition_runs.values())).size
     first, last = recognition.EPSILONS[0], recognition.EPSILONS[-1]
     return f"""## RS+FD: which report is the answer
 
@@ -225,8 +224,7 @@ answer.
 likelier an answer than a fake by the largest factor. Of 100 guesses for ε = {first} to {last},
 {_guesses("grr")} are right with GRR and {_guesses("ouez")} with OUE-z; chance is {chance}. Of guesses of
 the answer and its true value, {_guesses("grr", 1)} and {_guesses("ouez", 1)}; without reports {with_value}.
-These are exact (`ldp.privacy.attacker`); a [file](reproduction/recognition.csv) has them and {n_runs}
-runs of {everybody().pseudonyms.size:,} simulated people.
+Exact, and simulated with {everybody().pseudonyms.size:,} people: [file](reproduction/recognition.csv).
 
 **Often one can.** Fakes of OUE-z have fewer bits than answers, and fakes of GRR are as frequent for rare
 values as for others. When a value changes, a fake stays, so the report that changes is the answer.
@@ -265,7 +263,7 @@ def scenario_section() -> str:
 combinations are determined.
 
 **Does not agree.** {scenarios.SOLUTIONS} solutions of the program with random costs misplace
-{solutions.min():.1f}% to {solutions.max():.1f}% of the visitors (mean {solutions.mean():.1f}%), the estimate
+{solutions.min():.1f}% to {solutions.max():.1f}% of visitors (mean {solutions.mean():.1f}%), the estimate
 {100 * scenarios.misplaced_by_estimate():.1f}%. Our synthetic population has the same unions, and its six
 attributes are within {100 * max(scenarios.synthetic_errors().values()):.2f}%.
 """
