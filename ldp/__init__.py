@@ -69,6 +69,7 @@ from ldp.estimation.scenario.categories import CategoryPeople, category_people, 
 from ldp.estimation.scenario.flows import Flows, flows_of, whole_flows
 from ldp.estimation.scenario.intervals import CellNoise
 from ldp.estimation.scenario.markov import likeliest_patterns, likely_people
+from ldp.estimation.scenario.patterns import PatternPeople, likely_patterns
 from ldp.estimation.scenario.population import (
     error_rate,
     people_tally,
@@ -181,6 +182,7 @@ __all__ = [
     "Memoised",
     "NoReportsError",
     "OracleChannel",
+    "PatternPeople",
     "PlanError",
     "PlanSpec",
     "PriorFakeDataChannel",
@@ -255,6 +257,7 @@ __all__ = [
     "leaving_visitors",
     "lgrr_channel",
     "likeliest_patterns",
+    "likely_patterns",
     "likely_people",
     "loloha_channel",
     "lue_channel",

@@ -12,7 +12,7 @@ from reports.exports.places import views as place_downloads
 from reports.maps import density_views as density
 from reports.maps import views as maps
 from reports.movement import views as movement
-from reports.pages import days, indicator, notes, studies
+from reports.pages import days, indicator, notes, scenario, studies
 from reports.privacy.statement import views as statement
 
 app_name = "reports"
@@ -36,6 +36,8 @@ urlpatterns = [
     path("<slug:slug>/maps/compute/", density.compute, name="maps_compute"),
     path("<slug:slug>/maps/state/", density.state, name="maps_state"),
     file("maps/(?P<content>[a-z]+)", place_downloads.download_places, name="maps_file"),
+    path("<slug:slug>/scenario/", scenario.scenario, name="scenario_study"),
+    file("scenario", downloads.download_scenario, name="scenario_study_file"),
     path("<slug:slug>/statement/", statement.statement, name="statement"),
     path("<slug:slug>/dpia/", dpia.dpia, name="dpia"),
     re_path(r"^(?P<slug>[-\w]+)/dpia\.(?P<ending>md|pdf)$", dpia.download, name="dpia_file"),
@@ -48,7 +50,9 @@ urlpatterns = [
     path("<slug:slug>/<slug:indicator_slug>/map.json", maps.map_days, name="map_days"),
     path("<slug:slug>/<slug:indicator_slug>/compare/", compare.comparison, name="compare"),
     path("<slug:slug>/<slug:indicator_slug>/movement/", movement.movements, name="movement"),
+    path("<slug:slug>/<slug:indicator_slug>/scenario/", scenario.scenario, name="scenario"),
     file(f"{INDICATOR}/days", downloads.download_days, name="days_file"),
     file(f"{INDICATOR}/compare", downloads.download_comparison, name="compare_file"),
     file(f"{INDICATOR}/movement", downloads.download_movement, name="movement_file"),
+    file(f"{INDICATOR}/scenario", downloads.download_scenario, name="scenario_file"),
 ]

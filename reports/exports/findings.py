@@ -1,4 +1,4 @@
-"""Comparisons and movements as one flat table each, of the values that their pages show: CSV, JSON, XLSX."""
+"""Comparisons, movements and scenarios as one flat table each, as their pages show: CSV, JSON, XLSX."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,6 +34,7 @@ class Findings:
     words : what the page says of the table
     kinds : of the columns that `kind_of` does not know
     codes : values of columns that are no words, with their meanings, by the name of the column
+    is_of_study : the reports are those of all indicators, and the table is about none of them
     """
 
     name: str
@@ -46,6 +47,14 @@ class Findings:
     after: Record
     kinds: Mapping[str, Kind]
     codes: Mapping[str, Mapping[str, str]]
+    is_of_study: bool = False
+
+    @property
+    def selections(self) -> list[Selection]:
+        """What was computed from."""
+        parts = [self.reports] if self.is_of_study else [(report,) for report in self.reports]
+        scope = Scope.STUDY if self.is_of_study else Scope.WINDOW
+        return [Selection(scope=scope, study=part[0].study, name="", reports=part) for part in parts]
 
     @property
     def names(self) -> list[str]:
@@ -89,8 +98,7 @@ def _about(findings: Findings) -> dict[str, Sequence[tuple[str, str]]]:
     pairs: dict[str, Sequence[tuple[str, str]]] = {
         findings.title: [("", text) for text in findings.words if text]
     }
-    for place, report in enumerate(findings.reports):
-        found = Selection(scope=Scope.WINDOW, study=report.study, name="", reports=(report,))
+    for place, found in enumerate(findings.selections):
         heading = gettext("Source of the figures") if place == 0 else gettext("Compared with")
         pairs[heading] = [(fact.label, fact.value) for fact in facts_of(found)]
     for column, meanings in {**findings.codes, "status": status_words()}.items():

@@ -11,9 +11,10 @@ from reports.estimates.options import DaysOptions, ReportOptions, asked_categori
 from reports.estimates.queries import Window, WindowReport, windows_of_indicator
 from reports.exports.bundle import Reports, bundle_of
 from reports.exports.errors import ExportError
-from reports.exports.formats.choosing import FORMATS, MOVEMENT, PLACES, Format
+from reports.exports.formats.choosing import FORMATS, MOVEMENT, PLACES, SCENARIO, SCENARIO_ANSWER, Format
 from reports.exports.movements import movement_findings
 from reports.exports.places.selection import select_places
+from reports.exports.scenarios import asked_question, scenario_answer, scenario_findings
 from reports.exports.selection import (
     Scope,
     Selection,
@@ -25,6 +26,7 @@ from reports.exports.selection import (
 from reports.movement.queries import movement
 from reports.movement.query import asked_of
 from reports.scenario.population import PopulationError, synthesise
+from reports.scenario.queries import is_quick
 from reports.studies.models import Indicator, Study
 
 Tick = Callable[[int], None]
@@ -42,12 +44,13 @@ class Recipe:
 
     Parameters
     ----------
-    scope : "window", "days" or "study"; "bundle", "movement", "population"; of places zones, squares,
-        hexagons or maps
+    scope : "window", "days" or "study"; "bundle", "movement", "scenario", "population"; of places zones,
+        squares, hexagons or maps
     ending : of its format
     indicator : slug; "" of the whole study and of places
     first_day, last_day : numbers of the days of a window, else 0
-    options : how its page shows it, as a part of an address; "" for data; of movements which they are
+    options : how its page shows it, as a part of an address; "" for data; of movements which they
+        are, of a scenario what is asked
     """
 
     scope: str
@@ -84,6 +87,8 @@ class Recipe:
 
     def is_made_at_once(self, study: Study) -> bool:
         """Return whether it is so small that its reader waits for it."""
+        if self.scope == SCENARIO:
+            return is_quick(asked_question(study, self.options), self.indicator_of(study))
         if self.scope not in (*Scope, MOVEMENT) or self.ending not in AT_ONCE_ROWS:
             return False
         indicators = (
@@ -91,6 +96,10 @@ class Recipe:
         )
         n_rows = sum(self._n_windows(each) * len(each.categories) for each in indicators)
         return n_rows <= AT_ONCE_ROWS[self.ending]
+
+    def indicator_of(self, study: Study) -> Indicator | None:
+        """The indicator; None of the whole study."""
+        return study.indicators.get(slug=self.indicator) if self.indicator else None
 
     def _n_windows(self, indicator: Indicator) -> int:
         if self.scope == Scope.WINDOW:
@@ -124,7 +133,9 @@ def write(study: Study, recipe: Recipe, *, tick: Tick = lambda _: None) -> Writt
     def watched(reports: Reports) -> Reports:
         return _Watched(reports, tick)
 
-    if recipe.scope == BUNDLE:
+    if recipe.scope in (SCENARIO, SCENARIO_ANSWER):
+        name, content = _scenario(study, recipe, tick=tick)
+    elif recipe.scope == BUNDLE:
         name, content = f"{study.slug}_bundle.zip", bundle_of(study, watched=watched)
     elif recipe.scope == POPULATION:
         name, content = f"{study.slug}_population.zip", _population(study, tick=tick)
@@ -149,6 +160,16 @@ def _population(study: Study, *, tick: Tick) -> bytes:
     except PopulationError as error:
         raise ExportError(str(error)) from error
     return packed
+
+
+def _scenario(study: Study, recipe: Recipe, *, tick: Tick) -> tuple[str, bytes]:
+    """Name and content of a scenario's file."""
+    question, indicator = asked_question(study, recipe.options), recipe.indicator_of(study)
+    found = scenario_answer(question, indicator, tick=tick)
+    if recipe.scope == SCENARIO_ANSWER:
+        return f"{study.slug}_scenario_answer.json", recipe.format.write(found)
+    findings = scenario_findings(question, indicator, found)
+    return f"{findings.name}.{recipe.ending}", recipe.format.write(findings)
 
 
 def _selected(study: Study, recipe: Recipe) -> Selection:

@@ -25,13 +25,15 @@ from reports.estimates.queries import UnionNotAvailableError, WindowError, check
 from reports.exports.comparisons import comparison_findings
 from reports.exports.errors import ExportError
 from reports.exports.file_views import attachment, file_response, format_or_404, refused
-from reports.exports.formats.choosing import COMPARISON, MOVEMENT
+from reports.exports.formats.choosing import COMPARISON, MOVEMENT, SCENARIO
 from reports.exports.recipes import BUNDLE, POPULATION, Recipe
 from reports.exports.selection import Scope
 from reports.ledger.handed_out import handed_out
 from reports.movement.query import NAMES
 from reports.movement.query import asked_of as asked_of_movement
 from reports.privacy.statement.document import privacy_statement
+from reports.scenario.queries import refusal
+from reports.scenario.query import question_of
 from reports.studies.models import Indicator
 
 
@@ -131,6 +133,26 @@ def download_movement(
     options = urlencode([(name, request.GET[name]) for name in NAMES if request.GET.get(name)])
     recipe = Recipe(scope=MOVEMENT, ending=file_format, indicator=indicator.slug, options=options)
     return file_response(request, indicator.study, recipe)
+
+
+@require_safe
+@exporters_only
+@handed_out
+def download_scenario(
+    request: HttpRequest, slug: str, file_format: str, indicator_slug: str = ""
+) -> HttpResponseBase:
+    """The answer to the question that the address names, with categories and likely patterns."""
+    study = study_or_404(request, slug)
+    indicator = _indicator(request, slug, indicator_slug) if indicator_slug else None
+    found = format_or_404(SCENARIO, file_format)
+    if text := refusal(study, indicator):
+        return refused(ExportError(text))
+    try:
+        question = question_of(request.GET, study=study)
+    except WindowError as error:
+        return refused(error)
+    recipe = Recipe(scope=SCENARIO, ending=found.ending, indicator=indicator_slug, options=question.query)
+    return file_response(request, study, recipe)
 
 
 @require_safe

@@ -59,8 +59,9 @@ def download_groups(context: template.Context, scope: str) -> list[Group]:
 
 @register.simple_tag(takes_context=True)
 def findings_links(context: template.Context, page: str) -> list[Link]:
-    """Files of the page "compare" or "movement", by the same address; the context has `request`."""
-    slugs = [context["study"].slug, context["indicator"].slug]
+    """Files of "compare", "movement" or a scenario, by the same address; the context has `request`."""
+    indicator = context.get("indicator")
+    slugs = [context["study"].slug, *([indicator.slug] if indicator else [])]
     query = context["request"].META.get("QUERY_STRING", "")
     links = []
     for found in formats_for(COMPARISON if page == "compare" else MOVEMENT):

@@ -68,10 +68,10 @@ def scenario_people(tally: Counts, scenario: Scenario, *, small_cell: int = 0) -
     hidden = hidden_windows(tally, small_cell=small_cell)
     if hidden.any():
         table = UnionTable.of_tally(tally, hidden=hidden, small_cell=small_cell)
-        return _told(table_people(table, scenario), total=flows.total, small_cell=small_cell)
+        return without_few(table_people(table, scenario), total=flows.total, small_cell=small_cell)
     least, most, method = scenario_bounds(flows, scenario)
     found = _answer(flows, scenario, least=least, most=most, method=method)
-    return _told(found, total=flows.total, small_cell=small_cell)
+    return without_few(found, total=flows.total, small_cell=small_cell)
 
 
 def table_people(table: UnionTable, scenario: Scenario) -> ScenarioPeople:
@@ -150,8 +150,14 @@ def _answer(flows: Flows, scenario: Scenario, *, least: int, most: int, method: 
     return ScenarioPeople(least=least, most=most, estimate=estimate, method=method)
 
 
-def _told(found: ScenarioPeople, *, total: float, small_cell: int) -> ScenarioPeople:
-    """Return the answer without numbers that are few, or that leave few of all people."""
+def without_few(found: ScenarioPeople, *, total: float, small_cell: int) -> ScenarioPeople:
+    """Return the same answer without numbers that are few, or that leave few of all people.
+
+    Parameters
+    ----------
+    total : people of the study
+    small_cell : int; 0 = nothing is few
+    """
 
     def is_hidden(number: float) -> bool:
         return bool(is_few(number, small_cell=small_cell) or is_few(total - number, small_cell=small_cell))

@@ -3,6 +3,7 @@
 Libraries that draw or know shapes are loaded when a file is asked for: no server and no worker starts slower.
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,8 +19,10 @@ from reports.exports.formats.spreadsheet import to_xlsx
 from reports.exports.places.selection import zones_to_csv, zones_to_json
 from reports.exports.records import CONTENT_TYPES, to_csv, to_json
 from reports.exports.selection import Scope, Selection
+from reports.scenario.queries import Answer
 
-COMPARISON, MOVEMENT = "comparison", "movement"
+COMPARISON, MOVEMENT, SCENARIO = "comparison", "movement", "scenario"
+SCENARIO_ANSWER: Final = "scenario_answer"  # for the page of a scenario; no menu has it
 ZONES, SQUARES, HEXAGONS, MAPS = "zones", "squares", "hexagons", "maps"
 PLACES: Final = (ZONES, SQUARES, HEXAGONS, MAPS)
 
@@ -78,6 +81,10 @@ def _encoded(write: Callable[[Iterable[WindowReport]], str]) -> Callable[[Select
     return lambda selection: write(selection.reports).encode()
 
 
+def _answer_to_json(answer: Answer) -> bytes:
+    return json.dumps(answer.to_json()).encode()
+
+
 def _by_ending(*formats: Format) -> dict[str, Format]:
     return {found.ending: found for found in formats}
 
@@ -131,6 +138,8 @@ FORMATS: Final[Mapping[str, dict[str, Format]]] = {
     Scope.STUDY: _by_ending(*_REPORTS),
     COMPARISON: _by_ending(*_FINDINGS),
     MOVEMENT: _by_ending(*_FINDINGS),
+    SCENARIO: _by_ending(*_FINDINGS),
+    SCENARIO_ANSWER: _by_ending(Format("json", "", _answer_to_json)),
     ZONES: _by_ending(
         Format("csv", _("one row per zone, for any program"), zones_to_csv),
         Format("json", _("zones with all fields, for programs"), zones_to_json),

@@ -1,0 +1,268 @@
+"""Answers to scenarios: least, most and likely people, by category and by pattern, from published tallies.
+
+No answer is asked for again, so nothing here costs epsilon. Windows that the small-cell rule hides are known
+to the library only as "1 to small_cell - 1" people. Visitors of a category are scaled by the market share,
+totals are not, as in every report.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from math import isnan
+from typing import Any, Final, Self
+
+from django.utils.translation import gettext
+
+from ldp import CellNoise, NoReportsError, all_unions, category_people, likely_patterns, scenario_people
+from ldp import noisy_people as people_of_noisy
+from ldp.errors import FewVisitorsError
+from ldp.estimation.scenario.bounds import ScenarioPeople
+from ldp.estimation.scenario.flows import hidden_windows
+from ldp.estimation.windows import IndicatorTallies
+from reports.base.status import Status
+from reports.estimates.loading import Loaded, load, tallies_of
+from reports.estimates.noise import VisitorNoise, has_totals, visitor_noise
+from reports.estimates.queries import LEVEL, Counts, WindowError
+from reports.scenario.query import LEAST_DAYS, Question, counted_days
+from reports.studies.models import Indicator, Study
+from reports.studies.queries import has_unions, visitors_of
+from reports.studies.tally_models import VisitorTally
+
+N_PATTERNS: Final = 20
+AT_ONCE_S: Final = 0.3  # a page waits so long; what takes more is computed by a worker
+_PROGRAM_S: Final = 0.04  # of a linear program without variables
+_PER_STEP_S: Final = 1.2e-4  # more for each pair of edge and state
+_OF_CATEGORY: Final = 3  # programs of a category take so many times longer: windows have limits, too
+
+
+class NoScenarioError(WindowError):
+    """A study or an indicator without scenarios; the text says what works instead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """People from the least to the most; `estimate` is None where it is not shown.
+
+    Parameters
+    ----------
+    name : of a category; "" of all people and of patterns
+    days : of a pattern
+    """
+
+    least: float
+    most: float
+    estimate: float | None
+    name: str = ""
+    days: tuple[int, ...] = ()
+
+    @property
+    def is_determined(self) -> bool:
+        """Return whether the number is known."""
+        return self.least == self.most
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What is known of a question.
+
+    Parameters
+    ----------
+    status : OK, or why there are no numbers
+    total : people of the study, exact, or None
+    is_noisy : with presence noise, bounds hold with probability LEVEL
+    people : None without numbers
+    categories : of an indicator; in plan order, scaled; each bar holds the truth with probability LEVEL
+    patterns : the likeliest ones
+    """
+
+    status: Status
+    total: int | None
+    is_noisy: bool
+    people: Bar | None = None
+    categories: tuple[Bar, ...] = ()
+    patterns: tuple[Bar, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Self:
+        """Build what `to_json` returned."""
+        bars = {name: tuple(map(_bar_of_json, value[name])) for name in ("categories", "patterns")}
+        people = None if value["people"] is None else _bar_of_json(value["people"])
+        return cls(**(value | bars | {"people": people, "status": Status(value["status"])}))
+
+
+def refusal(study: Study, indicator: Indicator | None = None) -> str:
+    """Return why there are no scenarios, and what works instead; empty where there are."""
+    days, noise = counted_days(study), visitor_noise(study)
+    if study.days < LEAST_DAYS:
+        return gettext("The study has one day only, so everyone has the same days; read its report instead.")
+    if days < LEAST_DAYS:
+        return gettext("Scenarios need two published days; until then, read the report of the first one.")
+    if noise is not None and noise.max_days < days:
+        return gettext(
+            "Only the first %(most)d days of each person are counted, so longer stays cannot be seen; the "
+            "report of each day works."
+        ) % {"most": noise.max_days}
+    if indicator is not None and indicator.kind == Indicator.Kind.DAILY:
+        return gettext(
+            "People can have another value of “%(name)s” on each day, so a scenario has no single one; all "
+            "people, and indicators that stay the same, have scenarios."
+        ) % {"name": indicator.name}
+    if indicator is not None and not has_unions(indicator):
+        return gettext(
+            "Each person answers “%(name)s” on %(most)d of %(days)d days only, so days cannot be joined; all "
+            "people have scenarios."
+        ) % {"name": indicator.name, "most": indicator.max_values, "days": study.days}
+    return ""
+
+
+def seconds_of(question: Question, indicator: Indicator | None = None) -> float:
+    """Estimate how long an answer takes, in seconds on one core."""
+    return _Source.of(question, indicator).seconds
+
+
+def is_quick(question: Question, indicator: Indicator | None = None) -> bool:
+    """Return whether a page waits for the answer; else a worker computes it."""
+    return seconds_of(question, indicator) <= AT_ONCE_S
+
+
+def answer(question: Question, indicator: Indicator | None = None) -> Answer:
+    """Answer a question, about all people or by the categories of an indicator.
+
+    Raises
+    ------
+    NoScenarioError : the study or the indicator has none
+    """
+    return prepared(question, indicator)()
+
+
+def prepared(question: Question, indicator: Indicator | None = None) -> Callable[[], Answer]:
+    """Read the tallies of a question now; returns what computes the answer, without a database.
+
+    Raises
+    ------
+    NoScenarioError : as of `answer`
+    """
+    return _Source.of(question, indicator).answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Source:
+    """Tallies of one publication, with what every number needs."""
+
+    question: Question
+    visitors: Counts
+    noise: VisitorNoise | None
+    loaded: Loaded | None
+
+    @classmethod
+    def of(cls, question: Question, indicator: Indicator | None) -> Self:
+        study, days = question.study, question.days
+        if text := refusal(study, indicator):
+            raise NoScenarioError(text)
+        loaded = load([indicator])[0] if indicator else None
+        visitors = loaded.visitors if loaded else visitors_of(VisitorTally.objects.get(study=study))
+        visitors = visitors[: days + 1, : days + 1]
+        return cls(question=question, visitors=visitors, noise=visitor_noise(study), loaded=loaded)
+
+    @property
+    def small_cell(self) -> int:
+        return self.question.study.small_cell
+
+    @property
+    def has_hidden(self) -> bool:
+        return bool(hidden_windows(self.visitors, small_cell=self.small_cell).any())
+
+    @property
+    def seconds(self) -> float:
+        scenario, nodes = self.question.scenario, self.question.days + 2
+        program = _PROGRAM_S + _PER_STEP_S * scenario.n_states * nodes * (nodes - 1) / 2
+        is_closed = scenario.pattern is not None and not self.has_hidden and self.noise is None
+        n_categories = len(self.loaded.indicator.categories) if self.loaded else 0
+        return program * ((not is_closed) + _OF_CATEGORY * n_categories)
+
+    def answer(self) -> Answer:
+        study = self.question.study
+        total = int(all_unions(self.visitors)[1, -1])
+        is_noisy = self.noise is not None
+        if not has_totals(study, all_unions(self.visitors)):
+            return Answer(status=Status.NOT_COLLECTED, total=None, is_noisy=is_noisy)
+        if is_noisy and self.has_hidden:  # noise does not say which of them are hidden
+            return Answer(status=Status.SUPPRESSED, total=None, is_noisy=True)
+        try:
+            people = self._people()
+            patterns = likely_patterns(
+                self.visitors, n=N_PATTERNS, small_cell=self.small_cell, noise=self._channel, level=LEVEL
+            )
+        except FewVisitorsError:
+            return Answer(status=Status.SUPPRESSED, total=None, is_noisy=is_noisy)
+        return Answer(
+            status=Status.OK,
+            total=None if is_noisy else total,
+            is_noisy=is_noisy,
+            people=people,
+            categories=self._categories(people),
+            patterns=tuple(_bar(each.people, days=each.pattern) for each in patterns),
+        )
+
+    @property
+    def _channel(self) -> Any:
+        return self.noise.channel if self.noise else None
+
+    def _people(self) -> Bar:
+        scenario = self.question.scenario
+        if self.noise is not None:
+            found = people_of_noisy(self.visitors, scenario, noise=self.noise.channel, level=LEVEL)
+            return _bar(found)
+        return _bar(scenario_people(self.visitors, scenario, small_cell=self.small_cell))
+
+    def _categories(self, people: Bar) -> tuple[Bar, ...]:
+        """Bars by category; none where so few people are meant that they are hidden, or nobody answered."""
+        if self.loaded is None or 0 < people.most < self.small_cell:
+            return ()
+        noise = None
+        if self.noise is not None and self.loaded.noise is not None:
+            noise = CellNoise(visitors=self.noise.channel, answers=self.loaded.noise.channel)
+        try:
+            found = category_people(
+                _cut(tallies_of(self.loaded), days=self.question.days),
+                self.question.scenario,
+                noise=noise,
+                level=LEVEL,
+            )
+        except NoReportsError:
+            return ()
+        scale = 1 / float(self.question.study.market_share)
+        rows = zip(
+            self.loaded.indicator.categories,
+            (found.ci_low * scale).tolist(),
+            (found.ci_high * scale).tolist(),
+            (found.estimate * scale).tolist(),
+            strict=True,
+        )
+        return tuple(
+            Bar(name=name, least=least, most=most, estimate=estimate) for name, least, most, estimate in rows
+        )
+
+
+def _cut(tallies: IndicatorTallies, *, days: int) -> IndicatorTallies:
+    """The first days of some tallies."""
+    return IndicatorTallies(
+        counts=tallies.counts[:, : days + 1, : days + 1],
+        n_reports=tallies.n_reports[: days + 1, : days + 1],
+        visitors=tallies.visitors[: days + 1, : days + 1],
+        kind=tallies.kind,
+        channel=tallies.channel,
+        small_cell=tallies.small_cell,
+    )
+
+
+def _bar(found: ScenarioPeople, *, days: tuple[int, ...] = ()) -> Bar:
+    estimate = None if isnan(found.estimate) else found.estimate
+    return Bar(least=found.least, most=found.most, estimate=estimate, days=days)
+
+
+def _bar_of_json(value: dict[str, Any]) -> Bar:
+    return Bar(**(value | {"days": tuple(value["days"])}))

@@ -1,0 +1,169 @@
+"""The question of an address: which days, or how many of them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from typing import Final
+from urllib.parse import urlencode
+
+from django.http import QueryDict
+from django.utils.translation import gettext
+
+from ldp import Scenario, days_in_a_row, exactly_days, on_days
+from reports.estimates.queries import WindowError
+from reports.studies.models import Study
+
+PRESENT, ABSENT = "present", "absent"
+LEAST_DAYS: Final = 2  # of a study with scenarios: with one day, everyone has the same
+_SHOWN: Final = 40  # characters of a parameter in a refusal
+
+
+class Kind(StrEnum):
+    """Kind of question; the values are parameters of addresses.
+
+    days : present on all of some days, on none of others
+    exactly : present on exactly k days
+    in_a_row : present on at least k consecutive days
+    nights : there for at least k nights in a row, which is k + 1 days in a row
+    """
+
+    DAYS = "days"
+    EXACTLY = "exactly"
+    IN_A_ROW = "in_a_row"
+    NIGHTS = "nights"
+
+
+NAMES: Final = (PRESENT, ABSENT, Kind.EXACTLY, Kind.IN_A_ROW, Kind.NIGHTS)  # parameters of an address
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question about the days of a study.
+
+    Parameters
+    ----------
+    days : of the study that count, from its first one
+    present, absent : days from 1; of the kind `days`
+    k : days or nights; of the other kinds, else 0
+    """
+
+    study: Study
+    days: int
+    kind: Kind = Kind.DAYS
+    present: tuple[int, ...] = ()
+    absent: tuple[int, ...] = ()
+    k: int = 0
+
+    @property
+    def scenario(self) -> Scenario:
+        """The same question for the library."""
+        if self.kind == Kind.EXACTLY:
+            return exactly_days(self.k, days=self.days)
+        if self.kind in (Kind.IN_A_ROW, Kind.NIGHTS):
+            return days_in_a_row(self.k + (self.kind == Kind.NIGHTS), days=self.days)
+        return on_days(days=self.days, present=self.present, absent=self.absent)
+
+    @property
+    def query(self) -> str:
+        """The question as a part of an address."""
+        if self.kind != Kind.DAYS:
+            return urlencode({str(self.kind): self.k})
+        chosen = ((PRESENT, self.present), (ABSENT, self.absent))
+        dates = {name: ",".join(map(str, self.dates(days))) for name, days in chosen if days}
+        return urlencode(dates, safe=",")
+
+    def dates(self, days: Iterable[int]) -> list[date]:
+        """Dates of some days of the study."""
+        return [self.study.date_of(day) for day in days]
+
+
+def counted_days(study: Study) -> int:
+    """Days of a study that questions are about; with presence noise, those that are published."""
+    return study.days if study.presence is None else study.noisy_through
+
+
+def default_question(study: Study) -> Question:
+    """Who came on all days."""
+    days = counted_days(study)
+    return Question(study=study, days=days, present=tuple(range(1, days + 1)))
+
+
+def question_of(query: QueryDict, *, study: Study) -> Question:
+    """Return the question that an address asks; without one, who came on all days.
+
+    Parameters
+    ----------
+    query : dates separated by commas in `present` and `absent`, or a number in one of the other names
+    study : Study; with at least two days that count
+
+    Raises
+    ------
+    WindowError : the question is none, or not one of this study; the text says what works instead
+    """
+    asked = [name for name in NAMES if query.get(name)]
+    if not asked:
+        if any(name in query for name in NAMES):
+            raise WindowError(_nothing())
+        return default_question(study)
+    days = counted_days(study)
+    numbers = [name for name in asked if name not in (PRESENT, ABSENT)]
+    if not numbers:
+        return _of_days(query, study=study, days=days)
+    if len(asked) > 1:
+        raise WindowError(
+            gettext("Ask one question at a time: chosen days, or one number of days or nights.")
+        )
+    kind = Kind(numbers[0])
+    return Question(study=study, days=days, kind=kind, k=_number(query.get(kind, ""), kind=kind, days=days))
+
+
+def _of_days(query: QueryDict, *, study: Study, days: int) -> Question:
+    present, absent = (_days(query.getlist(name), study=study, days=days) for name in (PRESENT, ABSENT))
+    if not present | absent:
+        raise WindowError(_nothing())
+    if both := present & absent:
+        raise WindowError(
+            gettext("A day can be present or absent, not both: choose one for %s.")
+            % ", ".join(study.date_of(day).isoformat() for day in sorted(both))
+        )
+    if len(absent) == days:
+        raise WindowError(
+            gettext("Leave at least one day that is not absent: people who never came are not counted.")
+        )
+    return Question(study=study, days=days, present=tuple(sorted(present)), absent=tuple(sorted(absent)))
+
+
+def _nothing() -> str:
+    return gettext("Choose at least one day as present or absent, or a number of days.")
+
+
+def _days(texts: list[str], *, study: Study, days: int) -> set[int]:
+    found = set()
+    for text in (part.strip() for each in texts for part in each.split(",")):
+        if not text:
+            continue
+        try:
+            day = study.day_of(date.fromisoformat(text))
+        except ValueError:
+            raise WindowError(
+                gettext("A day must be a date such as 2017-05-31, got “%s”.") % text[:_SHOWN]
+            ) from None
+        if not 1 <= day <= days:
+            raise WindowError(
+                gettext("Days must be from %(first)s to %(last)s, got %(day)s.")
+                % {"first": study.first_day, "last": study.date_of(days), "day": text}
+            )
+        found.add(day)
+    return found
+
+
+def _number(text: str, *, kind: Kind, days: int) -> int:
+    most = days - 1 if kind == Kind.NIGHTS else days
+    is_number = text.isascii() and text.isdigit() and len(text) <= 2
+    if not is_number or not 1 <= int(text) <= most:
+        refusal = gettext("The number of days must be from 1 to %(most)d, got “%(text)s”.")
+        if kind == Kind.NIGHTS:
+            refusal = gettext("The number of nights must be from 1 to %(most)d, got “%(text)s”.")
+        raise WindowError(refusal % {"most": most, "text": text[:_SHOWN]})
+    return int(text)

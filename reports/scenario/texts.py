@@ -1,0 +1,169 @@
+"""Sentences about scenarios: the question, its answer, and what the answer rests on."""
+
+from collections.abc import Sequence
+from datetime import date
+
+from django.utils.translation import gettext, ngettext
+
+from reports.base import formats
+from reports.base.status import Status
+from reports.scenario.queries import Answer, Bar
+from reports.scenario.query import Kind, Question
+
+LISTED = 5  # days that a sentence names; of more, it says how many
+
+
+def title(question: Question) -> str:
+    """The question as a heading, such as "Present on all 7 days"."""
+    if question.kind == Kind.EXACTLY:
+        return ngettext("Present on exactly %(k)d day", "Present on exactly %(k)d days", question.k) % _k(
+            question
+        )
+    if question.kind == Kind.IN_A_ROW:
+        return ngettext(
+            "Present on at least %(k)d day in a row", "Present on at least %(k)d days in a row", question.k
+        ) % _k(question)
+    if question.kind == Kind.NIGHTS:
+        return ngettext(
+            "Stayed at least %(k)d night in a row", "Stayed at least %(k)d nights in a row", question.k
+        ) % _k(question)
+    if _is_every_day(question):
+        return gettext("Present on all %(n)d days") % {"n": question.days}
+    parts = []
+    if question.present:
+        parts.append(gettext("Present: %s") % _listed(question, question.present))
+    if question.absent:
+        parts.append(gettext("Absent: %s") % _listed(question, question.absent))
+    return " · ".join(parts)
+
+
+def sentence(question: Question, found: Answer) -> str:
+    """The answer in one sentence; a number stands alone only where nothing else is possible."""
+    if found.people is None:
+        return no_answer(found)
+    people, did = found.people, _did(question)
+    if people.is_determined and not found.is_noisy:
+        return gettext("%(people)s people %(did)s; the published totals leave no other number.") % {
+            "people": formats.number(people.least),
+            "did": did,
+        }
+    ends = {"least": formats.number(people.least), "most": formats.number(people.most), "did": did}
+    if people.estimate is None:
+        return (
+            gettext(
+                "Between %(least)s and %(most)s people %(did)s; the best estimate is hidden, because it is "
+                "below the study's limit for small numbers or leaves so few others."
+            )
+            % ends
+        )
+    ends["estimate"] = estimate_text(people)
+    if found.is_noisy:
+        return (
+            gettext(
+                "With 95%% confidence, between %(least)s and %(most)s people %(did)s; %(estimate)s is the "
+                "best estimate if whether someone comes next depends only on their last day."
+            )
+            % ends
+        )
+    return (
+        gettext(
+            "Between %(least)s and %(most)s people %(did)s; %(estimate)s is the best estimate if whether "
+            "someone comes next depends only on their last day."
+        )
+        % ends
+    )
+
+
+def no_answer(found: Answer) -> str:
+    """Return why there are no numbers at all."""
+    if found.status == Status.SUPPRESSED:
+        return gettext(
+            "The study hides days with few visitors, and too little is left to answer; the report shows what "
+            "is published."
+        )
+    return gettext("Nothing of this study has been published yet; answers appear with the first days.")
+
+
+def range_text(bar: Bar) -> str:
+    """Least and most people, or the one number."""
+    if bar.is_determined:
+        return formats.number(bar.least)
+    return formats.number_range(bar.least, bar.most)
+
+
+def estimate_text(bar: Bar) -> str:
+    """The best estimate of a row, whose range stands beside it."""
+    return formats.MISSING if bar.estimate is None else formats.number(bar.estimate)
+
+
+def bar_text(bar: Bar) -> str:
+    """The bar for readers who do not see it."""
+    if bar.is_determined:
+        return gettext("%s people, determined") % formats.number(bar.least)
+    ends = {"range": formats.number_range(bar.least, bar.most), "estimate": estimate_text(bar)}
+    return gettext("%(range)s people, best estimate %(estimate)s") % ends
+
+
+def pattern_text(question: Question, bar: Bar) -> str:
+    """Days of a pattern, runs of days as one: "31 May to 2 Jun, 5 Jun"."""
+    runs: list[list[int]] = []
+    for day in bar.days:
+        if runs and day == runs[-1][1] + 1:
+            runs[-1][1] = day
+        else:
+            runs.append([day, day])
+    return ", ".join(_run(question.dates(run)) for run in runs)
+
+
+def _run(ends: Sequence[date]) -> str:
+    first, last = ends
+    if first == last:
+        return formats.short_day(first)
+    words = {"first": formats.short_day(first), "last": formats.short_day(last)}
+    return gettext("%(first)s to %(last)s") % words
+
+
+def _did(question: Question) -> str:
+    """What people did, as the predicate of "people"."""
+    if question.kind == Kind.EXACTLY:
+        return ngettext("came on exactly %(k)d day", "came on exactly %(k)d days", question.k) % _k(question)
+    if question.kind == Kind.IN_A_ROW:
+        return ngettext(
+            "came on at least %(k)d day in a row", "came on at least %(k)d days in a row", question.k
+        ) % _k(question)
+    if question.kind == Kind.NIGHTS:
+        values = _k(question) | {"days": question.k + 1}
+        return (
+            ngettext(
+                "stayed at least %(k)d night in a row (%(days)d days in a row)",
+                "stayed at least %(k)d nights in a row (%(days)d days in a row)",
+                question.k,
+            )
+            % values
+        )
+    if _is_every_day(question):
+        return gettext("came on all %(n)d days") % {"n": question.days}
+    present, absent = (_listed(question, days) for days in (question.present, question.absent))
+    if not question.absent:
+        return gettext("came on %(present)s") % {"present": present}
+    if not question.present:
+        return gettext("did not come on %(absent)s") % {"absent": absent}
+    return gettext("came on %(present)s and did not come on %(absent)s") % {
+        "present": present,
+        "absent": absent,
+    }
+
+
+def _listed(question: Question, days: Sequence[int]) -> str:
+    """Some days in words; of many, how many."""
+    if len(days) > LISTED:
+        return gettext("%(n)d chosen days") % {"n": len(days)}
+    return ", ".join(formats.short_day(day) for day in question.dates(days))
+
+
+def _is_every_day(question: Question) -> bool:
+    return len(question.present) == question.days
+
+
+def _k(question: Question) -> dict[str, int]:
+    return {"k": question.k}

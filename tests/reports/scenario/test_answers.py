@@ -1,0 +1,200 @@
+"""Answers to scenarios: bars that hold the truth, sentences without a bare number, and refusals that help."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from django.http import QueryDict
+from django.utils import translation
+
+from reports.base.status import Status
+from reports.estimates.queries import WindowError
+from reports.scenario import charts, texts
+from reports.scenario.queries import Answer, Bar, NoScenarioError, answer, refusal, seconds_of
+from reports.scenario.query import Kind, Question, question_of
+from reports.studies.models import Study
+from tests.reports import report_factory as factory
+
+pytestmark = pytest.mark.django_db
+
+
+def asked(study: Study, query: str) -> Question:
+    return question_of(QueryDict(query), study=study)
+
+
+def published(people: dict[int, int], **changes: Any) -> Study:
+    study = factory.create(factory.GENDER, **changes)
+    bitmaps = np.repeat(np.array(list(people), np.uint64), list(people.values()))
+    factory.publish(study, replace(factory.crowd(study, n=bitmaps.size), bitmaps=bitmaps))
+    return study
+
+
+def days_of(bitmap: int) -> tuple[int, ...]:
+    return tuple(day for day in range(1, 5) if bitmap >> (day - 1) & 1)
+
+
+def longest_run(days: tuple[int, ...]) -> int:
+    return max(b - a + 1 for a in days for b in days if b >= a and set(range(a, b + 1)) <= set(days))
+
+
+QUESTIONS = {
+    "present=2024-05-30,2024-06-01": lambda days: {1, 3} <= set(days),
+    "present=2024-05-30&absent=2024-05-31": lambda days: 1 in days and 2 not in days,
+    "absent=2024-05-31": lambda days: 2 not in days,
+    "exactly=2": lambda days: len(days) == 2,
+    "in_a_row=3": lambda days: longest_run(days) >= 3,
+    "nights=1": lambda days: longest_run(days) >= 2,
+    "": lambda days: len(days) == 4,
+}
+
+
+@pytest.mark.parametrize("query", QUESTIONS)
+def test_each_question_has_a_bar_that_holds_the_people_and_a_sentence_with_both_ends(query: str) -> None:
+    people = {bitmap: 20 + 7 * bitmap % 50 for bitmap in range(1, 16)}
+    study = published(people)
+    question = asked(study, query)
+    found = answer(question)
+    assert found.people is not None
+    truth = sum(n for bitmap, n in people.items() if QUESTIONS[query](days_of(bitmap)))
+    assert found.people.least <= truth <= found.people.most
+    assert found.people.least <= found.people.estimate <= found.people.most
+    said = texts.sentence(question, found)
+    if found.people.least < found.people.most:
+        assert said.startswith(f"Between {found.people.least} and {found.people.most} people ")
+    else:
+        assert "leave no other number" in said
+    assert Answer.from_json(json.loads(json.dumps(found.to_json()))) == found
+    assert asked(study, question.query) == question
+
+
+def test_nights_are_days_in_a_row() -> None:
+    study = factory.published()
+    assert answer(asked(study, "nights=2")).people == answer(asked(study, "in_a_row=3")).people
+
+
+def test_sentences_are_whole_in_both_languages() -> None:
+    study = factory.published()
+    numbers = Answer(
+        status=Status.OK, total=9, is_noisy=False, people=Bar(least=0, most=9233, estimate=280.4)
+    )
+    said = {}
+    for language in ("en", "fr"):
+        with translation.override(language):
+            said[language] = texts.sentence(asked(study, ""), numbers)
+    assert said["en"] == (
+        "Between 0 and 9,233 people came on all 4 days; 280 is the best estimate if whether someone "
+        "comes next depends only on their last day."
+    )
+    assert said["fr"].startswith("Entre 0 et 9\u202f233 personnes sont venues les 4 jours\u202f; ")
+    noisy = texts.sentence(asked(study, "exactly=2"), replace(numbers, is_noisy=True))
+    assert noisy.startswith("With 95% confidence, between 0 and 9,233 people came on exactly 2 days; ")
+    hidden = replace(numbers, people=Bar(least=0, most=19, estimate=None))
+    assert "280" not in texts.sentence(asked(study, "nights=1"), hidden)
+    assert "stayed at least 1 night in a row (2 days in a row)" in texts.sentence(
+        asked(study, "nights=1"), hidden
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("exactly=5", "The number of days must be from 1 to 4, got “5”."),
+        ("exactly=0", "The number of days must be from 1 to 4, got “0”."),
+        ("in_a_row=x", "The number of days must be from 1 to 4, got “x”."),
+        ("nights=4", "The number of nights must be from 1 to 3, got “4”."),
+        ("present=2024-07-01", "Days must be from 2024-05-30 to 2024-06-02, got 2024-07-01."),
+        ("absent=never", "A day must be a date such as 2017-05-31, got “never”."),
+        ("present=", "Choose at least one day as present or absent, or a number of days."),
+        ("present=,", "Choose at least one day as present or absent, or a number of days."),
+        ("present=2024-05-30&absent=2024-05-30", "choose one for 2024-05-30."),
+        ("absent=2024-05-30,2024-05-31,2024-06-01,2024-06-02", "at least one day that is not absent"),
+        ("exactly=1&nights=1", "Ask one question at a time"),
+    ],
+)
+def test_questions_that_cannot_be_answered_are_refused_with_what_works(query: str, text: str) -> None:
+    study = factory.create()
+    with pytest.raises(WindowError) as caught:
+        asked(study, query)
+    assert text in str(caught.value)
+
+
+def test_studies_and_indicators_without_scenarios_are_refused_with_what_works() -> None:
+    study = factory.published(factory.GENDER, factory.HALF_STAY, factory.STAY.__class__(**{
+        **{name: getattr(factory.STAY, name) for name in factory.STAY.__slots__}, "slug": "daily",
+    }))  # fmt: skip
+    half, daily, gender = (study.indicators.get(slug=slug) for slug in ("stay", "daily", "gender"))
+    assert "all people" in refusal(study, daily)
+    assert "on each day" in refusal(study, half)
+    assert refusal(study, gender) == refusal(study) == ""
+    with pytest.raises(NoScenarioError):
+        answer(asked(study, ""), daily)
+    short = factory.create(slug="short", days=1)
+    assert "one day only" in refusal(short)
+
+
+def test_with_presence_noise_only_published_days_count_and_bounds_have_a_confidence() -> None:
+    study = factory.create_noisy(presence_epsilon="4")
+    assert "two published days" in refusal(study)
+    people = factory.crowd(study, n=4000)
+    factory.close(study, people, first=1, last=3)
+    question = asked(study, "")
+    assert question.days == 3
+    found = answer(question, study.indicators.get(slug="gender"))
+    truth = int(((people.bitmaps & np.uint64(7)) == 7).sum())
+    assert found.is_noisy and found.total is None
+    assert found.people.least <= truth <= found.people.most
+    assert len(found.categories) == 3
+    assert texts.sentence(question, found).startswith("With 95% confidence")
+    Study.objects.update(small_cell=50_000)
+    study.refresh_from_db()
+    assert answer(asked(study, "")).people is None
+    capped = factory.create_noisy(presence_days=2, slug="capped")
+    factory.close(capped, people, first=1, last=3)
+    assert "first 2 days" in refusal(capped)
+
+
+def test_categories_hold_the_truth_and_are_scaled_by_the_market_share() -> None:
+    study = factory.published(factory.GENDER, epsilon="4")
+    gender = study.indicators.get(slug="gender")
+    people = factory.crowd(study)
+    question = asked(study, "in_a_row=2")
+    found = answer(question, gender)
+    chosen = np.array([longest_run(days_of(int(bitmap))) >= 2 for bitmap in people.bitmaps])
+    truth = np.bincount(people.static["gender"][chosen], minlength=3)
+    for number, bar in zip(truth, found.categories, strict=True):
+        assert bar.least <= number <= bar.most
+    Study.objects.update(market_share="0.5")
+    gender.study.refresh_from_db()
+    study.refresh_from_db()
+    half = answer(asked(study, "in_a_row=2"), gender)
+    assert [bar.most for bar in half.categories] == [2 * bar.most for bar in found.categories]
+    assert half.people == found.people
+
+
+def test_bars_stand_on_an_axis_that_holds_them() -> None:
+    bars = [Bar(least=0, most=9233, estimate=280.4), Bar(least=5, most=5, estimate=5)]
+    assert charts.axis_end(bars) == 10_000
+    wide, point = (charts.drawn(bar, end=10_000) for bar in bars)
+    assert (wide.start, wide.width, wide.tick) == (0, 92.33, 2.8)
+    assert (point.range_text, point.label) == ("5", "5 people, determined")
+    assert charts.axis_end([]) == charts.axis_end([Bar(least=0, most=0, estimate=0)]) == 1
+    for most in (2, 11, 99, 101, 61_234):
+        assert charts.axis_end([Bar(least=0, most=most, estimate=None)]) >= most
+
+
+def test_long_questions_are_known_before_they_are_computed() -> None:
+    week = factory.create(days=7)
+    long = factory.create(days=62, slug="long")
+    assert seconds_of(asked(week, "exactly=3")) < 0.3
+    assert seconds_of(asked(long, "")) == 0
+    assert seconds_of(asked(long, "exactly=20")) > 1
+
+
+def test_patterns_are_named_by_runs_of_days() -> None:
+    study = factory.create()
+    question = Question(study=study, days=4, kind=Kind.EXACTLY, k=2)
+    assert texts.pattern_text(question, Bar(least=0, most=1, estimate=0, days=(1, 2, 4))) == (
+        "30 May to 31 May, 2 Jun"
+    )

@@ -1,0 +1,107 @@
+"""The page of scenarios: questions by form and address, progress of long ones, and files."""
+
+import csv
+import html
+import io
+import json
+import re
+import zipfile
+
+import pytest
+
+from reports.exports import actions
+from reports.models import ExportFile
+from reports.pages import scenario as page
+from reports.scenario import queries
+from tests.reports import report_factory as factory
+
+pytestmark = pytest.mark.django_db
+BASE = "/studies/fair-2024/"
+
+
+def shown(reader, address: str, *, status: int = 200, **headers: str) -> str:
+    response = reader.get(address, headers=headers)
+    assert response.status_code == status, address
+    return " ".join(html.unescape(re.sub("<[^>]+>", " ", response.content.decode())).split())
+
+
+def test_the_page_answers_with_a_sentence_a_bar_and_patterns(reader, fair) -> None:
+    text = shown(reader, f"{BASE}scenario/")
+    assert "Present on all 4 days" in text
+    assert "people came on all 4 days;" in text and "is the best estimate if" in text
+    assert "Likely patterns" in text and "30 May to 2 Jun" in text
+    body = reader.get(f"{BASE}scenario/").content.decode()
+    assert body.count('class="scenario-bar"') == 16  # the answer, and the 15 patterns of 4 days
+    assert f'href="{BASE}scenario.csv"' in body
+    assert f'href="{BASE}scenario/"' in reader.get(BASE).content.decode()
+    assert f'href="{BASE}age/scenario/"' in reader.get(f"{BASE}age/").content.decode()
+
+
+def test_the_form_leads_to_an_address_that_names_the_question(reader, fair) -> None:
+    chosen = "day-2024-05-30=present&day-2024-05-31=any&day-2024-06-01=absent&day-2024-06-02=present"
+    response = reader.get(f"{BASE}age/scenario/?{chosen}")
+    address = f"{BASE}age/scenario/?present=2024-05-30,2024-06-02&absent=2024-06-01"
+    assert (response.status_code, response["Location"]) == (302, address)
+    assert "people came on 30 May, 2 Jun and did not come on 1 Jun" in shown(
+        reader, f"{BASE}scenario/?present=2024-05-30,2024-06-02&absent=2024-06-01"
+    )
+    nothing = reader.get(f"{BASE}scenario/?day-2024-05-30=any")
+    text = shown(reader, nothing["Location"], status=400)
+    assert "Choose at least one day" in text and "Present on all 4 days" in text
+
+
+def test_what_takes_long_is_computed_by_a_worker_and_kept_until_the_tally_changes(
+    reader, fair, monkeypatch
+) -> None:
+    monkeypatch.setattr(queries, "AT_ONCE_S", -1)
+    sent = []
+    monkeypatch.setattr(actions, "_send", lambda row: sent.append(row.pk))
+    address = f"{BASE}age/scenario/?in_a_row=2"
+    text = shown(reader, address)
+    assert "needs a longer computation" in text and "is the best estimate" not in text
+    assert reader.head(address).status_code == 200
+    assert len(sent) == 1
+    actions.make_file(sent[0])
+    body = reader.get(address, headers={"HX-Request": "true"}).content.decode()
+    assert "<html" not in body and "hx-get" not in body
+    assert "came on at least 2 days in a row" in body and "By category: Age" in body
+    assert body.count('scope="row"') == 3 + 15
+    assert "25 & older" in shown(reader, address)
+    assert len(sent) == 1
+    factory.publish(fair, factory.crowd(fair, n=50, seed=2), key=bytes(15) + b"\1")
+    assert "needs a longer computation" in shown(reader, address)
+    assert len(sent) == 2
+
+
+def test_a_failed_computation_says_what_to_do(reader, fair, monkeypatch) -> None:
+    monkeypatch.setattr(queries, "AT_ONCE_S", -1)
+    monkeypatch.setattr(actions, "_send", lambda _row: None)
+    shown(reader, f"{BASE}scenario/?exactly=2")
+    ExportFile.objects.update(state="failed")
+    assert "could not be computed" in shown(reader, f"{BASE}scenario/?exactly=2")
+
+
+def test_refusals_lead_to_what_works(reader, fair) -> None:
+    text = shown(reader, f"{BASE}stay/scenario/")
+    assert "No scenarios here" in text and "is the best estimate" not in text
+    response = reader.get(f"{BASE}stay/scenario.csv")
+    assert (response.status_code, "on each day" in response.content.decode()) == (400, True)
+    assert reader.get(f"{BASE}scenario.csv?exactly=9").status_code == 400
+    assert reader.get(f"{BASE}scenario.pdf").status_code == 404
+
+
+def test_files_have_the_rows_of_the_page(reader, fair) -> None:
+    found = queries.answer(page.question_of(reader.get("/").wsgi_request.GET, study=fair))
+    address = f"{BASE}scenario"
+    rows = list(csv.DictReader(io.StringIO(reader.get(f"{address}.csv").content.decode())))
+    assert [row["figure"] for row in rows] == ["people"] + ["pattern"] * 15
+    assert (float(rows[0]["least"]), float(rows[0]["most"])) == (found.people.least, found.people.most)
+    assert {row["interval"] for row in rows} == {"bounds"}
+    whole = json.loads(reader.get(f"{address}.json?exactly=2").content)
+    assert (whole["study"], whole["question"], whole["k"]) == ("fair-2024", "exactly", 2)
+    assert whole["rows"][0]["status"] == "ok"
+    book = zipfile.ZipFile(io.BytesIO(reader.get(f"{address}.xlsx").content))
+    assert b"people came on all 4 days" in b"".join(book.read(name) for name in book.namelist())
+    by_age = json.loads(reader.get(f"{BASE}age/scenario.json").content)
+    assert [row["category"] for row in by_age["rows"][1:4]] == ["<18", "18-24", "25 & older"]
+    assert {row["interval"] for row in by_age["rows"][1:4]} == {"at_least"}
