@@ -8,12 +8,14 @@ import re
 import zipfile
 
 import pytest
+from django.core.management.base import CommandError
 
 from reports.exports import actions
-from reports.models import ExportFile
+from reports.models import ExportFile, LedgerEntry
 from reports.pages import scenario as page
 from reports.scenario import queries
 from tests.reports import report_factory as factory
+from tests.reports.page_texts import printed
 
 pytestmark = pytest.mark.django_db
 BASE = "/studies/fair-2024/"
@@ -105,3 +107,20 @@ def test_files_have_the_rows_of_the_page(reader, fair) -> None:
     by_age = json.loads(reader.get(f"{BASE}age/scenario.json").content)
     assert [row["category"] for row in by_age["rows"][1:4]] == ["<18", "18-24", "25 & older"]
     assert {row["interval"] for row in by_age["rows"][1:4]} == {"at_least"}
+
+
+def test_the_command_prints_what_the_file_of_the_page_has(reader, fair) -> None:
+    by_age = printed("scenario", "fair-2024", "--indicator", "age", "--nights", "1")
+    assert json.loads(by_age) == json.loads(reader.get(f"{BASE}age/scenario.json?nights=1").content)
+    rows = printed("scenario", "fair-2024", "--present", "2024-05-30,2024-05-31", "--format", "csv")
+    of_page = reader.get(f"{BASE}scenario.csv?present=2024-05-30,2024-05-31").content.decode()
+    assert rows.splitlines() == of_page.splitlines()
+    for arguments, text in (
+        (["fair-2024", "--exactly", "9"], "The number of days must be from 1 to 4, got “9”"),
+        (["fair-2024", "--indicator", "stay"], "on each day"),
+        (["fair-2024", "--indicator", "height"], "must be one of gender, age, stay, got height"),
+    ):
+        with pytest.raises(CommandError, match=text):
+            printed("scenario", *arguments)
+    by_command = LedgerEntry.objects.filter(facts__way="command").last()
+    assert by_command.facts["question"] == "present=2024-05-30,2024-05-31"
