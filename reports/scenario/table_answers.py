@@ -1,0 +1,89 @@
+"""People of a scenario from tables of another provider: do the numbers fit together, and what follows?
+
+Totals of several files are one question: what they say together is the intersection of their limits. Where
+there is none, the window is named with the number of each source; nothing is averaged, and nothing follows.
+"""
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+from typing import Any
+
+from ldp import Scenario, TableConflict, UnionTable, fit_unions, merge_tables, table_people
+from ldp.errors import LdpError
+from reports.scenario.published_tables import PublishedTable, category_table, totals_of
+
+
+def table_answer(
+    tables: Sequence[PublishedTable], scenario: Scenario | None, *, first_day: date, days: int
+) -> dict[str, Any]:
+    """What tables say, as plain values.
+
+    Parameters
+    ----------
+    tables : of the same people; names differ
+    scenario : of the same days; None: only whether the numbers fit
+    first_day, days : of all tables, as `days_of` returns them
+
+    Raises
+    ------
+    TableError : a window of a table lacks a category
+    """
+    sources = {
+        name: found for table in tables for name, found in totals_of(table, first_day=first_day, days=days)
+    }
+    merged, conflicts = merge_tables(sources)
+    return {
+        "first_day": first_day.isoformat(),
+        "days": days,
+        "all": {
+            "sources": list(sources),
+            "conflicts": [_conflict(each, first_day) for each in conflicts],
+            **_answer(merged, scenario, first_day=first_day, has_conflict=bool(conflicts)),
+        },
+        "categories": {
+            table.name: _by_category(table, scenario, first_day=first_day, days=days) for table in tables
+        },
+    }
+
+
+def _by_category(
+    table: PublishedTable, scenario: Scenario | None, *, first_day: date, days: int
+) -> dict[str, Any]:
+    return {
+        category: _answer(
+            category_table(table, category, first_day=first_day, days=days), scenario, first_day=first_day
+        )
+        for category in table.categories
+    }
+
+
+def _answer(
+    table: UnionTable, scenario: Scenario | None, *, first_day: date, has_conflict: bool = False
+) -> dict[str, Any]:
+    """Whether people exist who fit the table, and those of the scenario."""
+    fit = fit_unions(table)
+    found: dict[str, Any] = {
+        "consistent": not fit.moved and not has_conflict,
+        "slack": round(fit.slack, 3),
+        "moved": [
+            {**_window(window, first_day), "by": round(by, 3)} for window, by in sorted(fit.moved.items())
+        ],
+    }
+    if scenario is None or not found["consistent"]:
+        return found
+    try:
+        people = table_people(table, scenario)
+    except LdpError as error:
+        return found | {"people": None, "problem": str(error)}
+    bounds = {"least": people.least, "most": people.most, "estimate": round(people.estimate, 1)}
+    return found | {"people": bounds}
+
+
+def _conflict(conflict: TableConflict, first_day: date) -> dict[str, Any]:
+    people = {name: [int(least), int(most)] for name, (least, most) in conflict.people.items() if most < 1e9}
+    return {**_window(conflict.window, first_day), "people": people}
+
+
+def _window(window: tuple[int, int], first_day: date) -> dict[str, str]:
+    first, last = (first_day + timedelta(days=day - 1) for day in window)
+    return {"first": first.isoformat(), "last": last.isoformat()}

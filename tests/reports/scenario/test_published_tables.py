@@ -1,0 +1,195 @@
+"""Tables of other providers: every problem with its place, bounds that hold, contradictions by name."""
+
+import json
+from datetime import date, timedelta
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from reports.scenario.published_tables import TableError, days_of, read_table
+
+FIRST = date(2017, 5, 31)
+NUMBER = "must be a whole number of at most 9 digits, or #"
+# People by the days on which they came; 3 days, two categories.
+PEOPLE = {
+    "Resident": {(1,): 100, (1, 2): 50, (1, 2, 3): 30, (3,): 40},
+    "Tourist": {(2,): 60, (1, 3): 25, (2, 3): 15},
+}
+
+
+def day(number: int) -> str:
+    return (FIRST + timedelta(days=number - 1)).isoformat()
+
+
+def volumes(people: dict[tuple[int, ...], int]) -> dict[tuple[int, int], int]:
+    windows = [(a, b) for a in (1, 2, 3) for b in range(a, 4)]
+    return {
+        (a, b): sum(n for days, n in people.items() if any(a <= each <= b for each in days))
+        for a, b in windows
+    }
+
+
+def rows(category: str, numbers: dict[tuple[int, int], object]) -> list[str]:
+    return [f"{day(a)},{day(b)},{category},{number}" for (a, b), number in numbers.items()]
+
+
+def everyone() -> dict[tuple[int, int], int]:
+    of_each = [volumes(people) for people in PEOPLE.values()]
+    return {window: sum(each[window] for each in of_each) for window in of_each[0]}
+
+
+def file(path, lines: list[str], *, header: str = "first,last,category,volume"):
+    path.write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+def answer(capsys, *words: object, code: int = 0):
+    if code:
+        with pytest.raises(SystemExit) as ended:
+            call_command("scenario_of_table", *map(str, words))
+        assert ended.value.code == code
+    else:
+        call_command("scenario_of_table", *map(str, words))
+    return json.loads(capsys.readouterr().out)
+
+
+def test_bounds_of_all_and_of_each_category_hold_the_truth(tmp_path, capsys) -> None:
+    lines = [line for name, people in PEOPLE.items() for line in rows(name, volumes(people))]
+    table = file(tmp_path / "table.csv", lines)
+    questions = {
+        ("--present", f"{day(1)},{day(3)}"): lambda days: {1, 3} <= set(days),
+        ("--present", day(1), "--absent", day(2)): lambda days: 1 in days and 2 not in days,
+        ("--exactly", "2"): lambda days: len(days) == 2,
+        ("--in-a-row", "2"): lambda days: {1, 2} <= set(days) or {2, 3} <= set(days),
+    }
+    for words, counts in questions.items():
+        found = answer(capsys, table, *words)
+        assert (found["first_day"], found["days"]) == ("2017-05-31", 3)
+        assert (found["all"]["consistent"], found["all"]["slack"], found["all"]["conflicts"]) == (True, 0, [])
+        parts = {
+            name: sum(n for days, n in people.items() if counts(days)) for name, people in PEOPLE.items()
+        }
+        for name, number in parts.items():
+            people = found["categories"][str(table)][name]["people"]
+            assert people["least"] <= number <= people["most"]
+        people = found["all"]["people"]
+        assert people["least"] <= sum(parts.values()) <= people["most"] < sum(everyone().values())
+        assert people["least"] <= people["estimate"] <= people["most"]
+    assert "people" not in answer(capsys, table)["all"]
+
+
+def test_hidden_number_is_an_interval(tmp_path, capsys) -> None:
+    known = everyone() | {(2, 2): "#"}
+    table = file(tmp_path / "hidden.csv", rows("", known))
+    words = (table, "--present", day(2))
+    assert answer(capsys, *words, code=1)["all"]["slack"] > 0  # there are far more than 19
+    people = answer(capsys, *words, "--hidden-below", "1000")["all"]["people"]
+    assert people["least"] <= everyone()[2, 2] <= people["most"]
+    assert people["least"] < people["most"]
+    assert read_table(table.read_bytes(), name="hidden.csv").n_hidden == 1
+
+
+def test_files_that_differ_are_named_and_not_averaged(tmp_path, capsys) -> None:
+    one = file(tmp_path / "one.csv", rows("", everyone() | {(1, 3): "#"}))
+    other = file(tmp_path / "other.csv", rows("", everyone() | {(1, 1): 999}))
+    found = answer(capsys, one, other, "--exactly", "1", code=1)["all"]
+    assert found["sources"] == [str(one), str(other)]
+    conflict = {"first": day(1), "last": day(1), "people": {str(one): [205, 205], str(other): [999, 999]}}
+    assert conflict in found["conflicts"]
+    assert "people" not in found
+    lines = [line for name, people in PEOPLE.items() for line in rows(name, volumes(people))]
+    both = file(tmp_path / "both.csv", [*rows("", everyone() | {(3, 3): 5}), *lines])
+    (conflict,) = answer(capsys, both, code=1)["all"]["conflicts"]
+    assert conflict["people"] == {str(both): [5, 5], f"{both}, sum of categories": [110, 110]}
+
+
+def test_numbers_that_no_people_have_are_named_with_what_is_missing(tmp_path, capsys) -> None:
+    """Fewer people on all days than on the first one."""
+    table = file(tmp_path / "wrong.csv", rows("", everyone() | {(1, 3): everyone()[1, 2] - 10}))
+    found = answer(capsys, table, "--exactly", "1", code=1)["all"]
+    assert (found["consistent"], found["slack"]) == (False, 10)
+    assert found["moved"]
+    assert all(day(1) <= each["first"] <= each["last"] <= day(3) for each in found["moved"])
+    assert sum(abs(each["by"]) for each in found["moved"]) == 10
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("2017-05-31,2017-06-01,a", "line 3: a row must have 4 columns, got 3"),
+        ("31/05/2017,2017-06-01,a,5", "line 3, column first: must be a date such as 2017-05-31"),
+        ("2017-05-31,,a,5", "line 3, column last: must be a date such as 2017-05-31"),
+        ("2017-06-01,2017-05-31,a,5", "line 3, column last: must not be before first, 2017-06-01, got 2017"),
+        ("2017-05-31,2017-06-01,a,-5", f"line 3, column volume: {NUMBER}"),
+        ("2017-05-31,2017-06-01,a,5.5", f"line 3, column volume: {NUMBER}"),
+        ("2017-05-31,2017-06-01,a,", f"line 3, column volume: {NUMBER}"),
+        ("2017-05-31,2017-05-31,a,7", "line 3: must be another window or category than line 2"),
+    ],
+)  # fmt: skip
+def test_each_problem_has_its_file_line_and_column(line, problem, tmp_path) -> None:
+    table = file(tmp_path / "t.csv", ["2017-05-31,2017-05-31,a,5", line])
+    with pytest.raises(TableError) as refused:
+        read_table(table.read_bytes(), name="t.csv")
+    assert str(refused.value).startswith(f"t.csv, {problem}")
+
+
+def test_all_problems_are_told_at_once_and_no_value_of_a_row(tmp_path) -> None:
+    table = file(tmp_path / "t.csv", ["x,y,secret,z", *["2017-05-31,2017-05-31,a,?"] * 30])
+    with pytest.raises(TableError) as refused:
+        read_table(table.read_bytes(), name="t.csv")
+    lines = str(refused.value).splitlines()
+    assert [line.partition(":")[0] for line in lines[:4]] == [
+        "t.csv, line 2, column first",
+        "t.csv, line 2, column last",
+        "t.csv, line 2, column volume",
+        "t.csv, line 3, column volume",
+    ]
+    assert (len(lines), lines[-1]) == (21, "t.csv: 13 more problems")
+    assert "secret" not in str(refused.value)
+
+
+def test_files_as_spreadsheets_write_them_are_read() -> None:
+    content = (
+        "\ufeffLast;Volume;First\r\n2017-06-01;1500;2017-05-31\r\n;;\r\n2017-05-31;#;2017-05-31\r\n".encode()
+    )
+    table = read_table(content, name="t.csv")
+    assert [(cell.first, cell.limits) for cell in table.cells] == [(FIRST, (1500, 1500)), (FIRST, (1, 19))]
+    assert days_of([table]) == (FIRST, 2)
+
+
+def test_what_is_no_such_table_is_refused(tmp_path) -> None:
+    for content, problem in {
+        b"first,last,volume\n2017-05-31,2017-05-31,\xff\n": "t.csv, line 2: text must be UTF-8; save",
+        b"first,volume\n": "t.csv, line 1, column last: the header must name it, got 2 other columns",
+        b"first,last,volume\n": "t.csv: a table must have a row below its header, got none",
+        b"x" * 5_000_001: "t.csv: a table must have at most 5,000,000 bytes, got 5,000,001",
+    }.items():
+        with pytest.raises(TableError) as refused:
+            read_table(content, name="t.csv")
+        assert problem in str(refused.value)
+    table = file(tmp_path / "t.csv", rows("a", {(1, 1): 5, (1, 3): 9}) + rows("b", {(1, 3): 9}))
+    far = file(tmp_path / "far.csv", [*rows("", {(1, 1): 5}), "2019-01-01,2019-01-01,,5"])
+    for words, problem in {
+        (table,): "t.csv, line 2, column category: a window must have all 2 categories, got 1",
+        (far,): "windows must lie within 62 days, got 581",
+        (tmp_path / "nope.csv",): "FILE must be a file that can be read",
+        (table, table): "each FILE must be named once",
+        (table, "--hidden-below", "1"): "must be at least 2, got 1",
+        (far.parent / "t.csv", "--exactly", "1", "--in-a-row", "1"): "ask one question",
+        (table, "--present", "soon"): "--present must be dates such as 2017-05-31, got soon",
+        (
+            table,
+            "--absent",
+            "2018-01-01",
+        ): "--absent must be days from 2017-05-31 to 2017-06-02, got 2018-01-01",
+        (table, "--exactly", "9"): r"k must be in \[1, 3\]",
+    }.items():
+        with pytest.raises(CommandError, match=problem):
+            call_command("scenario_of_table", *map(str, words))
+
+
+def test_day_without_a_number_has_no_bounds(tmp_path, capsys) -> None:
+    table = file(tmp_path / "t.csv", rows("", {(1, 1): 5, (3, 3): 9}))
+    found = answer(capsys, table, "--exactly", "1")["all"]
+    assert (found["consistent"], found["people"]) == (True, None)
+    assert "none for day 2" in found["problem"]
