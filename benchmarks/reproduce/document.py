@@ -86,8 +86,8 @@ def tuning_section(cells: Sequence[Cell]) -> str:
     return f"""## L-GRR in exact tuning
 
 With k = 2, 32 and 1024 values, {sum(cell.agrees for cell in cells)} of {len(cells)} cells agree with the
-published formula (equations 6.5 and 6.7) to nine digits. [Variances for other k](reproduction/l-grr.csv) of
-MS-FIMU are not published.
+published formula (equations 6.5 and 6.7) to nine digits. [Others](reproduction/l-grr.csv) are not
+published.
 
 The published second round is right for two values only; for more it reveals less than it may. Variance in
 paper tuning over exact tuning, over the 24 cells of a k:
@@ -114,11 +114,10 @@ def gain_section(found: Findings) -> str:
     return f"""## Tables 6.3 and 6.4: gains of ALLOMFREE on MS-FIMU
 
 **Claim.** Gain of ALLOMFREE in MSE over L-SUE (Basic RAPPOR) and L-OUE, with one of six attributes per
-user (Smp): mean over ε∞ = 0.5, 1, ..., 4 and {published.GAIN_RUNS} runs. Only the notebook says that
-negative estimates are set to 0 and the rest is divided by its sum.
+user (Smp): mean over ε∞ = 0.5, 1, ..., 4 and {published.GAIN_RUNS} runs. As in the
+notebook, negative estimates are set to 0 and the rest is rescaled.
 
-**Here.** The same with {found.n_gain_runs} runs of {everybody().pseudonyms.size:,} users; in the last
-column, exact variances of unbiased estimates.
+**Here.** The same with {found.n_gain_runs} runs of {everybody().pseudonyms.size:,} users.
 
 {tables.table(*tables.gain_rows(found, "ms-fimu"))}
 
@@ -137,8 +136,8 @@ def nursery_section(found: Findings) -> str:
 combination of eight attributes once, {people.pseudonyms.size:,} rows, and the class as ninth attribute by
 its counts ({_counts()}).
 
-{_agreement(found.gain_comparisons("nursery").values(), "nursery.csv")} Adult and Census are not reproduced:
-their shares are not in this repository.
+{_agreement(found.gain_comparisons("nursery").values(), "nursery.csv")} Adult and Census are not
+reproduced: no shares of them are here.
 """
 
 
@@ -147,13 +146,12 @@ def window_section(found: Findings) -> str:
     won, total = found.windows_won()
     return f"""## Figures 5.4 and 5.5: Smp[GRR] and Spl[GRR] by day and union of days
 
-**Claim.** One attribute per user with all of ε (Smp) beats six with ε / 6 each (Spl) on each of seven
-days and every union of consecutive days. The notebook prints, for one run, the mean over 28 windows of the
-RMSE of all categories, clipped as above.
+**Claim.** One attribute per user with all of ε (Smp) beats six with ε / 6 each (Spl) on every union
+of consecutive days. The notebook prints, for one run, the mean over 28 windows of the
+RMSE of all categories, clipped.
 
 **Here.** {found.n_window_runs} runs, in percentage points, of {french_visitors().presence.size:,} French
-visitors with the marginals and daily totals of the data. How attributes and days go together is made up,
-so true frequencies of a window differ somewhat.
+visitors with the marginals and daily totals of the data. How attributes and days go together is made up.
 
 {_agreement(found.window_comparisons().values(), "figures-5-4-5-5.csv")} Smp has the smaller error in {won}
 of {total} windows and epsilons.
@@ -179,8 +177,8 @@ smaller one, for ε = ln 2, ..., ln 7.
 
 **Here.** {found.n_solution_runs} runs, clipped ([all numbers](reproduction/figure-7-11.csv)). As in the
 thesis, where the answers of RS+FD have ε' = ln(6(e^ε - 1) + 1), RS+FD[ADP] has {min(thesis):.2f} to
-{max(thesis):.2f} times the MSE of Smp[ADP]: the claim **holds** at {useful} of {len(thesis)} epsilons, if
-nearly the same means at most {NEARLY} times. At the same loss of a profile it has {min(profile):.1f} to
+{max(thesis):.2f} times the MSE of Smp[ADP]: the claim **holds** at {useful} of {len(thesis)} epsilons
+(at most {NEARLY} times). At the same loss of a profile it has {min(profile):.1f} to
 {max(profile):.1f} times: the claim holds at {honest} of {len(profile)}.
 
 ![MSE by epsilon](reproduction/solutions.svg)
@@ -264,8 +262,8 @@ combinations are determined.
 
 **Does not agree.** {scenarios.SOLUTIONS} solutions of the program with random costs misplace
 {solutions.min():.1f}% to {solutions.max():.1f}% of visitors (mean {solutions.mean():.1f}%), the estimate
-{100 * scenarios.misplaced_by_estimate():.1f}%. Our synthetic population has the same unions, and its six
-attributes are within {100 * max(scenarios.synthetic_errors().values()):.2f}%.
+{100 * scenarios.misplaced_by_estimate():.1f}%. A synthetic population has the same unions, and
+attributes within {100 * max(scenarios.synthetic_errors().values()):.2f}%.
 """
 
 
