@@ -51,8 +51,7 @@ def _description(study: Study, spec: PlanSpec) -> Section:
         paragraphs=(studies_texts.plan_words(spec),),
         points=(
             gettext(
-                "The operator uploads an extract, which is encrypted from its first byte under a key "
-                "of its own."
+                "The operator uploads an extract, which is encrypted from its first byte under its own key."
             ),
             gettext(
                 "Workers in the operator zone read the file as a stream. In memory, they turn "
@@ -236,7 +235,7 @@ def _views_sought() -> Section:
             gettext("Advice of the data protection officer"),
             gettext("Views of data subjects or their representatives, or why they were not sought"),
             gettext(
-                "Whether the residual risk is high, so that the supervisory authority must be consulted first"
+                "Level of the residual risk; if it is high, the supervisory authority must be consulted first"
             ),
             gettext("Decision, date, signature"),
         ),

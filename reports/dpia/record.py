@@ -59,7 +59,7 @@ def _purposes(study: Study) -> Section:
             for indicator in study.indicators.all()
         ),
         to_fill=(
-            gettext("Who uses the statistics, and for which decisions"),
+            gettext("Users of the statistics, and the decisions based on them"),
             gettext("Legal basis (Article 6), and national rules for telecommunications location data"),
         ),
     )
@@ -100,7 +100,7 @@ def _categories(study: Study) -> Section:
             _opt_outs(study),
         ),
         table=Table(head=(gettext("Data"), gettext("Location"), gettext("Form")), rows=tuple(rows)),
-        to_fill=(gettext("How subscribers were informed, and where they can object (opt-out list)"),),
+        to_fill=(gettext("Information given to subscribers, and contact for objections (opt-out list)"),),
     )
 
 

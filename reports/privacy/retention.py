@@ -51,7 +51,7 @@ def retention(study: Study) -> list[Kept]:
         "share_log": (
             ngettext("%(n)d day after it was opened", "%(n)d days after it was opened", logs) % {"n": logs},
             None,
-            gettext("When a share link was opened; nothing about the person who opened it."),
+            gettext("Times at which a share link was opened; nothing about the person who opened it."),
         ),
         "sessions": (
             gettext("an hour after its end"),

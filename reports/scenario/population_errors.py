@@ -87,7 +87,7 @@ def indicator_errors(
 def error_rates(rows: Iterable[ErrorRow]) -> dict[str, float | None]:
     """Sum of absolute errors over the sum of published numbers, by indicator; None: that sum is not above 0.
 
-    Definition 10 of the thesis, over all windows and categories with a number. 0.01 = 1 %. All visitors are
+    Definition 10 of the thesis, over all windows and categories with a number. 0.01 = 1%. All visitors are
     under the name "visitors".
     """
     sums: dict[str, list[float]] = {}

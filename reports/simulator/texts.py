@@ -148,7 +148,7 @@ def odds_words(simulation: Simulation) -> list[str]:
     ) % {"factor": formats.odds(attribute), "epsilon": formats.epsilon(attribute)}
     if profile == attribute:
         both = gettext(
-            "Whatever anyone learns about one person, about one value or about all of them together, "
+            "Anything learned about one person, about one value or about all of them together, "
             "changes the odds by a factor of at most %(factor)s (epsilon %(epsilon)s)."
         )
         return [both % {"factor": formats.odds(profile), "epsilon": formats.epsilon(profile)}, *of_days]
@@ -179,9 +179,9 @@ def totals_words(simulation: Simulation) -> str:
             "Visitor numbers are exact: whether a person was there, and on which days, is not protected."
         )
     return gettext(
-        "Visitor numbers have noise: that of the last day is accurate to ±%(error)s. Whatever anyone "
-        "learns about whether a person was there changes the odds by a factor of at most %(factor)s "
-        "(epsilon %(epsilon)s, for visitors and answers together)."
+        "Visitor numbers have noise: that of the last day is accurate to ±%(error)s. Anything learned "
+        "about a person's presence changes the odds by a factor of at most %(factor)s (epsilon "
+        "%(epsilon)s, for visitors and answers together)."
     ) % {
         "error": formats.number(simulation.visitors_error),
         "factor": formats.odds(presence.epsilon),
@@ -251,7 +251,7 @@ def wanted_words(epsilon: Decimal) -> str:
 
 def own_epsilon_words() -> str:
     """Explain why the plan's epsilon does not change an error."""
-    return gettext("This indicator has an epsilon of its own, which the epsilon of the plan does not change.")
+    return gettext("This indicator has its own epsilon, which the epsilon of the plan does not change.")
 
 
 def _noise_words(noise: Sequence[Row], *, visitors: str) -> str:
@@ -297,7 +297,7 @@ def _family_words(best: Candidate) -> str:
         }
     return gettext(
         "%(name)s is the most accurate: everyone answers every indicator, with an epsilon of %(answer)s "
-        "each. Here, so many answers are worth more than a larger epsilon for each."
+        "each. Here, more answers are worth more than a larger epsilon for each."
     ) % {"name": best.mechanism, "answer": formats.epsilon(best.plan.indicators[0].epsilon, decimals=3)}
 
 
@@ -309,7 +309,7 @@ def _method_words(best: Candidate, simulation: Simulation) -> str:
     if not unary:
         return gettext("With so few categories, GRR is the better method throughout.")
     if len(unary) == len(questions):
-        return gettext("With so many categories, marks (OUE) are the better method throughout.")
+        return gettext("With this number of categories, marks (OUE) are the better method throughout.")
     return gettext(
         "It uses marks (OUE) where there are many categories (%(names)s), and GRR for the others."
     ) % {"names": ", ".join(unary)}

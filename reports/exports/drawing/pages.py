@@ -117,7 +117,7 @@ def how_to_read(selection: Selection) -> str:
         how = _how_days_are_drawn()
     elif selection.options.values == "consistent":
         how = gettext(
-            "Bars: consistent values, which have no error of their own. Lines: 95% intervals of the "
+            "Bars: consistent values, which have no separate error. Lines: 95% intervals of the "
             "unbiased estimates."
         )
     else:

@@ -55,7 +55,7 @@ def add_privacy(document: Document, selection: Selection) -> None:
         f"{facts['software'].value}. {facts['plan_sha256'].label}: {facts['plan_sha256'].value}", muted=True
     )
     _add_promise(document, selection)
-    document.heading(gettext("What is not protected"))
+    document.heading(gettext("Limits of protection"))
     document.bullets([limit["text"] for limit in not_protected(spec)])
     document.heading(gettext("Data retention"))
     kept = [[row["text"], row["until"]] for row in retention(selection.study)]

@@ -54,7 +54,7 @@ def presence_words(spec: PlanSpec) -> list[str]:
 
 def _promise(certificate: PresenceCertificate) -> str:
     text = gettext(
-        "Whether a person was there at all is protected with epsilon %(epsilon)s: nothing computed from "
+        "A person's presence is protected with epsilon %(epsilon)s: nothing computed from "
         "the counts changes the odds by more than a factor of %(odds)s. Every count of visitors and "
         "every count of answers has its own noise, drawn once when its day is closed; each of the two "
         "loses half of this epsilon."

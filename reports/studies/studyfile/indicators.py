@@ -143,7 +143,7 @@ def _read_night(table: Table) -> dict[str, int | None]:
     start = table.clock("night_from") if table.has("night_from") else NIGHT_FROM
     end = table.clock("night_to") if table.has("night_to") else NIGHT_TO
     if start is not None and end is not None and start <= end:
-        rule = f"must be later than {table.key('night_to')}: the night goes on after midnight"
+        rule = f"must be later than {table.key('night_to')}: the night continues after midnight"
         table.add("night_from", rule, table.values.get("night_from"))
     return {"night_from": start, "night_to": end}
 

@@ -65,7 +65,7 @@ def _check_places(problems: Problems, location: LocationDefinition, *, days: int
     """The grid was laid for the days of the study: with more days it may no longer fit."""
     most = MAX_TALLY_CELLS // (days + 1) ** 2
     if location.grid.n_cells > most:
-        rule = f"must leave room for places: over so many days, their grid can have {most} squares"
+        rule = f"must leave room for places: over this number of days, their grid can have {most} squares"
         problems.add("study.days", rule, days)
     if location.max_values is not None and location.max_values > days:
         rule = f"must be at least {location.max_values}: the days on which a subscriber reports a place"

@@ -201,7 +201,7 @@ class TestCharts:
             said = " ".join(texts(svg))
             assert ("Share of visitors." in said) == (options.measure == "frequency")
             assert ("market share is 50" in said) == (options.measure == "visitors")
-            assert ("which have no error of their own" in said) == (options.values == "consistent")
+            assert ("which have no separate error" in said) == (options.values == "consistent")
 
     @pytest.mark.parametrize(("form", "measure"), [("lines", "visitors"), ("multiples", "frequency")])
     def test_days_have_the_chosen_categories_in_the_chosen_form(self, uneven, form, measure):

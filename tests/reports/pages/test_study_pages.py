@@ -447,7 +447,7 @@ def test_every_link_and_form_keeps_the_options(reader, fair) -> None:
     assert f"?from=2024-05-31&to=2024-06-01{tail}" in links  # back to both views
     for name, value in CHOSEN.items():
         assert f'<input type="hidden" name="{name}" value="{value}">' in html
-    warning = "which have no error of their own"  # consistent values
+    warning = "which have no separate error"  # consistent values
     assert warning in page(reader, "indicator", "gender", values="consistent")
     assert warning not in page(reader, "indicator", "gender")
 

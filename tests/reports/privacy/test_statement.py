@@ -331,7 +331,7 @@ def test_noise_hides_presence_and_how_many_cross(reader) -> None:
     assert ("no minimum number of subscribers is required" in text, "at least" in text) == (True, False)
     assert "each with presence noise that is drawn once, when its day is closed" in text
     html = page(reader, "statement")
-    assert "Whether a person was there at all is protected with epsilon 2:" in html
+    assert "s presence is protected with epsilon 2: nothing computed" in html
     assert "only the first 4 days a person is present are counted" in html
     assert "Nothing hides whether a person was there" not in html
 

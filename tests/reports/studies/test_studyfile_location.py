@@ -148,7 +148,7 @@ def test_zones_are_needed_and_not_one_nor_too_many() -> None:
     assert found[0] == f"{rule} 2 to 2015 zones in a study of 62 days, got 2016"
 
 
-LATER = "must be later than indicator[slept_in].night_to: the night goes on after midnight"
+LATER = "must be later than indicator[slept_in].night_to: the night continues after midnight"
 NO_NIGHT = "must be absent: only night_zone has a night"
 STATIC = 'kind = "static"\ncolumn = "x"\ncategories = ["a", "b"]'
 

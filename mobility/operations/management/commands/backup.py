@@ -30,7 +30,7 @@ class Command(BaseCommand):
             "--keep",
             type=_at_least_one,
             metavar="N",
-            help="number of backups to keep, including this one, whatever their age",
+            help="number of backups to keep, including this one, of any age",
         )
 
     def handle(self, *, out: Path | None, keep: int | None, **options: Any) -> None:
