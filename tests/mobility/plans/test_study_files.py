@@ -86,7 +86,7 @@ DAMAGE = {
     "no plan": (lambda file: file.pop("plan"), "must contain kind, definition, and plan"),
     "weaker plan": (lambda file: file["definition"]["plan"].update(epsilon="9"), "definition_sha256"),
     "another probability": (lambda file: file["plan"].update(sha256="0" * 64), "plan.sha256"),
-    "missing part": (lambda file: file["definition"].pop("visitor"), "unreadable"),
+    "missing part": (lambda file: file["definition"].pop("visitor"), "cannot be read"),
     "another version": (lambda file: file["plan"].update(version=4), "plan.sha256"),
 }
 

@@ -217,7 +217,7 @@ class TestRefused:
         assert not Batch.objects.exists()
         monkeypatch.setattr(staging, "free_bytes", lambda: reserve + reading + needed + 1)
         begin(study)
-        with pytest.raises(NoRoomError, match=r"beside the reserve of .* the uploads that are under way"):
+        with pytest.raises(NoRoomError, match=r"after the reserve of .*uploads in progress"):
             begin(study)  # the first one's announced size is reserved
 
     def test_an_unknown_profile_and_a_study_without_its_key(self, study):
