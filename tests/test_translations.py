@@ -105,7 +105,7 @@ def test_strings_are_found_in_modules_and_templates_and_those_that_came_or_went(
     source.add("New")
     translations.add("Old", "Vieux")
     monkeypatch.setattr(messages, "read_catalog", lambda _: translations)
-    went = ["not in the catalogue: 'New'", "no longer in the source: 'Old'"]
+    went = ["no longer in the source: 'Old'", "not in the catalogue: 'New'"]
     assert messages.faults("fr", source) == went
 
 
