@@ -1,6 +1,7 @@
 """The API with its refusals as problems, and its description as OpenAPI document."""
 
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any, Final
 
 from django.core.signals import got_request_exception
@@ -16,6 +17,7 @@ from reports.base.problems import CONTENT_TYPE, ProblemError, missing_problem, p
 from reports.base.version import software
 from reports.estimates.queries import WindowError
 
+AGAIN_S: Final = 5  # until an answer that a worker computes may be there
 DESCRIPTION = gettext_noop(
     "Read-only reports on how many people visit a place. Every estimate comes with its error, and every "
     "missing value with its reason. Authenticate with a token (Authorization: Bearer) or with a session "
@@ -70,6 +72,13 @@ def _describe_answers(operation: dict[str, Any]) -> None:
             }
 
 
+def _refused(_request: HttpRequest, error: Any) -> HttpResponse:
+    refusal = problem(error.status, str(error))
+    if error.status == HTTPStatus.SERVICE_UNAVAILABLE:
+        refusal["Retry-After"] = str(AGAIN_S)
+    return refusal
+
+
 def _unknown(_request: HttpRequest, _error: Any) -> HttpResponse:
     refusal = problem(
         401,
@@ -103,7 +112,7 @@ def _broken(request: HttpRequest, error: Any) -> HttpResponse:
 
 
 _HANDLERS: Final[dict[type[Exception], Callable[[HttpRequest, Any], HttpResponse]]] = {
-    ProblemError: lambda _, error: problem(error.status, str(error)),
+    ProblemError: _refused,
     WindowError: lambda _, error: problem(422, str(error)),
     AuthenticationError: _unknown,
     ValidationError: _invalid,

@@ -70,6 +70,42 @@ class Report(Strict):
     n_visitors_ci_high: NoisyEnd = None
 
 
+class ScenarioRow(Strict):
+    """People from the least to the most: of the question, of a category, or of a pattern of days."""
+
+    figure: Literal["people", "category", "pattern"]
+    category: str | None
+    pattern_days: str | None = Field(description="dates, separated by spaces: present on exactly these days")
+    n_days: int | None = Field(description="days of the pattern")
+    least: float | None = Field(description="categories are scaled by the market share, all else is not")
+    most: float | None
+    estimate: float | None = Field(description="best estimate; null where it is hidden as a small number")
+    interval: Literal["bounds", "at_least"] | None = Field(
+        description="bounds: certain; at_least: contains the true number with at least `ci_level`"
+    )
+    status: Status
+
+
+class Scenario(Strict):
+    """How many people came on chosen days."""
+
+    study: Slug
+    indicator: str | None = Field(description="slug; null: all people only")
+    first_day: date
+    last_day: date
+    n_visitors: int | None = Field(description="visitors of these days; null if hidden or noisy")
+    question: Literal["days", "exactly", "in_a_row", "nights"]
+    present_days: str | None = Field(description="dates, separated by spaces")
+    absent_days: str | None = Field(description="dates, separated by spaces")
+    k: int | None = Field(description="days or nights of the question")
+    sentence: str = Field(description="the answer in words")
+    rows: list[ScenarioRow]
+    market_share: float
+    ci_level: float = Field(description="confidence level of the intervals")
+    timezone: str = Field(description="of the days")
+    software_version: str
+
+
 class StudyLine(Strict):
     """A study in the list of studies."""
 

@@ -25,6 +25,7 @@ from reports.api.auth import Session, Token, reader_of
 from reports.api.document import DocumentedApi
 from reports.api.places import located_window, page_of_squares
 from reports.api.records import indicator_record, outages_of, study_line, study_record, visitors_record
+from reports.api.scenarios import scenario_answer
 from reports.base.problems import ProblemError
 from reports.estimates.fingerprints import state_of
 from reports.estimates.queries import (
@@ -72,6 +73,8 @@ Format = Annotated[Literal["json", "csv"], Query(description="csv: one row per e
 Limit = Annotated[int, Query(ge=1, le=PAGE_MAX, description="entries per page")]
 SquareLimit = Annotated[int, Query(ge=1, le=SQUARES_MAX, description="entries per page")]
 AllSquares = Annotated[bool, Query(alias="all", description="true: include empty squares")]
+Days = Annotated[str, Query(description="dates, separated by commas")]
+Number = Annotated[str, Query(description="days or nights, from 1")]
 Offset = Annotated[int, Query(ge=0, le=1_000_000, description="entries to skip")]
 
 STUDY = "/studies/{slug:study}"
@@ -238,6 +241,44 @@ def windows(
     found = _indicator(request, study, indicator)
     page = Page(limit=limit, offset=offset)
     return _reports(request, found, windows_of_indicator(found), page=page, file_format=format)
+
+
+@api.get(STUDY + "/scenario", response=answers(schemas.Scenario), summary=gettext_noop("Scenario of days"))
+def scenario(
+    request: HttpRequest,
+    study: str,
+    present: Days = "",
+    absent: Days = "",
+    exactly: Number = "",
+    in_a_row: Number = "",
+    nights: Number = "",
+) -> HttpResponseBase:
+    """How many people came on chosen days, from least to most; without a question, on all days."""
+    asked = {"present": present, "absent": absent, "exactly": exactly, "in_a_row": in_a_row, "nights": nights}
+    refuse_unknown(request, *asked)
+    return scenario_answer(request, _study(request, study), None, asked=asked)
+
+
+@api.get(
+    INDICATOR + "/scenario",
+    response=answers(schemas.Scenario),
+    summary=gettext_noop("Scenario of days by category"),
+)
+def scenario_categories(
+    request: HttpRequest,
+    study: str,
+    indicator: str,
+    present: Days = "",
+    absent: Days = "",
+    exactly: Number = "",
+    in_a_row: Number = "",
+    nights: Number = "",
+) -> HttpResponseBase:
+    """The same, with the categories of an indicator that does not change; status 503: ask again soon."""
+    asked = {"present": present, "absent": absent, "exactly": exactly, "in_a_row": in_a_row, "nights": nights}
+    refuse_unknown(request, *asked)
+    found = _indicator(request, study, indicator)
+    return scenario_answer(request, found.study, found, asked=asked)
 
 
 @api.get(STUDY + "/places", response=answers(schemas.Places), summary=gettext_noop("Reported places"))

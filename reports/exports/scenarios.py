@@ -80,6 +80,21 @@ def scenario_findings(question: Question, indicator: Indicator | None, found: An
     )
 
 
+def scenario_record(question: Question, indicator: Indicator | None, found: Answer) -> Record:
+    """Plain values of an answer, as programs read it."""
+    study = _study_head(question, found)
+    return {
+        "study": study.pop("study"),
+        "indicator": indicator.slug if indicator else None,
+        **study,
+        **_head(question),
+        "sentence": texts.sentence(question, found),
+        "rows": list(_rows(question, found)),
+        "market_share": float(question.study.market_share),
+        **_study_tail(question.study),
+    }
+
+
 def _head(question: Question) -> Record:
     return {
         "question": str(question.kind),

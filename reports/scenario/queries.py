@@ -29,9 +29,10 @@ from reports.studies.tally_models import VisitorTally
 
 N_PATTERNS: Final = 20
 AT_ONCE_S: Final = 0.3  # a page waits so long; what takes more is computed by a worker
-_PROGRAM_S: Final = 0.04  # of a linear program without variables
+_PROGRAM_S: Final = 0.015  # of a linear program without variables
 _PER_STEP_S: Final = 1.2e-4  # more for each pair of edge and state
-_OF_CATEGORY: Final = 3  # programs of a category take so many times longer: windows have limits, too
+_OF_CATEGORY: Final = 5  # times as long: its windows have limits, too, and its flows are projected
+_OF_NOISE: Final = 3
 
 
 class NoScenarioError(WindowError):
@@ -181,7 +182,8 @@ class _Source:
         program = _PROGRAM_S + _PER_STEP_S * scenario.n_states * nodes * (nodes - 1) / 2
         is_closed = scenario.pattern is not None and not self.has_hidden and self.noise is None
         n_categories = len(self.loaded.indicator.categories) if self.loaded else 0
-        return program * ((not is_closed) + _OF_CATEGORY * n_categories)
+        of_all = 0 if is_closed else 1 if self.noise is None else _OF_NOISE
+        return program * (of_all + _OF_CATEGORY * n_categories)
 
     def answer(self) -> Answer:
         study = self.question.study

@@ -33,7 +33,7 @@ FAIR = "studies/fair-2024"
 GENDER = f"{FAIR}/indicators/gender"
 PATHS = [
     "studies", FAIR, f"{FAIR}/visitors", f"{FAIR}/statement", f"{FAIR}/indicators", GENDER,
-    f"{GENDER}/estimates", f"{GENDER}/days", f"{GENDER}/windows",
+    f"{GENDER}/estimates", f"{GENDER}/days", f"{GENDER}/windows", f"{FAIR}/scenario", f"{GENDER}/scenario",
 ]  # fmt: skip
 DAYS = range(1, 5)
 ALL = [*PATHS, "openapi.json"]

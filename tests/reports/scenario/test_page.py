@@ -122,5 +122,30 @@ def test_the_command_prints_what_the_file_of_the_page_has(reader, fair) -> None:
     ):
         with pytest.raises(CommandError, match=text):
             printed("scenario", *arguments)
-    by_command = LedgerEntry.objects.filter(facts__way="command").last()
+    by_command = LedgerEntry.objects.filter(facts__way="command").first()
     assert by_command.facts["question"] == "present=2024-05-30,2024-05-31"
+
+
+def test_the_api_sends_the_rows_of_the_file_and_asks_to_come_back_for_long_ones(
+    reader, fair, monkeypatch
+) -> None:
+    api = "/api/v1/studies/fair-2024/"
+    monkeypatch.setattr(queries, "AT_ONCE_S", 60)
+    for where, of_page in (("", ""), ("indicators/age/", "age/")):
+        answer = reader.get(f"{api}{where}scenario?nights=1").json()
+        whole = json.loads(reader.get(f"{BASE}{of_page}scenario.json?nights=1").content)
+        assert answer["rows"] == whole["rows"]
+        assert answer["sentence"].startswith("Between ") and answer["k"] == 1
+    for address, text in (
+        ("scenario?exactly=9", "from 1 to 4"),
+        ("scenario?night=1", "night"),
+        ("indicators/stay/scenario", "on each day"),
+    ):
+        refused = reader.get(api + address)
+        assert refused.status_code == 422
+        assert text in refused.json()["detail"]
+    monkeypatch.setattr(queries, "AT_ONCE_S", -1)
+    monkeypatch.setattr(actions, "_send", lambda _row: None)
+    waiting = reader.get(f"{api}scenario?nights=1")
+    assert (waiting.status_code, waiting["Retry-After"]) == (503, "5")
+    assert "Ask again in a few seconds" in waiting.json()["detail"]
