@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from ldp.kernels.streams import KeyedStream
 from mobility.demo.events import DAY_S, Events, Places, day_events
-from mobility.demo.population import Population, build_population, keyed_stream, load_study
+from mobility.demo.population import Population, build_population, keyed_stream, load_study, sample
+from mobility.demo.synthetic import read_population
 from reports.studies.studyfile import StudyDefinition
 
 COLUMNS: Final = (
@@ -64,16 +65,30 @@ class Cast:
 
 
 def write_extract(
-    directory: Path, *, seed: int, n_subscribers: int | None = None, is_compressed: bool = False
+    directory: Path,
+    *,
+    seed: int,
+    n_subscribers: int | None = None,
+    is_compressed: bool = False,
+    people: Path | None = None,
 ) -> ExtractSummary:
     """Write the files of the week, a day at a time; existing files of the same name are replaced.
 
+    Parameters
+    ----------
+    people : folder of a synthetic population of the demo study; None: the people of the facts
+
     Raises
     ------
-    ValueError : n_subscribers is below 1 or above the facts
+    ValueError : n_subscribers is below 1 or above the people, or the folder has no such population
     """
     study = load_study()
-    population = build_population(seed=seed, n_subscribers=n_subscribers)
+    if people is None:
+        population = build_population(seed=seed, n_subscribers=n_subscribers)
+    else:
+        population = read_population(people, study=study)
+        if n_subscribers is not None:
+            population = sample(population, n_subscribers, stream=keyed_stream(seed, purpose="sample"))
     cast = _cast(population, study=study, stream=keyed_stream(seed, purpose="cast"))
     directory.mkdir(parents=True, exist_ok=True)
     files, rows = [], 0

@@ -105,8 +105,8 @@ def build_population(*, seed: int, n_subscribers: int | None = None) -> Populati
     """
     facts = load_facts()
     total = int(facts["visitors"])
-    if n_subscribers is not None and not 1 <= n_subscribers <= total:
-        raise ValueError(f"n_subscribers must be in [1, {total}], got {n_subscribers}")
+    if n_subscribers is not None:
+        _check_part(n_subscribers, total=total)
     categories = _categories(facts, study=load_study())
     stream = keyed_stream(seed, purpose="population")
     presence = stream.shuffled(_presence(facts))
@@ -119,7 +119,18 @@ def build_population(*, seed: int, n_subscribers: int | None = None) -> Populati
     )
     if n_subscribers is None:
         return population
-    return population.part(np.sort(stream.permutation(total)[:n_subscribers]))
+    return sample(population, n_subscribers, stream=stream)
+
+
+def sample(population: Population, n: int, *, stream: KeyedStream) -> Population:
+    """Draw n subscribers; ValueError if there are not so many."""
+    _check_part(n, total=population.n_subscribers)
+    return population.part(np.sort(stream.permutation(population.n_subscribers)[:n]))
+
+
+def _check_part(n: int, *, total: int) -> None:
+    if not 1 <= n <= total:
+        raise ValueError(f"n_subscribers must be in [1, {total}], got {n}")
 
 
 def keyed_stream(seed: int, *, purpose: str) -> KeyedStream:

@@ -19,6 +19,9 @@ class Command(BaseCommand):
         )
         parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same bytes")
         parser.add_argument("--subscribers", type=int, help="number of subscribers, sampled from the 88,935")
+        parser.add_argument(
+            "--population", type=Path, metavar="DIR", help="people of `synthesise`, run on the demo study"
+        )
         parser.add_argument("--gzip", action="store_true", help="write .csv.gz")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -31,6 +34,7 @@ class Command(BaseCommand):
                 seed=options["seed"],
                 n_subscribers=options["subscribers"],
                 is_compressed=options["gzip"],
+                people=options["population"],
             )
         except (OSError, ValueError) as error:
             raise CommandError(str(error)) from error

@@ -9,9 +9,9 @@ from django.core.management.base import CommandError
 
 from reports.base.commands import ReadingCommand
 from reports.ledger.handouts import record_file
+from reports.management.arguments import refusing, study_named
 from reports.scenario.population import SEED, PopulationError, synthesise
 from reports.scenario.population_errors import error_rates
-from reports.studies.models import Study
 
 
 class Command(ReadingCommand):
@@ -25,13 +25,11 @@ class Command(ReadingCommand):
     def handle(self, *, out: Path, seed: int, **options: Any) -> None:
         from reports.scenario.population_files import population_files  # noqa: PLC0415 - pyarrow: not for --help
 
-        study = _study(options["study"])
+        study = study_named(options["study"])
         if seed < 0:
             raise CommandError(f"--seed must be at least 0, got {seed}")
-        try:
+        with refusing(PopulationError):
             population = synthesise(study, seed=seed)
-        except PopulationError as error:
-            raise CommandError(str(error)) from error
         files = population_files(population)
         # Before the files are there: none may be without its entry.
         record_file(
@@ -54,11 +52,3 @@ class Command(ReadingCommand):
             "error_rates": error_rates(population.errors),
         }
         self.stdout.write(json.dumps(summary))
-
-
-def _study(slug: str) -> Study:
-    try:
-        return Study.objects.get(slug=slug)
-    except Study.DoesNotExist:
-        known = ", ".join(Study.objects.values_list("slug", flat=True)) or "none"
-        raise CommandError(f"STUDY must be the slug of a study ({known}), got {slug}") from None
