@@ -276,7 +276,7 @@ TEXTS: Final[dict[str, Text]] = {
         trouble=Trouble(
             _("Files for %(subject)s are overdue"),
             _("Days without a file: %(days)s. The first is %(day)s."),
-            _("Ask the sender. If no file will arrive for a day, close that day to clear this alert."),
+            _("Ask the sender whether more files are coming. If a day will have no file, close that day to clear this alert."),
         ),
     ),
     "day_open": Text(

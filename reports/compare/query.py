@@ -102,7 +102,7 @@ def address_error(error: AddressError | WindowError, indicator: Indicator) -> st
     """Why an address cannot be read, for people."""
     if isinstance(error, AddressError):
         return str(error)
-    return gettext("The study covers %(first)s to %(last)s; the address names other days.") % {
+    return gettext("The study covers %(first)s to %(last)s, but the link asks for other dates.") % {
         "first": formats.day_title(indicator.study.first_day),
         "last": formats.day_title(indicator.study.last_day),
     }

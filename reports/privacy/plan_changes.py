@@ -223,7 +223,7 @@ def _limit(label: str, old: Decimal | None, new: Decimal | None) -> Iterator[Cha
         text = gettext("%(label)s is removed; it was %(old)s.") % {"label": label, "old": _shown(old)}
         yield Change(text=text, direction=Direction.WEAKER, needs_second_person=True)
     elif new is not None:
-        text = gettext("%(label)s is new: %(new)s.") % {"label": label, "new": _shown(new)}
+        text = gettext("%(label)s has been added: %(new)s.") % {"label": label, "new": _shown(new)}
         yield Change(text=text, direction=Direction.STRONGER, needs_second_person=False)
 
 

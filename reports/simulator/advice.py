@@ -75,7 +75,7 @@ def _fewer_categories(setting: Setting, row: Row, *, wanted: float) -> list[Advi
 def _union(row: Row) -> list[Advice]:
     if row.union_reading in (None, Reading.NOISE) or row.union_half_width is None:
         return []
-    text = gettext("Combined days: the union of all days is accurate to %(width)s.")
+    text = gettext("Combined days: the figure for all days together is accurate to within %(width)s.")
     return [Advice(text=text % {"width": half_width(row.union_half_width)}, changes={})]
 
 
