@@ -276,7 +276,9 @@ TEXTS: Final[dict[str, Text]] = {
         trouble=Trouble(
             _("Files for %(subject)s are overdue"),
             _("Days without a file: %(days)s. The first is %(day)s."),
-            _("Ask the sender whether more files are coming. If a day will have no file, close that day to clear this alert."),
+            _(
+                "Ask the sender whether more files are coming. If a day will have no file, close that day to clear this alert."
+            ),
         ),
     ),
     "day_open": Text(
@@ -322,9 +324,9 @@ TEXTS: Final[dict[str, Text]] = {
             "ahead": Trouble(
                 _("The analyst server has data of %(subject)s that was never sent"),
                 _(
-                    "The server lists publications that this vault does not know, or reports the "
-                    "study as closed. Nothing is sent to it, so that no one is counted twice. "
-                    "Uploads continue as before."
+                    "The server lists publications that this vault has no record of, or reports that the "
+                    "study is closed. To avoid counting anyone twice, nothing is sent to it. Uploads are "
+                    "not affected."
                 ),
                 _(
                     "If the vault was restored, restore the analyst server from a backup of the same "

@@ -67,7 +67,9 @@ def reading_words() -> list[tuple[str, str]]:
         ),
         (
             reading_word(Reading.IMPRECISE),
-            gettext("Half the interval is above 10 points: pages mark the report as low precision."),
+            gettext(
+                "The margin of error is more than ±10 percentage points, so pages mark the report as low precision."
+            ),
         ),
         (
             reading_word(Reading.NOISE),

@@ -238,7 +238,9 @@ def _own_fields(typed: Typed, row: str) -> list[Field]:
             typed,
             f"{row}.weight",
             gettext("Weight (optional)"),
-            hint=gettext("How often this indicator is asked compared with the others. If empty, 1."),
+            hint=gettext(
+                "How often people answer for this indicator, relative to the others. If left empty, 1 is used."
+            ),
         ),
     ]
 
