@@ -277,7 +277,8 @@ TEXTS: Final[dict[str, Text]] = {
             _("Files for %(subject)s are overdue"),
             _("Days without a file: %(days)s. The first is %(day)s."),
             _(
-                "Ask the sender whether more files are coming. If a day will have no file, close that day to clear this alert."
+                "Ask the sender whether more files are coming. If a day will have no file, close that day to "
+                "clear this alert."
             ),
         ),
     ),

@@ -25,7 +25,8 @@ def goodness_words(kept: DensityMap) -> str:
     }
     if figures["n_blocks"] < LEAST_BLOCKS:
         text = gettext(
-            "There are too few reports, or too many of them in one place, to test how well the estimated density fits them."
+            "There are too few reports, or too many of them in one place, to test how well the estimated "
+            "density fits them."
         )
     elif figures["chi_square"] <= figures["chi_square_high"]:
         text = gettext(

@@ -68,7 +68,8 @@ def reading_words() -> list[tuple[str, str]]:
         (
             reading_word(Reading.IMPRECISE),
             gettext(
-                "The margin of error is more than ±10 percentage points, so pages mark the report as low precision."
+                "The margin of error is more than ±10 percentage points, so pages mark the report as low "
+                "precision."
             ),
         ),
         (
