@@ -1,7 +1,7 @@
 """How long do synthetic populations take, and how far are they from exact figures?
 
 Prints a markdown table. The thesis draws people until their unions are near enough: 22 minutes for
-MS-FIMU, with an error rate of up to 8.1 %. Attributes are those of the demo study, with exact counts.
+MS-FIMU, with an error rate of up to 8.1%. Attributes are those of the demo study, with exact counts.
 
     python -m benchmarks.synthesise
 """

@@ -51,7 +51,7 @@ class Findings:
 
     @property
     def selections(self) -> list[Selection]:
-        """What was computed from."""
+        """Return the source of the computation."""
         parts = [self.reports] if self.is_of_study else [(report,) for report in self.reports]
         scope = Scope.STUDY if self.is_of_study else Scope.WINDOW
         return [Selection(scope=scope, study=part[0].study, name="", reports=part) for part in parts]

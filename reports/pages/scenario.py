@@ -1,6 +1,6 @@
 """Scenarios of presence: a question about days, its answer as a bar and a sentence, and likely patterns.
 
-What needs long linear programs is computed by a worker, as files are: the page shows the progress.
+A worker computes answers that need long linear programs, as it makes files: the page shows the progress.
 """
 
 import json
@@ -81,7 +81,7 @@ def _page(
 
 
 def answer_context(question: Question, found: Answer) -> dict[str, Any]:
-    """What the page says of an answer."""
+    """Return the texts of the page about an answer."""
     study = question.study
     rows = [
         {"days": texts.pattern_text(question, bar), "n_days": len(bar.days), "drawn": each}

@@ -63,7 +63,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What is known of a question.
+    """Answer to a question.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ class _Source:
         return _bar(scenario_people(self.visitors, scenario, small_cell=self.small_cell))
 
     def _categories(self, people: Bar) -> tuple[Bar, ...]:
-        """Bars by category; none where so few people are meant that they are hidden, or nobody answered."""
+        """Bars by category; none where so few people are meant that they are hidden, or no one answered."""
         if self.loaded is None or 0 < people.most < self.small_cell:
             return ()
         noise = None

@@ -57,7 +57,7 @@ class Question:
 
     @property
     def scenario(self) -> Scenario:
-        """The same question for the library."""
+        """Return the question for the library."""
         if self.kind == Kind.EXACTLY:
             return exactly_days(self.k, days=self.days)
         if self.kind in (Kind.IN_A_ROW, Kind.NIGHTS):
@@ -84,7 +84,7 @@ def counted_days(study: Study) -> int:
 
 
 def default_question(study: Study) -> Question:
-    """Who came on all days."""
+    """Return the question about people who came on all days."""
     days = counted_days(study)
     return Question(study=study, days=days, present=tuple(range(1, days + 1)))
 

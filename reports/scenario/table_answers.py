@@ -16,7 +16,7 @@ from reports.scenario.published_tables import PublishedTable, category_table, to
 def table_answer(
     tables: Sequence[PublishedTable], scenario: Scenario | None, *, first_day: date, days: int
 ) -> dict[str, Any]:
-    """What tables say, as plain values.
+    """Answers of tables, as plain values.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def _by_category(
 def _answer(
     table: UnionTable, scenario: Scenario | None, *, first_day: date, has_conflict: bool = False
 ) -> dict[str, Any]:
-    """Whether people exist who fit the table, and those of the scenario."""
+    """Return whether people exist who fit the table, and those of the scenario."""
     fit = fit_unions(table)
     found: dict[str, Any] = {
         "consistent": not fit.moved and not has_conflict,

@@ -38,7 +38,7 @@ def title(question: Question) -> str:
 
 
 def sentence(question: Question, found: Answer) -> str:
-    """The answer in one sentence; a number stands alone only where nothing else is possible."""
+    """The answer in one sentence; a number is alone only where nothing else is possible."""
     if found.people is None:
         return no_answer(found)
     people, did = found.people, _did(question)
@@ -92,7 +92,7 @@ def range_text(bar: Bar) -> str:
 
 
 def estimate_text(bar: Bar) -> str:
-    """The best estimate of a row, whose range stands beside it."""
+    """The best estimate of a row, whose range is next to it."""
     return formats.MISSING if bar.estimate is None else formats.number(bar.estimate)
 
 
@@ -124,7 +124,7 @@ def _run(ends: Sequence[date]) -> str:
 
 
 def _did(question: Question) -> str:
-    """What people did, as the predicate of "people"."""
+    """Describe the days of people, as the predicate of "people"."""
     if question.kind == Kind.EXACTLY:
         return ngettext("came on exactly %(k)d day", "came on exactly %(k)d days", question.k) % _k(question)
     if question.kind == Kind.IN_A_ROW:
