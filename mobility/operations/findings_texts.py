@@ -170,7 +170,7 @@ TEXTS: Final[dict[str, Text]] = {
             ),
             "open": Trouble(
                 _("Other accounts can read the keystore"),
-                _("The permissions of the keystore folder give access to other accounts on this host."),
+                _("Other accounts on this host can access the keystore folder."),
                 _(
                     "Restrict access with chmod 700. Anyone who read a key can undo the noise, so "
                     "find out whether a key was read."

@@ -175,7 +175,7 @@ def _of_indicator(old: IndicatorDefinition, new: IndicatorDefinition) -> Iterato
         yield _harmless(gettext("%(slug)s has a new name: %(name)s.") % {**values, "name": new.name})
     kept = {key: getattr(old, key) for key in _WEIGHED_OF_INDICATOR}
     if replace(new, **kept) != old:
-        yield _other(gettext("%(slug)s has a different source, so it asks something else.") % values)
+        yield _other(gettext("%(slug)s uses a different source, so it measures something else.") % values)
 
 
 def _of_places(before: PlanSpec, after: PlanSpec) -> Iterator[Change]:

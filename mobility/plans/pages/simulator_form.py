@@ -92,7 +92,7 @@ class SimulatorForm(forms.Form):
             if given.get(name) is not None and given[name] > days:
                 self.add_error(name, text % {"days": days})
         if given.get("daily", 0) > given.get("indicators", MOST_INDICATORS):
-            self.add_error("daily", gettext("There are fewer indicators. Enter a smaller number."))
+            self.add_error("daily", gettext("The plan has fewer indicators. Enter a smaller number."))
         return given
 
     @property

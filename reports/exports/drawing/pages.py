@@ -144,7 +144,7 @@ def _what_is_drawn(selection: Selection) -> str:
         return gettext("Share of visitors") if is_share else gettext("Visitors")
     if selection.is_cumulative:
         if is_share:
-            return gettext("Share of the visitors from the first day up to each day")
+            return gettext("Cumulative share of visitors, from the first day to each day")
         return gettext("Visitors from the first day up to each day")
     return gettext("Share of each day's visitors") if is_share else gettext("Visitors of each day")
 

@@ -157,7 +157,7 @@ def _add_caveats(document: Document, parts: Sequence[Selection]) -> None:
             "Consistent shares are the closest shares that have no negative value and add up to 100%; do "
             "not add them up across windows."
         ),
-        gettext("Answers received include made-up ones, which hide which answer is real.")
+        gettext("The answers received include made-up ones, so that no one can tell which are real.")
         if any(report.has_fakes for report in reports)
         else gettext("Every answer received is protected."),
     ]

@@ -330,7 +330,7 @@ class TestSimulator:
          ("?visitors=0", "Visitors per day: Ensure this value is greater than or equal to 1."),
          ("?stay=8", "A person cannot be present on more days than the study has: enter at most 7."),
          ("?cap=8", "The study has fewer days: enter at most 7."),
-         ("?daily=6", "There are fewer indicators. Enter a smaller number."),
+         ("?daily=6", "The plan has fewer indicators. Enter a smaller number."),
          ("?mechanism=none", "Mechanism: Select a valid choice."),
          ("?presence_epsilon=1&presence_days=8", "The study has fewer days: enter at most 7.")],
     )  # fmt: skip
