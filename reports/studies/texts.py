@@ -117,7 +117,7 @@ def _who_answers(spec: PlanSpec) -> str:
 def _how(spec: PlanSpec) -> str:
     if spec.mechanism == "spl-grr":
         return gettext(
-            "Each person’s answer is randomised once (GRR) and then kept: as long as their value stays the "
+            "Each person's answer is randomised once (GRR) and then kept: as long as their value stays the "
             "same, so does their answer."
         )
     if spec.mechanism.endswith("-adp"):
