@@ -46,18 +46,16 @@ def take_one(request: HttpRequest, *, account: str) -> ratelimit.RateLimitUsage:
     for action in (BY_ADDRESS, BY_ACCOUNT):
         usage = ratelimit.consume(request, app=APP, action=action, key=account)
         if not usage:
-            raise too_many(seconds_left(request, action=action, account=account))
+            raise too_many(seconds_left(request, action=action, key=account))
         taken += usage.usage
     return ratelimit.RateLimitUsage(usage=taken)
 
 
-def seconds_left(request: HttpRequest, *, action: str, account: str) -> float:
-    """Seconds until one more attempt is taken; 0 if that is now."""
+def seconds_left(request: HttpRequest, *, action: str, key: str) -> float:
+    """Seconds until one more attempt of an account, or reading of a link, is taken; 0 if that is now."""
     left = 0.0
     for rate in ratelimit.get_rates(app=APP, action=action):
-        times = cache.get(
-            ratelimit.get_cache_key(request, app=APP, action=action, rate=rate, key=account), []
-        )
+        times = cache.get(ratelimit.get_cache_key(request, app=APP, action=action, rate=rate, key=key), [])
         if len(times) >= rate.amount:  # newest first
             left = max(left, times[rate.amount - 1] + rate.duration - time.time())
     return left

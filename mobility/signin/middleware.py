@@ -1,5 +1,6 @@
 """Rules for every page: headers, and the second factor of those who need one."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -31,11 +32,16 @@ WITHOUT_FACTOR = frozenset(
 Respond = Callable[[HttpRequest], HttpResponse]
 
 
-class HeadersMiddleware:
-    """Headers that neither Django nor django-csp sets."""
-
+class _Middleware:
     def __init__(self, get_response: Respond) -> None:
         self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+
+class HeadersMiddleware(_Middleware):
+    """Headers that neither Django nor django-csp sets."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
@@ -44,11 +50,8 @@ class HeadersMiddleware:
         return response
 
 
-class NoStoreMiddleware:
+class NoStoreMiddleware(_Middleware):
     """Mark every answer as private and not cacheable: page, file or API."""
-
-    def __init__(self, get_response: Respond) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
@@ -56,14 +59,8 @@ class NoStoreMiddleware:
         return response
 
 
-class WithoutAccountMiddleware:
+class WithoutAccountMiddleware(_Middleware):
     """Limit readings without an account: by address, and by link."""
-
-    def __init__(self, get_response: Respond) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
 
     def process_view(
         self, request: HttpRequest, view: Callable[..., Any], args: Any, kwargs: Any
@@ -71,21 +68,18 @@ class WithoutAccountMiddleware:
         match = request.resolver_match
         if not match or match.view_name != "access:shared" or request.method == "HEAD":
             return None
+        link = kwargs["token"]
         for action in limits.WITHOUT_ACCOUNT:
-            asked = {"app": limits.APP, "action": action, "key": kwargs["token"]}
-            if not ratelimit.consume(request, **asked, limit_get=True):
-                return render(request, "429.html", status=429)
+            if not ratelimit.consume(request, app=limits.APP, action=action, key=link, limit_get=True):
+                left = limits.seconds_left(request, action=action, key=link)
+                response = render(request, "429.html", status=429)
+                response["Retry-After"] = str(max(1, math.ceil(left)))
+                return response
         return None
 
 
-class SecondFactorMiddleware:
+class SecondFactorMiddleware(_Middleware):
     """Where a role needs a second factor, its people add one before they see anything else."""
-
-    def __init__(self, get_response: Respond) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
 
     def process_view(
         self, request: HttpRequest, view: Callable[..., Any], args: Any, kwargs: Any
