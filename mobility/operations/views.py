@@ -2,7 +2,6 @@
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
@@ -13,7 +12,6 @@ EVERY_S = 15
 
 
 @require_safe
-@never_cache
 def status(request: HttpRequest) -> HttpResponseBase:
     """Render the status page; a refresh gets the changing part alone."""
     is_fragment = bool(request.htmx)  # type: ignore[attr-defined]

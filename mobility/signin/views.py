@@ -15,7 +15,6 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
 from django.utils.translation import gettext
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from mobility.signin import factors
@@ -77,7 +76,6 @@ sign_in = SignInView.as_view()
 
 
 @require_GET
-@never_cache
 @login_required
 def account(request: HttpRequest) -> HttpResponse:
     """Page of the own account: name, ways to sign in, sessions."""
@@ -139,7 +137,7 @@ class ChangePasswordView(PasswordChangeView):
         return str(self.success_url)
 
 
-change_password = never_cache(login_required(ChangePasswordView.as_view()))
+change_password = login_required(ChangePasswordView.as_view())
 
 
 def _user(request: HttpRequest) -> User:

@@ -9,7 +9,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from reports.accounts.access import overseers_only
@@ -25,7 +24,6 @@ COLUMNS = (
 
 @require_safe
 @overseers_only
-@never_cache
 def matrix(request: HttpRequest) -> HttpResponse:
     """Accounts against studies, and the tokens and links that open each study."""
     everything = Study.objects.order_by("-first_day", "slug")
@@ -44,7 +42,6 @@ def matrix(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @overseers_only
-@never_cache
 def matrix_file(request: HttpRequest) -> HttpResponse:
     """Return the matrix as CSV: a row for each way into a study."""
     found = access_matrix(_asked(Study.objects.order_by("slug"), request.GET.get("study", "")))

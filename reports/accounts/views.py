@@ -11,7 +11,6 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from reports.accounts import actions as people
@@ -91,7 +90,6 @@ def accounts(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 @administrators_only
-@never_cache
 def new_account(request: HttpRequest) -> HttpResponse:
     """Make an account; its password is shown this once, on the page where studies are opened to it."""
     form = AccountForm(request.POST if request.method == "POST" else None)
@@ -181,7 +179,6 @@ def change_active(request: HttpRequest, account_id: int) -> HttpResponse:
 
 @require_POST
 @administrators_only
-@never_cache
 def new_password(request: HttpRequest, account_id: int) -> HttpResponse:
     """Give an account a new password, which is shown this once."""
     found = get_object_or_404(User, pk=account_id)

@@ -10,7 +10,6 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from reports.accounts.access import account, overseers_only
@@ -78,7 +77,6 @@ class Filter:
 
 @require_safe
 @overseers_only
-@never_cache
 def ledger(request: HttpRequest) -> HttpResponse:
     """Entries, newest first, and the state of the chain."""
     asked = Filter.from_query(request.GET)
@@ -111,7 +109,6 @@ def check(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @overseers_only
-@never_cache
 def file(request: HttpRequest) -> StreamingHttpResponse:
     """The ledger as JSON Lines; of a study, what other entries say is left out."""
     study = request.GET.get("study", "")
@@ -130,7 +127,6 @@ def file(request: HttpRequest) -> StreamingHttpResponse:
 
 @require_safe
 @overseers_only
-@never_cache
 def head(_request: HttpRequest) -> HttpResponse:
     """The signed head: anyone who keeps it can tell later whether anything before it was changed."""
     found = _head_or_404()
@@ -140,7 +136,6 @@ def head(_request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @overseers_only
-@never_cache
 def public_key(_request: HttpRequest) -> HttpResponse:
     """Return the key that checks signatures."""
     pem = public_pem(_head_or_404().public_key).decode()

@@ -9,7 +9,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from reports.accounts.access import account, openers_only
@@ -51,7 +50,6 @@ class TokenForm(forms.Form):
 
 @require_http_methods(["GET", "POST"])
 @openers_only
-@never_cache
 def tokens(request: HttpRequest) -> HttpResponse:
     """List the tokens, and make one, whose text is shown this once."""
     user = account(request)

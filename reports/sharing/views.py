@@ -12,7 +12,6 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from reports.accounts.access import account, indicator_or_404, openers_only
@@ -92,7 +91,6 @@ def shares(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 @openers_only
-@never_cache
 def new_share(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
     """Make a link to the report that the address names; the link is shown this once."""
     study = study_for(request.user, slug, *OPENERS)
@@ -130,7 +128,6 @@ def revoke_share(request: HttpRequest, link_id: int) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
 def shared(request: HttpRequest, token: str) -> HttpResponse:
     """The report behind a link, and nothing else. Wrong, expired and revoked links look the same.
 

@@ -19,7 +19,6 @@ from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from mobility.signin.oidc.issuer import provider_id
@@ -113,7 +112,6 @@ def claimed_groups(data: dict[str, Any]) -> list[str]:
 
 
 @require_POST
-@never_cache
 @login_not_required
 def begin(request: HttpRequest) -> HttpResponse:
     """Send the visitor to the provider.
@@ -134,7 +132,6 @@ def begin(request: HttpRequest) -> HttpResponse:
 
 
 @require_GET
-@never_cache
 @login_not_required
 def callback(request: HttpRequest) -> HttpResponse:
     """Take the provider's answer."""

@@ -6,7 +6,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from mobility.base.errors import MobilityError
@@ -31,7 +30,6 @@ class FeedForm(forms.Form):
 
 @require_http_methods(["GET", "POST"])
 @people
-@never_cache
 def feeds(request: HttpRequest, slug: str) -> HttpResponse:
     """List the tokens of a study, and make one, whose text is shown this once."""
     study = vault_study_or_404(request, slug, *service.MAKERS)
