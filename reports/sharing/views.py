@@ -23,7 +23,8 @@ from reports.estimates.queries import Window, WindowError, visitor_unions
 from reports.pages.indicator import window_context
 from reports.sharing import actions as access
 from reports.sharing.revoking import revoke
-from reports.studies.models import Indicator, Study
+from reports.sharing.scenarios import asked_scenario, is_scenario, shared_scenario
+from reports.studies.models import Indicator
 from reports.studies.policies import OPENERS, Role, roles_of, study_for
 from reports.studies.texts import crumbs_to
 
@@ -96,7 +97,7 @@ def new_share(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
     study = study_for(request.user, slug, *OPENERS)
     indicator = indicator_or_404(indicator_slug, among=list(study.indicators.all()))
     try:
-        window = requested_window(request.GET, indicator=indicator, visitors=visitor_unions(study))
+        window, query = _asked(request, indicator)
     except WindowError as error:
         messages.error(request, str(error))
         return redirect("reports:indicator", slug, indicator_slug)
@@ -104,12 +105,12 @@ def new_share(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
     if request.method == "POST":
         form = ShareForm(request.POST)
         if form.is_valid():
-            url = _made(request, form, indicator, window)
+            url = _made(request, form, indicator, window, query=query)
     context = {
         "study": study,
         "indicator": indicator,
         "window_title": formats.window_title(study.date_of(window.first_day), study.date_of(window.last_day)),
-        "query": _query(request, study, window),
+        "query": query,
         "form": form,
         "share_url": url,
         "crumbs": crumbs_to(study),
@@ -141,6 +142,8 @@ def shared(request: HttpRequest, token: str) -> HttpResponse:
     if link.password and not _knows_password(request, link):
         return _ask_password(request, link)
     access.note_view(link)
+    if is_scenario(QueryDict(link.query)):
+        return _public(request, "sharing/share_scenario.html", shared_scenario(link))
     return _public(request, "sharing/share.html", _report(link))
 
 
@@ -210,13 +213,13 @@ def _kept_out(response: HttpResponse) -> HttpResponse:
     return response
 
 
-def _made(request: HttpRequest, form: ShareForm, indicator: Indicator, window: Window) -> str:
+def _made(request: HttpRequest, form: ShareForm, indicator: Indicator, window: Window, *, query: str) -> str:
     """Whole address of a new link; empty when it could not be made, and the form says why."""
     try:
         _link, text = access.create_link(
             indicator,
             window,
-            query=_query(request, indicator.study, window),
+            query=query,
             **form.cleaned_data,
             by=account(request),
         )
@@ -226,6 +229,10 @@ def _made(request: HttpRequest, form: ShareForm, indicator: Indicator, window: W
     return request.build_absolute_uri(reverse("access:shared", args=[text]))
 
 
-def _query(request: HttpRequest, study: Study, window: Window) -> str:
-    """Return the parameters that name the report as it is shown now."""
-    return ReportOptions.from_query(request.GET).query(window_query(study, window))
+def _asked(request: HttpRequest, indicator: Indicator) -> tuple[Window, str]:
+    """Days of the report or scenario that is shown now, and the parameters that name it; or WindowError."""
+    if is_scenario(request.GET):
+        return asked_scenario(request.GET, indicator)
+    study = indicator.study
+    window = requested_window(request.GET, indicator=indicator, visitors=visitor_unions(study))
+    return window, ReportOptions.from_query(request.GET).query(window_query(study, window))

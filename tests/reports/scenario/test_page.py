@@ -149,3 +149,20 @@ def test_the_api_sends_the_rows_of_the_file_and_asks_to_come_back_for_long_ones(
     waiting = reader.get(f"{api}scenario?nights=1")
     assert (waiting.status_code, waiting["Retry-After"]) == (503, "5")
     assert "Ask again in a few seconds" in waiting.json()["detail"]
+
+
+def test_a_share_link_shows_the_scenario_and_nothing_else(client, reader, fair, monkeypatch) -> None:
+    monkeypatch.setattr(queries, "AT_ONCE_S", 60)
+    body = reader.get(f"{BASE}age/scenario/?nights=1").content.decode()
+    address = html.unescape(re.search(r'href="([^"]*scenario=on[^"]*)"', body)[1])
+    made = reader.post(address, {"note": "", "days": "30", "password": ""}).content.decode()
+    link = re.search(r"http://testserver(/[^<\s]+)</pre>", made)[1]
+    shared = client.get(link).content.decode()
+    assert "stayed at least 1 night in a row (2 days in a row)" in shared
+    assert "By category: Age" in shared and "/studies/" not in shared
+    monkeypatch.setattr(queries, "AT_ONCE_S", -1)
+    monkeypatch.setattr(actions, "_send", lambda _row: None)
+    waiting = client.get(link).content.decode()
+    assert 'http-equiv="refresh"' in waiting and "hx-get" not in waiting
+    refused = reader.get(address.replace("nights=1", "nights=9"), follow=True)
+    assert "from 1 to 3" in refused.content.decode()
