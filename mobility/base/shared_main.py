@@ -8,6 +8,7 @@ from typing import Final
 
 from django.apps import apps
 from django.conf import settings
+from django.db import connections
 
 from reports.studies.models import Study
 from reports.transfer.models import Sender
@@ -20,7 +21,7 @@ def why_shared() -> str:
     """Say why the main database is not this zone's own; empty if it is.
 
     On an analyst server that runs apart every study belongs to a sender. An operator zone knows no senders,
-    and one installation that has both zones counts no study of a sender.
+    and its vault no tables of analysts; one installation with both zones counts no study of a sender.
     """
     if settings.MOBILITY_ZONE == "analyst":
         slugs = list(Study.objects.filter(sent=None).order_by("slug").values_list("slug", flat=True))
@@ -34,6 +35,10 @@ def why_shared() -> str:
         name = Sender.objects.order_by("name").values_list("name", flat=True).first()
         if name:
             return f"the main database belongs to an analyst server: it has a registered sender, {name}"
+        if Study._meta.db_table in connections["vault"].introspection.table_names():  # by whatever address
+            return (
+                "VAULT_DATABASE_URL and DATABASE_URL lead to one database: the vault has studies of analysts"
+            )
     else:
         counted = apps.get_model("mobility", "VaultStudy").objects.values_list("slug", flat=True)
         sent = Study.objects.exclude(sent=None).filter(slug__in=list(counted)).order_by("slug").first()

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final
 
+from mobility.operations.findings_texts import FINE
+
 Fact = int | float | str
 
 
@@ -18,31 +20,7 @@ class Level(IntEnum):
 
 
 # Each has a page of the runbook: docs/runbook/CODE.md, dashes for underscores.
-CODES: Final = (
-    "database_unreachable",  # subject: default or vault
-    "migrations_pending",  # subject: default or vault
-    "broker_unreachable",
-    "workers_missing",  # no one works on a queue: subject is the queue
-    "worker_silent",  # one of several: subject is its name
-    "queue_long",
-    "job_failed",  # a periodic job: subject is its name
-    "disk_low",  # subject: data, staging, keystore, backups
-    "keystore_unusable",
-    "key_missing",  # an open study without its key: subject is the study
-    "key_due",  # a key that must be destroyed soon, or should have been: subject is the study
-    "batch_failed",  # subject: the study
-    "batch_waiting",  # a batch that has not moved for long: subject is the study
-    "feed_late",  # subject: the study
-    "day_open",  # a day that is long over and still open: subject is the study
-    "handover_waiting",  # the analyst server does not take what is handed over
-    "study_stopped",  # after a restore it does not fit its totals: subject is the study
-    "ledger_broken",
-    "backup_old",
-    "escrow_old",  # a key that is in no escrow yet
-    "settings_unsafe",  # subject: id of the system check
-    "alert_untold",  # a channel refuses messages: subject is the channel
-    "look_failed",  # a probe broke: subject is its name
-)
+CODES: Final = tuple(FINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

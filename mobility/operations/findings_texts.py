@@ -1,8 +1,6 @@
 """The text of every finding. %(name)s is a fact, %(subject)s what the finding is about."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -10,8 +8,7 @@ from django.utils.translation import gettext_lazy as _
 Lazy = str | Promise
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
+class Trouble(NamedTuple):
     """Title, what was found, what to do."""
 
     title: Lazy
@@ -19,434 +16,327 @@ class Trouble:
     todo: Lazy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
-    """Words of one code; `variants` by the fact `why`. `fine` is empty where a table tells it (status.py)."""
-
-    component: Lazy
-    fine: Lazy = ""
-    trouble: Trouble
-    variants: Mapping[str, Trouble] = field(default_factory=dict)
-
-
-TEXTS: Final[dict[str, Text]] = {
-    "database_unreachable": Text(
-        component=_("Database: %(subject)s"),
-        fine=_("Responds within %(ms)s; size %(bytes)s."),
-        trouble=Trouble(
-            _("The %(subject)s database is not responding"),
-            _("The connection failed (%(error)s)."),
-            _(
-                "Start the database server, or correct its address. No data is lost: processing "
-                "resumes automatically."
-            ),
+# By code: what was looked at, and how it is where nothing is wrong; empty where a table tells that.
+FINE: Final[dict[str, tuple[Lazy, Lazy]]] = {
+    "database_unreachable": (_("Database: %(subject)s"), _("Responds within %(ms)s; size %(bytes)s.")),
+    "migrations_pending": (_("Migrations: %(subject)s"), _("The database schema is up to date.")),
+    "broker_unreachable": (_("Broker"), _("Responds within %(ms)s.")),
+    "workers_missing": (_("Workers: %(subject)s"), _("Workers: %(workers)s. Processes: %(processes)s.")),
+    "worker_silent": (_("Worker responses"), _("All workers are responding. Running: %(workers)s.")),
+    "queue_long": (_("Queue %(subject)s"), ""),
+    "job_failed": (_("Job: %(subject)s"), ""),
+    "disk_low": (_("Disk: %(subject)s"), _("Free: %(free_bytes)s of %(total_bytes)s (%(free_percent)s).")),
+    "keystore_unusable": (_("Keystore"), _("Private and readable. Study keys: %(keys)s.")),
+    "key_missing": (_("Keys of open studies"), _("All keys are in the keystore: %(keys)s.")),
+    "key_due": (_("Key destruction"), _("No key is due for destruction soon.")),
+    "batch_failed": (_("Failed batches"), _("None in the last %(within_s)s.")),
+    "batch_waiting": (_("Waiting batches"), _("Unfinished: %(batches)s. None has been waiting for long.")),
+    "feed_late": (_("Feeds"), _("Studies with automatic uploads: %(studies)s. No file is overdue.")),
+    "day_open": (_("Open days"), _("No day has been open for long after its end. Open: %(days)s.")),
+    "handover_waiting": (_("Handover to the analyst server"), _("No totals have been waiting for long.")),
+    "study_stopped": (_("Vault and totals"), _("Vault and totals are consistent.")),
+    "ledger_broken": (_("Ledger"), _("Integrity verified at the last check. Entries: %(entries)s.")),
+    "backup_old": (_("Last backup"), _("Made %(age_s)s ago; size %(bytes)s.")),
+    "escrow_old": (
+        _("Key escrow"),
+        _("Keys of open studies without an escrow copy: %(keys)s. MOBILITY_ESCROW is %(escrow)s."),
+    ),
+    "main_shared": (_("Main database of this zone"), _("No other zone uses it.")),
+    "settings_unsafe": (_("Settings"), _("The system checks found no problems.")),
+    "alert_untold": (_("Alerts by %(subject)s"), _("Alert delivery is working.")),
+    "look_failed": (_("Health checks"), _("All health checks ran.")),
+}
+# By code and the fact `why`; empty: any other.
+TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
+    ("database_unreachable", ""): Trouble(
+        _("The %(subject)s database is not responding"),
+        _("The connection failed (%(error)s)."),
+        _(
+            "Start the database server, or correct its address. No data is lost: processing "
+            "resumes automatically."
         ),
     ),
-    "migrations_pending": Text(
-        component=_("Migrations: %(subject)s"),
-        fine=_("The database schema is up to date."),
-        trouble=Trouble(
-            _("The %(subject)s database schema is older than the software"),
-            _("Migrations not applied: %(migrations)s."),
-            _("Make a backup, then run manage.py migrate for the main database and for the vault."),
+    ("migrations_pending", ""): Trouble(
+        _("The %(subject)s database schema is older than the software"),
+        _("Migrations not applied: %(migrations)s."),
+        _("Make a backup, then run manage.py migrate for the main database and for the vault."),
+    ),
+    ("broker_unreachable", ""): Trouble(
+        _("The broker is not responding"),
+        _(
+            "The connection to Redis failed (%(error)s). Files can be uploaded, but workers "
+            "cannot process them."
+        ),
+        _("Start Redis, or correct REDIS_URL. Waiting batches resume automatically."),
+    ),
+    ("broker_unreachable", "asleep"): Trouble(
+        _("The embedded broker is not running"),
+        _("No command needs it at the moment."),
+        _("No action needed. The next command that needs it starts it."),
+    ),
+    ("workers_missing", ""): Trouble(
+        _("No worker for the queue %(subject)s"),
+        _("No worker of this queue has responded within the last minute."),
+        _("Start a worker. If one is running, check its log: it may be unable to reach the main database."),
+    ),
+    ("workers_missing", "asleep"): Trouble(
+        _("The embedded worker is not running"),
+        _("No command needs it at the moment."),
+        _("No action needed. The next command that needs it starts it."),
+    ),
+    ("worker_silent", ""): Trouble(
+        _("The worker %(subject)s is not responding"),
+        _("It last responded %(silent_s)s ago and did not report that it was stopping."),
+        _(
+            "Check its host and its log, then restart it. If you removed it on purpose, no "
+            "action is needed: it disappears from this list after a day."
         ),
     ),
-    "broker_unreachable": Text(
-        component=_("Broker"),
-        fine=_("Responds within %(ms)s."),
-        trouble=Trouble(
-            _("The broker is not responding"),
-            _(
-                "The connection to Redis failed (%(error)s). Files can be uploaded, but workers "
-                "cannot process them."
-            ),
-            _("Start Redis, or correct REDIS_URL. Waiting batches resume automatically."),
-        ),
-        variants={
-            "asleep": Trouble(
-                _("The embedded broker is not running"),
-                _("No command needs it at the moment."),
-                _("No action needed. The next command that needs it starts it."),
-            )
-        },
+    ("queue_long", ""): Trouble(
+        _("Tasks are waiting too long in the queue %(subject)s"),
+        _("Waiting tasks: %(tasks)s. The oldest has waited for %(oldest_s)s."),
+        _("If the workers are always busy, start more of them. Otherwise, check their logs."),
     ),
-    "workers_missing": Text(
-        component=_("Workers: %(subject)s"),
-        fine=_("Workers: %(workers)s. Processes: %(processes)s."),
-        trouble=Trouble(
-            _("No worker for the queue %(subject)s"),
-            _("No worker of this queue has responded within the last minute."),
-            _(
-                "Start a worker. If one is running, check its log: it may be unable to reach the main "
-                "database."
-            ),
-        ),
-        variants={
-            "asleep": Trouble(
-                _("The embedded worker is not running"),
-                _("No command needs it at the moment."),
-                _("No action needed. The next command that needs it starts it."),
-            )
-        },
+    ("job_failed", ""): Trouble(
+        _("The job “%(subject)s” failed"),
+        _("Its last run failed %(age_s)s ago (%(failure)s)."),
+        _("The job is retried automatically. If it keeps failing, check the worker log."),
     ),
-    "worker_silent": Text(
-        component=_("Worker responses"),
-        fine=_("All workers are responding. Running: %(workers)s."),
-        trouble=Trouble(
-            _("The worker %(subject)s is not responding"),
-            _("It last responded %(silent_s)s ago and did not report that it was stopping."),
-            _(
-                "Check its host and its log, then restart it. If you removed it on purpose, no "
-                "action is needed: it disappears from this list after a day."
-            ),
+    ("job_failed", "late"): Trouble(
+        _("The job “%(subject)s” is overdue"),
+        _("Scheduled %(every_s)s; last succeeded %(age_s)s ago."),
+        _("Check whether a long-running task is blocking the workers, and check their logs."),
+    ),
+    ("job_failed", "never"): Trouble(
+        _("The job “%(subject)s” has never run"),
+        _("Scheduled %(every_s)s. Workers have been running for longer than that."),
+        _("Check the worker logs, and check that all workers run this version."),
+    ),
+    ("disk_low", ""): Trouble(
+        _("Low disk space: %(subject)s"),
+        _("Free: %(free_bytes)s of %(total_bytes)s (%(free_percent)s)."),
+        _(
+            "Free some space or add a disk. When the disk is full, uploads and backups fail, and "
+            "databases may stop."
         ),
     ),
-    "queue_long": Text(
-        component=_("Queue %(subject)s"),
-        trouble=Trouble(
-            _("Tasks are waiting too long in the queue %(subject)s"),
-            _("Waiting tasks: %(tasks)s. The oldest has waited for %(oldest_s)s."),
-            _("If the workers are always busy, start more of them. Otherwise, check their logs."),
+    ("disk_low", "silent"): Trouble(
+        _("Disk not responding: %(subject)s"),
+        _("The disk has not reported its free space for %(silent_s)s."),
+        _(
+            "If this is a network disk, restore its server or remount it. Work that needs "
+            "this folder waits until then."
         ),
     ),
-    "job_failed": Text(
-        component=_("Job: %(subject)s"),
-        trouble=Trouble(
-            _("The job “%(subject)s” failed"),
-            _("Its last run failed %(age_s)s ago (%(failure)s)."),
-            _("The job is retried automatically. If it keeps failing, check the worker log."),
-        ),
-        variants={
-            "late": Trouble(
-                _("The job “%(subject)s” is overdue"),
-                _("Scheduled %(every_s)s; last succeeded %(age_s)s ago."),
-                _("Check whether a long-running task is blocking the workers, and check their logs."),
-            ),
-            "never": Trouble(
-                _("The job “%(subject)s” has never run"),
-                _("Scheduled %(every_s)s. Workers have been running for longer than that."),
-                _("Check the worker logs, and check that all workers run this version."),
-            ),
-        },
-    ),
-    "disk_low": Text(
-        component=_("Disk: %(subject)s"),
-        fine=_("Free: %(free_bytes)s of %(total_bytes)s (%(free_percent)s)."),
-        trouble=Trouble(
-            _("Low disk space: %(subject)s"),
-            _("Free: %(free_bytes)s of %(total_bytes)s (%(free_percent)s)."),
-            _(
-                "Free some space or add a disk. When the disk is full, uploads and backups fail, and "
-                "databases may stop."
-            ),
-        ),
-        variants={
-            "silent": Trouble(
-                _("Disk not responding: %(subject)s"),
-                _("The disk has not reported its free space for %(silent_s)s."),
-                _(
-                    "If this is a network disk, restore its server or remount it. Work that needs "
-                    "this folder waits until then."
-                ),
-            ),
-        },
-    ),
-    "keystore_unusable": Text(
-        component=_("Keystore"),
-        fine=_("Private and readable. Study keys: %(keys)s."),
-        trouble=Trouble(
-            _("The keystore cannot be used"),
-            _("This process cannot read or write the keystore folder."),
-            _(
-                "Make the account that runs the web server and the workers the owner of the folder, "
-                "with mode 700."
-            ),
-        ),
-        variants={
-            "absent": Trouble(
-                _("The keystore is missing"),
-                _("The keystore folder is missing, but there are open studies."),
-                _("Mount the folder set in MOBILITY_KEYSTORE_DIR. Do not replace it with an empty folder."),
-            ),
-            "open": Trouble(
-                _("Other accounts can read the keystore"),
-                _("Other accounts on this host can access the keystore folder."),
-                _(
-                    "Restrict access with chmod 700. Anyone who read a key can undo the noise, so "
-                    "find out whether a key was read."
-                ),
-            ),
-        },
-    ),
-    "key_missing": Text(
-        component=_("Keys of open studies"),
-        fine=_("All keys are in the keystore: %(keys)s."),
-        trouble=Trouble(
-            _("The key of %(subject)s is missing"),
-            _("The study is open, but its key is not in the keystore, so its files cannot be processed."),
-            _("Mount the right keystore, or restore the key from its escrow."),
-        ),
-        variants={
-            "damaged": Trouble(
-                _("The key of %(subject)s is damaged"),
-                _("The key file cannot be read or has the wrong length."),
-                _("Restore the key from its escrow."),
-            )
-        },
-    ),
-    "key_due": Text(
-        component=_("Key destruction"),
-        fine=_("No key is due for destruction soon."),
-        trouble=Trouble(
-            _("The key of %(subject)s is due for destruction soon"),
-            _("Destruction was promised by %(day)s."),
-            _(
-                "Upload the last files, close the days, then close the study. Closing the study "
-                "destroys its key."
-            ),
-        ),
-        variants={
-            "over": Trouble(
-                _("The key of %(subject)s is overdue for destruction"),
-                _("Destruction was promised by %(day)s, but the study is still open."),
-                _("Close the study now. Closing the study destroys its key."),
-            ),
-            "unerased": Trouble(
-                _("%(subject)s is closed but not erased"),
-                _("The study was closed on %(day)s. Its key, or data sealed with the key, may still exist."),
-                _(
-                    "Erasure is retried every hour. If this persists, close the study again: the "
-                    "command prints the reason."
-                ),
-            ),
-        },
-    ),
-    "batch_failed": Text(
-        component=_("Failed batches"),
-        fine=_("None in the last %(within_s)s."),
-        trouble=Trouble(
-            _("Failed batches in %(subject)s"),
-            _(
-                "Batches that failed in the last %(within_s)s: %(batches)s. Their data has not been "
-                "uploaded since."
-            ),
-            _(
-                "Operators find the reason on the page of each batch, under Uploads. Upload the "
-                "corrected file again."
-            ),
+    ("keystore_unusable", ""): Trouble(
+        _("The keystore cannot be used"),
+        _("This process cannot read or write the keystore folder."),
+        _(
+            "Make the account that runs the web server and the workers the owner of the folder, "
+            "with mode 700."
         ),
     ),
-    "batch_waiting": Text(
-        component=_("Waiting batches"),
-        fine=_("Unfinished: %(batches)s. None has been waiting for long."),
-        trouble=Trouble(
-            _("Batches of %(subject)s are waiting"),
-            _("Batches waiting for their turn: %(batches)s. The oldest has waited for %(oldest_s)s."),
-            _("Check that workers are running. If they are always busy, start more of them."),
-        ),
-        variants={
-            "stuck": Trouble(
-                _("A batch of %(subject)s is not making progress"),
-                _(
-                    "Batches that are not responding: %(batches)s. The oldest has not responded for "
-                    "%(oldest_s)s."
-                ),
-                _(
-                    "Check that workers are running and can reach the broker and both databases. The "
-                    "batch then resumes automatically."
-                ),
-            ),
-            "held_up": Trouble(
-                _("A batch of %(subject)s is paused"),
-                _(
-                    "Batches waiting for a key or storage: %(batches)s. The oldest has waited for "
-                    "%(oldest_s)s."
-                ),
-                _(
-                    "The page of the batch names the missing key or storage. Mount it on every host "
-                    "that runs workers, and the batch resumes automatically. If it is lost "
-                    "permanently, run manage.py cancel_batch BATCH --give-up."
-                ),
-            ),
-        },
+    ("keystore_unusable", "absent"): Trouble(
+        _("The keystore is missing"),
+        _("The keystore folder is missing, but there are open studies."),
+        _("Mount the folder set in MOBILITY_KEYSTORE_DIR. Do not replace it with an empty folder."),
     ),
-    "feed_late": Text(
-        component=_("Feeds"),
-        fine=_("Studies with automatic uploads: %(studies)s. No file is overdue."),
-        trouble=Trouble(
-            _("Files for %(subject)s are overdue"),
-            _("Days without a file: %(days)s. The first is %(day)s."),
-            _(
+    ("keystore_unusable", "open"): Trouble(
+        _("Other accounts can read the keystore"),
+        _("Other accounts on this host can access the keystore folder."),
+        _(
+            "Restrict access with chmod 700. Anyone who read a key can undo the noise, so "
+            "find out whether a key was read."
+        ),
+    ),
+    ("key_missing", ""): Trouble(
+        _("The key of %(subject)s is missing"),
+        _("The study is open, but its key is not in the keystore, so its files cannot be processed."),
+        _("Mount the right keystore, or restore the key from its escrow."),
+    ),
+    ("key_missing", "damaged"): Trouble(
+        _("The key of %(subject)s is damaged"),
+        _("The key file cannot be read or has the wrong length."),
+        _("Restore the key from its escrow."),
+    ),
+    ("key_due", ""): Trouble(
+        _("The key of %(subject)s is due for destruction soon"),
+        _("Destruction was promised by %(day)s."),
+        _("Upload the last files, close the days, then close the study. Closing the study destroys its key."),
+    ),
+    ("key_due", "over"): Trouble(
+        _("The key of %(subject)s is overdue for destruction"),
+        _("Destruction was promised by %(day)s, but the study is still open."),
+        _("Close the study now. Closing the study destroys its key."),
+    ),
+    ("key_due", "unerased"): Trouble(
+        _("%(subject)s is closed but not erased"),
+        _("The study was closed on %(day)s. Its key, or data sealed with the key, may still exist."),
+        _(
+            "Erasure is retried every hour. If this persists, close the study again: the "
+            "command prints the reason."
+        ),
+    ),
+    ("batch_failed", ""): Trouble(
+        _("Failed batches in %(subject)s"),
+        _(
+            "Batches that failed in the last %(within_s)s: %(batches)s. Their data has not been "
+            "uploaded since."
+        ),
+        _(
+            "Operators find the reason on the page of each batch, under Uploads. Upload the "
+            "corrected file again."
+        ),
+    ),
+    ("batch_waiting", ""): Trouble(
+        _("Batches of %(subject)s are waiting"),
+        _("Batches waiting for their turn: %(batches)s. The oldest has waited for %(oldest_s)s."),
+        _("Check that workers are running. If they are always busy, start more of them."),
+    ),
+    ("batch_waiting", "stuck"): Trouble(
+        _("A batch of %(subject)s is not making progress"),
+        _("Batches that are not responding: %(batches)s. The oldest has not responded for %(oldest_s)s."),
+        _(
+            "Check that workers are running and can reach the broker and both databases. The "
+            "batch then resumes automatically."
+        ),
+    ),
+    ("batch_waiting", "held_up"): Trouble(
+        _("A batch of %(subject)s is paused"),
+        _("Batches waiting for a key or storage: %(batches)s. The oldest has waited for %(oldest_s)s."),
+        _(
+            "The page of the batch names the missing key or storage. Mount it on every host "
+            "that runs workers, and the batch resumes automatically. If it is lost "
+            "permanently, run manage.py cancel_batch BATCH --give-up."
+        ),
+    ),
+    ("feed_late", ""): Trouble(
+        _("Files for %(subject)s are overdue"),
+        _("Days without a file: %(days)s. The first is %(day)s."),
+        _(
                 "Ask the sender whether more files are coming. If a day will have no file, close that day to "
                 "clear this alert."
             ),
+    ),
+    ("day_open", ""): Trouble(
+        _("A day of %(subject)s is still open"),
+        _("Days waiting to be closed: %(days)s. The oldest is %(day)s, which ended %(over_s)s ago."),
+        _(
+            "When all its files have arrived, close the day (under Uploads, or with manage.py "
+            "close_days). It is counted only then."
         ),
     ),
-    "day_open": Text(
-        component=_("Open days"),
-        fine=_("No day has been open for long after its end. Open: %(days)s."),
-        trouble=Trouble(
-            _("A day of %(subject)s is still open"),
-            _("Days waiting to be closed: %(days)s. The oldest is %(day)s, which ended %(over_s)s ago."),
-            _(
-                "When all its files have arrived, close the day (under Uploads, or with manage.py "
-                "close_days). It is counted only then."
-            ),
-        ),
-        variants={
-            "not_closed": Trouble(
-                _("Published days of %(subject)s are not closed"),
-                _(
-                    "Days published but not closed: %(days)s. Their sealed times are kept until they "
-                    "are closed."
-                ),
-                _(
-                    "When no more files are expected for these days, close them under Uploads or with "
-                    "manage.py close_days."
-                ),
-            )
-        },
-    ),
-    "handover_waiting": Text(
-        component=_("Handover to the analyst server"),
-        fine=_("No totals have been waiting for long."),
-        trouble=Trouble(
-            _("Totals of %(subject)s are waiting to be handed over"),
-            _(
-                "Publications that the analyst server has not accepted: %(publications)s. The oldest "
-                "has waited for %(oldest_s)s."
-            ),
-            _(
-                "Check that the analyst server is running and that this sender is registered there. "
-                "Waiting totals are sent automatically."
-            ),
-        ),
-        variants={
-            "ahead": Trouble(
-                _("The analyst server has data of %(subject)s that was never sent"),
-                _(
-                    "The server lists publications that this vault has no record of, or reports that the "
-                    "study is closed. To avoid counting anyone twice, nothing is sent to it. Uploads are "
-                    "not affected."
-                ),
-                _(
-                    "If the vault was restored, restore the analyst server from a backup of the same "
-                    "time or earlier. Otherwise, ask the administrators of that server whether its "
-                    "data was changed."
-                ),
-            )
-        },
-    ),
-    "study_stopped": Text(
-        component=_("Vault and totals"),
-        fine=_("Vault and totals are consistent."),
-        trouble=Trouble(
-            _("%(subject)s is stopped since a restore"),
-            _(
-                "Analysts have totals of the study that the vault does not know. Continuing would "
-                "count people twice."
-            ),
-            _("Restore both databases from matching backups (docs/backup.md)."),
-        ),
-        variants={
-            "presence": Trouble(
-                _("%(subject)s is stopped since a restore"),
-                _("A day that was already published could be published again with the same noise."),
-                _(
-                    "If no day of the study was closed after the backup, restore again with "
-                    "--no-day-closed-since. Otherwise the reports stay as they are, and you cannot "
-                    "add data."
-                ),
-            )
-        },
-    ),
-    "ledger_broken": Text(
-        component=_("Ledger"),
-        fine=_("Integrity verified at the last check. Entries: %(entries)s."),
-        trouble=Trouble(
-            _("The ledger failed its integrity check"),
-            _("The last check found changed or missing entries. The first is %(number)s."),
-            _(
-                "Keep a copy of the database in its current state, compare it with the last export, "
-                "and inform the privacy officer."
-            ),
-        ),
-        variants={
-            "unchecked": Trouble(
-                _("The ledger has not been checked recently"),
-                _("Workers check the ledger every hour. Entries: %(entries)s."),
-                _("Check that workers are running, or check the ledger on its page."),
-            )
-        },
-    ),
-    "backup_old": Text(
-        component=_("Last backup"),
-        fine=_("Made %(age_s)s ago; size %(bytes)s."),
-        trouble=Trouble(
-            _("The last backup is too old"),
-            _("Made %(age_s)s ago."),
-            _("Run manage.py backup, and find out why the scheduled backup did not run."),
-        ),
-        variants={
-            "never": Trouble(
-                _("No backup has been made"),
-                _("This installation has never been backed up."),
-                _("Schedule manage.py backup daily, and test a restore once."),
-            )
-        },
-    ),
-    "escrow_old": Text(
-        component=_("Key escrow"),
-        fine=_("Keys of open studies without an escrow copy: %(keys)s. MOBILITY_ESCROW is %(escrow)s."),
-        trouble=Trouble(
-            _("Some keys have no escrow copy"),
-            _(
-                "Keys of open studies without an escrow copy: %(keys)s. If their disk is lost, the "
-                "keys are lost too."
-            ),
-            _(
-                "Decide whether the keys must survive the loss of their disk. If so, run manage.py "
-                "escrow_keys; if not, set MOBILITY_ESCROW=none."
-            ),
+    ("day_open", "not_closed"): Trouble(
+        _("Published days of %(subject)s are not closed"),
+        _("Days published but not closed: %(days)s. Their sealed times are kept until they are closed."),
+        _(
+            "When no more files are expected for these days, close them under Uploads or with "
+            "manage.py close_days."
         ),
     ),
-    "settings_unsafe": Text(
-        component=_("Settings"),
-        fine=_("The system checks found no problems."),
-        trouble=Trouble(
-            _("Unsafe setting: %(subject)s"),
-            _("The system check %(subject)s found a problem."),
-            _("Run manage.py check --deploy for the problem and its fix."),
+    ("handover_waiting", ""): Trouble(
+        _("Totals of %(subject)s are waiting to be handed over"),
+        _(
+            "Publications that the analyst server has not accepted: %(publications)s. The oldest "
+            "has waited for %(oldest_s)s."
         ),
-        variants={
-            "no_https": Trouble(
-                _("Pages are served without TLS"),
-                _("ALLOWED_HOSTS includes other hosts than this machine, but HTTPS is false."),
-                _("Put a proxy that terminates TLS in front of the site, and set HTTPS=true."),
-            ),
-            "debug": Trouble(
-                _("DEBUG is on"),
-                _("Error pages show code and settings to anyone who sees them."),
-                _("Set DEBUG=false and restart the web server."),
-            ),
-        },
-    ),
-    "alert_untold": Text(
-        component=_("Alerts by %(subject)s"),
-        fine=_("Alert delivery is working."),
-        trouble=Trouble(
-            _("Alerts cannot be sent by %(subject)s"),
-            _("The channel refused the last message (%(error)s)."),
-            _("Correct its address or password, and run manage.py test_alerts."),
+        _(
+            "Check that the analyst server is running and that this sender is registered there. "
+            "Waiting totals are sent automatically."
         ),
     ),
-    "look_failed": Text(
-        component=_("Health checks"),
-        fine=_("All health checks ran."),
-        trouble=Trouble(
-            _("A health check failed to run: %(subject)s"),
-            _("The check failed (%(error)s), so the state of this component is unknown."),
-            _("Check the log. If this persists, report it with the error type and the version."),
+    ("handover_waiting", "ahead"): Trouble(
+        _("The analyst server has data of %(subject)s that was never sent"),
+        _(
+            "The server lists publications that this vault has no record of, or reports that the "
+            "study is closed. To avoid counting anyone twice, nothing is sent to it. Uploads are "
+            "not affected."
         ),
+        _(
+            "If the vault was restored, restore the analyst server from a backup of the same "
+            "time or earlier. Otherwise, ask the administrators of that server whether its "
+            "data was changed."
+        ),
+    ),
+    ("study_stopped", ""): Trouble(
+        _("%(subject)s is stopped since a restore"),
+        _(
+            "Analysts have totals of the study that the vault does not know. Continuing would "
+            "count people twice."
+        ),
+        _("Restore both databases from matching backups (docs/backup.md)."),
+    ),
+    ("study_stopped", "presence"): Trouble(
+        _("%(subject)s is stopped since a restore"),
+        _("A day that was already published could be published again with the same noise."),
+        _(
+            "If no day of the study was closed after the backup, restore again with "
+            "--no-day-closed-since. Otherwise the reports stay as they are, and you cannot "
+            "add data."
+        ),
+    ),
+    ("ledger_broken", ""): Trouble(
+        _("The ledger failed its integrity check"),
+        _("The last check found changed or missing entries. The first is %(number)s."),
+        _(
+            "Keep a copy of the database in its current state, compare it with the last export, "
+            "and inform the privacy officer."
+        ),
+    ),
+    ("ledger_broken", "unchecked"): Trouble(
+        _("The ledger has not been checked recently"),
+        _("Workers check the ledger every hour. Entries: %(entries)s."),
+        _("Check that workers are running, or check the ledger on its page."),
+    ),
+    ("backup_old", ""): Trouble(
+        _("The last backup is too old"),
+        _("Made %(age_s)s ago."),
+        _("Run manage.py backup, and find out why the scheduled backup did not run."),
+    ),
+    ("backup_old", "never"): Trouble(
+        _("No backup has been made"),
+        _("This installation has never been backed up."),
+        _("Schedule manage.py backup daily, and test a restore once."),
+    ),
+    ("escrow_old", ""): Trouble(
+        _("Some keys have no escrow copy"),
+        _(
+            "Keys of open studies without an escrow copy: %(keys)s. If their disk is lost, the "
+            "keys are lost too."
+        ),
+        _(
+            "Decide whether the keys must survive the loss of their disk. If so, run manage.py "
+            "escrow_keys; if not, set MOBILITY_ESCROW=none."
+        ),
+    ),
+    ("main_shared", ""): Trouble(
+        _("Two zones share the main database"),
+        _("Evidence: %(seen)s. Anyone with access to the analysts' server could run code in this zone."),
+        _("Stop both zones. Give each a main database of its own (docs/upgrading.md): no count is lost."),
+    ),
+    ("settings_unsafe", ""): Trouble(
+        _("Unsafe setting: %(subject)s"),
+        _("The system check %(subject)s found a problem."),
+        _("Run manage.py check --deploy for the problem and its fix."),
+    ),
+    ("settings_unsafe", "no_https"): Trouble(
+        _("Pages are served without TLS"),
+        _("ALLOWED_HOSTS includes other hosts than this machine, but HTTPS is false."),
+        _("Put a proxy that terminates TLS in front of the site, and set HTTPS=true."),
+    ),
+    ("settings_unsafe", "debug"): Trouble(
+        _("DEBUG is on"),
+        _("Error pages show code and settings to anyone who sees them."),
+        _("Set DEBUG=false and restart the web server."),
+    ),
+    ("alert_untold", ""): Trouble(
+        _("Alerts cannot be sent by %(subject)s"),
+        _("The channel refused the last message (%(error)s)."),
+        _("Correct its address or password, and run manage.py test_alerts."),
+    ),
+    ("look_failed", ""): Trouble(
+        _("A health check failed to run: %(subject)s"),
+        _("The check failed (%(error)s), so the state of this component is unknown."),
+        _("Check the log. If this persists, report it with the error type and the version."),
     ),
 }

@@ -1,15 +1,15 @@
 """Findings in words: what it is, what was found, what to do. In the language that is active when asked."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy
 
 from mobility.operations.findings import Fact, Finding, Level
-from mobility.operations.findings_texts import TEXTS
+from mobility.operations.findings_texts import FINE, TROUBLES
 from reports.base.formats import decimal, number, percent
 
 LEVEL_WORDS: Final[dict[Level, str | Promise]] = {
@@ -33,7 +33,19 @@ SUBJECTS: Final[dict[str, str | Promise]] = {
     "hand_over": gettext_lazy("handover"),
     "email": gettext_lazy("e-mail"),
 }
-MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
+# By the seconds of a unit, the largest first.
+DURATIONS: Final[dict[int, Any]] = {
+    86_400: ngettext_lazy("%(n)d day", "%(n)d days", "n"),
+    3600: ngettext_lazy("%(n)d hour", "%(n)d hours", "n"),
+    60: ngettext_lazy("%(n)d minute", "%(n)d minutes", "n"),
+    1: ngettext_lazy("%(n)d second", "%(n)d seconds", "n"),
+}
+INTERVALS: Final[dict[int, Any]] = {
+    86_400: ngettext_lazy("every day", "every %(n)d days", "n"),
+    3600: ngettext_lazy("every hour", "every %(n)d hours", "n"),
+    60: ngettext_lazy("every minute", "every %(n)d minutes", "n"),
+    1: ngettext_lazy("every second", "every %(n)d seconds", "n"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,18 +59,19 @@ class Words:
 
 def words(finding: Finding) -> Words:
     """A finding in words; a fact that a text names and the finding lacks is a question mark."""
-    text = TEXTS[finding.code]
     facts = _Facts({name: fact_words(name, fact) for name, fact in finding.facts.items()})
     facts["subject"] = subject_words(finding.subject)
     if finding.level == Level.OK:
-        return Words(title=str(text.component) % facts, what=str(text.fine) % facts, todo="")
-    found = text.variants.get(str(finding.facts.get("why", "")), text.trouble)
-    return Words(title=str(found.title) % facts, what=str(found.what) % facts, todo=str(found.todo) % facts)
+        title, what = FINE[finding.code]
+        return Words(title=str(title) % facts, what=str(what) % facts, todo="")
+    code, why = finding.code, str(finding.facts.get("why", ""))
+    title, what, todo = TROUBLES.get((code, why)) or TROUBLES[code, ""]
+    return Words(title=str(title) % facts, what=str(what) % facts, todo=str(todo) % facts)
 
 
 def component(finding: Finding) -> str:
     """Return the subject of a check, fine or not."""
-    return str(TEXTS[finding.code].component) % _Facts(subject=subject_words(finding.subject))
+    return str(FINE[finding.code][0]) % _Facts(subject=subject_words(finding.subject))
 
 
 def subject_words(subject: str) -> str:
@@ -82,26 +95,12 @@ def fact_words(name: str, fact: Fact) -> str:
 
 def duration(seconds: float) -> str:
     """A length of time in its largest unit that it has at least two of, or one exactly: "90 minutes"."""
-    unit_s, n = _in_units(seconds)
-    words_of = {
-        DAY_S: ngettext("%(n)d day", "%(n)d days", n),
-        HOUR_S: ngettext("%(n)d hour", "%(n)d hours", n),
-        MINUTE_S: ngettext("%(n)d minute", "%(n)d minutes", n),
-        1: ngettext("%(n)d second", "%(n)d seconds", n),
-    }
-    return words_of[unit_s] % {"n": n}
+    return _in_units(seconds, DURATIONS)
 
 
 def every(seconds: float) -> str:
     """Return an interval in the unit of `duration`: "every 15 seconds", "every hour"."""
-    unit_s, n = _in_units(seconds)
-    words_of = {
-        DAY_S: ngettext("every day", "every %(n)d days", n),
-        HOUR_S: ngettext("every hour", "every %(n)d hours", n),
-        MINUTE_S: ngettext("every minute", "every %(n)d minutes", n),
-        1: ngettext("every second", "every %(n)d seconds", n),
-    }
-    return words_of[unit_s] % {"n": n}
+    return _in_units(seconds, INTERVALS)
 
 
 def ago(seconds: float) -> str:
@@ -119,11 +118,11 @@ def size(n_bytes: float) -> str:
     return ngettext("%(n)s byte", "%(n)s bytes", round(n_bytes)) % {"n": number(n_bytes)}
 
 
-def _in_units(seconds: float) -> tuple[int, int]:
-    """Seconds of a unit, and how many whole ones: (60, 90) for 90 minutes."""
+def _in_units(seconds: float, words_of: Mapping[int, Any]) -> str:
+    """Whole units in the words of each: of the largest that there are two of, or one exactly."""
     s = max(round(seconds), 0)
-    unit_s = next((each for each in (DAY_S, HOUR_S, MINUTE_S) if s == each or s >= 2 * each), 1)
-    return unit_s, s // unit_s
+    unit_s = next((each for each in words_of if s == each or s >= 2 * each), 1)
+    return str(words_of[unit_s] % {"n": s // unit_s})
 
 
 class _Facts(dict[str, str]):

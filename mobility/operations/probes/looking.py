@@ -112,6 +112,9 @@ def _probes() -> Iterator[Probe]:
     yield Probe(
         name="migrations", codes=(UNMIGRATED,), look=databases.migrated, needs=tuple(settings.DATABASES)
     )
+    yield Probe(
+        name="own main", codes=("main_shared",), look=safety.own_main, needs=tuple(settings.DATABASES)
+    )
     yield Probe(name="broker", codes=("broker_unreachable", "queue_long"), look=broker.reached)
     yield Probe(name="workers", codes=("workers_missing", "worker_silent"), look=workers.living, needs=main)
     yield Probe(name="jobs", codes=("job_failed",), look=workers.jobs_run, needs=main)

@@ -1,4 +1,4 @@
-"""Settings: what the system checks say."""
+"""What would let others in: what the system checks say of settings, and a main database that zones share."""
 
 import time
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from typing import Final
 from django.conf import settings
 from django.core import checks
 
+from mobility.base.shared_main import why_shared
 from mobility.operations.findings import Finding, Level
 
 KEPT_S: Final = 600  # settings change with a new start only; folders may change meanwhile
@@ -17,6 +18,13 @@ LOCAL_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
 def checked() -> Iterator[Finding]:
     """Findings of the system checks: those of a deployment where pages are served with TLS."""
     yield from _checked(settings.HTTPS, int(time.monotonic() // KEPT_S))
+
+
+def own_main() -> Iterator[Finding]:
+    """Whether the main database is of this zone alone."""
+    seen = why_shared()
+    level = Level.ERROR if seen else Level.OK
+    yield Finding(code="main_shared", level=level, facts={"seen": seen})
 
 
 @cache

@@ -5,8 +5,8 @@ from django.db import connections
 
 from mobility import celery, startup
 from mobility.models import VaultStudy
-from mobility.operations.doctor import databases
 from mobility.operations.findings import Level
+from mobility.operations.probes import safety
 from reports.models import Sender, SentStudy, Study
 from reports.studies.studyfile import parse_study
 from reports.transfer.studies import create_study_rows
@@ -32,13 +32,13 @@ def refusal(settings, zone, monkeypatch, capsys) -> str:
         monkeypatch.setattr(startup, name, lambda: None)
     for connection in connections.all():
         monkeypatch.setattr(connection, "close", lambda: None)  # of the test's transaction
-    (found,) = databases.own_main()
+    (found,) = safety.own_main()
     try:
         celery._refuse_unsafe()
     except SystemExit as end:
         assert (end.code, found.level) == (startup.EXIT_CODE, Level.ERROR)
         said = capsys.readouterr().err
-        assert found.what in said
+        assert str(found.facts["seen"]) in said
         assert "From a shared main database to zones apart" in said
         return said
     assert found.level == Level.OK
@@ -56,6 +56,14 @@ def test_an_operator_zone_does_not_count_where_a_server_has_senders(study, setti
     assert refusal(settings, "operator", monkeypatch, capsys) == ""
     Sender.objects.create(name="north", public_key="x", registered_by="ada")
     assert "it has a registered sender, north" in refusal(settings, "operator", monkeypatch, capsys)
+
+
+def test_an_operator_zone_does_not_keep_its_vault_in_the_main_database(settings, monkeypatch, capsys) -> None:
+    with connections["vault"].cursor() as cursor:
+        cursor.execute("CREATE TABLE reports_study (id integer)")
+    assert "VAULT_DATABASE_URL and DATABASE_URL lead to one" in refusal(
+        settings, "operator", monkeypatch, capsys
+    )
 
 
 def test_one_installation_may_have_both(study, sender, settings, monkeypatch, capsys) -> None:
