@@ -1,6 +1,6 @@
 """The events of one day: stays of the visitors, and the noise of a feed that no rule may count."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ldp.kernels.streams import KeyedStream
 from mobility.demo.population import Indices, Population
+from mobility.extracts.rows.arrays import ParallelArrays
 
 HOUR_S: Final = 3600
 DAY_S: Final = 24 * HOUR_S
@@ -38,7 +39,7 @@ class Places:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Events:
+class Events(ParallelArrays):
     """Events of one day as columns; seconds count from local midnight."""
 
     person: Indices
@@ -52,9 +53,6 @@ class Events:
         no = np.zeros(person.size, np.bool_)
         return cls(person=person, second=second, cell=cell, has_offset=no, is_malformed=no)
 
-    def rows(self, chosen: Indices | slice) -> "Events":
-        return Events(**{field.name: getattr(self, field.name)[chosen] for field in fields(self)})
-
 
 def day_events(population: Population, *, day: int, places: Places, stream: KeyedStream) -> Events:
     """All rows of study day `day`, in time order.
@@ -64,7 +62,7 @@ def day_events(population: Population, *, day: int, places: Places, stream: Keye
     present = np.flatnonzero(population.is_present(day))
     passing = _passing(population, day=day, n_people=places.home.size, stream=stream)
     people = np.concatenate([present, passing])
-    events = _joined(
+    events = Events.joined(
         [
             _stays(present, bands=population.durations[present, day - 1], places=places, stream=stream),
             _short_visits(passing, places=places, stream=stream),
@@ -74,20 +72,11 @@ def day_events(population: Population, *, day: int, places: Places, stream: Keye
     )
     events = replace(events, has_offset=_one_in(events.person.size, WITH_OFFSET, stream=stream))
     # Copies of rows, so that nothing of the truth depends on a malformed one.
-    copies = events.rows(_chosen(events.person.size, DUPLICATE, stream=stream))
-    broken = events.rows(_chosen(events.person.size, MALFORMED, stream=stream))
+    copies = events.take(_chosen(events.person.size, DUPLICATE, stream=stream))
+    broken = events.take(_chosen(events.person.size, MALFORMED, stream=stream))
     broken = replace(broken, is_malformed=np.ones(broken.person.size, np.bool_))
-    events = _joined([events, copies, broken])
-    return events.rows(np.argsort(events.second, kind="stable"))
-
-
-def _joined(parts: list[Events]) -> Events:
-    return Events(
-        **{
-            field.name: np.concatenate([getattr(part, field.name) for part in parts])
-            for field in fields(Events)
-        }
-    )
+    events = Events.joined([events, copies, broken])
+    return events.take(np.argsort(events.second, kind="stable"))
 
 
 def _passing(population: Population, *, day: int, n_people: int, stream: KeyedStream) -> Indices:

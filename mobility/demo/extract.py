@@ -174,7 +174,7 @@ def _places(
 def _write_rows(events: Events, *, file: Writable, cast: Cast, today: date, stream: KeyedStream) -> None:
     times = pc.binary_join_element_wise(f"{today.isoformat()}T", cast.clock, "")
     for start in range(0, events.person.size, CHUNK_ROWS):
-        chunk = events.rows(slice(start, start + CHUNK_ROWS))
+        chunk = events.take(slice(start, start + CHUNK_ROWS))
         _write_lines(_lines(chunk, times=times, cast=cast, stream=stream), file=file)
 
 
@@ -194,22 +194,14 @@ def _lines(events: Events, *, times: pa.StringArray, cast: Cast, stream: KeyedSt
     return pc.replace_with_mask(lines, is_malformed, pa.array(broken, pa.string()))
 
 
-def _without_last(values: list[str]) -> list[str]:
-    return values[:-1]
-
-
-def _with_another(values: list[str]) -> list[str]:
-    return [*values, "1"]
-
-
 def _put(column: str, value: str) -> Callable[[list[str]], list[str]]:
     place = COLUMNS.index(column)
     return lambda values: [*values[:place], value, *values[place + 1 :]]
 
 
 ERRORS: Final[Sequence[Callable[[list[str]], list[str]]]] = (
-    _without_last,
-    _with_another,
+    lambda values: values[:-1],
+    lambda values: [*values, "1"],
     _put("msisdn", ""),
     _put("timestamp", "2017-02-30T12:00:00"),
     _put("timestamp", "31/05/2017 12h"),

@@ -6,13 +6,14 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from mobility.extracts.rows.arrays import ParallelArrays
 from mobility.extracts.rows.events import shard_of
 from mobility.vault.state import positions
 from mobility.vault.state.columns import from_steps, pack_columns, steps, unpack_columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OptOuts:
+class OptOuts(ParallelArrays):
     """Pseudonyms, uint64 (n,), sorted, each once."""
 
     pseudonym: NDArray[np.uint64]
@@ -26,20 +27,12 @@ class OptOuts:
         """Return the shards of pseudonyms in any order, also repeated ones."""
         return cls(pseudonym=np.unique(pseudonyms))
 
-    def __len__(self) -> int:
-        return len(self.pseudonym)
-
     def union(self, others: "OptOuts") -> "OptOuts":
         return OptOuts(pseudonym=positions.union([self.pseudonym, others.pseudonym])[0])
 
     def split(self, *, n_shards: int) -> "dict[int, OptOuts]":
         """Return the pseudonyms of each shard that has any."""
-        ends = np.searchsorted(shard_of(self.pseudonym, n_shards=n_shards), np.arange(n_shards), side="right")
-        starts = np.concatenate([[0], ends[:-1]])
-        return {
-            int(shard): OptOuts(pseudonym=self.pseudonym[starts[shard] : ends[shard]])
-            for shard in np.flatnonzero(ends > starts)
-        }
+        return self.by_key(shard_of(self.pseudonym, n_shards=n_shards), n_shards)
 
     def pack(self) -> bytes:
         """Compressed bytes that `unpack` reads; they must be sealed before they are stored."""

@@ -110,6 +110,12 @@ class RowBlock:
     bad_text: NDArray[np.int64]
     n_lines: int
 
+    def texts(self, name: str) -> Texts:
+        """A column that was not asked for as timestamps."""
+        column = self.columns[name]
+        assert isinstance(column, Texts)  # noqa: S101 - nothing else can be anything else
+        return column
+
     @property
     def n_rows(self) -> int:
         """Rows that were read, good or bad."""

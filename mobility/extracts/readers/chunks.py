@@ -19,7 +19,7 @@ from mobility.extracts.readers.compression import (
     compression_of,
     refuse_other,
 )
-from mobility.extracts.readers.csv import first_line, read_csv, read_lines
+from mobility.extracts.readers.csv import first_line, read_csv
 from mobility.extracts.readers.opening import CSV, PARQUET, read_extract
 from mobility.extracts.readers.parquet import group_sizes, read_parquet
 
@@ -87,13 +87,9 @@ def read_chunk(
         yield from read_parquet(buffered(_Lent(stream)), layout=layout, groups=range(plan.begin, plan.end))
     else:
         source.format = CSV
-        if plan.begin == 0:
-            lines = buffered(_Lines(stream, begin=0, end=plan.end))
-            yield from read_csv(lines, layout=layout, source=source, in_use=in_use)
-        else:
-            header = first_line(buffered(_Lent(stream)))
-            lines = buffered(_Lines(stream, begin=plan.begin, end=plan.end))
-            yield from read_lines(lines, header, layout=layout, source=source, in_use=in_use)
+        header = first_line(buffered(_Lent(stream))) if plan.begin else None
+        lines = buffered(_Lines(stream, begin=plan.begin, end=plan.end))
+        yield from read_csv(lines, layout=layout, source=source, in_use=in_use, header=header)
 
 
 class _Lent(io.RawIOBase):

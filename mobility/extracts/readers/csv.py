@@ -46,9 +46,8 @@ from mobility.extracts.readers.text import (
 )
 
 BLOCK_BYTES = 4 << 20  # the longest line that can be read
-STEP_BYTES = (
-    1 << 20
-)  # of a block where lines are no longer: it stays in the processor's cache with its fields
+# Of a block where lines are no longer: it stays in the processor's cache with its fields.
+STEP_BYTES = 1 << 20
 LINE_END = re.compile(rb"\r\n|\n|\r")
 HEADER_PIECE = 64 << 10
 
@@ -57,25 +56,36 @@ class LineTooLongError(Exception):
     """A line does not fit into a block."""
 
 
-def read_csv(plain: Buffered, *, layout: Layout, source: Source, in_use: int = 1) -> Iterator[RowBlock]:
-    """Blocks of a stream of text that begins with a header; notes in `source` what it is.
+def read_csv(
+    plain: Buffered, *, layout: Layout, source: Source, in_use: int = 1, header: bytes | None = None
+) -> Iterator[RowBlock]:
+    """Blocks of a stream of text; notes in `source` what it is.
 
     Parameters
     ----------
     in_use : how many blocks are in use at once; the arrays of an older one are overwritten
+    header : where it stands elsewhere; by default the stream begins with it
 
     Raises
     ------
     BatchFormatError : the stream is no such text, or a column is missing; never shows content
     """
-    yield from _blocks(plain, None, layout=layout, source=source, in_use=in_use)
-
-
-def read_lines(
-    plain: Buffered, header: bytes, *, layout: Layout, source: Source, in_use: int = 1
-) -> Iterator[RowBlock]:
-    """Read CSV lines whose header is elsewhere."""
-    yield from _blocks(plain, header, layout=layout, source=source, in_use=in_use)
+    line, splitter = 1, None
+    try:
+        for part in _whole_lines(plain, in_use=in_use):
+            n_headers = 0
+            if splitter is None:
+                n_headers = 1 if header is None else 0
+                splitter = _Splitter.of(
+                    part.first_line() if header is None else header, layout=layout, source=source
+                )
+            block = splitter.block(part, line=line, n_headers=n_headers)
+            line += block.n_lines
+            yield block
+    except LineTooLongError:
+        raise _too_long(line - 1) from None
+    if splitter is None:  # nothing at all
+        _Splitter.of(header or b"", layout=layout, source=source)
 
 
 def first_line(plain: Buffered) -> bytes:
@@ -93,27 +103,6 @@ def first_line(plain: Buffered) -> bytes:
     if len(begun) == BLOCK_BYTES:
         raise _too_long(0)
     return bytes(begun)
-
-
-def _blocks(
-    plain: Buffered, header: bytes | None, *, layout: Layout, source: Source, in_use: int
-) -> Iterator[RowBlock]:
-    line, splitter = 1, None
-    try:
-        for part in _whole_lines(plain, in_use=in_use):
-            n_headers = 0
-            if splitter is None:
-                n_headers = 1 if header is None else 0
-                splitter = _Splitter.of(
-                    part.first_line() if header is None else header, layout=layout, source=source
-                )
-            block = splitter.block(part, line=line, n_headers=n_headers)
-            line += block.n_lines
-            yield block
-    except LineTooLongError:
-        raise _too_long(line - 1) from None
-    if splitter is None:  # nothing at all
-        _Splitter.of(header or b"", layout=layout, source=source)
 
 
 def _too_long(lines_before: int) -> BatchFormatError:

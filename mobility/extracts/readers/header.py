@@ -51,7 +51,7 @@ def _columns_of(header: str, *, layout: Layout) -> tuple[str, list[str]]:
     fitting = [delimiter for delimiter in tried if all(names[delimiter].count(name) == 1 for name in wanted)]
     if len(fitting) > 1 and len({tuple(names[delimiter]) for delimiter in fitting}) > 1:
         raise BatchFormatError(
-            f"line 1: the header matches {_listed(fitting)}: choose one of them in the profile"
+            f"line 1: the header matches {listed(fitting)}: choose one of them in the profile"
         )
     if fitting:
         return fitting[0], names[fitting[0]]
@@ -72,15 +72,16 @@ def _misfit(names: list[str], *, wanted: tuple[str, ...], delimiter: str) -> Bat
     missing = [name for name in wanted if name not in names]
     if missing:
         return BatchFormatError(
-            f"line 1: the header has no column {_listed(missing)}, which the profile requires; it has "
+            f"line 1: the header has no column {listed(missing)}, which the profile requires; it has "
             f"{len(names)} columns (separator: {delimiter}). Choose another profile, or correct the "
             "header"
         )
     twice = [name for name in wanted if names.count(name) > 1]
     return BatchFormatError(
-        f"line 1: column {_listed(twice)} appears more than once: rename or remove one of them"
+        f"line 1: column {listed(twice)} appears more than once: rename or remove one of them"
     )
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Names of columns, in quotes."""
     return ", ".join(repr(name) for name in names)

@@ -5,7 +5,8 @@ every format: whole numbers are their digits. Floating-point numbers are refused
 Rows count from 1.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from mobility.base.errors import BatchFormatError
 from mobility.extracts.readers import Column, Layout, RowBlock, Texts
 from mobility.extracts.readers.compression import Buffered, is_of_storage
+from mobility.extracts.readers.header import listed
 from mobility.extracts.readers.parquet_footer import check_footer, check_row_groups
 from mobility.extracts.readers.parquet_pages import NoPageError, check_pages
 from mobility.extracts.readers.text import UTF8, is_bad, is_plain, kinds_of_rows
@@ -32,14 +34,8 @@ def read_parquet(file: Buffered, *, layout: Layout, groups: range | None = None)
     ------
     BatchFormatError : damaged, a column is missing, or has a type that cannot be read exactly
     """
-    try:
+    with _judged():
         yield from _blocks(file, layout=layout, groups=groups)
-    except MemoryError:  # Arrow's is one of both: the file may be sound
-        raise
-    except (pa.ArrowException, NoPageError, UnicodeDecodeError, OSError) as error:
-        if isinstance(error, OSError) and is_of_storage(error):
-            raise
-        raise BatchFormatError(DAMAGED) from None
 
 
 def group_sizes(file: Buffered) -> list[tuple[int, int]]:
@@ -49,16 +45,23 @@ def group_sizes(file: Buffered) -> list[tuple[int, int]]:
     ------
     BatchFormatError : damaged
     """
-    try:
+    with _judged():
         metadata = _opened(file).metadata
         groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
         return [
             (group.num_rows, sum(group.column(i).total_compressed_size for i in range(group.num_columns)))
             for group in groups
         ]
-    except MemoryError:
+
+
+@contextmanager
+def _judged() -> Iterator[None]:
+    """What Arrow complains of is the file's fault, unless its storage or the memory failed."""
+    try:
+        yield
+    except MemoryError:  # Arrow's is one of both: the file may be sound
         raise
-    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
+    except (pa.ArrowException, NoPageError, UnicodeDecodeError, OSError) as error:
         if isinstance(error, OSError) and is_of_storage(error):
             raise
         raise BatchFormatError(DAMAGED) from None
@@ -67,7 +70,7 @@ def group_sizes(file: Buffered) -> list[tuple[int, int]]:
 def _blocks(file: Buffered, *, layout: Layout, groups: range | None) -> Iterator[RowBlock]:
     reader = _opened(file)
     _check_columns(reader, layout=layout)
-    places = _places_of(reader, layout=layout)
+    places = {name: _place_of(reader, name) for name in layout.columns}
     groups = range(reader.metadata.num_row_groups) if groups is None else groups
     by_place = check_pages(file, metadata=reader.metadata, columns=places, groups=groups)
     # Arrow keeps all values of a row group where some pages have places in a dictionary and others values.
@@ -101,7 +104,7 @@ def _check_columns(reader: pq.ParquetFile, *, layout: Layout) -> None:
     missing = [name for name in layout.columns if name not in schema.names]
     if missing:
         raise BatchFormatError(
-            f"the Parquet file has no column {_listed(missing)}, which the profile requires; it has "
+            f"the Parquet file has no column {listed(missing)}, which the profile requires; it has "
             f"{len(schema.names)} columns. Choose another profile, or rename the columns"
         )
     for name in layout.columns:
@@ -113,7 +116,7 @@ def _check_columns(reader: pq.ParquetFile, *, layout: Layout) -> None:
         if problem:
             raise BatchFormatError(f"column {name!r} {problem}")
     stamp = layout.timestamp
-    if stamp is not None and _is_int96(reader, stamp):
+    if stamp is not None and reader.schema.column(_place_of(reader, stamp)).physical_type == "INT96":
         raise BatchFormatError(
             f"column {stamp!r} has timestamps of type INT96, which do not include a time zone: write "
             "TIMESTAMP_MICROS (in Spark: spark.sql.parquet.outputTimestampType) or text"
@@ -155,14 +158,6 @@ def _is_text(kind: pa.DataType) -> bool:
         or pa.types.is_string_view(kind)
         or pa.types.is_binary_view(kind)
     )
-
-
-def _is_int96(reader: pq.ParquetFile, name: str) -> bool:
-    return bool(reader.schema.column(_place_of(reader, name)).physical_type == "INT96")
-
-
-def _places_of(reader: pq.ParquetFile, *, layout: Layout) -> dict[str, int]:
-    return {name: _place_of(reader, name) for name in layout.columns}
 
 
 def _place_of(reader: pq.ParquetFile, name: str) -> int:
@@ -233,7 +228,3 @@ def _is_bad(column: Column) -> NDArray[np.bool_]:
         return np.zeros(len(column), np.bool_)
     bad = is_bad(kinds_of_rows(column.data, begins[None], ends[None]), encoding=UTF8)
     return bad if column.of_row is None else bad[column.of_row]
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(repr(name) for name in names)

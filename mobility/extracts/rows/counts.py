@@ -22,16 +22,10 @@ IGNORED = ("opted_out", "outside_period", "outside_area", "outside_hours", "day_
 LINES_KEPT = 10
 CELLS_KEPT = 1000
 HOURS = 24
-
-
 _SUMS = (
     "rows_read", "accepted", "n_lines", "unmatched_more", "unmatched_hidden", "located", "locatable_of",
 )  # fmt: skip
 _COUNTERS = ("ignored", "rejected", "empty", "unknown", "unmatched_cells")
-
-
-def _no_hours() -> NDArray[np.int64]:
-    return np.zeros((0, HOURS), np.int64)
 
 
 @dataclass(slots=True)
@@ -72,7 +66,7 @@ class RowCounts:
     locatable_of: int = 0
     first_event: int | None = None
     last_event: int | None = None
-    hours: NDArray[np.int64] = field(default_factory=_no_hours)
+    hours: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, HOURS), np.int64))
 
     def reject(self, reason: str, lines: NDArray[np.int64], *, count: int | None = None) -> None:
         """Count rejected rows and keep the first line numbers; never their content.
@@ -133,11 +127,8 @@ class RowCounts:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
-        counters = {
-            # A chunk that an earlier version read has no "unknown".
-            name: Counter(value.get(name, {}))
-            for name in _COUNTERS
-        }
+        # A chunk that an earlier version read has no "unknown".
+        counters = {name: Counter(value.get(name, {})) for name in _COUNTERS}
         hours = np.array(value["hours"], np.int64).reshape(-1, HOURS)
         return cls(**{**value, **counters, "hours": hours})
 

@@ -4,18 +4,19 @@ Numbers only, compact for staging.
 """
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from mobility.extracts.rows.arrays import ParallelArrays
 
 NO_VALUE = np.uint16(0xFFFF)  # an empty value: no answer, presence still counts
 _HEADER = np.dtype([("n", "<i8"), ("slots", "<i8")])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Events:
+class Events(ParallelArrays):
     """Accepted rows, one place per row.
 
     pseudonym : uint64, shape (n,)
@@ -30,18 +31,6 @@ class Events:
     cell: NDArray[np.uint32]
     day: NDArray[np.uint8]
     codes: NDArray[np.uint16]
-
-    def __len__(self) -> int:
-        return len(self.pseudonym)
-
-    def take(self, rows: NDArray[np.int64] | slice) -> "Events":
-        return Events(
-            pseudonym=self.pseudonym[rows],
-            second=self.second[rows],
-            cell=self.cell[rows],
-            day=self.day[rows],
-            codes=self.codes[rows],
-        )
 
     def pack(self) -> bytes:
         """Bytes that `unpack` reads; they must be sealed before they are stored."""
@@ -79,13 +68,7 @@ def concatenate(parts: list[Events], *, slots: int) -> Events:
             day=np.empty(0, np.uint8),
             codes=np.empty((0, slots), np.uint16),
         )
-    return Events(
-        pseudonym=np.concatenate([part.pseudonym for part in parts]),
-        second=np.concatenate([part.second for part in parts]),
-        cell=np.concatenate([part.cell for part in parts]),
-        day=np.concatenate([part.day for part in parts]),
-        codes=np.concatenate([part.codes for part in parts]),
-    )
+    return Events.joined(parts)
 
 
 def shard_of(pseudonym: NDArray[np.uint64], *, n_shards: int) -> NDArray[np.uint16]:
@@ -97,11 +80,6 @@ def shard_of(pseudonym: NDArray[np.uint64], *, n_shards: int) -> NDArray[np.uint
     if bits == 0:
         return np.zeros(len(pseudonym), np.uint16)
     return (pseudonym >> np.uint64(64 - bits)).astype(np.uint16)
-
-
-def split_by_shard(events: Events, *, n_shards: int) -> dict[int, Events]:
-    """Events of each shard that has any, in the order in which they came."""
-    return {shard: pieces[0] for shard, pieces in split(events, n_shards=n_shards, pieces=1).items()}
 
 
 def split(events: Events, *, n_shards: int, pieces: int) -> dict[int, list[Events]]:
@@ -116,14 +94,7 @@ def split(events: Events, *, n_shards: int, pieces: int) -> dict[int, list[Event
     all pieces of each shard, also empty ones; the events of a piece in the order in which they came
     """
     piece_of = shard_of(events.pseudonym, n_shards=n_shards * pieces)
-    places, ends = places_by_key(piece_of, n_shards * pieces)
-    ordered = Events(
-        pseudonym=scatter(events.pseudonym, places),
-        second=scatter(events.second, places),
-        cell=scatter(events.cell, places),
-        day=scatter(events.day, places),
-        codes=scatter_rows(events.codes, places),
-    )
+    ordered, ends = events.ordered(piece_of, n_shards * pieces)
     edges = [0, *ends.tolist()]
     found: dict[int, list[Events]] = {}
     for first in range(0, n_shards * pieces, pieces):
@@ -132,44 +103,3 @@ def split(events: Events, *, n_shards: int, pieces: int) -> dict[int, list[Event
                 ordered.take(slice(edges[piece], edges[piece + 1])) for piece in range(first, first + pieces)
             ]
     return found
-
-
-# Inner loops that put items in the order of their keys. They check no bound.
-
-
-@njit(cache=True, nogil=True)
-def places_by_key(keys: NDArray[Any], n_keys: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Place of each item in the stable order by key, and where each key's items end."""
-    ends = np.zeros(n_keys, np.int64)
-    for i in range(keys.shape[0]):
-        ends[keys[i]] += 1
-    start = np.int64(0)
-    nexts = np.empty(n_keys, np.int64)
-    for key in range(n_keys):
-        nexts[key] = start
-        start += ends[key]
-        ends[key] = start
-    places = np.empty(keys.shape[0], np.uint32)
-    for i in range(keys.shape[0]):
-        places[i] = nexts[keys[i]]
-        nexts[keys[i]] += 1
-    return places, ends
-
-
-@njit(cache=True, nogil=True)
-def scatter(items: NDArray[Any], places: NDArray[np.uint32]) -> NDArray[Any]:
-    """Items in the order of their places."""
-    out = np.empty_like(items)
-    for i in range(items.shape[0]):
-        out[places[i]] = items[i]
-    return out
-
-
-@njit(cache=True, nogil=True)
-def scatter_rows(items: NDArray[Any], places: NDArray[np.uint32]) -> NDArray[Any]:
-    """Scatter rows with several items."""
-    out = np.empty_like(items)
-    for i in range(items.shape[0]):
-        for j in range(items.shape[1]):
-            out[places[i], j] = items[i, j]
-    return out

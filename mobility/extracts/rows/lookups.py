@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.kernels.cmac import cmac64_of
-from mobility.extracts.profiles import ValueTable
+from mobility.extracts.profiles.definition import ValueTable
 from mobility.extracts.readers import Texts
 from mobility.extracts.readers.bits import ones
 from mobility.extracts.rows.events import NO_VALUE

@@ -1,7 +1,7 @@
 """Nights of a study: from an evening of each study day into the morning of the next date."""
 
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -43,14 +43,12 @@ def nights_of(definition: StudyDefinition) -> Nights | None:
     origin = study_clock(definition.timezone, first_day=definition.first_day, days=definition.days).origin
 
     def second(day: int, minute: int) -> int:
-        return _instant(definition.first_day + timedelta(days=day), minute, zone) - origin
+        date = definition.first_day + timedelta(days=day)
+        local = datetime(date.year, date.month, date.day, *divmod(minute, 60), tzinfo=zone)
+        return int(local.timestamp()) - origin
 
     days = range(definition.days)
     return Nights(
         start=np.array([second(day, night_from) for day in days], np.int64),
         end=np.array([second(day + 1, night_to) for day in days], np.int64),
     )
-
-
-def _instant(day: date, minute: int, zone: ZoneInfo) -> int:
-    return int(datetime(day.year, day.month, day.day, *divmod(minute, 60), tzinfo=zone).timestamp())

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mobility.base.errors import BatchFormatError
 from mobility.extracts.readers import Layout, RowBlock, Source, Texts
 from mobility.extracts.readers.compression import PARQUET_MAGIC, buffered, with_head
-from mobility.extracts.readers.csv import read_lines
+from mobility.extracts.readers.csv import read_csv
 from mobility.extracts.readers.header import UTF8_BOM
 from mobility.extracts.readers.opening import plain_text
 from mobility.extracts.rows.counts import RowCounts
@@ -46,11 +46,10 @@ def read_list(
     mark = UTF8_BOM if head.startswith(UTF8_BOM) else b""
     plain.read(len(mark))
     is_first = True
-    for block in read_lines(plain, mark + _NAME.encode(), layout=Layout(columns=(_NAME,)), source=source):
+    header, layout = mark + _NAME.encode(), Layout(columns=(_NAME,))
+    for block in read_csv(plain, layout=layout, source=source, header=header):
         source.delimiter = ""
-        texts = block.columns[_NAME]
-        assert isinstance(texts, Texts)  # noqa: S101 - not asked for as timestamps
-        texts, lines = trimmed(texts), block.lines
+        texts, lines = trimmed(block.texts(_NAME)), block.lines
         if is_first and len(lines):
             is_first = False
             if _is_header(texts, name):
@@ -92,9 +91,7 @@ def opted_out_of(
     found = RowCounts(rows_read=block.n_rows, n_lines=block.n_lines)
     found.reject("wrong_columns", block.misshapen)
     found.reject("bad_text", block.bad_text)
-    texts = block.columns[name]
-    assert isinstance(texts, Texts)  # noqa: S101 - as above
-    pseudonyms = pseudonyms_of(texts, pseudonym_key)
+    pseudonyms = pseudonyms_of(block.texts(name), pseudonym_key)
     found.reject("empty_subscriber", block.lines[pseudonyms.is_empty])
     found.accepted = int((~pseudonyms.is_empty).sum())
     counts.join(found)

@@ -1,6 +1,5 @@
 """Rows of an extract to coded events: pseudonyms, days, cells and values; every other row is counted."""
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numba
@@ -11,18 +10,12 @@ from ldp import PlanSpec
 from ldp.kernels.entropy import KeyedPrf
 from ldp.keyed.choices import choose_indicator
 from mobility.extracts.cells.cells import EMPTY, CellCodes, count_unmatched
-from mobility.extracts.profiles import Profile
+from mobility.extracts.profiles.definition import Profile
 from mobility.extracts.readers import Column, Layout, RowBlock, Texts
 from mobility.extracts.rows import outcomes, timestamps
 from mobility.extracts.rows.counts import HOURS, REJECTED, RowCounts
 from mobility.extracts.rows.events import NO_VALUE, Events
-from mobility.extracts.rows.lookups import (
-    UNKNOWN,
-    CodeTable,
-    PseudonymSet,
-    pseudonyms_of,
-    trimmed,
-)
+from mobility.extracts.rows.lookups import UNKNOWN, CodeTable, PseudonymSet, pseudonyms_of, trimmed
 from mobility.extracts.rows.nights import nights_of
 from mobility.extracts.rows.outcomes import Coded, Judged
 from mobility.extracts.rows.widths import code_slots
@@ -94,25 +87,16 @@ class RowCoder:
         self.slots = code_slots(len(static), is_sampled=plan.is_sampled)
 
     @property
-    def columns(self) -> list[str]:
-        """Columns that a reader must deliver."""
-        profile = self._profile
-        names = [
-            profile.subscriber,
-            profile.timestamp,
-            profile.cell,
-            *(value.column for value in self._values),
-        ]
-        return list(dict.fromkeys(name for name in names if name is not None))
-
-    @property
     def layout(self) -> Layout:
         """Interface of a reader."""
+        profile = self._profile
+        names = [profile.subscriber, profile.timestamp, profile.cell]
+        names += [value.column for value in self._values]
         return Layout(
-            columns=tuple(self.columns),
-            timestamp=self._profile.timestamp,
-            timestamp_format=self._profile.timestamp_format,
-            delimiter=self._profile.delimiter,
+            columns=tuple(dict.fromkeys(name for name in names if name is not None)),
+            timestamp=profile.timestamp,
+            timestamp_format=profile.timestamp_format,
+            delimiter=profile.delimiter,
         )
 
     def events_of(self, block: RowBlock, counts: RowCounts) -> Events:
@@ -124,7 +108,7 @@ class RowCoder:
     def code(self, block: RowBlock) -> tuple[Events, RowCounts]:
         """Events of the accepted rows of a block, and the counts of all; its lines are those of the block."""
         counts = RowCounts(n_lines=block.n_lines, hours=np.zeros((self._days, HOURS), np.int64))
-        coded = self._coded(block.columns, len(block.lines))
+        coded = self._coded(block)
         judged = outcomes.judged(
             coded, area=self._cells, visitor=self._visitor, closed=self._closed, hours=counts.hours
         )
@@ -149,14 +133,14 @@ class RowCoder:
             events.codes[~is_visit] = NO_VALUE
         return events, counts
 
-    def _coded(self, columns: Mapping[str, Column], n: int) -> Coded:
-        profile = self._profile
-        subscribers = pseudonyms_of(_texts(columns, profile.subscriber), self._pseudonym_key)
+    def _coded(self, block: RowBlock) -> Coded:
+        profile, n = self._profile, len(block.lines)
+        subscribers = pseudonyms_of(block.texts(profile.subscriber), self._pseudonym_key)
         has_opted_out = self._opted_out.holds(subscribers.values)
         values = np.empty((len(self._values), n), np.int32)
         for value, codes in zip(self._values, values, strict=True):
-            value.table.codes(_texts(columns, value.column), codes)
-        timestamp = columns[profile.timestamp or ""]
+            value.table.codes(block.texts(value.column), codes)
+        timestamp = block.columns[profile.timestamp or ""]
         times = timestamps.times_of(timestamp, clock=self._clock, form=profile.timestamp_format)
         return Coded(
             subscribers=subscribers,
@@ -166,7 +150,7 @@ class RowCoder:
             cells=(
                 np.zeros(n, np.int32)
                 if profile.cell is None
-                else self._cells.codes_of(_texts(columns, profile.cell), times.day)
+                else self._cells.codes_of(block.texts(profile.cell), times.day)
             ),
             values=values,
         )
@@ -195,7 +179,7 @@ class RowCoder:
             counts.note_events(int(facts[outcomes.FIRST]), int(facts[outcomes.LAST]))
         self._note_columns(coded, judged, block, counts)
         if n_unmatched := facts[outcomes.UNMATCHED]:
-            texts = _texts(block.columns, self._profile.cell or "")
+            texts = block.texts(self._profile.cell or "")
             count_unmatched(texts.of_rows(judged.unmatched[:n_unmatched]), counts, forms=self._cells.forms)
         counts.rows_read = block.n_rows
         return rows[: counts.accepted]
@@ -239,7 +223,7 @@ class RowCoder:
             bad = (coded.times.outcome == timestamps.BAD) & ~coded.has_opted_out
             _note_empty(profile.timestamp, block.columns[profile.timestamp], bad, counts)
         if profile.cell is not None and not self._cells.is_listed:
-            cells = _texts(block.columns, profile.cell)
+            cells = block.texts(profile.cell)
             _note_empty(profile.cell, cells, ~coded.has_opted_out, counts)
 
     def _collect_codes(self, rows: NDArray[np.int32], values: NDArray[np.int32], events: Events) -> None:
@@ -256,12 +240,6 @@ class RowCoder:
         for column, value in enumerate(self._values):
             column_of[value.place] = column
         _collect_asked(rows, values, asked, column_of, events.codes)
-
-
-def _texts(columns: Mapping[str, Column], name: str) -> Texts:
-    column = columns[name]
-    assert isinstance(column, Texts)  # noqa: S101 - only the timestamp can be anything else
-    return column
 
 
 def _note_empty(name: str, column: Column, rows: NDArray[np.bool_], counts: RowCounts) -> None:

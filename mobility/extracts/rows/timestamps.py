@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from mobility.extracts.readers import Column, Texts
+from mobility.extracts.rows.arrays import ParallelArrays
 from mobility.extracts.rows.timestamp_texts import (
     DAY_S,
     FIRST_S,
@@ -86,7 +87,7 @@ def _first_second_after_change(zone: ZoneInfo, low: int, high: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EventTimes:
+class EventTimes(ParallelArrays):
     """Per row, shape (n,): outcome, UTC seconds since 1970, study day, minute of the local day.
 
     Day and minute are those of valid times; the second is also that of times outside the period.
@@ -96,11 +97,6 @@ class EventTimes:
     utc: NDArray[np.int64]
     day: NDArray[np.uint8]
     minute: NDArray[np.int16]
-
-    def of_rows(self, rows: NDArray[np.int32]) -> "EventTimes":
-        return EventTimes(
-            outcome=self.outcome[rows], utc=self.utc[rows], day=self.day[rows], minute=self.minute[rows]
-        )
 
 
 def times_of(column: Column, *, clock: StudyClock, form: str) -> EventTimes:
@@ -128,7 +124,7 @@ def event_times(texts: Texts, *, clock: StudyClock, form: str = ISO) -> EventTim
     kinds, stamps = np.empty(n, np.uint8), np.empty(n, np.int64)
     read_texts(texts.data, texts.begins, texts.ends, _PER_SECOND.get(form, 0), steps, kinds, stamps)
     times = _placed(kinds, stamps, clock=clock)
-    return times if texts.of_row is None else times.of_rows(texts.of_row)
+    return times if texts.of_row is None else times.take(texts.of_row)
 
 
 def event_times_of(column: pa.Array, *, clock: StudyClock) -> EventTimes:

@@ -6,6 +6,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from mobility.extracts.rows.arrays import ParallelArrays
 from mobility.extracts.rows.events import NO_VALUE
 from mobility.vault.state import positions
 from mobility.vault.state.columns import from_steps, pack_columns, steps, unpack_columns
@@ -15,7 +16,7 @@ Words = NDArray[np.uint16]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KnownAnswers:
+class KnownAnswers(ParallelArrays):
     """One place per pseudonym of a shard, sorted.
 
     pseudonym : uint64 (n,)
@@ -28,9 +29,6 @@ class KnownAnswers:
     @classmethod
     def empty(cls, *, words: int) -> Self:
         return cls(pseudonym=np.empty(0, np.uint64), static=np.empty((0, words), np.uint16))
-
-    def __len__(self) -> int:
-        return len(self.pseudonym)
 
     def fill(self, pseudonyms: Pseudonyms, static: Words) -> Words:
         """Reports of the sorted `pseudonyms`: theirs, shape (n, words), else those known here."""
@@ -49,8 +47,7 @@ class KnownAnswers:
 
     def without(self, pseudonyms: Pseudonyms) -> "KnownAnswers":
         """Select those that are not among the sorted `pseudonyms`."""
-        rows = positions.other_rows(self.pseudonym, pseudonyms)
-        return KnownAnswers(pseudonym=self.pseudonym[rows], static=self.static[rows])
+        return self.take(positions.other_rows(self.pseudonym, pseudonyms))
 
     def pack(self) -> bytes:
         """Compressed bytes that `unpack` reads; they must be sealed before they are stored."""

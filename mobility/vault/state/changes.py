@@ -162,9 +162,7 @@ def capped_tallies(presence: Presence, sanitiser: StudySanitiser) -> Delta:
     if sanitiser.plan.presence is None:
         raise PlanError("presence must be part of the plan, got a plan without a cap of days")
     capped = replace(presence, days=first_days(presence.days, most=sanitiser.plan.presence.max_days))
-    delta = Delta.zero(sanitiser.plan)
-    _add_tallies(delta, (capped, 1), sanitiser=sanitiser)
-    return delta
+    return exact_tallies(capped, sanitiser)
 
 
 def _change(

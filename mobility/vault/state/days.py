@@ -6,7 +6,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mobility.extracts.rows.events import NO_VALUE, places_by_key, scatter, scatter_rows
+from mobility.extracts.rows.arrays import ParallelArrays
+from mobility.extracts.rows.events import NO_VALUE
 from mobility.vault.state import positions
 from mobility.vault.state.changes import keep_first
 from mobility.vault.state.columns import from_steps, pack_columns, steps, unpack_columns
@@ -16,7 +17,7 @@ from mobility.vault.state.visits import GroupedEvents, Visits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DaySightings:
+class DaySightings(ParallelArrays):
     """Everyone seen on a day, visitor or not, sorted.
 
     pseudonym : uint64 (n,) ; first, last : uint32 (n,), seconds since the clock's origin
@@ -41,17 +42,9 @@ class DaySightings:
             static=np.empty((0, words), np.uint16),
         )
 
-    def __len__(self) -> int:
-        return len(self.pseudonym)
-
-    def take(self, rows: NDArray[np.int64] | slice) -> "DaySightings":
-        """Return some of the people seen, without their places."""
-        return DaySightings(
-            pseudonym=self.pseudonym[rows],
-            first=self.first[rows],
-            last=self.last[rows],
-            static=self.static[rows],
-        )
+    @classmethod
+    def names(cls) -> list[str]:
+        return ["pseudonym", "first", "last", "static"]
 
     def without(self, pseudonyms: NDArray[np.uint64]) -> "DaySightings":
         """Select those that are not among the sorted `pseudonyms`."""
@@ -96,19 +89,14 @@ def sightings_by_day(visits: Visits, static: NDArray[np.uint16]) -> dict[int, Da
     ----------
     static : uint16 (subscribers, words); sanitised reports of those who have visits, in rising order
     """
-    by_day, ends = places_by_key(visits.day, 256)
     is_new = np.diff(visits.pseudonym, prepend=~visits.pseudonym[:1]) != 0
-    ordered = DaySightings(
-        pseudonym=scatter(visits.pseudonym, by_day),
-        first=scatter(visits.first, by_day),
-        last=scatter(visits.last, by_day),
-        static=scatter_rows(static[np.cumsum(is_new) - 1], by_day),
+    seen = DaySightings(
+        pseudonym=visits.pseudonym,
+        first=visits.first,
+        last=visits.last,
+        static=static[np.cumsum(is_new) - 1],
     )
-    starts = ends - np.diff(ends, prepend=0)
-    return {
-        int(day): ordered.take(slice(int(starts[day]), int(ends[day])))
-        for day in np.flatnonzero(ends > starts)
-    }
+    return seen.by_key(visits.day, 256)
 
 
 def day_states(grouped: GroupedEvents, static: NDArray[np.uint16]) -> dict[int, DaySightings]:

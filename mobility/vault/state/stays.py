@@ -12,7 +12,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from mobility.extracts.rows.events import Events, places_by_key, scatter
+from mobility.extracts.rows.arrays import ParallelArrays
+from mobility.extracts.rows.events import Events
 from mobility.extracts.rows.grouping import QUARTER_S, last_in_quarters, partition, ranges_of
 from mobility.extracts.rows.nights import Nights
 from mobility.vault.state import positions
@@ -25,7 +26,7 @@ Who = Callable[[Pseudonyms], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Whereabouts:
+class Whereabouts(ParallelArrays):
     """Where people were last seen in each quarter-hour of a day or of a night, sorted by person and time.
 
     pseudonym : uint64 (n,), rising; as often as there are quarter-hours in which the person was seen
@@ -41,12 +42,6 @@ class Whereabouts:
         return cls(
             pseudonym=np.empty(0, np.uint64), second=np.empty(0, np.uint32), cell=np.empty(0, np.uint32)
         )
-
-    def __len__(self) -> int:
-        return len(self.pseudonym)
-
-    def take(self, rows: NDArray[np.int64] | NDArray[np.bool_] | slice) -> "Whereabouts":
-        return Whereabouts(pseudonym=self.pseudonym[rows], second=self.second[rows], cell=self.cell[rows])
 
     def without(self, pseudonyms: Pseudonyms) -> "Whereabouts":
         """Select those of people who are not among the sorted `pseudonyms`."""
@@ -95,34 +90,13 @@ def whereabouts_by_day(events: Events, day: NDArray[np.uint8], *, of_whom: Who) 
     n_kept = last_in_quarters(records, ends, low, width, seen, days, second, cell)
     kept = Whereabouts(pseudonym=seen[:n_kept], second=second[:n_kept], cell=cell[:n_kept])
     is_wanted = of_whom(kept.pseudonym)
-    return _by_day(kept.take(is_wanted), days[:n_kept][is_wanted])
-
-
-def _by_day(kept: Whereabouts, day: NDArray[np.uint8]) -> dict[int, Whereabouts]:
-    by_day, ends = places_by_key(day, 256)
-    ordered = Whereabouts(
-        pseudonym=scatter(kept.pseudonym, by_day),
-        second=scatter(kept.second, by_day),
-        cell=scatter(kept.cell, by_day),
-    )
-    starts = ends - np.diff(ends, prepend=0)
-    return {
-        int(day): ordered.take(slice(int(starts[day]), int(ends[day])))
-        for day in np.flatnonzero(ends > starts)
-    }
+    return kept.take(is_wanted).by_key(days[:n_kept][is_wanted], 256)
 
 
 def join_whereabouts(parts: list[dict[int, Whereabouts]]) -> dict[int, Whereabouts]:
     """Return the pieces of a shard, in rising order of pseudonyms, as one."""
-    found: dict[int, Whereabouts] = {}
-    for day in sorted({day for part in parts for day in part}):
-        of_day = [part[day] for part in parts if day in part]
-        found[day] = Whereabouts(
-            pseudonym=np.concatenate([part.pseudonym for part in of_day]),
-            second=np.concatenate([part.second for part in of_day]),
-            cell=np.concatenate([part.cell for part in of_day]),
-        )
-    return found
+    days = sorted({day for part in parts for day in part})
+    return {day: Whereabouts.joined([part[day] for part in parts if day in part]) for day in days}
 
 
 def merge_whereabouts(one: Whereabouts, other: Whereabouts) -> Whereabouts:

@@ -8,10 +8,11 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mobility.extracts.profiles import Profile
-from mobility.extracts.readers import Layout, RowBlock, Texts
+from mobility.extracts.profiles.definition import Profile
+from mobility.extracts.readers import Layout, RowBlock
+from mobility.extracts.rows.arrays import ParallelArrays
 from mobility.extracts.rows.counts import RowCounts
-from mobility.extracts.rows.events import NO_VALUE, places_by_key, scatter, scatter_rows, shard_of
+from mobility.extracts.rows.events import NO_VALUE, shard_of
 from mobility.extracts.rows.lookups import UNKNOWN, CodeTable, PseudonymSet, pseudonyms_of
 from mobility.vault.sanitise import StudySanitiser
 from mobility.vault.state.answers import KnownAnswers, differing_reports
@@ -21,7 +22,7 @@ NOBODY = np.empty(0, np.uint64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubscriberRows:
+class SubscriberRows(ParallelArrays):
     """Accepted rows in file order; a subscriber may have several.
 
     pseudonym : uint64 (n,)
@@ -31,23 +32,9 @@ class SubscriberRows:
     pseudonym: NDArray[np.uint64]
     static: NDArray[np.uint16]
 
-    def __len__(self) -> int:
-        return len(self.pseudonym)
-
-    def take(self, rows: NDArray[np.int64] | slice) -> "SubscriberRows":
-        return SubscriberRows(pseudonym=self.pseudonym[rows], static=self.static[rows])
-
     def split(self, *, n_shards: int) -> "dict[int, SubscriberRows]":
         """Rows of each shard that has any, in the order in which they came."""
-        places, ends = places_by_key(shard_of(self.pseudonym, n_shards=n_shards), n_shards)
-        ordered = SubscriberRows(
-            pseudonym=scatter(self.pseudonym, places), static=scatter_rows(self.static, places)
-        )
-        starts = ends - np.diff(ends, prepend=0)
-        return {
-            int(shard): ordered.take(slice(int(starts[shard]), int(ends[shard])))
-            for shard in np.flatnonzero(ends > starts)
-        }
+        return self.by_key(shard_of(self.pseudonym, n_shards=n_shards), n_shards)
 
     def first_answers(self, *, starts: list[int]) -> "FirstAnswers":
         """The first report of each kind that the rows of a subscriber hold, as across files.
@@ -95,10 +82,8 @@ class FirstAnswers(NamedTuple):
 
 def join_rows(parts: Sequence[SubscriberRows], *, words: int) -> SubscriberRows:
     """All rows of `parts`, in order."""
-    return SubscriberRows(
-        pseudonym=np.concatenate([np.empty(0, np.uint64), *(part.pseudonym for part in parts)]),
-        static=np.concatenate([np.empty((0, words), np.uint16), *(part.static for part in parts)]),
-    )
+    none = SubscriberRows(pseudonym=np.empty(0, np.uint64), static=np.empty((0, words), np.uint16))
+    return SubscriberRows.joined([none, *parts])
 
 
 class _Value(NamedTuple):
@@ -150,8 +135,8 @@ class SubscriberCoder:
         found = RowCounts(rows_read=block.n_rows, n_lines=block.n_lines)
         found.reject("wrong_columns", block.misshapen)
         found.reject("bad_text", block.bad_text)
-        subscribers = pseudonyms_of(_texts(block, self._profile.subscriber), self._pseudonym_key)
-        values = [value.table.codes(_texts(block, value.column)) for value in self._values]
+        subscribers = pseudonyms_of(block.texts(self._profile.subscriber), self._pseudonym_key)
+        values = [value.table.codes(block.texts(value.column)) for value in self._values]
         has_opted_out = self._opted_out.holds(subscribers.values) & ~subscribers.is_empty
         found.ignore("opted_out", int(has_opted_out.sum()))
         alive = ~has_opted_out
@@ -195,9 +180,3 @@ class SubscriberCoder:
         for name, rows in columns.items():
             if n := int((rows & alive).sum()):
                 counts.empty[name] += n
-
-
-def _texts(block: RowBlock, name: str) -> Texts:
-    column = block.columns[name]
-    assert isinstance(column, Texts)  # noqa: S101 - no column is asked for as timestamps
-    return column

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mobility.extracts.rows.arrays import ParallelArrays
 from mobility.extracts.rows.events import NO_VALUE, Events
 from mobility.extracts.rows.grouping import group_ranges, partition, ranges_of
 from mobility.vault.state import positions
@@ -12,7 +13,7 @@ from mobility.vault.state.stays import PlaceRules, Whereabouts, join_whereabouts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Visits:
+class Visits(ParallelArrays):
     """One place per (pseudonym, day), sorted by both.
 
     pseudonym : uint64 (n,) ; day : uint8 (n,) ; first, last : uint32 (n,), seconds since the clock's origin
@@ -25,7 +26,7 @@ class Visits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StaticValues:
+class StaticValues(ParallelArrays):
     """One place per pseudonym, sorted: the value of its earliest event (smallest code in a tie).
 
     pseudonym : uint64 (n,) ; codes : uint16 (n, slots), NO_VALUE where every value was empty
@@ -34,7 +35,11 @@ class StaticValues:
 
     pseudonym: NDArray[np.uint64]
     codes: NDArray[np.uint16]
-    conflicting: int
+    conflicting: int = 0
+
+    @classmethod
+    def names(cls) -> list[str]:
+        return ["pseudonym", "codes"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,19 +60,10 @@ class GroupedEvents:
         """Nothing of those in the sorted list `pseudonyms`; the counts stay."""
         visits = positions.other_rows(self.visits.pseudonym, pseudonyms)
         values = positions.other_rows(self.values.pseudonym, pseudonyms)
-        return GroupedEvents(
-            visits=Visits(
-                pseudonym=self.visits.pseudonym[visits],
-                day=self.visits.day[visits],
-                first=self.visits.first[visits],
-                last=self.visits.last[visits],
-            ),
-            values=StaticValues(
-                pseudonym=self.values.pseudonym[values],
-                codes=self.values.codes[values],
-                conflicting=self.values.conflicting,
-            ),
-            duplicates=self.duplicates,
+        return replace(
+            self,
+            visits=self.visits.take(visits),
+            values=replace(self.values.take(values), conflicting=self.values.conflicting),
             stays={day: seen.without(pseudonyms) for day, seen in self.stays.items()},
             nights={day: seen.without(pseudonyms) for day, seen in self.nights.items()},
         )
@@ -126,19 +122,11 @@ def _visits_and_values(events: Events) -> GroupedEvents:
 
 def join_groups(parts: list[GroupedEvents]) -> GroupedEvents:
     """Groups of the pieces of a shard, in rising order of pseudonyms, as one; at least one."""
-    visits, values = [part.visits for part in parts], [part.values for part in parts]
+    values = [part.values for part in parts]
+    conflicting = sum(part.conflicting for part in values)
     return GroupedEvents(
-        visits=Visits(
-            pseudonym=np.concatenate([part.pseudonym for part in visits]),
-            day=np.concatenate([part.day for part in visits]),
-            first=np.concatenate([part.first for part in visits]),
-            last=np.concatenate([part.last for part in visits]),
-        ),
-        values=StaticValues(
-            pseudonym=np.concatenate([part.pseudonym for part in values]),
-            codes=np.concatenate([part.codes for part in values]),
-            conflicting=sum(part.conflicting for part in values),
-        ),
+        visits=Visits.joined([part.visits for part in parts]),
+        values=replace(StaticValues.joined(values), conflicting=conflicting),
         duplicates=sum(part.duplicates for part in parts),
         stays=join_whereabouts([part.stays for part in parts]),
         nights=join_whereabouts([part.nights for part in parts]),

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.cmac import CMAC
 
 from ldp.kernels.entropy import KeyedPrf
-from mobility.extracts.profiles import default_profile
+from mobility.extracts.profiles.definition import default_profile
 from mobility.extracts.readers import Source, Texts
 from mobility.extracts.readers import csv as reader
 from mobility.extracts.readers.opening import read_extract

@@ -11,7 +11,7 @@ from mobility.base.errors import BatchFormatError
 from mobility.extracts.readers import csv as reader
 from mobility.extracts.readers import opening
 from mobility.extracts.rows.counts import RowCounts
-from mobility.extracts.rows.events import NO_VALUE, Events, concatenate, split_by_shard
+from mobility.extracts.rows.events import NO_VALUE, Events, concatenate, shard_of
 from mobility.extracts.rows.pipeline import blocks_in_use, coded
 from mobility.vault.state.daily import duration_codes
 from mobility.vault.state.visits import group_events
@@ -65,7 +65,7 @@ def reference(folder, study, lines: list[str]):
 
 def grouped_by_shard(parts: list[Events], *, slots: int, shuffle):
     """Group as the pipeline does: chunks split by shard and packed; then each shard from its chunks."""
-    chunks = [split_by_shard(part, n_shards=N_SHARDS) for part in parts]
+    chunks = [part.by_key(shard_of(part.pseudonym, n_shards=N_SHARDS), N_SHARDS) for part in parts]
     shards = []
     for shard in range(N_SHARDS):
         pieces = [Events.unpack(chunk[shard].pack()) for chunk in chunks if shard in chunk]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mobility.extracts.cells.cells import CellCodes, count_unmatched
 from mobility.extracts.cells.unlisted import CellForms
-from mobility.extracts.profiles import ValueTable
+from mobility.extracts.profiles.definition import ValueTable
 from mobility.extracts.readers import Texts
 from mobility.extracts.rows.counts import CELLS_KEPT, RowCounts
 from mobility.extracts.rows.events import NO_VALUE

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ldp.kernels.streams import derive_subkey
-from mobility.extracts.profiles import default_profile
+from mobility.extracts.profiles.definition import default_profile
 from mobility.extracts.rows.counts import CELLS_KEPT, HOURS, IGNORED, LINES_KEPT, REJECTED, RowCounts
 from mobility.extracts.rows.events import NO_VALUE, concatenate
 from mobility.vault.state.visits import group_events
@@ -184,7 +184,7 @@ def test_without_an_area_every_cell_belongs_to_it() -> None:
 
 def test_study_without_cells_reads_no_cell_column() -> None:
     coder = coder_of(definition_of(NO_AREA, ('cell = "where"\n', "")))
-    assert coder.columns == ["who", "when", "gender", "age"]
+    assert coder.layout.columns == ("who", "when", "gender", "age")
     parts, counts = ingest(f"who,when,gender,age\na,{NOON},,\na,{NOON},,\n".encode(), coder)
     assert (outcomes(counts), group_events(parts[0]).duplicates) == ({"accepted": 2}, 1)
 
@@ -216,7 +216,7 @@ def test_file_without_a_single_good_row() -> None:
     for lines, found in ((["x", "y,z"], {"wrong_columns": 2}), ([], {})):
         events, counts = read(*lines)
         assert (len(events), outcomes(counts), events.codes.shape) == (0, found, (0, 1))
-    assert coder_of(definition_of()).columns == ["who", "when", "where", "gender", "age"]
+    assert coder_of(definition_of()).layout.columns == ("who", "when", "where", "gender", "age")
 
 
 def test_events_hold_no_text_of_a_row() -> None:
@@ -246,7 +246,7 @@ def test_rows_of_those_who_have_opted_out_are_looked_at_no_further() -> None:
 def test_indicators_without_a_column_have_no_value() -> None:
     usual = default_profile(definition_of(SPLIT))
     only_age = replace(usual, columns={"age": "age"}, tables={"age": usual.tables["age"]})
-    assert coder_of(definition_of(SPLIT), profile=only_age).columns == ["who", "when", "where", "age"]
+    assert coder_of(definition_of(SPLIT), profile=only_age).layout.columns == ("who", "when", "where", "age")
     events, _ = read(f"a,{NOON},c1,X,,65+", f"a,{NOON},c1,F,,", changes=(SPLIT,), profile=only_age)
     assert events.codes.tolist() == [[NONE, 2], [NONE, NONE]]
     names = [f"336{n:04d}" for n in range(20)]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobility.extracts.rows.events import NO_VALUE, Events, concatenate, shard_of, split, split_by_shard
+from mobility.extracts.rows.events import NO_VALUE, Events, concatenate, shard_of, split
 from mobility.vault.state.daily import duration_codes
 from mobility.vault.state.visits import group_events, join_groups
 from reports.studies.studyfile import VISIT_DURATION_BANDS
@@ -88,7 +88,7 @@ def test_any_events_in_any_order_chunks_shards_and_pieces(drawn, data, bits, gon
     cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=3)))
     chunks = [make_events(mixed[a:b], slots=slots) for a, b in pairwise([0, *cuts, len(rows)])]
     assert plain(group_events(concatenate(chunks, slots=slots))) == expected
-    parts = split_by_shard(events, n_shards=2**bits).values()
+    parts = events.by_key(shard_of(events.pseudonym, n_shards=2**bits), 2**bits).values()
     found = [plain(group_events(Events.unpack(part.pack()))) for part in parts]
     assert {key: span for part in found for key, span in part.visits.items()} == expected.visits
     assert {key: codes for part in found for key, codes in part.values.items()} == expected.values
@@ -157,7 +157,7 @@ def test_a_shard_is_a_range_of_pseudonyms(n_shards: int) -> None:
 
 @given(events=some_events(), bits=st.integers(0, 6))
 def test_splitting_and_packing_keep_every_event_once_and_in_order(events: Events, bits: int) -> None:
-    parts = split_by_shard(events, n_shards=2**bits)
+    parts = events.by_key(shard_of(events.pseudonym, n_shards=2**bits), 2**bits)
     assert all(len(part) for part in parts.values())
     for shard, part in parts.items():
         mine = np.array([int(p) >> (64 - bits) == shard for p in events.pseudonym], np.bool_)
@@ -170,7 +170,7 @@ def test_splitting_and_packing_keep_every_event_once_and_in_order(events: Events
 
 @given(events=some_events(), shard_bits=st.integers(0, 4), piece_bits=st.integers(0, 4))
 def test_pieces_of_a_shard_are_it_in_rising_ranges(events: Events, shard_bits: int, piece_bits: int) -> None:
-    shards = split_by_shard(events, n_shards=2**shard_bits)
+    shards = events.by_key(shard_of(events.pseudonym, n_shards=2**shard_bits), 2**shard_bits)
     found = split(events, n_shards=2**shard_bits, pieces=2**piece_bits)
     assert list(found) == sorted(shards)
     for shard, pieces in found.items():
