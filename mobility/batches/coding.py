@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from django.conf import settings
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mobility.batches.staging import UploadReader
 from mobility.extracts.chunk_plans import WHOLE, ChunkPlan
-from mobility.extracts.profiles import Profile
+from mobility.extracts.profiles.definition import Profile
 from mobility.extracts.readers import Layout, RowBlock, Source
 from mobility.extracts.readers.chunks import read_chunk
 from mobility.extracts.rows.counts import RowCounts
@@ -20,14 +20,7 @@ from mobility.extracts.rows.pipeline import blocks_in_use, coded
 from mobility.vault.models.batch import Batch
 from mobility.vault.optouts import OptOuts
 from mobility.vault.state.subscribers import SubscriberRows, join_rows
-from mobility.vault.studies import OpenStudy
-
-
-class Packable(Protocol):
-    """A piece of a shard."""
-
-    def pack(self) -> bytes: ...
-
+from mobility.vault.studies import OpenStudy, Packable
 
 Parts = dict[int, list[Packable]]  # pieces by shard
 Part = TypeVar("Part", Events, SubscriberRows, NDArray[np.uint64])

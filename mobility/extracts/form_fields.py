@@ -68,36 +68,34 @@ def _words(problem: Problem) -> str:
     return (f'"{where} ' if where else "") + problem.rule + found
 
 
-def column_field(
-    name: str,
-    label: str,
-    value: str,
-    *,
-    key: str,
-    proposal: Proposal,
-    sample: Sample,
-    none: str,
-    errors: Errors,
-) -> Field:
-    """The choice of a column of the file; `none` says what it means to choose none."""
-    names = [column for column in sample.names if column and sample.names.count(column) == 1]
-    return Field(
-        name=name,
-        kind="select",
-        label=label,
-        value=value,
-        options=[("", none), *((column, column) for column in names)],
-        note=_reason(proposal, key),
-        errors=errors.of(key),
-    )
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of a file, for the fields that choose one of them."""
 
+    proposal: Proposal
+    sample: Sample
+    errors: Errors
 
-def _reason(proposal: Proposal, key: str) -> str:
-    reason = proposal.reasons.get(key)
-    if reason is None:
-        return ""
-    return (
-        gettext("suggested from the column name")
-        if reason == BY_NAME
-        else gettext("suggested from the values")
-    )
+    def field(self, name: str, label: str, value: str, *, key: str, none: str) -> Field:
+        """The choice of a column; `none` says what it means to choose none."""
+        all_names = self.sample.names
+        names = [column for column in all_names if column and all_names.count(column) == 1]
+        return Field(
+            name=name,
+            kind="select",
+            label=label,
+            value=value,
+            options=[("", none), *((column, column) for column in names)],
+            note=self._reason(key),
+            errors=self.errors.of(key),
+        )
+
+    def _reason(self, key: str) -> str:
+        reason = self.proposal.reasons.get(key)
+        if reason is None:
+            return ""
+        return (
+            gettext("suggested from the column name")
+            if reason == BY_NAME
+            else gettext("suggested from the values")
+        )

@@ -34,9 +34,9 @@ from mobility.base.errors import (
 )
 from mobility.base.runtime import step_back
 from mobility.batches import requests, staging
-from mobility.batches.finalisation import cancel, fail
+from mobility.batches.finalisation import fail
 from mobility.batches.states import has_ended
-from mobility.extracts.profiles import DEFAULT
+from mobility.extracts.profiles.definition import DEFAULT
 from mobility.uploads import admission
 from mobility.uploads.leases import Hold, free_until
 from mobility.vault.models.batch import Batch
@@ -220,16 +220,6 @@ def complete(batch: Batch) -> Batch:
     staging.check_whole(batch)
     requests.queue(batch)
     return batch
-
-
-def abandon(batch: Batch, *, by: str) -> None:
-    """Give an upload up: nothing of it is kept.
-
-    Raises
-    ------
-    CancelError : its rows are merged already
-    """
-    cancel(batch, by=by)
 
 
 def _append(batch: Batch, stream: Readable, hold: Hold) -> None:

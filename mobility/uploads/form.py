@@ -6,7 +6,7 @@ from django.conf import settings
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from mobility.extracts.profiles import DEFAULT, OPT_OUT, SUBSCRIBERS
+from mobility.extracts.profiles.definition import DEFAULT, OPT_OUT, SUBSCRIBERS
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultStudy
 from mobility.vault.profiles import profile_names

@@ -22,9 +22,8 @@ from mobility.base.errors import (
 )
 from mobility.batches.finalisation import AWAY, FULL
 
-SILENCE_S = (
-    60.0  # after which a sender is taken for gone: without it a dead connection holds a thread for hours
-)
+# After which a sender is taken for gone: without it a dead connection holds a thread for hours.
+SILENCE_S = 60.0
 RETRY_AFTER_S = 60
 STATUS: dict[type[MobilityError], int] = {
     FeedEndedError: 403,

@@ -99,7 +99,7 @@ def cancel(request: HttpRequest, batch_id: UUID) -> HttpResponse:
         finalisation.cancel(found, by=request.user.get_username())
     except MobilityError as error:
         messages.error(request, str(error))
-    return redirect(_batch_url(found))
+    return redirect("operator:batch", batch_id=found.pk)
 
 
 @require_POST
@@ -128,7 +128,7 @@ def _start(request: HttpRequest, row: VaultStudy, form: DayForm, start: Callable
         messages.error(request, gettext("Nothing was changed. Choose a day and tick the confirmation."))
     else:
         try:
-            return redirect(_batch_url(start()))
+            return redirect("operator:batch", batch_id=start().pk)
         except UndoWaitsError as waits:
             messages.warning(request, str(waits))
         except MobilityError as error:
@@ -138,7 +138,3 @@ def _start(request: HttpRequest, row: VaultStudy, form: DayForm, start: Callable
 
 def _days(row: VaultStudy) -> list[queries.StudyDay]:
     return queries.study_days(row.pk, queries.study_head(row.pk))
-
-
-def _batch_url(batch: Batch) -> str:
-    return reverse("operator:batch", args=[batch.pk])

@@ -21,13 +21,12 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
 from mobility.base.errors import MobilityError, SupersededError
-from mobility.batches.finalisation import waiting_for_storage
+from mobility.batches.finalisation import cancel, waiting_for_storage
 from mobility.batches.pages.access import vault_study_or_404
-from mobility.extracts.profiles import DEFAULT
+from mobility.extracts.profiles.definition import DEFAULT
 from mobility.uploads import actions as uploads
 from mobility.uploads.incoming import notice_silence, say_when, status_of
 from mobility.vault.models.batch import Batch
-from mobility.vault.models.subscribers import VaultStudy
 from reports.base.problems import missing_problem, problem
 from reports.studies.policies import Role, fetch_rights, roles_of
 
@@ -92,8 +91,8 @@ def collection(request: HttpRequest, slug: str) -> HttpResponse:
         validate_only=given.get("validate_only") == "1",
         bytes_total=length,
     )
-    response = HttpResponse(status=201, headers={"Location": _url(study, batch)})
-    return _with_progress(response, batch)
+    location = reverse("operator:upload", args=[study.slug, batch.pk])
+    return _with_progress(HttpResponse(status=201, headers={"Location": location}), batch)
 
 
 @require_http_methods(["GET", "HEAD", "PATCH", "DELETE"])
@@ -113,7 +112,7 @@ def upload(request: HttpRequest, slug: str, upload_id: UUID) -> HttpResponse:
     if request.method == "HEAD":
         return _with_progress(HttpResponse(), _ended_if_whole(batch))
     if request.method == "DELETE":
-        uploads.abandon(batch, by=request.user.get_username())
+        cancel(batch, by=request.user.get_username())
         return HttpResponse(status=204)
     return _append(request, batch)
 
@@ -182,7 +181,3 @@ def _other_version() -> HttpResponse:
     response = problem(412, gettext("This version of the tus protocol is not supported."))
     response["Tus-Version"] = VERSION
     return response
-
-
-def _url(study: VaultStudy, batch: Batch) -> str:
-    return reverse("operator:upload", args=[study.slug, batch.pk])

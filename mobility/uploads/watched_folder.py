@@ -21,7 +21,7 @@ from django.conf import settings
 from mobility.base.errors import MobilityError
 from mobility.base.runtime import write_private
 from mobility.batches.dispatching import ask
-from mobility.extracts.profiles import DEFAULT
+from mobility.extracts.profiles.definition import DEFAULT
 from mobility.extracts.profiles.parse import MORE_TO_COME
 from mobility.uploads import actions as uploads
 from mobility.vault.models.subscribers import VaultStudy
@@ -115,7 +115,7 @@ def _files_of(study: Path) -> Iterator[Found]:
     for folder, profile in [(study, DEFAULT), *profiles]:
         of_open_days = [inner for inner in _folders(folder) if inner.name == MORE_TO_COME]
         for place in [folder, *of_open_days]:
-            for path in _listed(place):
+            for path in _entries(place, Path.is_file):
                 yield Found(path=path, slug=study.name, profile=profile, more_to_come=place != folder)
 
 
@@ -248,10 +248,6 @@ def _age_rank(path: Path) -> float:
 
 def _folders(path: Path) -> list[Path]:
     return _entries(path, Path.is_dir)
-
-
-def _listed(path: Path) -> list[Path]:
-    return _entries(path, Path.is_file)
 
 
 def _entries(path: Path, is_wanted: Callable[[Path], bool]) -> list[Path]:

@@ -1,6 +1,7 @@
 """A study as the pipeline works with it: the approved definition and plan, and the keys that open it."""
 
 from functools import cached_property
+from typing import Protocol
 from uuid import UUID
 
 import numpy as np
@@ -9,8 +10,9 @@ from numpy.typing import NDArray
 from ldp.estimation.tallies import Delta
 from ldp.kernels.entropy import KeyedPrf
 from ldp.kernels.streams import derive_subkey
-from mobility.extracts.profiles import Profile
+from mobility.extracts.profiles.definition import Profile
 from mobility.extracts.rows.rows import RowCoder
+from mobility.vault.blobs import Stored
 from mobility.vault.models.outbox import OutboxDelta
 from mobility.vault.models.subscribers import (
     AnswerShard,
@@ -29,6 +31,12 @@ from mobility.vault.state.days import DaySightings
 from mobility.vault.state.presence import Presence
 from mobility.vault.state.subscribers import SubscriberCoder
 from mobility.vault.unlocking import UnlockedStudy, read_key
+
+
+class Packable(Protocol):
+    """State that has a form as bytes."""
+
+    def pack(self) -> bytes: ...
 
 
 class OpenStudy(UnlockedStudy):
@@ -84,58 +92,51 @@ class OpenStudy(UnlockedStudy):
         return np.concatenate([np.empty(0, np.uint64), *parts])
 
     def seal_presence(self, presence: Presence, version: int, *, shard: int) -> bytes:
-        return seal(
-            presence.pack(), key=self._presence_key, context=self._context("presence", shard, version)
-        )
+        return self._sealed(presence, "presence", shard, version)
 
     def unseal_presence(self, row: PresenceShard | None) -> Presence:
         if row is None:
             return Presence.empty(self.sanitiser)
-        context = self._context("presence", row.shard, row.version)
-        packed = unseal(bytes(row.blob), key=self._presence_key, context=context)
-        return Presence.unpack(packed, self.sanitiser)
+        return Presence.unpack(self._opened(row, "presence"), self.sanitiser)
 
     def seal_day(self, sightings: DaySightings, version: int, *, day: int, shard: int) -> bytes:
-        context = self._context(f"day-{day}", shard, version)
-        return seal(sightings.pack(), key=self._presence_key, context=context)
+        return self._sealed(sightings, f"day-{day}", shard, version)
 
     def unseal_day(self, row: DayState | None) -> DaySightings:
         words = self.sanitiser.words("static")
         if row is None:
             return DaySightings.empty(words=words)
-        context = self._context(f"day-{row.day}", row.shard, row.version)
-        return DaySightings.unpack(
-            unseal(bytes(row.blob), key=self._presence_key, context=context), words=words
-        )
+        return DaySightings.unpack(self._opened(row, f"day-{row.day}"), words=words)
 
     def seal_answers(self, answers: KnownAnswers, version: int, *, shard: int) -> bytes:
-        return seal(answers.pack(), key=self._presence_key, context=self._context("answers", shard, version))
+        return self._sealed(answers, "answers", shard, version)
 
     def unseal_answers(self, row: AnswerShard | None) -> KnownAnswers:
         words = self.sanitiser.words("static")
         if row is None:
             return KnownAnswers.empty(words=words)
-        context = self._context("answers", row.shard, row.version)
-        return KnownAnswers.unpack(
-            unseal(bytes(row.blob), key=self._presence_key, context=context), words=words
-        )
+        return KnownAnswers.unpack(self._opened(row, "answers"), words=words)
 
     def seal_opt_outs(self, people: OptOuts, version: int, *, shard: int) -> bytes:
-        return seal(people.pack(), key=self._presence_key, context=self._context("opt-outs", shard, version))
+        return self._sealed(people, "opt-outs", shard, version)
 
     def unseal_opt_outs(self, row: OptOutShard | None) -> OptOuts:
-        if row is None:
-            return OptOuts.empty()
-        context = self._context("opt-outs", row.shard, row.version)
-        return OptOuts.unpack(unseal(bytes(row.blob), key=self._presence_key, context=context))
+        return OptOuts.empty() if row is None else OptOuts.unpack(self._opened(row, "opt-outs"))
 
     def seal_delta(self, delta: Delta, *, batch: UUID, shard: int) -> bytes:
         """Seal what waits to be merged: of a few subscribers it would tell too much."""
-        return seal(delta.pack(), key=self._presence_key, context=self._context(f"outbox-{batch}", shard, 0))
+        return self._sealed(delta, f"outbox-{batch}", shard, 0)
 
     def unseal_delta(self, row: OutboxDelta) -> Delta:
         context = self._context(f"outbox-{row.batch_id}", row.shard, 0)
         return Delta.unpack(unseal(bytes(row.delta), key=self._presence_key, context=context))
+
+    def _sealed(self, state: Packable, what: str, shard: int, version: int) -> bytes:
+        return seal(state.pack(), key=self._presence_key, context=self._context(what, shard, version))
+
+    def _opened(self, row: Stored, what: str) -> bytes:
+        context = self._context(what, row.shard, row.version)
+        return unseal(bytes(row.blob), key=self._presence_key, context=context)
 
     def _context(self, what: str, shard: int, version: int) -> str:
         # The version is part of it: an old blob put back into a newer row does not open.

@@ -4,8 +4,8 @@ import csv
 import io
 import re
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 import pyarrow as pa
@@ -143,7 +143,7 @@ def _text(plain: bytes, *, is_whole: bool, compression: str, delimiter: str | No
         raise PreviewError(gettext("Line 1 is empty. Add a header with the column names."))
     found = delimiter or max(DELIMITERS, key=lambda name: len(_fields(header, name)))
     names = _fields(header, found)
-    rows = [_fields(line, found) for line in _first(line for line in lines if line)]
+    rows = [_fields(line, found) for line in islice(filter(None, lines), ROWS)]
     good = tuple(tuple(field.strip(BLANKS) for field in row) for row in rows if len(row) == len(names))
     return Sample(
         names=tuple(names),
@@ -154,10 +154,6 @@ def _text(plain: bytes, *, is_whole: bool, compression: str, delimiter: str | No
         delimiter=found,
         encoding=encoding,
     )
-
-
-def _first(lines: Iterator[str]) -> Iterator[str]:
-    return (line for line, _ in zip(lines, range(ROWS), strict=False))
 
 
 def _fields(line: str, delimiter: str) -> list[str]:

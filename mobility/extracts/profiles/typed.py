@@ -1,7 +1,7 @@
 """A profile as someone typed it: what is stored, shown and compiled for the readers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import date
 from decimal import Decimal
 from typing import Any, Literal, Self
@@ -33,33 +33,18 @@ class TypedProfile:
     def compiled(self, definition: StudyDefinition) -> Profile:
         """Return what the readers need; `definition` is that of the study the profile was checked against."""
         categories = {indicator.slug: indicator.categories for indicator in definition.static_indicators}
-        return Profile(
-            name=self.name,
-            kind=self.kind,
-            subscriber=self.subscriber,
-            timestamp=self.timestamp,
-            cell=self.cell,
-            timestamp_format=self.timestamp_format,
-            delimiter=self.delimiter,
-            max_bad_share=self.max_bad_share,
-            columns=dict(self.columns),
-            tables={slug: self.rules[slug].compiled(categories[slug]) for slug in self.columns},
-        )
+        tables = {slug: self.rules[slug].compiled(categories[slug]) for slug in self.columns}
+        return Profile(**self._facts(), tables=tables)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "subscriber": self.subscriber,
-            "timestamp": self.timestamp,
-            "cell": self.cell,
-            "max_bad_share": format(self.max_bad_share, "f"),
-            "timestamp_format": self.timestamp_format,
-            "delimiter": self.delimiter,
-            "columns": dict(self.columns),
-            "rules": {slug: _rule_to_json(rule) for slug, rule in self.rules.items()},
-        }
+        rules = {slug: _rule_to_json(rule) for slug, rule in self.rules.items()}
+        return self._facts() | {"max_bad_share": format(self.max_bad_share, "f"), "rules": rules}
+
+    def _facts(self) -> dict[str, Any]:
+        """All but the rules."""
+        names = (each.name for each in fields(self) if each.name != "rules")
+        return {name: getattr(self, name) for name in names} | {"columns": dict(self.columns)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:

@@ -16,7 +16,7 @@ from django.views.decorators.csrf import csrf_exempt
 from mobility.base.errors import MobilityError
 from mobility.batches import outcomes
 from mobility.batches.finalisation import waiting_for_storage
-from mobility.extracts.profiles import DEFAULT
+from mobility.extracts.profiles.definition import DEFAULT
 from mobility.uploads import actions as uploads
 from mobility.uploads.actions import Readable
 from mobility.uploads.feeds import actions as feeds

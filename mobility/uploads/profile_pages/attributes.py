@@ -7,12 +7,10 @@ from typing import Any, Final
 
 from django.utils.translation import gettext, gettext_lazy
 
-from mobility.extracts.form_fields import Errors, Field, column_field
+from mobility.extracts.form_fields import Columns, Errors, Field
 from mobility.extracts.profiles.definition import NO_ANSWER
 from mobility.extracts.profiles.parse import INDICATOR
 from mobility.extracts.profiles.preview import table_of, texts_seen
-from mobility.extracts.profiles.proposals import Proposal
-from mobility.extracts.profiles.sample import Sample
 from mobility.extracts.profiles.value_guess import DATE_PATTERNS
 from mobility.uploads.profile_pages.draft import (
     AS_OTHERS,
@@ -58,22 +56,14 @@ class AttributeFields:
     errors: Sequence[str] = ()
 
 
-def attribute_fields(
-    indicator: IndicatorDefinition, proposal: Proposal, sample: Sample, first_day: date, errors: Errors
-) -> AttributeFields:
+def attribute_fields(indicator: IndicatorDefinition, columns: Columns, *, first_day: date) -> AttributeFields:
     """The fields of one indicator; `first_day` of the study is the day on which ages hold."""
-    slug = indicator.slug
+    slug, errors = indicator.slug, columns.errors
     key = f"{INDICATOR}.{slug}"
-    rule = proposal.draft[INDICATOR].get(slug, {})
-    column = column_field(
-        f"column-{slug}",
-        gettext("Column"),
-        rule.get("column", ""),
-        key=f"{key}.column",
-        proposal=proposal,
-        sample=sample,
-        none=gettext("none: not in these files"),
-        errors=errors,
+    rule = columns.proposal.draft[INDICATOR].get(slug, {})
+    none = gettext("none: not in these files")
+    column = columns.field(
+        f"column-{slug}", gettext("Column"), rule.get("column", ""), key=f"{key}.column", none=none
     )
     if not column.value:
         return AttributeFields(slug=slug, title=indicator.name, column=column)
@@ -88,7 +78,7 @@ def attribute_fields(
     else:
         if kind == PREFIX:
             fields.append(_prefix_field(slug, rule, errors))
-        seen, not_listed = _seen(indicator, rule, sample.column(column.value))
+        seen, not_listed = _seen(indicator, rule, columns.sample.column(column.value))
     fields += _last_fields(indicator, rule, {each.text for each in seen}, errors)
     return AttributeFields(
         slug=slug,

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from django.utils.translation import gettext, gettext_lazy
 
-from mobility.extracts.form_fields import Errors, Field, column_field
+from mobility.extracts.form_fields import Columns, Errors, Field
 from mobility.extracts.profiles.proposals import Proposal
 from mobility.extracts.profiles.sample import Sample
 from mobility.uploads.profile_pages.attributes import AttributeFields, attribute_fields
@@ -47,17 +47,18 @@ def profile_fields(
 ) -> ProfileFields:
     """Lay the form out for a draft; `sample` says which columns and texts there are."""
     errors = Errors(problems)
+    columns = Columns(proposal, sample, errors)
     draft = proposal.draft
     is_events = draft["profile"].get("kind") != "subscribers"
     roles = [role for role in ROLE_NAMES if is_events or role == "subscriber"]
     fields = {
         "head": _head(draft["profile"], definition, errors),
-        "roles": [_role(role, proposal, sample, definition, errors) for role in roles],
+        "roles": [_role(role, columns, definition) for role in roles],
     }
     if is_events:
         fields["roles"] += _timestamp_format(proposal, errors)
     attributes = [
-        attribute_fields(each, proposal, sample, definition.first_day, errors)
+        attribute_fields(each, columns, first_day=definition.first_day)
         for each in definition.static_indicators
     ]
     return ProfileFields(**fields, attributes=attributes, errors=errors.left())
@@ -107,20 +108,11 @@ def _head(profile: Mapping[str, Any], definition: StudyDefinition, errors: Error
     ]
 
 
-def _role(
-    role: str, proposal: Proposal, sample: Sample, definition: StudyDefinition, errors: Errors
-) -> Field:
+def _role(role: str, columns: Columns, definition: StudyDefinition) -> Field:
     needs_no_cell = role == "cell" and definition.area is None
-    return column_field(
-        f"role-{role}",
-        str(ROLE_NAMES[role]),
-        proposal.draft["columns"].get(role, ""),
-        key=f"columns.{role}",
-        proposal=proposal,
-        sample=sample,
-        none=gettext("none: the study has no area") if needs_no_cell else gettext("choose a column"),
-        errors=errors,
-    )
+    none = gettext("none: the study has no area") if needs_no_cell else gettext("choose a column")
+    value = columns.proposal.draft["columns"].get(role, "")
+    return columns.field(f"role-{role}", str(ROLE_NAMES[role]), value, key=f"columns.{role}", none=none)
 
 
 def _timestamp_format(proposal: Proposal, errors: Errors) -> list[Field]:

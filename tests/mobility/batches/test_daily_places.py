@@ -16,7 +16,7 @@ from django.db import connections
 from ldp import derive_subkey, union
 from ldp.geo.grid import Grid
 from ldp.keyed.noise.locations import LocationSanitiser
-from mobility.extracts.profiles import OPT_OUT
+from mobility.extracts.profiles.definition import OPT_OUT
 from mobility.extracts.rows.events import NO_VALUE
 from mobility.models import Batch, DayState, PresenceShard
 from mobility.plans.closing import Leave, StudyNotClosedError, close_study, unpublished_days

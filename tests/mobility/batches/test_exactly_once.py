@@ -18,7 +18,7 @@ from mobility.batches import coding, finalisation, reading, running, staging
 from mobility.batches.finalisation import cancel, fail
 from mobility.batches.publication import day_transitions, merging, publishing, receipts
 from mobility.batches.states import activate
-from mobility.extracts.profiles import OPT_OUT
+from mobility.extracts.profiles.definition import OPT_OUT
 from mobility.operations.sweeping import sweep
 from mobility.vault.blobs import successor
 from mobility.vault.keystore import keystore

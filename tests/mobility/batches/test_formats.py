@@ -17,7 +17,7 @@ import pytest
 from mobility.batches import outcomes
 from mobility.demo.extract import write_extract
 from mobility.demo.population import load_facts
-from mobility.extracts.profiles import SUBSCRIBERS
+from mobility.extracts.profiles.definition import SUBSCRIBERS
 from mobility.vault.models.batch import Batch
 from tests.mobility.pipeline import Pipeline
 

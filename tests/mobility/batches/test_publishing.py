@@ -12,7 +12,7 @@ from django.db import connections
 from mobility.batches.outcomes import notes_for_reader
 from mobility.batches.pages.progress import batch_progress
 from mobility.batches.queries import study_head
-from mobility.extracts.profiles import OPT_OUT, SUBSCRIBERS
+from mobility.extracts.profiles.definition import OPT_OUT, SUBSCRIBERS
 from mobility.vault.models.batch import Applied, Batch
 from mobility.vault.models.outbox import OutboxDelta, VaultPublication
 from mobility.vault.models.subscribers import PresenceShard, VaultStudy

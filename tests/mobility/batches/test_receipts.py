@@ -8,7 +8,7 @@ from django.utils import timezone
 from mobility.batches import finalisation, staging
 from mobility.batches.publication import receipts
 from mobility.demo import removal as demo_removal
-from mobility.extracts.profiles import OPT_OUT
+from mobility.extracts.profiles.definition import OPT_OUT
 from mobility.models import Batch, FeedToken
 from mobility.operations.sweeping import sweep
 from mobility.plans.closing import Leave, close_study

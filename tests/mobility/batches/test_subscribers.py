@@ -12,7 +12,7 @@ import pytest
 from django.core.management import CommandError
 
 from mobility.batches import outcomes
-from mobility.extracts.profiles import DEFAULT, OPT_OUT, SUBSCRIBERS
+from mobility.extracts.profiles.definition import DEFAULT, OPT_OUT, SUBSCRIBERS
 from mobility.management import batch_command
 from mobility.models import AnswerShard, Batch, DayState, OptOutShard, PresenceShard
 from mobility.vault.studies import OpenStudy, open_study

@@ -17,6 +17,7 @@ from django.utils import timezone
 from mobility import models
 from mobility.base.errors import NoRoomError, StagingUnavailableError
 from mobility.batches import staging
+from mobility.batches.finalisation import cancel
 from mobility.batches.staging import UploadReader
 from mobility.models import Batch, FeedToken, VaultStudy
 from mobility.operations.sweeping import sweep
@@ -171,7 +172,7 @@ class TestChunks:
 
     def test_one_that_is_cancelled_meanwhile_is_gone(self, client, token):
         def cancelled():
-            uploads.abandon(Batch.objects.get(), by="oscar")
+            cancel(Batch.objects.get(), by="oscar")
             yield GOOD
 
         check_problem(put_in_chunks(client, token, Body(cancelled())), 410, "cancelled by oscar")

@@ -23,7 +23,7 @@ from mobility.demo import loading
 from mobility.demo import removal as demo_removal
 from mobility.demo.accounts import ensure_demo_accounts
 from mobility.demo.removal import NoDemoError, remove_demo
-from mobility.extracts.profiles import OPT_OUT
+from mobility.extracts.profiles.definition import OPT_OUT
 from mobility.models import Batch, DayState, FeedToken, PresenceShard, VaultPublication, VaultStudy
 from mobility.plans import closing
 from mobility.plans.closing import Leave, StudyNotClosedError, close_study

@@ -13,6 +13,7 @@ from django.utils import timezone
 from mobility.base import errors
 from mobility.base.errors import NoRoomError, OffsetError, SupersededError, UploadBrokenError
 from mobility.batches import staging
+from mobility.batches.finalisation import cancel
 from mobility.batches.staging import UploadReader
 from mobility.batches.storages import staging_storage
 from mobility.extracts.profiles.errors import ProfileMissingError
@@ -159,7 +160,7 @@ class TestOneStream:
             def read(self, size: int, /) -> bytes:
                 if self.tell() > 5 * FRAME:
                     begun.wait(30)
-                    uploads.abandon(Batch.objects.get(), by="oscar")
+                    cancel(Batch.objects.get(), by="oscar")
                     cancelled.set()
                 return super().read(size)
 
@@ -284,11 +285,11 @@ class TestResumed:
         uploads.complete(complete)
         given_up = begin(study)
         append(given_up, FILE[:500], 0)
-        uploads.abandon(given_up, by="olga")
+        cancel(given_up, by="olga")
         assert (fresh(given_up).state, given_up.failure[:17]) == (State.CANCELLED, "cancelled by olga")
         assert (keystore().exists(given_up.key_id), staging.staged_batches()) == (False, {complete.pk})
         with pytest.raises(errors.CancelError):
-            uploads.abandon(given_up, by="olga")
+            cancel(given_up, by="olga")
         for batch, offset in ((complete, 1024), (given_up, 500)):
             with pytest.raises(SupersededError):
                 append(batch, FILE, offset)

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobility.extracts.profiles import NO_ANSWER, ValueTable, ages
+from mobility.extracts.profiles import ages
 from mobility.extracts.profiles.ages import BIRTH_YEAR, FIRST_YEAR, PATTERN_RULE, BirthRule
+from mobility.extracts.profiles.definition import NO_ANSWER, ValueTable
 from mobility.extracts.profiles.errors import ProfileFileError, ProfileMissingError
 from mobility.extracts.profiles.parse import parse_profile
 from mobility.extracts.profiles.rules import ValueRule, case_problem
