@@ -23,14 +23,8 @@ def reset_peak() -> None:
 
 def peak_mb() -> float | None:
     """Largest resident size since `reset_peak` in MB (10^6 bytes); None where the kernel does not tell."""
-    try:
-        lines = _STATUS.read_text().splitlines()
-    except OSError:
-        return None
-    for line in lines:
-        if line.startswith("VmHWM:"):
-            return round(int(line.split()[1]) * 1024 / 1e6, 1)
-    return None
+    peak = _told_bytes("VmHWM:")
+    return None if peak is None else round(peak / 1e6, 1)
 
 
 def limit(megabytes: int) -> None:
@@ -39,7 +33,7 @@ def limit(megabytes: int) -> None:
     Counted is what is asked for privately (heap, arrays, stacks of threads), not files and shared libraries.
     0 leaves it unlimited, and so does a kernel that does not tell how much there is now.
     """
-    held = _held_bytes()
+    held = _told_bytes("VmData:")
     if not megabytes or held is None:
         return
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
@@ -67,12 +61,13 @@ def lift_limit() -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
 
 
-def _held_bytes() -> int | None:
+def _told_bytes(what: str) -> int | None:
+    """A line of what the kernel tells of this process."""
     try:
         lines = _STATUS.read_text().splitlines()
     except OSError:
         return None
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData:")), None)
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(what)), None)
 
 
 def keep_freed() -> None:

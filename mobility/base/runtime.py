@@ -7,74 +7,37 @@ import secrets
 import tempfile
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 UNIX_SOCKET_PATH_MAX = 100  # the kernel's limit is 108 bytes with the final NUL
 
 
-@dataclass(frozen=True, slots=True)
 class RuntimePaths:
-    """Everything that a run writes, below one folder (`MOBILITY_DATA_DIR`)."""
+    """Everything that a run writes, below one folder (`MOBILITY_DATA_DIR`).
 
-    root: Path
+    Attributes
+    ----------
+    run : sockets and process ids; elsewhere when the folder's name is too long for a Unix socket
+    """
 
-    @property
-    def main_database(self) -> Path:
-        return self.root / "main.sqlite3"
-
-    @property
-    def vault_database(self) -> Path:
-        return self.root / "vault.sqlite3"
-
-    @property
-    def keystore(self) -> Path:
-        return self.root / "keystore"
-
-    @property
-    def staging(self) -> Path:
-        return self.root / "staging"
-
-    @property
-    def logs(self) -> Path:
-        return self.root / "logs"
-
-    @property
-    def static_root(self) -> Path:
-        return self.root / "static"
-
-    @property
-    def secret_key(self) -> Path:
-        return self.root / "secret_key"
-
-    @property
-    def sender_key(self) -> Path:
-        return self.root / "sender_key.pem"
-
-    @property
-    def backups(self) -> Path:
-        return self.root / "backups"
-
-    @property
-    def ledger_key(self) -> Path:
-        return self.root / "ledger_key.pem"
-
-    @property
-    def run(self) -> Path:
-        """Sockets and process ids; elsewhere when the folder's name is too long for a Unix socket."""
-        own = self.root / "run"
-        if len(str(own / "redis.sock")) <= UNIX_SOCKET_PATH_MAX:
-            return own
-        name = hashlib.sha256(str(self.root).encode()).hexdigest()[:16]
-        return Path(tempfile.gettempdir()) / f"mobility-{os.getuid()}-{name}"
-
-    @property
-    def redis_socket(self) -> Path:
-        return self.run / "redis.sock"
-
-    @property
-    def redis_url(self) -> str:
-        return f"redis+socket://{self.redis_socket}"
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.main_database = root / "main.sqlite3"
+        self.vault_database = root / "vault.sqlite3"
+        self.keystore = root / "keystore"
+        self.staging = root / "staging"
+        self.logs = root / "logs"
+        self.static_root = root / "static"
+        self.secret_key = root / "secret_key"
+        self.sender_key = root / "sender_key.pem"
+        self.backups = root / "backups"
+        self.ledger_key = root / "ledger_key.pem"
+        self.run = root / "run"
+        if len(str(self.run / "redis.sock")) > UNIX_SOCKET_PATH_MAX:
+            name = hashlib.sha256(str(root).encode()).hexdigest()[:16]
+            self.run = Path(tempfile.gettempdir()) / f"mobility-{os.getuid()}-{name}"
+        self.redis_socket = self.run / "redis.sock"
+        self.redis_url = f"redis+socket://{self.redis_socket}"
 
 
 def dump_no_core() -> None:
@@ -116,6 +79,15 @@ def write_private(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file or folder is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def stored_secret(path: Path) -> str:

@@ -6,17 +6,11 @@ from contextlib import suppress
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from mobility.base.errors import (
-    DiskFullError,
-    StagingUnavailableError,
-)
+from mobility.base.errors import DiskFullError, StagingUnavailableError
 from mobility.batches import fairness
 from mobility.batches.broker import has_forgotten
 from mobility.batches.dispatching import ask, ask_next
-from mobility.batches.finalisation import (
-    end_failed,
-    fail,
-)
+from mobility.batches.finalisation import end_failed, fail
 from mobility.batches.states import next_sign
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultStudy

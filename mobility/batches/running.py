@@ -14,11 +14,7 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from mobility.base.errors import (
-    BatchFormatError,
-    MobilityError,
-    SupersededError,
-)
+from mobility.base.errors import BatchFormatError, MobilityError, SupersededError
 from mobility.batches import fairness, reading
 from mobility.batches.dispatching import ask, ask_next
 from mobility.batches.fairness import MAX_ATTEMPTS

@@ -6,9 +6,10 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from django.conf import settings
 
@@ -97,31 +98,28 @@ def in_use() -> bool:
     return locks.is_used(_users_lock())
 
 
-@contextmanager
-def ended_by_signals() -> Iterator[None]:
+def ended_by_signals() -> AbstractContextManager[None]:
     """SIGTERM and a closed terminal end the block like Ctrl-C does: through its `finally`."""
 
     def leave(number: int, _: FrameType | None) -> None:
         sys.exit(128 + number)
 
-    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    return _handling(leave, signal.SIGTERM, signal.SIGHUP)
+
+
+def undisturbed() -> AbstractContextManager[None]:
+    """Nothing interrupts the stopping: it is bounded in time."""
+    return _handling(signal.SIG_IGN, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
-    """Nothing interrupts the stopping: it is bounded in time."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
+def _handling(handler: Any, *numbers: signal.Signals) -> Iterator[None]:
+    before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
 
 
 def _start_missing(redis: Service, worker: Service) -> None:

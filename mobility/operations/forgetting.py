@@ -67,15 +67,7 @@ def finish_closings() -> int:
 
     Anyone who closed a study has decided: from then on it only goes forward.
     """
-    finished = 0
-    for slug in [study.slug for study in unerased()]:
-        try:
-            close_study(VaultStudy.objects.get(slug=slug), by=ACTOR, leave=Leave())
-        except Exception as error:  # noqa: BLE001  # other studies are not delayed; the alert stays
-            log.warning("study_not_erased study=%s error=%s", slug, type(error).__name__)
-        else:
-            finished += 1
-    return finished
+    return sum(_closes(study.slug, Leave(), failure="study_not_erased") for study in unerased())
 
 
 def close_due_studies() -> int:
@@ -94,13 +86,18 @@ def close_due_studies() -> int:
             continue
         is_overdue = until < today
         leave = Leave(cancel_batches=is_overdue, drop_unpublished=is_overdue)
-        try:
-            close_study(VaultStudy.objects.get(slug=slug), by=ACTOR, leave=leave)
-        except Exception as error:  # noqa: BLE001  # other studies are not delayed; the alert stays
-            log.warning("study_not_closed study=%s error=%s", slug, type(error).__name__)
-        else:
-            closed += 1
+        closed += _closes(slug, leave, failure="study_not_closed")
     return closed
+
+
+def _closes(slug: str, leave: "Leave", *, failure: str) -> bool:
+    """Close a study and return whether that succeeded; a failure delays no other study."""
+    try:
+        close_study(VaultStudy.objects.get(slug=slug), by=ACTOR, leave=leave)
+    except Exception as error:  # noqa: BLE001 - the alert stays
+        log.warning("%s study=%s error=%s", failure, slug, type(error).__name__)
+        return False
+    return True
 
 
 def _of_vault(*, history: datetime, detail: datetime, parts: datetime) -> dict[str, int]:

@@ -3,13 +3,7 @@
 import atexit
 from typing import Any
 
-from celery.signals import (
-    task_failure,
-    task_prerun,
-    task_success,
-    worker_ready,
-    worker_shutdown,
-)
+from celery.signals import task_failure, task_prerun, task_success, worker_ready, worker_shutdown
 
 from mobility.operations import jobs
 from mobility.workers import signs

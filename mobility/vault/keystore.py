@@ -18,7 +18,7 @@ from pathlib import Path
 from django.conf import settings
 
 from mobility.base.errors import KeyDestroyedError, KeyMissingError
-from mobility.base.runtime import private_folder, write_private
+from mobility.base.runtime import private_folder, sync, write_private
 
 KEY_BYTES = 32
 ESCROWS = "escrows.jsonl"  # ids and days, no secret
@@ -73,7 +73,7 @@ class Keystore:
             path.hardlink_to(fresh)  # unlike renaming, it replaces nothing
         finally:
             fresh.unlink(missing_ok=True)
-        self._sync_folder()
+        sync(self.folder)
 
     def read(self, key_id: str) -> bytes:
         """The key.
@@ -114,7 +114,7 @@ class Keystore:
             file.write(f"\n{line}\n")  # begins a new line also after one that was cut off
             file.flush()
             os.fsync(file.fileno())
-        self._sync_folder()
+        sync(self.folder)
 
     def escrow_days(self, key_id: str) -> tuple[date, ...]:
         """Days, in UTC, on which copies of a key went into an escrow, in order."""
@@ -154,11 +154,11 @@ class Keystore:
             # First: a key that is half destroyed must not come back either.
             lost = " lost" if was_lost else ""
             write_private(self._tombstone(key_id), f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}{lost}\n")
-            self._sync_folder()
+            sync(self.folder)
         for left in (*self.folder.glob(f".{path.name}.*"), path):  # of one that was being written
             _overwrite(left)
         if self.folder.exists():
-            self._sync_folder()
+            sync(self.folder)
 
     def _path(self, key_id: str) -> Path:
         if not KEY_ID.fullmatch(key_id):
@@ -171,13 +171,6 @@ class Keystore:
     def _refuse_destroyed(self, key_id: str) -> None:
         if self.is_destroyed(key_id):
             raise KeyDestroyedError(f"key {key_id} was destroyed and cannot be restored")
-
-    def _sync_folder(self) -> None:
-        descriptor = os.open(self.folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _overwrite(path: Path) -> None:

@@ -128,18 +128,12 @@ def _source_coverage(
     for day in calendar.all_days:
         silent = silent_hours(day, hours, others=whole, calendar=calendar) if day in whole else []
         last = history.latest(day)
+        is_partial, is_over = day in announced or bool(silent), calendar.date_of(day) < today
         days.append(
             DayCoverage(
                 day=day,
                 date=calendar.date_of(day),
-                status=_status(
-                    history,
-                    calendar,
-                    day,
-                    last=last,
-                    is_partial=day in announced or bool(silent),
-                    today=today,
-                ),
+                status=_status(history, day, is_partial=is_partial, is_over=is_over),
                 rows=sum(hours[day]),
                 files=len(files[day]),
                 more_to_come=day in announced,
@@ -150,22 +144,15 @@ def _source_coverage(
     return SourceCoverage(source=source, days=tuple(days))
 
 
-def _status(
-    history: History,
-    calendar: StudyCalendar,
-    day: int,
-    *,
-    last: Delivery | None,
-    is_partial: bool,
-    today: date,
-) -> DayStatus:
+def _status(history: History, day: int, *, is_partial: bool, is_over: bool) -> DayStatus:
+    last = history.latest(day)
     if last is not None:
         if not last.is_taken_in:
             return DayStatus.FAILED
         return DayStatus.PARTIAL if is_partial else DayStatus.COMPLETE
     if any(day in each.days and each.is_taken_in for each in history.deliveries):
         return DayStatus.UNDONE
-    return DayStatus.MISSING if calendar.date_of(day) < today else DayStatus.NOT_DUE
+    return DayStatus.MISSING if is_over else DayStatus.NOT_DUE
 
 
 def _unattributed(history: History) -> tuple[Delivery, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from django.conf import settings
 from django.core.files.storage import FileSystemStorage
 
-from mobility.base.runtime import private_folder
+from mobility.base.runtime import private_folder, sync
 from mobility.batches.storages import Pieces
 
 
@@ -45,7 +45,7 @@ class StagingFolder(FileSystemStorage):
         except BaseException:
             fresh.unlink(missing_ok=True)
             raise
-        _sync_folder(path.parent)
+        sync(path.parent)
         return name
 
     def read_range(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
@@ -87,11 +87,3 @@ def _write_all(descriptor: int, data: bytes | memoryview) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

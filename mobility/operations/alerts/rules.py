@@ -10,7 +10,6 @@ import logging
 import threading
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -20,7 +19,7 @@ from django.utils import timezone
 
 from mobility.operations.alerts import without_database as alerts_apart
 from mobility.operations.alerts.channels import channels
-from mobility.operations.alerts.sending import grown, tell
+from mobility.operations.alerts.sending import Outcome, grown, tell
 from mobility.operations.findings import Finding, Level
 from mobility.operations.models import Alert, AlertWatch
 from mobility.operations.probes.looking import look, looked_for
@@ -31,15 +30,6 @@ OFFER_EVERY_S: Final = 30
 LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 _offered_at = float("-inf")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """Result of a check: alerts that are open, and messages accepted by channel."""
-
-    open: int
-    told: dict[str, int]
-    failed: dict[str, str]
 
 
 def take_turn(*, after_s: float) -> bool:
@@ -86,11 +76,11 @@ def check(findings: Iterable[Finding] | None = None, *, now: datetime | None = N
     try:
         n_open = compare(found, now=now)
         alerts_apart.end(now=now)
-        return Outcome(open=n_open, **tell(now=now))
+        return tell(n_open=n_open, now=now)
     except (DatabaseError, InterfaceError) as error:
         # Without the main database nothing remembers earlier messages: a file keeps them.
         log.warning("alerts_without_database error=%s", type(error).__name__)
-        return Outcome(**alerts_apart.check(found, now=now))
+        return alerts_apart.check(found, now=now)
 
 
 @transaction.atomic

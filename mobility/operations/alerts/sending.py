@@ -3,8 +3,9 @@
 import hashlib
 import logging
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 
 from django.conf import settings
 from django.db.models import Q
@@ -26,25 +27,27 @@ AT_ONCE: Final = 50  # messages that one look sends by a channel
 GROWS: Final = {"batch_failed": "batches"}
 
 
-class Told(TypedDict):
-    """Messages taken, and kinds of errors, by channel."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """Result of a check: alerts that are open, and by channel messages accepted and kinds of errors."""
 
-    told: dict[str, int]
-    failed: dict[str, str]
+    open: int
+    told: dict[str, int] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
 
 
-def tell(*, now: datetime) -> Told:
+def tell(*, n_open: int, now: datetime) -> Outcome:
     """Send what is due by every channel whose turn it is."""
-    result = Told(told={}, failed={})
+    result = Outcome(open=n_open)
     for channel in channels():
         row = _claim(channel.name, now=now)
         if row is None:
             continue
         try:
-            result["told"][channel.name] = n_told = _send_due(channel, row, now=now)
+            result.told[channel.name] = n_told = _send_due(channel, row, now=now)
             _note_success(row, now=now if n_told else row.told_at)
         except ChannelError as error:
-            result["failed"][channel.name] = str(error)
+            result.failed[channel.name] = str(error)
             _note_failure(row, error=str(error), now=now)
     return result
 

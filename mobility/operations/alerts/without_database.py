@@ -7,26 +7,18 @@ import json
 import time
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 
 from django.conf import settings
 
 from mobility.base.locks import exclusive
 from mobility.base.runtime import write_private
 from mobility.operations.alerts.channels import Channel, ChannelError, channels
-from mobility.operations.alerts.sending import message
+from mobility.operations.alerts.sending import Outcome, message
 from mobility.operations.findings import Finding, Level
 
 CODE: Final = "database_unreachable"
 SUBJECT: Final = "default"
-
-
-class Apart(TypedDict):
-    """Result like `alerts.Outcome`."""
-
-    open: int
-    told: dict[str, int]
-    failed: dict[str, str]
 
 
 def take_turn(*, after_s: float) -> bool:
@@ -39,12 +31,12 @@ def take_turn(*, after_s: float) -> bool:
         return True
 
 
-def check(findings: list[Finding], *, now: datetime) -> Apart:
+def check(findings: list[Finding], *, now: datetime) -> Outcome:
     """Send an alert when the main database does not answer: at first sight, and then now and then."""
     seen = [
         each for each in findings if (each.code, each.subject, each.level) == (CODE, SUBJECT, Level.ERROR)
     ]
-    result = Apart(open=len(seen), told={}, failed={})
+    result = Outcome(open=len(seen))
     if not seen:
         return result
     with exclusive(settings.PATHS.run / "alerts.lock"):
@@ -70,7 +62,7 @@ def end(*, now: datetime) -> None:
         if state is None:
             return
         finding = Finding(code=CODE, level=Level.OK, subject=SUBJECT, facts={"ms": 0, "bytes": 0})
-        result = Apart(open=0, told={}, failed={})
+        result = Outcome(open=0)
         for channel in channels():
             if channel.name in state["told"] and _tell(
                 channel, finding, kind="ended", state=state, now=now, result=result
@@ -83,7 +75,7 @@ def end(*, now: datetime) -> None:
 
 
 def _tell(
-    channel: Channel, finding: Finding, *, kind: str, state: dict[str, Any], now: datetime, result: Apart
+    channel: Channel, finding: Finding, *, kind: str, state: dict[str, Any], now: datetime, result: Outcome
 ) -> bool:
     since = datetime.fromisoformat(state["since"])
     # A reminder's id changes by the day: what is tried again within it has the same.
@@ -92,9 +84,9 @@ def _tell(
     try:
         list(channel.send([message(finding, kind=kind, since=since, now=now, name=name)]))
     except ChannelError as error:
-        result["failed"][channel.name] = str(error)
+        result.failed[channel.name] = str(error)
         return False
-    result["told"][channel.name] = 1
+    result.told[channel.name] = 1
     return True
 
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mobility.base.errors import OperationsError
-from mobility.base.runtime import private_folder
+from mobility.base.runtime import private_folder, sync
 
 FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"
@@ -136,15 +135,6 @@ def new_folder(parent: Path, name: str) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(fresh, ignore_errors=True)
         raise
-
-
-def sync(path: Path) -> None:
-    """Wait until a file or folder is on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def stamp(at: datetime) -> str:
