@@ -1,5 +1,7 @@
 """The vault: batches, day state, presence and outbox of the operator zone. Blobs are sealed."""
 
+# ruff: noqa: F401 - Django looks for the models of the app here
+
 from mobility.plans.models import PlanDraft
 from mobility.vault.models.batch import Applied, Batch, Chunk, ShardRun
 from mobility.vault.models.handover import Handover
@@ -14,23 +16,3 @@ from mobility.vault.models.subscribers import (
     VaultStudy,
 )
 from mobility.vault.models.undo import DayUndo
-
-__all__ = [
-    "AnswerShard",
-    "Applied",
-    "Batch",
-    "Chunk",
-    "DayState",
-    "DayUndo",
-    "ExtractProfile",
-    "FeedToken",
-    "Handover",
-    "OptOutShard",
-    "OutboxDelta",
-    "PlanDraft",
-    "PresenceShard",
-    "ShardRun",
-    "VaultDay",
-    "VaultPublication",
-    "VaultStudy",
-]

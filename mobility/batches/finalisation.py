@@ -12,15 +12,7 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
-from mobility.base import memory
-from mobility.base.errors import (
-    CancelError,
-    DiskFullError,
-    KeyAwayError,
-    MobilityError,
-    StagingUnavailableError,
-    SupersededError,
-)
+from mobility.base import errors, memory
 from mobility.batches import fairness, staging
 from mobility.batches.dispatching import ask_next
 from mobility.batches.publication.receipts import record_ended
@@ -42,8 +34,8 @@ PASSING_ERRORS = (
     OperationalError,
     InterfaceError,
     ConnectionError,
-    DiskFullError,
-    KeyAwayError,
+    errors.DiskFullError,
+    errors.KeyAwayError,
     SoftTimeLimitExceeded,
 )
 
@@ -60,9 +52,9 @@ def waiting_for_storage() -> Iterator[None]:
         yield
     except OSError as error:  # which itself names a path
         if error.errno in FULL:
-            raise DiskFullError(storage_problem(error)) from None
+            raise errors.DiskFullError(storage_problem(error)) from None
         if error.errno in AWAY:
-            raise StagingUnavailableError(storage_problem(error)) from None
+            raise errors.StagingUnavailableError(storage_problem(error)) from None
         raise
 
 
@@ -77,14 +69,14 @@ def failing_with_a_reason(batch: Batch) -> Iterator[None]:
     try:
         with waiting_for_storage():
             yield
-    except SupersededError as error:
+    except errors.SupersededError as error:
         log.info("work_dropped batch=%s reason=%s", batch.pk, error)
     except PASSING_ERRORS as error:
         log.warning("work_interrupted batch=%s error=%s", batch.pk, type(error).__name__)
         with suppress(*PASSING_ERRORS):
-            show_waiting(batch, waits_for=str(error) if isinstance(error, MobilityError) else "")
+            show_waiting(batch, waits_for=str(error) if isinstance(error, errors.MobilityError) else "")
         raise
-    except MobilityError as error:
+    except errors.MobilityError as error:
         fail(batch, str(error))
     except MemoryError:
         memory.lift_limit()
@@ -179,7 +171,7 @@ def give_up(batch: Batch, *, by: str) -> None:
     CancelError : it has ended
     """
     if batch.state in Batch.FINAL:
-        raise CancelError(f"the batch cannot be given up, because it has already ended ({batch.state})")
+        raise errors.CancelError(f"the batch cannot be given up, because it has already ended ({batch.state})")
     reason = stopped(batch, f"given up by {by}", see_log=False)
     Batch.objects.filter(pk=batch.pk, failure="").exclude(state__in=Batch.FINAL).update(failure=reason)
     batch.refresh_from_db()
@@ -197,7 +189,7 @@ def cancel(batch: Batch, *, by: str) -> None:
     was_long = fairness.is_long(batch)
     # The state goes first: it stops the tasks that are at work.
     if not move(batch, "cancel", failure=f"cancelled by {by}: none of its data was published or kept"):
-        raise CancelError(
+        raise errors.CancelError(
             "the batch can no longer be cancelled: it has ended or is being merged. You can undo its "
             "data day by day (void_day)"
         )

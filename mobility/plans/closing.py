@@ -15,14 +15,7 @@ from django.db import DatabaseError, transaction
 from django.db.models import Model, Q, QuerySet, Sum
 from django.utils import timezone
 
-from mobility.base.errors import (
-    CancelError,
-    KeyMissingError,
-    MobilityError,
-    SealBrokenError,
-    StagingUnavailableError,
-    StudyStoppedError,
-)
+from mobility.base import errors
 from mobility.batches import finalisation, staging
 from mobility.batches.publication import certificate, handover, presence_noise
 from mobility.batches.publication.analyst_server import HandoverError
@@ -56,7 +49,7 @@ OF_STUDY: Tables = (PresenceShard, DayState, AnswerShard, OptOutShard, VaultPubl
 OF_BATCH: Tables = (OutboxDelta, Chunk, ShardRun, Applied)
 
 
-class StudyNotClosedError(MobilityError):
+class StudyNotClosedError(errors.MobilityError):
     """The study cannot be closed now; nothing was erased."""
 
 
@@ -132,7 +125,7 @@ def _end_batches(study: VaultStudy, *, by: str, may_cancel: bool) -> None:
         for batch in unfinished(study).filter(state__in=Batch.CANCELLABLE):
             try:
                 finalisation.cancel(batch, by=by)
-            except CancelError:
+            except errors.CancelError:
                 continue  # it has moved on: what remains is refused below
     _check_ended(study)
 
@@ -154,7 +147,7 @@ def _opened(study: VaultStudy, *, key_may_be_lost: bool) -> OpenStudy | None:
     """The study with its key; None when the key is lost."""
     try:
         return OpenStudy(row=study, master_key=keystore().read(study.key_id))
-    except KeyMissingError as error:
+    except errors.KeyMissingError as error:
         if key_may_be_lost:
             return None
         raise StudyNotClosedError(
@@ -170,7 +163,7 @@ def _publish_last(study: VaultStudy, opened: OpenStudy | None) -> None:
             publish(opened)
         else:
             send_missing(study)
-    except (PublicationError, StudyStoppedError) as error:
+    except (PublicationError, errors.StudyStoppedError) as error:
         raise StudyNotClosedError(f"{error}: nothing was erased") from None
     except HandoverError as error:
         raise StudyNotClosedError(
@@ -190,7 +183,7 @@ def _decide_again(study: VaultStudy, *, by: str) -> None:
         finalisation.fail(batch, "ended: the study was closed, but a restored backup brought it back")
     try:
         send_missing(study)
-    except (PublicationError, HandoverError, StudyStoppedError) as error:
+    except (PublicationError, HandoverError, errors.StudyStoppedError) as error:
         log.warning("study_closed_unsent study=%s reason=%s", study.slug, type(error).__name__)
     _decide(study, None, by=by, leave=Leave(came_back=True))
 
@@ -280,7 +273,7 @@ def _pseudonyms(study: VaultStudy, opened: OpenStudy | None) -> tuple[int | None
     for shard in PresenceShard.objects.filter(study=study).iterator(chunk_size=16):
         try:
             total += len(opened.unseal_presence(shard))
-        except SealBrokenError:
+        except errors.SealBrokenError:
             damaged += 1
     return total, damaged
 
@@ -327,7 +320,7 @@ def _delete_staged(study: VaultStudy) -> None:
     for batch in _staged(study):
         staging.destroy(batch)
     if _staged(study):
-        raise StagingUnavailableError(
+        raise errors.StagingUnavailableError(
             "staged uploads of the study could not be deleted, but their keys are destroyed: close "
             "the study again when the staging storage responds"
         )

@@ -21,17 +21,7 @@ from blake3 import blake3
 from django.conf import settings
 from django.utils import timezone
 
-from mobility.base.errors import (
-    KeyAwayError,
-    KeyMissingError,
-    MobilityError,
-    OffsetError,
-    StagingUnavailableError,
-    SupersededError,
-    UploadBrokenError,
-    UploadLapsedError,
-    UploadTooLargeError,
-)
+from mobility.base import errors
 from mobility.base.runtime import step_back
 from mobility.batches import requests, staging
 from mobility.batches.finalisation import fail
@@ -103,7 +93,9 @@ def receive(
         fail(batch, reason)
         if not isinstance(error, Exception):  # Ctrl-C
             raise
-        raise UploadBrokenError(reason) from (UploadLapsedError(reason) if has_lapsed else error)
+        raise errors.UploadBrokenError(reason) from (
+            errors.UploadLapsedError(reason) if has_lapsed else error
+        )
 
 
 def begin(
@@ -192,10 +184,10 @@ def append(batch: Batch, stream: Readable, *, offset: int, length: int | None = 
     batch.refresh_from_db()
     if offset != batch.bytes_received:
         hold.release()
-        raise OffsetError(batch.bytes_received)
+        raise errors.OffsetError(batch.bytes_received)
     if batch.bytes_total is not None and offset + (length or 0) > batch.bytes_total:
         hold.release()
-        raise UploadTooLargeError(
+        raise errors.UploadTooLargeError(
             f"the file was announced with {batch.bytes_total:,} bytes, but this part would end at "
             f"byte {offset + (length or 0):,}, so none of it was kept. If the file has grown, upload "
             "it again"
@@ -216,7 +208,7 @@ def complete(batch: Batch) -> Batch:
         batch.bytes_total = batch.bytes_received
         batch.save(update_fields=["bytes_total"])
     if batch.bytes_received != batch.bytes_total:
-        raise UploadBrokenError(f"expected {batch.bytes_total} bytes, got {batch.bytes_received}")
+        raise errors.UploadBrokenError(f"expected {batch.bytes_total} bytes, got {batch.bytes_received}")
     staging.check_whole(batch)
     requests.queue(batch)
     return batch
@@ -232,11 +224,11 @@ def _append(batch: Batch, stream: Readable, hold: Hold) -> None:
                     frames.add(frame)
             finally:
                 frames.finish()
-    except (KeyMissingError, SupersededError) as error:
+    except (errors.KeyMissingError, errors.SupersededError) as error:
         if has_ended(batch):
             staging.discard(batch.pk)  # objects stored since it was cancelled
-        elif isinstance(error, KeyMissingError):
-            raise KeyAwayError(error) from None
+        elif isinstance(error, errors.KeyMissingError):
+            raise errors.KeyAwayError(error) from None
         raise
 
 
@@ -340,7 +332,9 @@ def _chained(study: UnlockedStudy, before: bytes, frame: bytes | memoryview) -> 
 
 def _has_lapsed(error: BaseException, batch: Batch) -> bool:
     """Return whether the sweep ended the upload before its sender continued."""
-    met_its_end = isinstance(error, SupersededError | KeyMissingError | StagingUnavailableError)
+    met_its_end = isinstance(
+        error, errors.SupersededError | errors.KeyMissingError | errors.StagingUnavailableError
+    )
     return met_its_end and Batch.objects.filter(pk=batch.pk, state=Batch.State.FAILED).exists()
 
 
@@ -349,8 +343,8 @@ def _why_broken(error: BaseException, batch: Batch) -> str:
     ended = Batch.objects.filter(pk=batch.pk, state__in=Batch.FINAL).first()
     if ended is not None:  # cancelled meanwhile
         return ended.failure
-    passed_on = (UploadBrokenError, SupersededError, KeyMissingError)
-    if isinstance(error, MobilityError) and not isinstance(error, passed_on):
+    passed_on = (errors.UploadBrokenError, errors.SupersededError, errors.KeyMissingError)
+    if isinstance(error, errors.MobilityError) and not isinstance(error, passed_on):
         return f"{error}. Nothing was kept"
     of_total = f" of {batch.bytes_total}" if batch.bytes_total else ""
     problem = (

@@ -2,60 +2,43 @@
 
 from django.http import HttpRequest, HttpResponse
 
-from mobility.base.errors import (
-    DiskFullError,
-    FeedEndedError,
-    KeyAwayError,
-    KeyMissingError,
-    MobilityError,
-    NoRoomError,
-    OffsetError,
-    QueueFullError,
-    StagingUnavailableError,
-    StudyClosedError,
-    StudyStoppedError,
-    SupersededError,
-    UploadBrokenError,
-    UploadBusyError,
-    UploadLapsedError,
-    UploadTooLargeError,
-)
+from mobility.base import errors
 from mobility.batches.finalisation import AWAY, FULL
 
 # After which a sender is taken for gone: without it a dead connection holds a thread for hours.
 SILENCE_S = 60.0
 RETRY_AFTER_S = 60
-STATUS: dict[type[MobilityError], int] = {
-    FeedEndedError: 403,
-    OffsetError: 409,
-    StudyClosedError: 410,
-    SupersededError: 410,
-    KeyMissingError: 410,
-    DiskFullError: 507,
-    UploadTooLargeError: 413,
-    UploadBusyError: 423,
-    UploadLapsedError: 503,
-    QueueFullError: 503,
-    StagingUnavailableError: 503,
-    KeyAwayError: 503,
-    StudyStoppedError: 503,
-    NoRoomError: 507,
+STATUS: dict[type[errors.MobilityError], int] = {
+    errors.FeedEndedError: 403,
+    errors.OffsetError: 409,
+    errors.StudyClosedError: 410,
+    errors.SupersededError: 410,
+    errors.KeyMissingError: 410,
+    errors.DiskFullError: 507,
+    errors.UploadTooLargeError: 413,
+    errors.UploadBusyError: 423,
+    errors.UploadLapsedError: 503,
+    errors.QueueFullError: 503,
+    errors.StagingUnavailableError: 503,
+    errors.KeyAwayError: 503,
+    errors.StudyStoppedError: 503,
+    errors.NoRoomError: 507,
 }
 
 
-def status_of(error: MobilityError) -> int:
+def status_of(error: errors.MobilityError) -> int:
     """HTTP status of a refusal; of an upload that broke off, that of its cause."""
-    cause = error.__cause__ if isinstance(error, UploadBrokenError) else error
+    cause = error.__cause__ if isinstance(error, errors.UploadBrokenError) else error
     if isinstance(cause, OSError) and cause.errno in FULL:  # found out while the file arrived
-        return STATUS[NoRoomError]
+        return STATUS[errors.NoRoomError]
     if isinstance(cause, OSError) and cause.errno in AWAY and not isinstance(cause, TimeoutError):
-        return STATUS[StagingUnavailableError]  # and not what the sender did
+        return STATUS[errors.StagingUnavailableError]  # and not what the sender did
     return next((STATUS[kind] for kind in type(cause).__mro__ if kind in STATUS), 400)
 
 
 def say_when(response: HttpResponse) -> None:
     """Add Retry-After for transient problems."""
-    if response.status_code in (STATUS[QueueFullError], STATUS[NoRoomError]):
+    if response.status_code in (STATUS[errors.QueueFullError], STATUS[errors.NoRoomError]):
         response["Retry-After"] = str(RETRY_AFTER_S)
 
 
