@@ -15,20 +15,9 @@ from django.db.models import F
 from django.utils import timezone
 
 from mobility.base.errors import BatchFormatError, MobilityError, SupersededError
-from mobility.batches import fairness, reading
+from mobility.batches import fairness, finalisation, reading
 from mobility.batches.dispatching import ask, ask_next
 from mobility.batches.fairness import MAX_ATTEMPTS
-from mobility.batches.finalisation import (
-    PASSING_ERRORS,
-    death_problem,
-    done,
-    end_failed,
-    failing_with_a_reason,
-    settle,
-    stopped,
-    time_problem,
-    waiting_for_storage,
-)
 from mobility.batches.publication import day_transitions, merging
 from mobility.batches.publication.publishing import publish
 from mobility.batches.states import activate, goes_on, move, next_sign, show_life, sign_of_waiting
@@ -54,11 +43,11 @@ def advance(batch_id: str) -> None:
     }
     batch = Batch.objects.get(pk=batch_id)
     if batch.is_final:  # a database failed while it ended
-        settle(batch)
+        finalisation.settle(batch)
     elif batch.state in steps:
-        with failing_with_a_reason(batch):
+        with finalisation.failing_with_a_reason(batch):
             if batch.failure:  # its worker died while ending it
-                end_failed(batch)
+                finalisation.end_failed(batch)
                 return
             steps[batch.state](batch)
 
@@ -124,7 +113,7 @@ def read_chunk(batch_id: str, index: int) -> None:
         advance(batch_id)
         return
     was_long = fairness.is_long(batch)
-    with failing_with_a_reason(batch):
+    with finalisation.failing_with_a_reason(batch):
         if not chunk.is_done:
             try:
                 with _attempt(batch, chunk):
@@ -174,7 +163,7 @@ def apply_shard(batch_id: str, shard: int) -> None:
     if batch.state != State.MERGING:
         advance(batch_id)
         return
-    with failing_with_a_reason(batch):
+    with finalisation.failing_with_a_reason(batch):
         if not Applied.objects.filter(batch=batch, shard=shard).exists():
             run, _ = ShardRun.objects.get_or_create(batch=batch, shard=shard)
             with _attempt(batch, run):
@@ -189,7 +178,7 @@ def _publish(batch: Batch) -> None:
     show_life(batch, state=State.PUBLISHING)
     if not batch.validate_only:
         publish(open_study(batch.study), batch=batch)
-    done(batch)
+    finalisation.done(batch)
     if settings.HANDS_OVER:
         ask("hand_over")  # the receipt of this batch
 
@@ -212,21 +201,23 @@ def _attempt(batch: Batch, work: Batch | Chunk | ShardRun) -> Iterator[None]:
     if work.attempts >= MAX_ATTEMPTS:
         if work is not batch and work.alive_until and work.alive_until > timezone.now():
             raise SupersededError("other tasks are processing it")
-        raise MobilityError(stopped(batch, death_problem(tries=work.attempts)))
+        raise MobilityError(finalisation.stopped(batch, finalisation.death_problem(tries=work.attempts)))
     table: Any = type(work).objects
     row = table.filter(pk=work.pk)
     work.alive_until = next_sign()
     row.update(attempts=F("attempts") + 1, alive_until=work.alive_until)
     try:
-        with waiting_for_storage():
+        with finalisation.waiting_for_storage():
             yield
         goes_on(batch)
     except SoftTimeLimitExceeded:
         if work.attempts + 1 >= MAX_ATTEMPTS:
-            raise MobilityError(stopped(batch, time_problem(tries=MAX_ATTEMPTS))) from None
+            raise MobilityError(
+                finalisation.stopped(batch, finalisation.time_problem(tries=MAX_ATTEMPTS))
+            ) from None
         raise
-    except PASSING_ERRORS:
-        with suppress(*PASSING_ERRORS):
+    except finalisation.PASSING_ERRORS:
+        with suppress(*finalisation.PASSING_ERRORS):
             row.update(attempts=F("attempts") - 1)
             # Of several that wait for the same, one tries again: the one that began last.
             mine = row.filter(alive_until=work.alive_until).update(alive_until=sign_of_waiting())

@@ -13,6 +13,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from mobility.operations import texts
 from mobility.operations.alerts.channels import channels
 from mobility.operations.alerts.sending import runbook_of
 from mobility.operations.findings import CODES, Finding, Level
@@ -20,17 +21,6 @@ from mobility.operations.jobs import NOT_PLANNED, jobs
 from mobility.operations.models import Alert, Backup, JobRun
 from mobility.operations.probes.looking import UNREACHABLE, look_lately, worst
 from mobility.operations.probes.workers import signs
-from mobility.operations.texts import (
-    Words,
-    ago,
-    component,
-    duration,
-    every,
-    level_words,
-    size,
-    subject_words,
-    words,
-)
 from mobility.workers.models import WorkerSign
 from mobility.workers.signs import SILENT_S
 from reports.base.formats import MISSING, number
@@ -60,7 +50,7 @@ class Badge:
     @classmethod
     def of(cls, level: Level) -> "Badge":
         sign, style = SIGNS[level]
-        return cls(sign=sign, word=level_words(level), style=style)
+        return cls(sign=sign, word=texts.level_words(level), style=style)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +59,7 @@ class Row:
 
     component: str
     badge: Badge
-    words: Words
+    words: texts.Words
     runbook: str
 
 
@@ -159,15 +149,15 @@ def _verdict(trouble: list[Finding]) -> str:
 
 
 def _next_step(finding: Finding) -> str:
-    found = words(finding)
+    found = texts.words(finding)
     return _("%(title)s. %(todo)s") % {"title": found.title, "todo": found.todo}
 
 
 def _row(finding: Finding) -> Row:
     return Row(
-        component=component(finding),
+        component=texts.component(finding),
         badge=Badge.of(finding.level),
-        words=words(finding),
+        words=texts.words(finding),
         runbook=runbook_of(finding.code),
     )
 
@@ -180,14 +170,14 @@ def _worker(sign: WorkerSign, now: datetime) -> Worker:
         queues=", ".join(sign.queues),
         processes=sign.processes,
         version=sign.version,
-        up=duration((sign.seen_at - sign.started_at).total_seconds()),
+        up=texts.duration((sign.seen_at - sign.started_at).total_seconds()),
         seen=_ago(sign.seen_at, now),
     )
 
 
 def _queue(finding: Finding) -> Line:
     age_s = finding.facts.get("oldest_s")
-    more = "" if age_s is None else _("the oldest for %(time)s") % {"time": duration(float(age_s))}
+    more = "" if age_s is None else _("the oldest for %(time)s") % {"time": texts.duration(float(age_s))}
     what = _("Waiting tasks: %(n)s") % {"n": number(int(finding.facts["tasks"]))}
     return Line(name=finding.subject, badge=Badge.of(finding.level), what=what, more=more)
 
@@ -224,8 +214,8 @@ def _jobs(found: Iterable[Finding], now: datetime) -> Iterable[Line]:
         badge, last = Badge.of(levels.get(job, Level.OK)), _last_run(runs.get(job), now)
         if job not in runs and levels.get(job, Level.OK) == Level.OK:  # nothing to call fine yet
             badge, last = Badge(sign=MISSING, word=last, style=""), ""
-        more = _("when a worker starts") if every_s == NOT_PLANNED else every(every_s)
-        yield Line(name=capfirst(subject_words(job)), badge=badge, what=last, more=more, code=job)
+        more = _("when a worker starts") if every_s == NOT_PLANNED else texts.every(every_s)
+        yield Line(name=capfirst(texts.subject_words(job)), badge=badge, what=last, more=more, code=job)
 
 
 def _last_run(run: JobRun | None, now: datetime) -> str:
@@ -246,7 +236,7 @@ def _backups(found: Iterable[Finding], now: datetime) -> Iterable[Line]:
     newest = worst([each for each in found if each.code == "backup_old"])
     for made in Backup.objects.filter(zone=settings.MOBILITY_ZONE)[:BACKUPS_SHOWN]:
         kind = Backup.Kind(made.kind)
-        more = size(made.bytes) if made.bytes else ""
+        more = texts.size(made.bytes) if made.bytes else ""
         level = Level.OK
         if kind == Backup.Kind.BACKUP:  # newest first: those before it need not be young
             level, newest = newest, Level.OK
@@ -258,11 +248,11 @@ def _alerts(now: datetime) -> Iterable[Line]:
     for alert in Alert.objects.filter(zone=settings.MOBILITY_ZONE, ended_at=None, code__in=CODES):
         level = Level[alert.level.upper()]
         finding = Finding(code=alert.code, level=level, subject=alert.subject, facts=alert.facts)
-        names = ", ".join(subject_words(channel) for channel in sorted(alert.told))
+        names = ", ".join(texts.subject_words(channel) for channel in sorted(alert.told))
         told = _("sent by %(channels)s") % {"channels": names} if names else nobody
-        since = _("for %(time)s") % {"time": duration((now - alert.since).total_seconds())}
-        yield Line(name=words(finding).title, badge=Badge.of(level), what=since, more=told)
+        since = _("for %(time)s") % {"time": texts.duration((now - alert.since).total_seconds())}
+        yield Line(name=texts.words(finding).title, badge=Badge.of(level), what=since, more=told)
 
 
 def _ago(moment: datetime, now: datetime) -> str:
-    return ago((now - moment).total_seconds())
+    return texts.ago((now - moment).total_seconds())

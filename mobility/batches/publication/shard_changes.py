@@ -18,15 +18,8 @@ from mobility.vault.blobs import Successor, successor
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import AnswerShard, DayState, OptOutShard, PresenceShard
 from mobility.vault.optouts import OptOuts
+from mobility.vault.state import changes
 from mobility.vault.state.answers import KnownAnswers, differing_reports
-from mobility.vault.state.changes import (
-    Change,
-    DayArrivals,
-    add_answers,
-    add_days,
-    forget_subscribers,
-    remove_day,
-)
 from mobility.vault.state.daily import Part
 from mobility.vault.state.days import DaySightings, day_states, merge_sightings
 from mobility.vault.state.positions import shared_rows
@@ -43,7 +36,7 @@ Held = TypeVar("Held", PresenceShard, AnswerShard, OptOutShard, DayState)
 class Outcome:
     """State to write for a shard, and counts: duplicates, conflicting_value, subscribers, ..."""
 
-    change: Change
+    change: changes.Change
     successors: list[Successor]
     counts: dict[str, Any]
 
@@ -98,7 +91,7 @@ class ShardState:
             for day, seen in days.items()
         ]
 
-    def next_presence(self, change: Change) -> list[Successor]:
+    def next_presence(self, change: changes.Change) -> list[Successor]:
         """Presence as it will be; nothing if it does not change."""
         if not change.places:
             return []
@@ -126,7 +119,7 @@ def _outcome(batch: Batch, study: OpenStudy, shard: int, moves: DayMoves) -> Out
         case Batch.Kind.OPT_OUT:
             return _of_opt_outs(batch, state)
         case Batch.Kind.VOID_DAY:
-            change = remove_day(
+            change = changes.remove_day(
                 state.presence, day=moves.undo or 0, number=state.number, sanitiser=study.sanitiser
             )
             return Outcome(change=change, successors=state.next_presence(change), counts={})
@@ -150,7 +143,7 @@ def _of_events(batch: Batch, state: ShardState, moves: DayMoves) -> Outcome:
     }
     answers = [_answers_of(merged[day]) for day in sorted(moves.published & merged.keys())]
     arrivals = list(_arriving(state, moves, merged, later))
-    change = add_days(
+    change = changes.add_days(
         state.presence, arrivals, number=state.number, sanitiser=study.sanitiser, answers=answers
     )
     kept = {day: merged[day] for day in set(later) - moves.forget}
@@ -184,7 +177,7 @@ def _answers_of(seen: DaySightings) -> KnownAnswers:
     return KnownAnswers(pseudonym=seen.pseudonym, static=seen.static)
 
 
-def _arriving(state: ShardState, moves: DayMoves, merged: Days, later: Days) -> Iterator[DayArrivals]:
+def _arriving(state: ShardState, moves: DayMoves, merged: Days, later: Days) -> Iterator[changes.DayArrivals]:
     """Visitors of the days that are published; where others have arrived before, those the batch has seen.
 
     After them the same visitors, with the answers of nights that are over; no one is a visitor by a night.
@@ -203,7 +196,7 @@ def _arriving(state: ShardState, moves: DayMoves, merged: Days, later: Days) -> 
 
 def _arrivals(
     state: ShardState, day: int, seen: DaySightings, *, only: NDArray[np.uint64] | None, part: Part
-) -> DayArrivals:
+) -> changes.DayArrivals:
     """Return the visitors of the day, with their answers on one part of it."""
     study = state.study
     rows = np.flatnonzero(seen.last - seen.first >= study.definition.visitor.min_minutes * 60)
@@ -212,7 +205,7 @@ def _arrivals(
     pseudonym = seen.pseudonym[rows]
     codes = study.daily.codes(seen, rows, day=day, part=part)
     grid_codes = study.daily.grid_codes(seen, rows, part=part)
-    return DayArrivals(
+    return changes.DayArrivals(
         day=day,
         pseudonym=pseudonym,
         # A subscriber extract may have come since the day state was written.
@@ -231,7 +224,7 @@ def _of_subscribers(batch: Batch, state: ShardState) -> Outcome:
     n_in_file, fresh = len(fresh), fresh.without(state.opt_outs.pseudonym)
     final = final_answers(state.presence, state.answers, fresh.pseudonym)
     known = state.answers.merge(fresh)
-    change = add_answers(state.presence, known, number=state.number, sanitiser=sanitiser)
+    change = changes.add_answers(state.presence, known, number=state.number, sanitiser=sanitiser)
     return Outcome(
         change=change,
         successors=[*state.next_presence(change), *state.next_answers(known)],
@@ -248,7 +241,7 @@ def _of_opt_outs(batch: Batch, state: ShardState) -> Outcome:
     before = state.opt_outs
     parts = [OptOuts.unpack(part).pseudonym for part in _Pieces(batch, state.shard).plain(0)]
     people = before.union(OptOuts.of(np.concatenate(parts)))
-    change = forget_subscribers(
+    change = changes.forget_subscribers(
         state.presence, people.pseudonym, number=state.number, sanitiser=state.study.sanitiser
     )
     days = {day: seen.without(people.pseudonym) for day, seen in state.days().items()}

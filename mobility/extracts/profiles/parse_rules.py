@@ -3,13 +3,7 @@
 from collections.abc import Sequence
 from datetime import date
 
-from mobility.extracts.profiles.ages import (
-    BIRTH_YEAR,
-    DEFAULT_PATTERN,
-    BirthRule,
-    bands_problem,
-    pattern_problem,
-)
+from mobility.extracts.profiles import ages
 from mobility.extracts.profiles.rules import NO_ANSWER_TEXT, ValueRule, case_problem
 from reports.studies.studyfile.problems import unknown
 from reports.studies.studyfile.table import Table, text_problem
@@ -87,7 +81,7 @@ def _category_rule(value: object, categories: Sequence[str]) -> str:
     return unknown(value, known=categories, noun="category")
 
 
-def _read_birth(table: Table, categories: Sequence[str]) -> BirthRule | None:
+def _read_birth(table: Table, categories: Sequence[str]) -> ages.BirthRule | None:
     """Return birth_year or birth_date; both would contradict each other."""
     found = [(key, table.table(key)) for key in BIRTH_KEYS if table.has(key)]
     if len(found) > 1:
@@ -98,15 +92,15 @@ def _read_birth(table: Table, categories: Sequence[str]) -> BirthRule | None:
     return None
 
 
-def _read_birth_rule(table: Table, categories: Sequence[str], *, is_date: bool) -> BirthRule:
-    pattern = BIRTH_YEAR
+def _read_birth_rule(table: Table, categories: Sequence[str], *, is_date: bool) -> ages.BirthRule:
+    pattern = ages.BIRTH_YEAR
     if is_date:
-        pattern = table.text("pattern", default=DEFAULT_PATTERN)
-        problem = pattern_problem(pattern)
+        pattern = table.text("pattern", default=ages.DEFAULT_PATTERN)
+        problem = ages.pattern_problem(pattern)
         if problem:
             table.add("pattern", problem, pattern)
-            pattern = DEFAULT_PATTERN
-    rule = BirthRule(
+            pattern = ages.DEFAULT_PATTERN
+    rule = ages.BirthRule(
         reference=table.day("reference", low=REFERENCE_FROM, high=REFERENCE_TO),
         bands=_read_bands(table, categories),
         pattern=pattern,
@@ -129,7 +123,7 @@ def _read_bands(table: Table, categories: Sequence[str]) -> dict[str, tuple[int,
             bands.add(f'"{name}"', BAND_RULE, value if not isinstance(value, list) else str(value))
         else:
             read[name] = band
-    problem = bands_problem(read) if len(bands.problems.found) == before else None
+    problem = ages.bands_problem(read) if len(bands.problems.found) == before else None
     if problem:
         table.add("bands", problem)
     return read

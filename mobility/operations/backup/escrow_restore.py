@@ -14,16 +14,7 @@ from django.db import DatabaseError
 
 from mobility.base.errors import OperationsError
 from mobility.base.runtime import write_private
-from mobility.operations.backup.escrow import (
-    STUDY_PREFIX,
-    EscrowList,
-    is_damaged_pem,
-    note_beside_keys,
-    note_escrow,
-    read_escrow,
-    signing_files,
-    unsealed,
-)
+from mobility.operations.backup import escrow
 from mobility.operations.backup.folder import digest_of
 from mobility.operations.backup.ledger import can_sign, destroyed_keys
 from mobility.operations.backup.reconcile import reconcile
@@ -78,12 +69,14 @@ def restore_keys(
     OperationsError : the escrow cannot be read or opened, or the database does not say which keys were
         destroyed; no key was put back
     """
-    listed = read_escrow(folder)
-    opened = {key_id: unsealed(folder, key_id, private_key=private_key) for key_id in sorted(listed.keys)}
+    listed = escrow.read_escrow(folder)
+    opened = {
+        key_id: escrow.unsealed(folder, key_id, private_key=private_key) for key_id in sorted(listed.keys)
+    }
     _destroyed(listed, closed=closed)  # first: where no one can say it, nothing is put back
     outcome = Outcome()
-    for key_id in sorted(set(opened) & set(signing_files())):
-        _put_signing(key_id, signing_files()[key_id], opened.pop(key_id), outcome)
+    for key_id in sorted(set(opened) & set(escrow.signing_files())):
+        _put_signing(key_id, escrow.signing_files()[key_id], opened.pop(key_id), outcome)
     disputed = _bury(listed, closed=closed)
     called_closed, unasked = _asked(opened)  # signed with the key that has just come back
     if not without_asking:
@@ -99,15 +92,15 @@ def restore_keys(
     return {**asdict(outcome), **reconcile(by=by, closed=closed)}
 
 
-def _note(folder: Path, listed: EscrowList) -> None:
+def _note(folder: Path, listed: escrow.EscrowList) -> None:
     """There is this escrow: the restored database may be older than it."""
     sizes = {key_id: (folder / f"{key_id}.sealed").stat().st_size for key_id in listed.keys}
     made_at = datetime.fromisoformat(listed.made_at)
-    note_escrow(digest_of(folder), sizes, made_at=made_at)
-    note_beside_keys(listed.keys, made_at)
+    escrow.note_escrow(digest_of(folder), sizes, made_at=made_at)
+    escrow.note_beside_keys(listed.keys, made_at)
 
 
-def _bury(listed: EscrowList, *, closed: Collection[str]) -> set[str]:
+def _bury(listed: escrow.EscrowList, *, closed: Collection[str]) -> set[str]:
     """Leave tombstones of destroyed keys; ids of those that only the escrow calls so, though they are needed.
 
     No one signs the list of an escrow. It keeps a key from coming back, but destroys none: neither one that
@@ -116,14 +109,14 @@ def _bury(listed: EscrowList, *, closed: Collection[str]) -> set[str]:
     destroyed = _destroyed(listed, closed=closed)
     keys = keystore()
     told = {key_id for key_id in listed.destroyed if KEY_ID.fullmatch(key_id)}
-    told -= {*destroyed, *keys.destroyed(), *signing_files()}
+    told -= {*destroyed, *keys.destroyed(), *escrow.signing_files()}
     disputed = {key_id for key_id in told if keys.exists(key_id)} | (told & _needed())
-    for key_id in sorted((destroyed | told) - disputed - set(keys.destroyed()) - set(signing_files())):
+    for key_id in sorted((destroyed | told) - disputed - set(keys.destroyed()) - set(escrow.signing_files())):
         keys.destroy(key_id)
     return disputed
 
 
-def _destroyed(listed: EscrowList, *, closed: Collection[str]) -> set[str]:
+def _destroyed(listed: escrow.EscrowList, *, closed: Collection[str]) -> set[str]:
     """Keys that were destroyed, by the databases and by what is known elsewhere."""
     try:
         found = {*destroyed_keys(), *_closed_in_vault(closed)}
@@ -151,7 +144,7 @@ def _asked(key_ids: Collection[str]) -> tuple[set[str], set[str]]:
 
 def _slugs(key_id: str) -> set[str]:
     """Return the slugs of studies that the vault does not know: what the name of the key allows."""
-    name = key_id.removeprefix(STUDY_PREFIX)
+    name = key_id.removeprefix(escrow.STUDY_PREFIX)
     return {name, re.sub(r"-[0-9a-f]{8}$", "", name)}
 
 
@@ -183,7 +176,7 @@ def _put(key_id: str, key: bytes, outcome: Outcome, *, waits: bool) -> None:
 
 
 def _put_signing(key_id: str, path: Path, key: bytes, outcome: Outcome) -> None:
-    if path.exists() and not is_damaged_pem(path):
+    if path.exists() and not escrow.is_damaged_pem(path):
         (outcome.present if path.read_bytes() == key else outcome.differs).append(key_id)
     else:
         write_private(path, key.decode())

@@ -13,27 +13,16 @@ from mobility.plans.pages.simulator_source import crumbs_of, source_of
 from reports.base import formats
 from reports.base.status import Status
 from reports.estimates import texts as estimates_texts
-from reports.simulator import texts
+from reports.simulator import model, texts
 from reports.simulator.advice import advice
 from reports.simulator.example import MOST_BARS, draw_example, example_figure, example_report
-from reports.simulator.model import (
-    Guess,
-    Reading,
-    Recognition,
-    Row,
-    Setting,
-    Simulation,
-    epsilon_wanted,
-    follows_plan,
-    simulate,
-)
 from reports.studies.policies import OVERSEERS, require_role
 
 BADGES = {
-    Reading.CLEAR: "badge--ok",
-    Reading.LARGE_ONLY: "badge--accent",
-    Reading.IMPRECISE: "badge--warn",
-    Reading.NOISE: "badge--bad",
+    model.Reading.CLEAR: "badge--ok",
+    model.Reading.LARGE_ONLY: "badge--accent",
+    model.Reading.IMPRECISE: "badge--warn",
+    model.Reading.NOISE: "badge--bad",
 }
 
 
@@ -55,7 +44,7 @@ def result_context(form: SimulatorForm) -> dict[str, Any]:
     """Return the page's contents for a valid form."""
     setting = form.setting
     try:
-        found = simulate(setting)
+        found = model.simulate(setting)
     except LdpError as error:
         return {"impossible": str(error)}
     return {
@@ -77,7 +66,7 @@ def result_context(form: SimulatorForm) -> dict[str, Any]:
     }
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: model.Row) -> dict[str, Any]:
     """Cells of the tables, in words."""
     day, union, even = row.forecast.day, row.forecast.union, row.forecast.even
     shared = row.forecast.difference_shared
@@ -110,15 +99,15 @@ def _difference(rise: float | None) -> str | None:
     return None if rise is None else texts.points(rise)
 
 
-def _guess(guess: Guess) -> tuple[str, str]:
+def _guess(guess: model.Guess) -> tuple[str, str]:
     return texts.of_100(guess.before), texts.of_100(guess.after)
 
 
-def _recognition(found: Recognition) -> dict[str, tuple[str, str]]:
+def _recognition(found: model.Recognition) -> dict[str, tuple[str, str]]:
     return {"answered": _guess(found.answered), "with_value": _guess(found.with_value)}
 
 
-def _example(simulation: Simulation, *, slug: str) -> dict[str, Any]:
+def _example(simulation: model.Simulation, *, slug: str) -> dict[str, Any]:
     """A made-up day of one indicator, drawn as reports are."""
     row = simulation.row(slug)
     shown = {"shown": row.question, "truth": texts.truth_words(row.channel)}
@@ -140,7 +129,7 @@ def _example(simulation: Simulation, *, slug: str) -> dict[str, Any]:
     }
 
 
-def _ranking(simulation: Simulation, *, form: SimulatorForm) -> dict[str, Any]:
+def _ranking(simulation: model.Simulation, *, form: SimulatorForm) -> dict[str, Any]:
     best = simulation.ranking[0].mean_half_width
     return {
         "winner": texts.winner_words(simulation),
@@ -160,9 +149,9 @@ def _ranking(simulation: Simulation, *, form: SimulatorForm) -> dict[str, Any]:
     }
 
 
-def _wanted(setting: Setting, *, form: SimulatorForm) -> dict[str, Any]:
+def _wanted(setting: model.Setting, *, form: SimulatorForm) -> dict[str, Any]:
     """The other way: the epsilon for an error."""
-    choices = [each.slug for each in setting.questions if follows_plan(setting, each)]
+    choices = [each.slug for each in setting.questions if model.follows_plan(setting, each)]
     wanted, of = form.cleaned_data["wanted"], form.cleaned_data["of"]
     of_union = form.cleaned_data["over"] == "union"
     context: dict[str, Any] = {"can_solve": bool(choices), "hidden": form.hidden("wanted", "of", "over")}
@@ -172,7 +161,9 @@ def _wanted(setting: Setting, *, form: SimulatorForm) -> dict[str, Any]:
     if not slugs:
         return context | {"solved": texts.own_epsilon_words()}
     try:
-        epsilon = epsilon_wanted(setting, half_width=float(wanted) / 100, slugs=slugs, of_union=of_union)
+        epsilon = model.epsilon_wanted(
+            setting, half_width=float(wanted) / 100, slugs=slugs, of_union=of_union
+        )
     except LdpError:
         return context | {"solved": texts.unreachable_words(setting, slugs=slugs, of_union=of_union)}
     query = form.query(epsilon=f"{epsilon.normalize():f}", wanted="", of="", over="")

@@ -11,12 +11,7 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from mobility.base.errors import StudyClosedError
 from mobility.batches.pages.access import vault_study_or_404
-from mobility.extracts.profiles.errors import (
-    PreviewError,
-    ProfileExistsError,
-    ProfileFileError,
-    ProfileUsedError,
-)
+from mobility.extracts.profiles import errors
 from mobility.extracts.profiles.parse import read_profile
 from mobility.extracts.profiles.preview import preview
 from mobility.extracts.profiles.proposals import Proposal
@@ -84,7 +79,7 @@ def delete(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     found = get_object_or_404(ExtractProfile, study=row, name=name)
     try:
         delete_profile(found)
-    except ProfileUsedError as error:
+    except errors.ProfileUsedError as error:
         messages.error(request, str(error))
         return redirect("operator:profile", slug=slug, name=name)
     messages.success(request, gettext("The profile %(name)s was removed.") % {"name": name})
@@ -101,7 +96,7 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
         return render(request, "uploads/profile_new.html", context)
     try:
         sample = _sample(request)
-    except PreviewError as error:
+    except errors.PreviewError as error:
         return _form(request, {**context, "refused": str(error)})
     problems = Problems("")
     proposal = sent_proposal(dict(request.POST.lists()), sample, definition=definition, problems=problems)
@@ -127,9 +122,9 @@ def _save(
         if is_sound:
             create_profile(typed, study=row, by=request.user.get_username())
             messages.success(request, gettext("The profile was saved. Now use it to check a whole file."))
-    except ProfileFileError as error:
+    except errors.ProfileFileError as error:
         return error.problems
-    except (ProfileExistsError, StudyClosedError) as error:
+    except (errors.ProfileExistsError, StudyClosedError) as error:
         return [Problem(file="", key="profile.name", rule=str(error))]
     return []
 
@@ -153,7 +148,7 @@ def _sample(request: HttpRequest) -> Sample:
     """The first rows of the chosen file."""
     sent = request.FILES.get("sample")
     if sent is None:
-        raise PreviewError(gettext("Choose a file first."))
+        raise errors.PreviewError(gettext("Choose a file first."))
     data = sent.read(SAMPLE_BYTES)
     size, delimiter = request.POST.get("size", ""), request.POST.get("delimiter")
     return read_sample(
