@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -87,9 +87,8 @@ class Population:
 
     def part(self, rows: Indices) -> "Population":
         """Return the same truth for some of the subscribers."""
-        return Population(
-            days=self.days,
-            categories=self.categories,
+        return replace(
+            self,
             presence=self.presence[rows],
             static={slug: codes[rows] for slug, codes in self.static.items()},
             durations=self.durations[rows],

@@ -1,6 +1,6 @@
 """Readers of extracts: a stream of bytes in, blocks of named columns out, in bounded memory."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -43,12 +43,7 @@ class Source:
     def facts(self) -> dict[str, str]:
         """Facts by name; text that is all ASCII is UTF-8 too."""
         encoding = self.encoding or ("utf-8" if self.delimiter else "")
-        facts = {
-            "format": self.format,
-            "compression": self.compression,
-            "delimiter": self.delimiter,
-            "encoding": encoding,
-        }
+        facts = asdict(self) | {"encoding": encoding}
         return {name: fact for name, fact in facts.items() if fact}
 
 
