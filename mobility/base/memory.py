@@ -62,7 +62,7 @@ def lift_limit() -> None:
 
 
 def _told_bytes(what: str) -> int | None:
-    """A line of what the kernel tells of this process."""
+    """Return a size from the status that the kernel keeps of this process."""
     try:
         lines = _STATUS.read_text().splitlines()
     except OSError:

@@ -35,7 +35,7 @@ def why_shared() -> str:
         name = Sender.objects.order_by("name").values_list("name", flat=True).first()
         if name:
             return f"the main database belongs to an analyst server: it has a registered sender, {name}"
-        if Study._meta.db_table in connections["vault"].introspection.table_names():  # by whatever address
+        if Study._meta.db_table in connections["vault"].introspection.table_names():  # compares no addresses
             return (
                 "VAULT_DATABASE_URL and DATABASE_URL lead to one database: the vault has studies of analysts"
             )

@@ -64,7 +64,7 @@ def read_csv(
     Parameters
     ----------
     in_use : how many blocks are in use at once; the arrays of an older one are overwritten
-    header : where it stands elsewhere; by default the stream begins with it
+    header : of a stream that does not begin with one
 
     Raises
     ------

@@ -56,7 +56,7 @@ def group_sizes(file: Buffered) -> list[tuple[int, int]]:
 
 @contextmanager
 def _judged() -> Iterator[None]:
-    """What Arrow complains of is the file's fault, unless its storage or the memory failed."""
+    """Blame the file for errors of Arrow, unless its storage or the memory failed."""
     try:
         yield
     except MemoryError:  # Arrow's is one of both: the file may be sound

@@ -1,4 +1,4 @@
-"""Arrays of equal length beside each other: item i of each is about the same row, visit or subscriber."""
+"""Parallel arrays: item i of each is about the same row, visit or subscriber."""
 
 from collections.abc import Sequence
 from dataclasses import Field, fields

@@ -1,4 +1,4 @@
-"""What would let others in: what the system checks say of settings, and a main database that zones share."""
+"""Findings of openings to intruders: unsafe settings, and a main database that zones share."""
 
 import time
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ def checked() -> Iterator[Finding]:
 
 
 def own_main() -> Iterator[Finding]:
-    """Whether the main database is of this zone alone."""
+    """Check that no other zone uses the main database."""
     seen = why_shared()
     level = Level.ERROR if seen else Level.OK
     yield Finding(code="main_shared", level=level, facts={"seen": seen})
