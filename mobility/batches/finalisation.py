@@ -171,7 +171,9 @@ def give_up(batch: Batch, *, by: str) -> None:
     CancelError : it has ended
     """
     if batch.state in Batch.FINAL:
-        raise errors.CancelError(f"the batch cannot be given up, because it has already ended ({batch.state})")
+        raise errors.CancelError(
+            f"the batch cannot be given up, because it has already ended ({batch.state})"
+        )
     reason = stopped(batch, f"given up by {by}", see_log=False)
     Batch.objects.filter(pk=batch.pk, failure="").exclude(state__in=Batch.FINAL).update(failure=reason)
     batch.refresh_from_db()

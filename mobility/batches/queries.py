@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
+from django.utils import timezone
 
 from mobility.batches.quality.facts import Facts
 from mobility.extracts.rows.counts import IGNORED, REJECTED
@@ -188,6 +189,11 @@ def waiting_subscribers(batch: Batch) -> int:
     )
     total = waiting.aggregate(total=Sum("subscribers"))["total"]
     return 0 if total is None else max(total, 1)
+
+
+def waits_s(batch: Batch) -> float:
+    """Seconds since a batch was created, for a queue that no one serves."""
+    return (timezone.now() - batch.created_at).total_seconds()
 
 
 def _outcomes(

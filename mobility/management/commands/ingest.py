@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 
 from mobility.base.errors import MobilityError
 from mobility.batches import outcomes
-from mobility.extracts.profiles import DEFAULT
+from mobility.extracts.profiles.definition import DEFAULT
 from mobility.management.batch_command import ACTOR, BatchCommand
 from mobility.management.patience import patiently
 from mobility.uploads import actions as uploads
