@@ -214,9 +214,9 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
         _("Files for %(subject)s are overdue"),
         _("Days without a file: %(days)s. The first is %(day)s."),
         _(
-                "Ask the sender whether more files are coming. If a day will have no file, close that day to "
-                "clear this alert."
-            ),
+            "Ask the sender whether more files are coming. If a day will have no file, close that day to "
+            "clear this alert."
+        ),
     ),
     ("day_open", ""): Trouble(
         _("A day of %(subject)s is still open"),
