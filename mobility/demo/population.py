@@ -122,7 +122,7 @@ def build_population(*, seed: int, n_subscribers: int | None = None) -> Populati
 
 
 def sample(population: Population, n: int, *, stream: KeyedStream) -> Population:
-    """Draw n subscribers; ValueError if there are not so many."""
+    """Draw n subscribers; ValueError if there are fewer than n."""
     _check_part(n, total=population.n_subscribers)
     return population.part(np.sort(stream.permutation(population.n_subscribers)[:n]))
 

@@ -312,7 +312,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ("main_shared", ""): Trouble(
         _("Two zones share the main database"),
         _("Evidence: %(seen)s. Anyone with access to the analysts' server could run code in this zone."),
-        _("Stop both zones. Give each a main database of its own (docs/upgrading.md): no count is lost."),
+        _("Stop both zones. Give each its own main database (docs/upgrading.md): no count is lost."),
     ),
     ("settings_unsafe", ""): Trouble(
         _("Unsafe setting: %(subject)s"),

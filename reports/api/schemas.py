@@ -87,7 +87,7 @@ class ScenarioRow(Strict):
 
 
 class Scenario(Strict):
-    """How many people came on chosen days."""
+    """Number of people who came on chosen days."""
 
     study: Slug
     indicator: str | None = Field(description="slug; null: all people only")

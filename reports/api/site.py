@@ -253,7 +253,7 @@ def scenario(
     in_a_row: Number = "",
     nights: Number = "",
 ) -> HttpResponseBase:
-    """How many people came on chosen days, from least to most; without a question, on all days."""
+    """Return the least and most people who came on chosen days; without a question, on all days."""
     asked = {"present": present, "absent": absent, "exactly": exactly, "in_a_row": in_a_row, "nights": nights}
     refuse_unknown(request, *asked)
     return scenario_answer(request, _study(request, study), None, asked=asked)
@@ -274,7 +274,7 @@ def scenario_categories(
     in_a_row: Number = "",
     nights: Number = "",
 ) -> HttpResponseBase:
-    """The same, with the categories of an indicator that does not change; status 503: ask again soon."""
+    """Return a scenario by category of a static indicator; status 503: ask again soon."""
     asked = {"present": present, "absent": absent, "exactly": exactly, "in_a_row": in_a_row, "nights": nights}
     refuse_unknown(request, *asked)
     found = _indicator(request, study, indicator)

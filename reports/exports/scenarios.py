@@ -149,5 +149,5 @@ def _figures() -> dict[str, str]:
     return {
         "people": gettext("all people of the question"),
         "category": gettext("people of one category, scaled by the market share"),
-        "pattern": gettext("people who came on exactly these days, whatever was asked"),
+        "pattern": gettext("people who came on exactly these days, independent of the question asked"),
     }

@@ -34,7 +34,7 @@ def asked_scenario(query: QueryDict, indicator: Indicator) -> tuple[Window, str]
 
 
 def shared_scenario(link: ShareLink) -> dict[str, Any]:
-    """What the page of a link shows; a long computation is asked for in the name of its maker."""
+    """Return the context of a shared scenario; a long computation is requested in the name of its maker."""
     indicator = link.indicator
     question = question_of(QueryDict(link.query), study=indicator.study)
     found, row = asked_answer(question, indicator, by=link.created_by)

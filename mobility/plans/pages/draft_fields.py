@@ -239,8 +239,7 @@ def _own_fields(typed: Typed, row: str) -> list[Field]:
             f"{row}.weight",
             gettext("Weight (optional)"),
             hint=gettext(
-                "How often people answer for this indicator, relative to the others. If left empty, 1 is "
-                "used."
+                "Frequency of answers for this indicator, relative to the others. If left empty, 1 is used."
             ),
         ),
     ]
