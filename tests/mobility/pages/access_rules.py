@@ -175,6 +175,7 @@ ELSEWHERE = {
 # Paths of the reading API below /api/v1/, and which of them are about a study. For those who may export.
 READING = {
     "/studies": False, "/openapi.json": False, "/studies/{study}": True, "/studies/{study}/visitors": True,
+    "/studies/{study}/scenario": True, "/studies/{study}/indicators/{indicator}/scenario": True,
     "/studies/{study}/statement": True, "/studies/{study}/indicators": True,
     "/studies/{study}/indicators/{indicator}": True,
     "/studies/{study}/indicators/{indicator}/estimates": True,
