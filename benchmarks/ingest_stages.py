@@ -62,7 +62,7 @@ STAGES: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
             (CHANGES, "merge_sightings"),
             (CHANGES, "final_answers"),
             (CHANGES, "differing_reports"),
-            (CHANGES, "add_days"),
+            ("mobility.vault.state.changes", "add_days"),
         ),
     ),
     ("pack and seal state", ((STUDY, "seal_presence"), (STUDY, "seal_day"), (STUDY, "seal_delta"))),

@@ -75,6 +75,8 @@ API_WORDS = {
     "estimates": pgettext_lazy("what the API gave", "estimates"),
     "visitors": pgettext_lazy("what the API gave", "visitors"),
     "days": pgettext_lazy("what the API gave", "days"),
+    "scenario": pgettext_lazy("what the API gave", "a scenario of days"),
+    "scenario_categories": pgettext_lazy("what the API gave", "a scenario of days by category"),
     "windows": pgettext_lazy("what the API gave", "windows"),
     "places": pgettext_lazy("what the API gave", "places"),
     "places_grid": pgettext_lazy("what the API gave", "places on the grid"),

@@ -7,7 +7,6 @@ from django.conf import settings
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from mobility.base.shared_main import PAGE, why_shared
 from mobility.operations.doctor.clocks import compared
 from mobility.operations.doctor.diagnosis import Diagnoses, error, fine
 
@@ -37,14 +36,6 @@ def promises() -> Diagnoses:
             yield from _of_postgresql(alias, connection)
         else:
             yield from _of_sqlite(alias, connection)
-
-
-def own_main() -> Diagnoses:
-    """Return whether the main database is of this zone alone."""
-    if why := why_shared():
-        yield error("main_shared", why, f"give each zone its own main database: {PAGE}")
-    else:
-        yield fine("main_shared")
 
 
 def clocks() -> Diagnoses:

@@ -37,7 +37,6 @@ CODES: Final = (
     "translations_missing",
     "kernels_uncached",
     "analyst_unreachable",
-    "main_shared",  # both zones use one main database
 )
 
 

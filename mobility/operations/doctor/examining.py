@@ -126,7 +126,6 @@ def _looks(*, deep: bool) -> Iterator[Look]:
     yield Look(name="broker", check=broker.forgets_nothing)
     yield Look(name="broker clock", check=broker.clock)
     yield Look(name="workers", check=workers.same_installation, needs=every)
-    yield Look(name="main database", check=databases.own_main, needs=("default",))
     if deep:
         yield Look(name="files", check=databases.whole, needs=every, is_long=True)
         yield Look(name="ledger", check=ledger, needs=("default",), is_long=True)

@@ -275,7 +275,7 @@ def test_work_that_kills_every_worker_or_takes_too_long_ends_and_says_so(pipelin
         with pytest.raises(end):
             resume(pipeline, batch)
     resume(pipeline, batch)
-    assert (batch.state, "died" in batch.failure) == (State.FAILED, end is Killed)
+    assert (batch.state, "stopped unexpectedly" in batch.failure) == (State.FAILED, end is Killed)
     assert ENDLESS[end] in batch.failure
 
 

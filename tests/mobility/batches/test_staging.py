@@ -74,13 +74,13 @@ class TestUpload:
             assert plain == PLAIN[index * FRAME :][:FRAME]
         assert staging.sealed_bytes(len(PLAIN)) == sum(map(len, frames))
 
-    @pytest.mark.parametrize("problem", ["gone", "damaged"])
+    @pytest.mark.parametrize("problem", ["missing", "damaged"])
     def test_every_frame_must_be_there_as_it_was(self, problem):
         for index in range(4):
             batch = staged(PLAIN)
             altered = bytearray(get(frame_name(batch, index)))
             altered[20] ^= 1
-            if problem == "gone":
+            if problem == "missing":
                 staging_storage().delete(frame_name(batch, index))
             else:
                 put(frame_name(batch, index), bytes(altered))
@@ -223,7 +223,7 @@ class TestReader:
             reader.seek(place)
             assert reader.read(FRAME) == PLAIN[place : place + FRAME]
         reader.seek(2 * FRAME)
-        with pytest.raises(SealBrokenError, match="frame 2 of the staged upload is gone"):
+        with pytest.raises(SealBrokenError, match="frame 2 of the staged upload is missing"):
             reader.read(1)
 
     def test_few_frames_are_held_whatever_is_read(self, monkeypatch):

@@ -164,7 +164,7 @@ def test_bad_file_is_refused_whole(pipeline, extract, tmp_path):
     bad.write_text(header + "".join(rows[:900]) + "33600000001,yesterday,here,,,,,,\n" * 60)
     (batch,) = pipeline.upload(bad)
     assert batch.state == Batch.State.FAILED
-    told = [words in batch.failure for words in ("max_bad_share", "902", "33600000001")]
+    told = [words in batch.failure for words in ("limit 5%", "902", "33600000001")]
     assert told == [True, True, False]  # 902 is the first line of them
     assert (VaultDay.objects.count(), pipeline.visitors(1, DAYS)) == (0, 0)
 

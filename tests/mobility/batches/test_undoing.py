@@ -29,7 +29,7 @@ def filled(make_pipeline, few):
 
 
 def ask(pipeline, day=1, by="olga") -> DayUndo:
-    with pytest.raises(UndoWaitsError, match=r"is not undone yet\. Undoing a published day raises"):
+    with pytest.raises(UndoWaitsError, match=r"has not been undone yet\. Undoing a published day raises"):
         requests.request_void_day(pipeline.study, day=day, by=by)
     return DayUndo.objects.get(day=day, is_approved=None)
 
@@ -118,7 +118,7 @@ def test_where_epsilon_stays_or_one_works_it_is_undone_at_once(
 
 def test_the_command_says_what_it_waits_for_and_fails(filled, monkeypatch):
     monkeypatch.setattr(batch_command, "workers", lambda: nullcontext(lambda: None))
-    with pytest.raises(CommandError, match=r"raises epsilon of .* from 7 to 8\. Another person must"):
+    with pytest.raises(CommandError, match=r"raises epsilon from 7 to 8 .*\. Another administrator"):
         call_command("void_day", "fimu-2017", "2017-05-31", stdout=StringIO())
     assert (DayUndo.objects.get().asked_by, voided()) == ("command line", (0, 0))
 

@@ -255,7 +255,7 @@ class TestRestoring:
         ("change", "why"),
         [(lambda told: told.update(zone="operator"), "to zone operator, but this is zone all"),
          (lambda told: told["parts"][0]["migrations"].append(["reports", "9999_later"]),
-          r"of a later version .*reports\.9999_later"),
+          r"by a newer version .*reports\.9999_later"),
          (lambda told: told["parts"].pop(), "the backup contains the databases"),
          (lambda told: told.update(format=2), "another format than 1")],
     )  # fmt: skip

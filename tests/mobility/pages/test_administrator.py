@@ -277,7 +277,7 @@ class TestSimulator:
         # epsilon 0.5 and ten categories
         assert "The true answer is kept in 15 of 100 cases; each other category" in text
         text = shown(client, "?study=fair&wanted=5&of=visit_duration")
-        assert "This indicator has an epsilon of its own" in text
+        assert "This indicator has its own epsilon" in text
 
     def test_of_made_up_reports_it_says_how_often_the_answer_is_recognised_beside_chance(self, client):
         text = shown(client, "?mechanism=rsfd-grr&indicators=4&categories=4&epsilon=2")

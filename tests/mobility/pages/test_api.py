@@ -159,7 +159,7 @@ class TestPut:
         )
         for method in (client.get, client.post, client.delete):
             response = method(URL)
-            check_problem(response, 405, "not allowed")
+            check_problem(response, 405, "does not accept this request method")
             assert response["Allow"] == "PUT"
 
 

@@ -411,7 +411,7 @@ def test_staging_that_does_not_answer_is_no_erasure(filled, few, monkeypatch):
     Batch.objects.filter(pk=left.pk).update(state=State.FAILED, failure="its worker died while ending it")
     with monkeypatch.context() as patch:
         patch.setattr(staging, "discard", lambda _: None)
-        with pytest.raises(StagingUnavailableError, match="close it again"):
+        with pytest.raises(StagingUnavailableError, match="close the study again"):
             close(filled, drop_unpublished=True)
     assert not keystore().names(prefix="")
     certificate = close(filled)

@@ -40,7 +40,7 @@ class TestAccount:
         assert "this account has no role yet" in client.get("/").content.decode()
         assert client.get("/studies/").status_code == 404
         assert client.get("/account/password/").status_code == 404
-        assert "there is no password here" in client.get("/account/").content.decode()
+        assert "you have no password on this site" in client.get("/account/").content.decode()
         entry = LedgerEntry.objects.get(kind="access.changed")
         assert (entry.actor, entry.facts) == ("sign-in", {"account": "ada", "change": "created", "roles": []})
         assert not SocialToken.objects.exists()
@@ -124,7 +124,7 @@ class TestQuestion:
 
     def test_cancelled_there_is_said_here_and_a_wrong_secret_of_the_client_refused(self, client, settings):
         page = client.get(at_provider(question(client), "ada", button="cancel"), follow=True)
-        assert "Nothing was changed here" in page.content.decode()
+        assert "Nothing has changed here" in page.content.decode()
         settings.MOBILITY_OIDC_CLIENT_SECRET = "another one"
         assert is_refused(client.get(at_provider(question(client), "ada")), client)
 

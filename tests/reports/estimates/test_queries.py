@@ -213,7 +213,7 @@ def test_pages_say_what_a_report_is(reader, mechanism) -> None:
         ("Supporting answers", is_unary),
         ("An answer supports any number of categories", is_unary),
         ("mark the true category", is_unary),
-        ("include made-up ones, which hide which answer is real", has_fakes),
+        ("include made-up ones, so that no one can tell which are real", has_fakes),
         ("Of 100 reports on this one, about 33 are answers", has_fakes),
         ("(unit: profile)", True),
     ):

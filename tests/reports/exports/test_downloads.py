@@ -144,7 +144,10 @@ class TestFindings:
         for address, said in (
             ("compare.csv", "must name both sides"),
             ("compare.csv?kind=windows&from=2024-05-31&with_from=2024-05-31", "Both sides are the same days"),
-            ("compare.csv?kind=windows&from=2030-05-31&with_from=2024-05-31", "the address names other days"),
+            (
+                "compare.csv?kind=windows&from=2030-05-31&with_from=2024-05-31",
+                "link asks for other dates",
+            ),
             ("compare.csv?kind=categories&from=2024-05-31&reference=9", "must be from 0 to 2, got 9"),
             ("compare.csv?kind=studies&from=2024-05-31&with=a/b", "No other indicator named a/b"),
             ("movement.csv?show=nothing", "no figure named"),

@@ -301,7 +301,7 @@ class TestMovements:
         factory.publish(study, factory.absent_on(factory.crowd(study), day=3))
         DayNote.objects.create(study=study, day=3, kind="outage", text="mast down", by="olga")
         text = words(moves(reader))
-        assert "outage" in text and "may appear to arrive later or leave earlier" in text
+        assert "outage" in text and "may seem to arrive later or leave earlier" in text
         assert "market share is 35" in text
         assert "market share is 35" not in words(moves(reader, show="back_within"))
 

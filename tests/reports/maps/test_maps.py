@@ -161,7 +161,7 @@ def test_page_has_map_table_legend_and_what_is_no_zone(reader, mapped) -> None:
         *(row.text for row in maps.legend(scale, options=OPTIONS)),
         f"Not on the map NR: {formats.percent(rest.frequency)} {estimates_texts.share_range(rest)}",
         "Data table",
-        "values range from " + maps.bounds_words(scale, options=OPTIONS),
+        "values go from " + maps.bounds_words(scale, options=OPTIONS),
     ):
         assert part in text
     assert (Markup(html).refused, "chart.js" in html) == ([], False)

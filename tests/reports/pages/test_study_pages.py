@@ -308,7 +308,7 @@ def test_every_window_is_one_link_with_its_days_and_visitors(reader, fair) -> No
 
 
 def test_each_page_of_an_indicator_leads_to_the_others(reader, fair) -> None:
-    names = ("indicator", "days", "compare", "movement")
+    names = ("indicator", "days", "compare", "movement", "scenario")
     addresses = {reverse(f"reports:{name}", args=["fair-2024", "age"]) for name in names}
     for address in addresses:
         row = reader.get(address).content.decode().split('<p class="row no-print">')[1].split("</p>")[0]

@@ -85,7 +85,7 @@ NOISY = plan(presence_epsilon=Decimal(1), presence_days=7)
         (LOOSE, study(visitor=ANYBODY), "visitor has changed"),
         (LOOSE, gender(categories=("F", "M", "NR", "X")), "gender has new categories: X"),
         (LOOSE, gender(categories=("F", "X", "NR")), "gender has new categories: X"),
-        (LOOSE, gender(column="income"), "gender has a different source"),
+        (LOOSE, gender(column="income"), "gender uses a different source"),
         (both(LOOSE, stay(max_values=1)), stay(max_values=2), "maximum answers per person rises from 1 to 2"),
         (both(LOOSE, stay(max_values=6)), stay(max_values=None), "per person rises from 6 to 7"),
     ],

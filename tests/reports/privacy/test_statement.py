@@ -304,7 +304,7 @@ def test_page_says_what_the_noise_of_places_means(reader) -> None:
         "sees the reports of two learns whether the place of the other day is the same",
         "centres are up to 542 m apart",
         "at most 2 different places",
-        "Every visitor also reports a noisy place a day, on 2 days of the study, drawn at random.",
+        "On 2 days of the study, drawn at random, each visitor also reports one location a day",
         # one who stays and one who moves have no such bound: of the one the report never changes
         "places on the same days, and whose places are 400 m apart, by a factor of at most 16.00",
     ):

@@ -119,8 +119,8 @@ class TestBucket:
 
     @pytest.mark.parametrize(
         ("change", "words"),
-        [({"bucket_name": "another"}, "answered NoSuchBucket"),
-         ({"endpoint_url": "http://127.0.0.1:9"}, "does not answer [(]EndpointConnectionError")],
+        [({"bucket_name": "another"}, "returned NoSuchBucket"),
+         ({"endpoint_url": "http://127.0.0.1:9"}, "not responding [(]EndpointConnectionError")],
     )  # fmt: skip
     def test_a_service_that_fails_can_be_asked_again(self, s3_server, change, words):
         options = S3 | {"endpoint_url": s3_server} | change

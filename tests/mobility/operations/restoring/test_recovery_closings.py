@@ -227,7 +227,7 @@ def test_keys_wait_until_the_analysts_server_was_asked(pipeline, tmp_path, analy
     words = ["restore_keys", str(escrow), "--private-key", str(pem)]
 
     server, settings.MOBILITY_ANALYST_URL = settings.MOBILITY_ANALYST_URL, "http://127.0.0.1:9"
-    with pytest.raises(CommandError, match=f"does not answer.*{key_id}.*--without-asking"):
+    with pytest.raises(CommandError, match=f"did not report whether.*{key_id}.*--without-asking"):
         call_command(*words)
     told = json.loads(capsys.readouterr().out)
     assert (told["unasked"], told["restored"]) == ([key_id], ["sender"])
