@@ -117,8 +117,8 @@ def _who_answers(spec: PlanSpec) -> str:
 def _how(spec: PlanSpec) -> str:
     if spec.mechanism == "spl-grr":
         return gettext(
-            "Each person's answer is randomised once (GRR) and then kept: as long as their value stays the "
-            "same, so does their answer."
+            "Each answer of a person is randomised once (GRR) and then kept: the same value always gives the "
+            "same answer."
         )
     if spec.mechanism.endswith("-adp"):
         return gettext(

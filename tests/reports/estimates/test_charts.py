@@ -246,7 +246,7 @@ def test_plan_words_name_who_answers_how_and_what_is_hidden(mechanism, unit, d) 
     assert ("does not hide all values of a person together" in words) == (has_fakes and unit == "attribute")
     assert ("this hides nothing" in words) == (has_fakes and unit == "profile")
     assert ("(GRR)" in words, "OUE)" in words) == (oracle in ("grr", "adp"), oracle in ("oue", "ouez", "adp"))
-    assert "as long as their value stays the same, so does their answer." in words
+    assert "the same value always gives the same answer." in words
 
 
 def test_answer_words_are_those_of_the_channel() -> None:
