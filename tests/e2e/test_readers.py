@@ -115,7 +115,7 @@ def test_the_browser_asks_for_french_before_anybody_chose(site, watched):
     page.goto(f"{site.address}/sign-in/")
     expect(page.locator("h1")).to_have_text("Se connecter")
     fill_in(page, "nobody", "wrong")
-    expect(page.get_by_role("alert")).to_contain_text("Ce nom et ce mot de passe ne vont pas ensemble")
+    expect(page.get_by_role("alert")).to_contain_text("Le nom d’utilisateur ou le mot de passe est incorrect")
 
 
 def test_languages_and_kinds_of_comparison_are_chosen_without_scripts(site, report_study, sign_in):
