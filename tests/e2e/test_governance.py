@@ -94,7 +94,7 @@ def read_statement(page, site, folder):
 def ledger(page, site, *words):
     page.goto(f"{site.address}/ledger/?study={SLUG}")
     page.get_by_role("button", name="Check now").click()
-    expect(page.locator("main")).to_contain_text("Whole")
+    expect(page.locator("main")).to_contain_text("Verified")
     page.goto(f"{site.address}/ledger/?study={SLUG}")
     for word in words:
         expect(page.locator("table")).to_contain_text(word, ignore_case=True)

@@ -230,7 +230,7 @@ def test_success_by_watched_folder(deployment, planted, visitors):
 def test_refusal(deployment, planted, tmp_path):
     header = planted.read_text().splitlines(keepends=True)[0]
     for name, content, reason in (
-        ("rows.csv", header + f"{REFUSED},{VALUE},x,,,,,,\n" * 99, "max_bad_share"),
+        ("rows.csv", header + f"{REFUSED},{VALUE},x,,,,,,\n" * 99, "limit 5%"),
         ("header.csv", f"{VALUE},{REFUSED}\n" + f"{VISITOR},{VALUE}\n" * 99, "column"),
         ("bytes.parquet", f"PAR1{VISITOR}{VALUE}" * 99, "Parquet"),
     ):

@@ -181,10 +181,8 @@ def _waiting(batch: Batch, subscribers: int, study: StudyHead) -> tuple[str, str
     sentence = ngettext(
         "Not published yet: the pending changes cover %(n)s subscriber, and a publication must cover "
         "at least %(least)s.",
-        (
-            "Not published yet: the pending changes cover %(n)s subscribers, and a publication must "
-            "cover at least %(least)s."
-        ),
+        "Not published yet: the pending changes cover %(n)s subscribers, and a publication must "
+        "cover at least %(least)s.",
         subscribers,
     )
     if subscribers >= study.min_publication:

@@ -194,11 +194,9 @@ def _still_counted(opted_out: int | None) -> dict[str, str]:
         "%(n)d subscriber who opted out remains in these totals. The subscriber's presence and "
         "answers are erased, but the last changes covered too few subscribers to be published "
         "(min_publication).",
-        (
-            "%(n)d subscribers who opted out remain in these totals. Their presence and answers are "
-            "erased, but the last changes covered too few subscribers to be published "
-            "(min_publication)."
-        ),
+        "%(n)d subscribers who opted out remain in these totals. Their presence and answers are "
+        "erased, but the last changes covered too few subscribers to be published "
+        "(min_publication).",
         opted_out,
     )
     return {"opted_out": text % {"n": opted_out}}

@@ -227,11 +227,9 @@ def unmatched_notes(facts: Facts) -> Iterator[str]:
             "%(rows)s row has text in the cell column that does not look like a cell of the area. "
             "The text is not shown or kept, because it could be personal data. Check that the "
             "columns are not swapped.",
-            (
-                "%(rows)s rows have text in the cell column that does not look like a cell of the area. "
-                "The text is not shown or kept, because it could be personal data. Check that the "
-                "columns are not swapped."
-            ),
+            "%(rows)s rows have text in the cell column that does not look like a cell of the area. "
+            "The text is not shown or kept, because it could be personal data. Check that the "
+            "columns are not swapped.",
             facts.unmatched_hidden,
         ) % {"rows": number(facts.unmatched_hidden)}
 
