@@ -212,7 +212,8 @@ def _export(facts: Facts) -> str:
         is_people = facts.get("format") == "population"
         everything = gettext("synthetic population") if is_people else gettext("all indicators")
         what = facts.get("indicator") or everything
-        return f"{gettext('On the server: %(what)s.') % {'what': what}} {_days(facts)}".strip()
+        text = gettext("On the server: %(what)s.") % {"what": what}
+        return f"{text} {_days(facts)}".strip()
     return gettext("File %(file)s.") % {"file": facts.get("file", "")}
 
 

@@ -54,7 +54,8 @@ def part_of_all(share: Share) -> str:
     if share.value is None:
         return both
     if 0 < share.value < SMALL_SHARE:
-        return f"{both} ({gettext('under %(share)s') % {'share': percent(SMALL_SHARE)}})"
+        small = gettext("under %(share)s") % {"share": percent(SMALL_SHARE)}
+        return f"{both} ({small})"
     return f"{both} ({percent(share.value)})"
 
 

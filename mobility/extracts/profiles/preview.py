@@ -144,7 +144,8 @@ def _timestamp(text: str, instant: Instant) -> ShownValue:
     if instant.local is None:
         skipped = instant.outcome == NONEXISTENT
         meaning = gettext("time skipped when clocks changed") if skipped else gettext("unreadable")
-        return ShownValue(text=shape(text), meaning=f"{meaning}: {gettext('row rejected')}", is_bad=True)
+        rejected = gettext("row rejected")
+        return ShownValue(text=shape(text), meaning=f"{meaning}: {rejected}", is_bad=True)
     is_outside = instant.outcome == OUTSIDE_PERIOD
     # A number could as well be a telephone's: then what it says would tell it.
     shown = shape(text) if text.isdigit() else text
