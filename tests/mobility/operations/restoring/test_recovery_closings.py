@@ -241,7 +241,7 @@ def test_keys_wait_until_the_analysts_server_was_asked(pipeline, tmp_path, analy
     (keystore().folder / f"{key_id}.key").unlink()
     settings.MOBILITY_ANALYST_URL = server
     analysts.answer = {"is_known": True, "is_closed": True, "publications": [], "receipts": []}
-    with pytest.raises(CommandError, match=f"the analysts' server alone.*{key_id}.*--without-asking"):
+    with pytest.raises(CommandError, match=f"only the analyst server reports.*{key_id}.*--without-asking"):
         call_command(*words)
     told = json.loads(capsys.readouterr().out)
     assert (told["disputed"], told["restored"], told["studies_closed_again"]) == ([key_id], [], [])
