@@ -15,7 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache, partial
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ COHORT: Final = 2
 KEYS_OF_WIDTHS: Final = 10
 AGAIN, BOTH, MEAN_DAYS = "seen again on a later day", "visitors of two separate days", "mean days present"
 
+Result = TypeVar("Result")
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Figure = tuple[str, Callable[[IndicatorTallies], "ldp.WindowEstimate | ldp.Interval"], Floats]
@@ -96,15 +97,18 @@ def run(
     *, n_keys: int, processes: int, mechanisms: Sequence[Mechanism] = MECHANISMS, seed: int = 7
 ) -> list[Row]:
     """Rows of every mechanism; the same for a seed."""
+    rows: list[Row] = []
+    for mechanism in mechanisms:
+        rows += summary(mechanism, under_keys(partial(look_at_all, mechanism), n_keys, processes, seed=seed))
+    return rows
+
+
+def under_keys(look: Callable[[bytes], Result], n_keys: int, processes: int, *, seed: int) -> list[Result]:
+    """Result of each of `n_keys` study keys, which follow from the seed."""
     stream = ldp.KeyedStream(seed.to_bytes(16, "big"))
     keys = [stream.words(2).tobytes() for _ in range(n_keys)]
-    tasks = [keys[i : i + KEYS_PER_TASK] for i in range(0, len(keys), KEYS_PER_TASK)]
-    rows: list[Row] = []
     with ProcessPoolExecutor(processes) as pool:
-        for mechanism in mechanisms:
-            parts = list(pool.map(partial(run_keys, mechanism), tasks))
-            rows += summary(mechanism, [each for part in parts for each in part])
-    return rows
+        return list(pool.map(look, keys, chunksize=KEYS_PER_TASK))
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -254,17 +258,13 @@ def daily_figures() -> Iterator[Figure]:
 # --- many keys --------------------------------------------------------------------------------
 
 
-def run_keys(mechanism: Mechanism, keys: Sequence[bytes]) -> list[list[Found]]:
-    """Per key, every figure."""
-    results = []
-    for key in keys:
-        words = reports_of(mechanism, key)
-        tallies = [
-            tallies_of(mechanism, index, each, people().bitmaps, days=DAYS)
-            for index, each in enumerate(words)
-        ]
-        results.append([look(tallies[index], figure) for index, figure in figures()])
-    return results
+def look_at_all(mechanism: Mechanism, key: bytes) -> list[Found]:
+    """Every figure of one study."""
+    words = reports_of(mechanism, key)
+    tallies = [
+        tallies_of(mechanism, index, each, people().bitmaps, days=DAYS) for index, each in enumerate(words)
+    ]
+    return [look(tallies[index], figure) for index, figure in figures()]
 
 
 def look(tallies: IndicatorTallies, figure: Figure) -> Found:

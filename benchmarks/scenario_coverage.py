@@ -10,7 +10,6 @@ often; it fails if one holds it in significantly fewer than 95% of cases.
 import argparse
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Final
@@ -18,12 +17,11 @@ from typing import Final
 import numpy as np
 
 import ldp
-from benchmarks.derived_coverage import DAYS, LEVEL, Bools, Floats, people, reports_of, tallies_of
+from benchmarks.derived_coverage import DAYS, LEVEL, Bools, Floats, people, reports_of, tallies_of, under_keys
 from ldp.privacy.plans import Mechanism
 
 MECHANISMS: Final[tuple[Mechanism, ...]] = ("smp-grr", "rsfd-ouez")
 INDICATORS: Final = ("region", "gender")
-KEYS_PER_TASK: Final = 10
 
 Found = dict[tuple[str, str], tuple[float, float]]  # by indicator and question: share that hold it, width
 
@@ -60,14 +58,9 @@ def run(
     *, n_keys: int, processes: int, mechanisms: Sequence[Mechanism] = MECHANISMS, seed: int = 11
 ) -> list[Row]:
     """Rows of every mechanism; the same for a seed."""
-    stream = ldp.KeyedStream(seed.to_bytes(16, "big"))
-    keys = [stream.words(2).tobytes() for _ in range(n_keys)]
-    tasks = [keys[i : i + KEYS_PER_TASK] for i in range(0, len(keys), KEYS_PER_TASK)]
     rows: list[Row] = []
-    with ProcessPoolExecutor(processes) as pool:
-        for mechanism in mechanisms:
-            parts = list(pool.map(partial(run_keys, mechanism), tasks))
-            rows += summary(mechanism, [each for part in parts for each in part])
+    for mechanism in mechanisms:
+        rows += summary(mechanism, under_keys(partial(look, mechanism), n_keys, processes, seed=seed))
     return rows
 
 
@@ -99,11 +92,6 @@ def questions() -> dict[str, tuple[ldp.Scenario, Bools]]:
         "exactly 1 day": (ldp.exactly_days(1, days=DAYS), there.sum(axis=1) == 1),
         "3 days in a row": (ldp.days_in_a_row(3, days=DAYS), runs.any(axis=1)),
     }
-
-
-def run_keys(mechanism: Mechanism, keys: Sequence[bytes]) -> list[Found]:
-    """Per key, every question about both indicators."""
-    return [look(mechanism, key) for key in keys]
 
 
 def look(mechanism: Mechanism, key: bytes) -> Found:

@@ -16,7 +16,7 @@ class Trouble(NamedTuple):
     todo: Lazy
 
 
-# By code: what was looked at, and how it is where nothing is wrong; empty where a table tells that.
+# By code: the name of the component, and its text while it is healthy; empty if a table shows it.
 FINE: Final[dict[str, tuple[Lazy, Lazy]]] = {
     "database_unreachable": (_("Database: %(subject)s"), _("Responds within %(ms)s; size %(bytes)s.")),
     "migrations_pending": (_("Migrations: %(subject)s"), _("The database schema is up to date.")),

@@ -55,11 +55,7 @@ def scenario(request: HttpRequest, slug: str, indicator_slug: str = "") -> HttpR
     context |= form_context(question) | _answered(request, question, indicator)
     is_part = bool(request.headers.get("HX-Request"))
     template = "scenario/_scenario_answer.html" if is_part else "scenario/scenario.html"
-    response = render(request, template, context, status=status)
-    response["Cache-Control"] = "no-store" if context.get("file_state") else response.get("Cache-Control", "")
-    if not response["Cache-Control"]:
-        del response["Cache-Control"]
-    return response
+    return render(request, template, context, status=status)
 
 
 def _page(

@@ -13,16 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp.errors import FewVisitorsError, LdpError, NoReportsError
+from ldp.errors import LdpError, NoReportsError
 from ldp.estimation.estimators import project_simplex, pure_variance
-from ldp.estimation.overlaps import is_few
 from ldp.estimation.scenario.bounds import ScenarioPeople
 from ldp.estimation.scenario.flows import (
     Counts,
     Flows,
     Limits,
-    flows_of,
-    hidden_windows,
     places,
     with_departures,
 )
@@ -30,7 +27,7 @@ from ldp.estimation.scenario.intervals import CellNoise, category_limits, visito
 from ldp.estimation.scenario.markov import check_same_days, likely_people
 from ldp.estimation.scenario.program import extremes, whole
 from ldp.estimation.scenario.projection import nearest_flows, projected_flows
-from ldp.estimation.scenario.published import UnionTable, fit_unions
+from ldp.estimation.scenario.published import nearest_shown_flows
 from ldp.estimation.scenario.questions import Scenario
 from ldp.estimation.windows import IndicatorTallies
 from ldp.protocols.geometric import GeometricChannel
@@ -132,17 +129,8 @@ def visitor_flows(tallies: IndicatorTallies, *, noise: CellNoise | None = None) 
     """
     if not tallies.n_reports.any() and tallies.visitors.any():
         raise NoReportsError(f"visitors must have reports, got 0 of {tallies.visitors[0].sum()} visitors")
-    if noise is not None:
-        return projected_flows(tallies.visitors)
-    flows = flows_of(tallies.visitors)
-    if is_few(flows.total, small_cell=tallies.small_cell):
-        raise FewVisitorsError(f"visitors must be 0 or at least {tallies.small_cell}, got fewer")
-    hidden = hidden_windows(tallies.visitors, small_cell=tallies.small_cell)
-    if not hidden.any():
-        return flows
-    return fit_unions(
-        UnionTable.of_tally(tallies.visitors, hidden=hidden, small_cell=tallies.small_cell)
-    ).flows
+    channel = noise.visitors if noise else None
+    return nearest_shown_flows(tallies.visitors, small_cell=tallies.small_cell, noise=channel)
 
 
 def category_flows(tallies: IndicatorTallies, category: int, *, flows: Flows) -> Flows:

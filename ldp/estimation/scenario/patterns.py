@@ -10,15 +10,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from ldp.errors import FewVisitorsError, LdpError
-from ldp.estimation.overlaps import is_few
+from ldp.errors import LdpError
 from ldp.estimation.scenario.bounds import ScenarioPeople, without_few
-from ldp.estimation.scenario.flows import Counts, Flows, Limits, flows_of, hidden_windows, places
+from ldp.estimation.scenario.flows import Counts, Limits, places
 from ldp.estimation.scenario.intervals import visitor_limits
 from ldp.estimation.scenario.markov import Pattern, likeliest_patterns
 from ldp.estimation.scenario.program import whole
-from ldp.estimation.scenario.projection import projected_flows
-from ldp.estimation.scenario.published import UnionTable, fit_unions
+from ldp.estimation.scenario.published import nearest_shown_flows
 from ldp.protocols.geometric import GeometricChannel
 
 
@@ -66,7 +64,7 @@ def likely_patterns(
     """
     if not 0 < level < 1:
         raise LdpError(f"level must be in (0, 1), got {level}")
-    flows = _flows(tally, small_cell=small_cell, noise=noise)
+    flows = nearest_shown_flows(tally, small_cell=small_cell, noise=noise)
     miss = (1 - level) / (2 * flows.days + 1)  # edges and days of the longest pattern
     limits = visitor_limits(tally, small_cell=small_cell, noise=noise, miss=miss)
     found = []
@@ -79,18 +77,6 @@ def likely_patterns(
         if not np.isnan(people.estimate):
             found.append(PatternPeople(pattern=pattern, people=people))
     return found
-
-
-def _flows(tally: Counts, *, small_cell: int, noise: GeometricChannel | None) -> Flows:
-    if noise is not None:
-        return projected_flows(tally)
-    flows = flows_of(tally)
-    if is_few(flows.total, small_cell=small_cell):
-        raise FewVisitorsError(f"visitors must be 0 or at least {small_cell}, got fewer")
-    hidden = hidden_windows(tally, small_cell=small_cell)
-    if not hidden.any():
-        return flows
-    return fit_unions(UnionTable.of_tally(tally, hidden=hidden, small_cell=small_cell)).flows
 
 
 def _bounds(limits: Limits, pattern: Pattern, *, days: int) -> tuple[int, int]:

@@ -23,7 +23,9 @@ from ldp.estimation.scenario.flows import (
     places,
     whole_flows,
 )
+from ldp.estimation.scenario.projection import projected_flows
 from ldp.estimation.unions import all_unions
+from ldp.protocols.geometric import GeometricChannel
 
 Days = tuple[int, int]  # first and last one
 Floats = NDArray[np.float64]
@@ -182,6 +184,24 @@ def fit_unions(table: UnionTable) -> UnionFit:
     }
     edges = where.square(np.maximum(where.made_of @ unions, 0))
     return UnionFit(flows=whole_flows(Flows(edges)), slack=sum(map(abs, moved.values())), moved=moved)
+
+
+def nearest_shown_flows(tally: Counts, *, small_cell: int, noise: GeometricChannel | None = None) -> Flows:
+    """Flows nearest to what is shown: the exact ones, unless windows are hidden or counts are noisy.
+
+    Raises
+    ------
+    FewVisitorsError : the study has few visitors in all
+    """
+    if noise is not None:
+        return projected_flows(tally)
+    flows = flows_of(tally)
+    if is_few(flows.total, small_cell=small_cell):
+        raise FewVisitorsError(f"visitors must be 0 or at least {small_cell}, got fewer")
+    hidden = hidden_windows(tally, small_cell=small_cell)
+    if not hidden.any():
+        return flows
+    return fit_unions(UnionTable.of_tally(tally, hidden=hidden, small_cell=small_cell)).flows
 
 
 def shown_flows(tally: Counts, *, small_cell: int) -> Flows:
