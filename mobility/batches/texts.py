@@ -43,8 +43,8 @@ DAY_BADGES: Words = {
 }
 # Every name of mobility.extracts.rows.counts.REJECTED and IGNORED.
 ROW_REASONS: Words = {
-    "wrong_columns": _("Different number of columns from the header"),
-    "bad_text": _("Invalid in the file's encoding, or contains NUL bytes"),
+    "wrong_columns": _("Number of columns differs from the header"),
+    "bad_text": _("Not valid text in the file's encoding, or contains NUL bytes"),
     "empty_subscriber": _("No subscriber"),
     "bad_timestamp": _("Unreadable timestamp"),
     "nonexistent_time": _("Local time that does not exist (clocks were put forward)"),
@@ -55,12 +55,14 @@ ROW_REASONS: Words = {
     "outside_area": _("Cell outside the area"),
     "outside_hours": _("Outside visitor hours"),
     "day_closed": _("Day is already closed"),
-    "duplicate": _("Same subscriber, second and cell as another row"),
+    "duplicate": _("Same subscriber, time (to the second) and cell as another row"),
 }
 NOTES: Words = {
-    "conflicting_value": _("Subscribers with a second value for a static indicator: the first value is kept"),
+    "conflicting_value": _(
+        "Subscribers with a second value for a static indicator (the first value is kept)"
+    ),
     "late_change": _(
-        "Daily values that would change after their answer was published: the published answer is kept"
+        "Daily values that would change after their answer was published (the published answer is kept)"
     ),
 }
 # Every fact of mobility.extracts.readers.Source.

@@ -26,22 +26,31 @@ FINE: Final[dict[str, tuple[Lazy, Lazy]]] = {
     "queue_long": (_("Queue %(subject)s"), ""),
     "job_failed": (_("Job: %(subject)s"), ""),
     "disk_low": (_("Disk: %(subject)s"), _("Free: %(free_bytes)s of %(total_bytes)s (%(free_percent)s).")),
-    "keystore_unusable": (_("Keystore"), _("Private and readable. Study keys: %(keys)s.")),
-    "key_missing": (_("Keys of open studies"), _("All keys are in the keystore: %(keys)s.")),
+    "keystore_unusable": (_("Keystore"), _("Accessible only to this account. Study keys: %(keys)s.")),
+    "key_missing": (
+        _("Keys of open studies"),
+        _("The keystore contains the keys of all open studies. Keys: %(keys)s."),
+    ),
     "key_due": (_("Key destruction"), _("No key is due for destruction soon.")),
-    "batch_failed": (_("Failed batches"), _("None in the last %(within_s)s.")),
-    "batch_waiting": (_("Waiting batches"), _("Unfinished: %(batches)s. None has been waiting for long.")),
+    "batch_failed": (_("Failed batches"), _("No unresolved failures in the last %(within_s)s.")),
+    "batch_waiting": (
+        _("Waiting batches"),
+        _("Unfinished batches: %(batches)s. None has been waiting for long."),
+    ),
     "feed_late": (_("Feeds"), _("Studies with automatic uploads: %(studies)s. No file is overdue.")),
-    "day_open": (_("Open days"), _("No day has been open for long after its end. Open: %(days)s.")),
-    "handover_waiting": (_("Handover to the analyst server"), _("No totals have been waiting for long.")),
+    "day_open": (_("Open days"), _("No day has stayed open long after it ended. Open days: %(days)s.")),
+    "handover_waiting": (
+        _("Handover to the analyst server"),
+        _("No totals have been waiting long to be handed over."),
+    ),
     "study_stopped": (_("Vault and totals"), _("Vault and totals are consistent.")),
     "ledger_broken": (_("Ledger"), _("Integrity verified at the last check. Entries: %(entries)s.")),
     "backup_old": (_("Last backup"), _("Made %(age_s)s ago; size %(bytes)s.")),
     "escrow_old": (
         _("Key escrow"),
-        _("Keys of open studies without an escrow copy: %(keys)s. MOBILITY_ESCROW is %(escrow)s."),
+        _("Open studies whose key has no escrow copy: %(keys)s. MOBILITY_ESCROW is %(escrow)s."),
     ),
-    "main_shared": (_("Main database of this zone"), _("No other zone uses it.")),
+    "main_shared": (_("Main database of this zone"), _("No other zone uses this database.")),
     "settings_unsafe": (_("Settings"), _("The system checks found no problems.")),
     "alert_untold": (_("Alerts by %(subject)s"), _("Alert delivery is working.")),
     "look_failed": (_("Health checks"), _("All health checks ran.")),
@@ -71,35 +80,35 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ),
     ("broker_unreachable", "asleep"): Trouble(
         _("The embedded broker is not running"),
-        _("No command needs it at the moment."),
-        _("No action needed. The next command that needs it starts it."),
+        _("No command needs this service at the moment."),
+        _("No action needed. The next command that needs this service will start it."),
     ),
     ("workers_missing", ""): Trouble(
         _("No worker for the queue %(subject)s"),
-        _("No worker of this queue has responded within the last minute."),
+        _("No worker for this queue has responded within the last minute."),
         _("Start a worker. If one is running, check its log: it may be unable to reach the main database."),
     ),
     ("workers_missing", "asleep"): Trouble(
         _("The embedded worker is not running"),
-        _("No command needs it at the moment."),
-        _("No action needed. The next command that needs it starts it."),
+        _("No command needs this service at the moment."),
+        _("No action needed. The next command that needs this service will start it."),
     ),
     ("worker_silent", ""): Trouble(
         _("The worker %(subject)s is not responding"),
-        _("It last responded %(silent_s)s ago and did not report that it was stopping."),
+        _("The worker last responded %(silent_s)s ago and did not report that it was stopping."),
         _(
-            "Check its host and its log, then restart it. If you removed it on purpose, no "
-            "action is needed: it disappears from this list after a day."
+            "Check the worker's host and log, then restart the worker. If you removed it on purpose, no "
+            "action is needed, and it will disappear from this list after a day."
         ),
     ),
     ("queue_long", ""): Trouble(
-        _("Tasks are waiting too long in the queue %(subject)s"),
+        _("Tasks have been waiting too long in the queue %(subject)s"),
         _("Waiting tasks: %(tasks)s. The oldest has waited for %(oldest_s)s."),
         _("If the workers are always busy, start more of them. Otherwise, check their logs."),
     ),
     ("job_failed", ""): Trouble(
         _("The job “%(subject)s” failed"),
-        _("Its last run failed %(age_s)s ago (%(failure)s)."),
+        _("The last run failed %(age_s)s ago (%(failure)s)."),
         _("The job is retried automatically. If it keeps failing, check the worker log."),
     ),
     ("job_failed", "late"): Trouble(
@@ -109,8 +118,8 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ),
     ("job_failed", "never"): Trouble(
         _("The job “%(subject)s” has never run"),
-        _("Scheduled %(every_s)s. Workers have been running for longer than that."),
-        _("Check the worker logs, and check that all workers run this version."),
+        _("Scheduled %(every_s)s. Workers have been running for longer than this interval."),
+        _("Check the worker logs, and check that all workers run the same software version as this server."),
     ),
     ("disk_low", ""): Trouble(
         _("Low disk space: %(subject)s"),
@@ -124,16 +133,16 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
         _("Disk not responding: %(subject)s"),
         _("The disk has not reported its free space for %(silent_s)s."),
         _(
-            "If this is a network disk, restore its server or remount it. Work that needs "
-            "this folder waits until then."
+            "If this is a network disk, restore its server or remount the disk. Work that needs this "
+            "folder will wait until then."
         ),
     ),
     ("keystore_unusable", ""): Trouble(
         _("The keystore cannot be used"),
-        _("This process cannot read or write the keystore folder."),
+        _("This process cannot read the keystore folder or write to it."),
         _(
-            "Make the account that runs the web server and the workers the owner of the folder, "
-            "with mode 700."
+            "Change the owner of the folder to the account that runs the web server and the workers, and "
+            "set its mode to 700."
         ),
     ),
     ("keystore_unusable", "absent"): Trouble(
@@ -145,64 +154,67 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
         _("Other accounts can read the keystore"),
         _("Other accounts on this host can access the keystore folder."),
         _(
-            "Restrict access with chmod 700. Anyone who read a key can undo the noise, so "
-            "find out whether a key was read."
+            "Restrict access with chmod 700. Anyone who has read a key can undo the noise, so find out "
+            "whether a key has been read."
         ),
     ),
     ("key_missing", ""): Trouble(
-        _("The key of %(subject)s is missing"),
+        _("The key of study %(subject)s is missing"),
         _("The study is open, but its key is not in the keystore, so its files cannot be processed."),
-        _("Mount the right keystore, or restore the key from its escrow."),
+        _("Mount the right keystore, or restore the key from its escrow copy."),
     ),
     ("key_missing", "damaged"): Trouble(
-        _("The key of %(subject)s is damaged"),
+        _("The key of study %(subject)s is damaged"),
         _("The key file cannot be read or has the wrong length."),
-        _("Restore the key from its escrow."),
+        _("Restore the key from its escrow copy."),
     ),
     ("key_due", ""): Trouble(
-        _("The key of %(subject)s is due for destruction soon"),
-        _("Destruction was promised by %(day)s."),
+        _("The key of study %(subject)s is due for destruction soon"),
+        _("The study promises to destroy its key by %(day)s."),
         _("Upload the last files, close the days, then close the study. Closing the study destroys its key."),
     ),
     ("key_due", "over"): Trouble(
-        _("The key of %(subject)s is overdue for destruction"),
-        _("Destruction was promised by %(day)s, but the study is still open."),
+        _("The key of study %(subject)s is overdue for destruction"),
+        _("The study promised to destroy its key by %(day)s, but it is still open."),
         _("Close the study now. Closing the study destroys its key."),
     ),
     ("key_due", "unerased"): Trouble(
-        _("%(subject)s is closed but not erased"),
+        _("Study %(subject)s is closed but not erased"),
         _("The study was closed on %(day)s. Its key, or data sealed with the key, may still exist."),
         _(
-            "Erasure is retried every hour. If this persists, close the study again: the "
-            "command prints the reason."
+            "Erasure is retried every hour. If this persists, run manage.py close_study again, which "
+            "prints the reason."
         ),
     ),
     ("batch_failed", ""): Trouble(
-        _("Failed batches in %(subject)s"),
+        _("Failed batches in study %(subject)s"),
         _(
-            "Batches that failed in the last %(within_s)s: %(batches)s. Their data has not been "
-            "uploaded since."
+            "Batches that failed in the last %(within_s)s: %(batches)s. Their data has not been uploaded "
+            "again since."
         ),
         _(
-            "Operators find the reason on the page of each batch, under Uploads. Upload the "
-            "corrected file again."
+            "Operators can find the reason on the page of each batch, under Uploads. Correct the file, "
+            "then upload it again."
         ),
     ),
     ("batch_waiting", ""): Trouble(
-        _("Batches of %(subject)s are waiting"),
+        _("Batches in study %(subject)s are waiting"),
         _("Batches waiting for their turn: %(batches)s. The oldest has waited for %(oldest_s)s."),
         _("Check that workers are running. If they are always busy, start more of them."),
     ),
     ("batch_waiting", "stuck"): Trouble(
-        _("A batch of %(subject)s is not making progress"),
-        _("Batches that are not responding: %(batches)s. The oldest has not responded for %(oldest_s)s."),
+        _("A batch in study %(subject)s is not making progress"),
+        _(
+            "Batches whose worker is not responding: %(batches)s. The first worker stopped responding "
+            "%(oldest_s)s ago."
+        ),
         _(
             "Check that workers are running and can reach the broker and both databases. The "
             "batch then resumes automatically."
         ),
     ),
     ("batch_waiting", "held_up"): Trouble(
-        _("A batch of %(subject)s is paused"),
+        _("A batch in study %(subject)s is paused"),
         _("Batches waiting for a key or storage: %(batches)s. The oldest has waited for %(oldest_s)s."),
         _(
             "The page of the batch names the missing key or storage. Mount it on every host "
@@ -211,63 +223,65 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
         ),
     ),
     ("feed_late", ""): Trouble(
-        _("Files for %(subject)s are overdue"),
+        _("Files for study %(subject)s are overdue"),
         _("Days without a file: %(days)s. The first is %(day)s."),
         _(
-            "Ask the sender whether more files are coming. If a day will have no file, close that day to "
-            "clear this alert."
+            "Ask the sender whether more files are coming. If no file will arrive for a day, close that "
+            "day to clear this alert."
         ),
     ),
     ("day_open", ""): Trouble(
-        _("A day of %(subject)s is still open"),
+        _("Study %(subject)s has a day that is still open"),
         _("Days waiting to be closed: %(days)s. The oldest is %(day)s, which ended %(over_s)s ago."),
         _(
-            "When all its files have arrived, close the day (under Uploads, or with manage.py "
-            "close_days). It is counted only then."
+            "When all files for a day have arrived, close the day under Uploads or with manage.py "
+            "close_days. It will not be counted until then."
         ),
     ),
     ("day_open", "not_closed"): Trouble(
-        _("Published days of %(subject)s are not closed"),
-        _("Days published but not closed: %(days)s. Their sealed times are kept until they are closed."),
+        _("Study %(subject)s has published days that are not closed"),
+        _(
+            "Days published but not closed: %(days)s. The vault keeps the sealed event times of these days "
+            "until they are closed."
+        ),
         _(
             "When no more files are expected for these days, close them under Uploads or with "
             "manage.py close_days."
         ),
     ),
     ("handover_waiting", ""): Trouble(
-        _("Totals of %(subject)s are waiting to be handed over"),
+        _("Totals for study %(subject)s are waiting to be handed over"),
         _(
             "Publications that the analyst server has not accepted: %(publications)s. The oldest "
             "has waited for %(oldest_s)s."
         ),
         _(
-            "Check that the analyst server is running and that this sender is registered there. "
-            "Waiting totals are sent automatically."
+            "Check that the analyst server is running and that this installation is registered there as "
+            "a sender. Waiting totals are sent automatically."
         ),
     ),
     ("handover_waiting", "ahead"): Trouble(
-        _("The analyst server has data of %(subject)s that was never sent"),
+        _("The analyst server has data for study %(subject)s that was never sent"),
         _(
             "The server lists publications that this vault has no record of, or reports that the "
             "study is closed. To avoid counting anyone twice, nothing is sent to it. Uploads are "
             "not affected."
         ),
         _(
-            "If the vault was restored, restore the analyst server from a backup of the same "
-            "time or earlier. Otherwise, ask the administrators of that server whether its "
-            "data was changed."
+            "If the vault was restored, restore the analyst server from a backup made at the same time "
+            "or earlier. Otherwise, ask the administrators of that server whether its data was changed."
         ),
     ),
     ("study_stopped", ""): Trouble(
-        _("%(subject)s is stopped since a restore"),
+        _("Study %(subject)s has been stopped after a restore"),
         _(
-            "Analysts have totals of the study that the vault does not know. Continuing would "
-            "count people twice."
+            "Analysts have totals for the study that the vault has no record of. Continuing would count "
+            "people twice."
         ),
         _("Restore both databases from matching backups (docs/backup.md)."),
     ),
     ("study_stopped", "presence"): Trouble(
-        _("%(subject)s is stopped since a restore"),
+        _("Study %(subject)s has been stopped after a restore"),
         _("A day that was already published could be published again with the same noise."),
         _(
             "If no day of the study was closed after the backup, restore again with "
@@ -277,7 +291,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ),
     ("ledger_broken", ""): Trouble(
         _("The ledger failed its integrity check"),
-        _("The last check found changed or missing entries. The first is %(number)s."),
+        _("The last check found changed or missing entries. The first is entry %(number)s."),
         _(
             "Keep a copy of the database in its current state, compare it with the last export, "
             "and inform the privacy officer."
@@ -285,24 +299,24 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ),
     ("ledger_broken", "unchecked"): Trouble(
         _("The ledger has not been checked recently"),
-        _("Workers check the ledger every hour. Entries: %(entries)s."),
-        _("Check that workers are running, or check the ledger on its page."),
+        _("Workers normally check the ledger every hour. Entries: %(entries)s."),
+        _("Check that workers are running, or start a check on the ledger page."),
     ),
     ("backup_old", ""): Trouble(
         _("The last backup is too old"),
-        _("Made %(age_s)s ago."),
+        _("The last backup was made %(age_s)s ago."),
         _("Run manage.py backup, and find out why the scheduled backup did not run."),
     ),
     ("backup_old", "never"): Trouble(
         _("No backup has been made"),
         _("This installation has never been backed up."),
-        _("Schedule manage.py backup daily, and test a restore once."),
+        _("Schedule manage.py backup to run daily, and test a restore once."),
     ),
     ("escrow_old", ""): Trouble(
         _("Some keys have no escrow copy"),
         _(
-            "Keys of open studies without an escrow copy: %(keys)s. If their disk is lost, the "
-            "keys are lost too."
+            "Open studies whose key has no escrow copy: %(keys)s. If the disk with these keys is lost, "
+            "the keys are lost too."
         ),
         _(
             "Decide whether the keys must survive the loss of their disk. If so, run manage.py "
@@ -312,16 +326,19 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ("main_shared", ""): Trouble(
         _("Two zones share the main database"),
         _("Evidence: %(seen)s. Anyone with access to the analysts' server could run code in this zone."),
-        _("Stop both zones. Give each its own main database (docs/upgrading.md): no count is lost."),
+        _(
+            "Stop both zones, then give each its own main database (docs/upgrading.md). No counts will be "
+            "lost."
+        ),
     ),
     ("settings_unsafe", ""): Trouble(
         _("Unsafe setting: %(subject)s"),
         _("The system check %(subject)s found a problem."),
-        _("Run manage.py check --deploy for the problem and its fix."),
+        _("Run manage.py check --deploy to see the problem and how to fix it."),
     ),
     ("settings_unsafe", "no_https"): Trouble(
         _("Pages are served without TLS"),
-        _("ALLOWED_HOSTS includes other hosts than this machine, but HTTPS is false."),
+        _("ALLOWED_HOSTS includes hosts other than this machine, but HTTPS is false."),
         _("Put a proxy that terminates TLS in front of the site, and set HTTPS=true."),
     ),
     ("settings_unsafe", "debug"): Trouble(
@@ -332,7 +349,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ("alert_untold", ""): Trouble(
         _("Alerts cannot be sent by %(subject)s"),
         _("The channel refused the last message (%(error)s)."),
-        _("Correct its address or password, and run manage.py test_alerts."),
+        _("Correct the channel's address or password, and run manage.py test_alerts."),
     ),
     ("look_failed", ""): Trouble(
         _("A health check failed to run: %(subject)s"),

@@ -78,7 +78,7 @@ def view_of(request: HttpRequest) -> str:
 
 def method_of(request: HttpRequest) -> str:
     method = request.method or ""
-    return method if method in METHODS else "other"
+    return method if method in METHODS else "other change"
 
 
 class BodyLimitMiddleware:
@@ -97,7 +97,7 @@ class BodyLimitMiddleware:
         if size > MAX_UNKNOWN_BYTES and not STREAMED.match(request.path_info):
             most = _most(request)
             if size > most:
-                text = gettext("The request body must have at most %(most)s bytes, got %(size)s.")
+                text = gettext("The request body must not exceed %(most)s bytes, but it has %(size)s bytes.")
                 detail = text % {"most": most, "size": size}
                 if request.path_info.startswith(API):
                     return problem(413, detail)

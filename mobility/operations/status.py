@@ -177,7 +177,11 @@ def _worker(sign: WorkerSign, now: datetime) -> Worker:
 
 def _queue(finding: Finding) -> Line:
     age_s = finding.facts.get("oldest_s")
-    more = "" if age_s is None else _("the oldest for %(time)s") % {"time": texts.duration(float(age_s))}
+    more = (
+        ""
+        if age_s is None
+        else _("the oldest has waited for %(time)s") % {"time": texts.duration(float(age_s))}
+    )
     what = _("Waiting tasks: %(n)s") % {"n": number(int(finding.facts["tasks"]))}
     return Line(name=finding.subject, badge=Badge.of(finding.level), what=what, more=more)
 
@@ -250,7 +254,7 @@ def _alerts(now: datetime) -> Iterable[Line]:
         finding = Finding(code=alert.code, level=level, subject=alert.subject, facts=alert.facts)
         names = ", ".join(texts.subject_words(channel) for channel in sorted(alert.told))
         told = _("sent by %(channels)s") % {"channels": names} if names else nobody
-        since = _("for %(time)s") % {"time": texts.duration((now - alert.since).total_seconds())}
+        since = _("open for %(time)s") % {"time": texts.duration((now - alert.since).total_seconds())}
         yield Line(name=texts.words(finding).title, badge=Badge.of(level), what=since, more=told)
 
 

@@ -179,7 +179,7 @@ def send_back(draft: PlanDraft, *, revision: int, by: str, remark: str) -> None:
     DraftError : no reason is given; or as in `approve_draft`
     """
     if not remark.strip():
-        raise DraftError(gettext("Enter what the author should change."))
+        raise DraftError(gettext("Describe what the author should change."))
     with _step(draft, revision=revision) as locked:
         _check_waits(locked)
         if not may_review(locked, by=by):

@@ -76,12 +76,12 @@ def collection(request: HttpRequest, slug: str) -> HttpResponse:
         return _other_version()
     length = _whole_number(request.headers.get("Upload-Length", ""))
     if length is None:
-        return problem(400, gettext("Send the file length (Upload-Length)."))
+        return problem(400, gettext("Send the file length in the Upload-Length header."))
     if length == 0:
         return problem(400, gettext("The file is empty. Choose another file."))
     given = _metadata(request.headers.get("Upload-Metadata", ""))
     if given is None:
-        return problem(400, gettext("The file description is not valid (Upload-Metadata)."))
+        return problem(400, gettext("The file description in the Upload-Metadata header is not valid."))
     batch = uploads.begin(
         study,
         filename=given.get("filename", ""),
@@ -122,7 +122,7 @@ def _append(request: HttpRequest, batch: Batch) -> HttpResponse:
         return problem(415, gettext("The request body must be of type {type}.").format(type=BODY_TYPE))
     offset = _whole_number(request.headers.get("Upload-Offset", ""))
     if offset is None:
-        return problem(400, gettext("The offset must be a whole number (Upload-Offset)."))
+        return problem(400, gettext("The offset in the Upload-Offset header must be a whole number."))
     notice_silence(request)
     length = _whole_number(request.headers.get("Content-Length", ""))
     try:

@@ -42,7 +42,7 @@ def name_problem(name: str) -> str:
     if len(kept) > NAME_MAX:
         return gettext("A name can have at most %(n)d characters.") % {"n": NAME_MAX}
     if FILLERS & set(kept) or len(_alphabets(kept)) > 1:
-        return gettext("A name must have visible letters of one alphabet. Choose another name.")
+        return gettext("A name must use visible letters from a single alphabet. Choose another name.")
     if folded(kept) in RESERVED:
         text = gettext("The name %(name)s is reserved for the software. Choose another name.")
         return text % {"name": kept}

@@ -15,17 +15,21 @@ ROLE_WORDS = {
 }
 ROLE_MEANINGS = {
     Role.OPERATOR: _(
-        "Uploads extracts to granted studies, closes and undoes their days, and maintains their notes."
+        "Can upload extracts, close and undo days, and maintain notes on days, in the studies they have "
+        "access to."
     ),
     Role.ANALYST: _(
-        "Reads granted studies, downloads their data, and shares them through tokens and share links."
+        "Can read the studies they have access to, download the data, and share the studies through "
+        "tokens and share links."
     ),
-    Role.VIEWER: _("Reads the report pages of granted studies. No downloads, tokens or share links."),
+    Role.VIEWER: _(
+        "Can read the report pages of the studies they have access to. No downloads, tokens or share links."
+    ),
     Role.ADMINISTRATOR: _(
-        "Creates and closes studies, reads all studies, and manages accounts and their access."
+        "Can create and close studies, read all studies, and manage accounts and their access."
     ),
     Role.PRIVACY_OFFICER: _(
-        "Reads all studies, plans, statements and access rights. Cannot change any of them."
+        "Can read all studies, plans, statements and access rights, but cannot change any of them."
     ),
 }
 

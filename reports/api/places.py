@@ -27,7 +27,8 @@ def located_window(study: Study, window: Window) -> Window:
         raise ProblemError(404, gettext("The study has no reported places."))
     if window not in windows_with_maps(study, spec):
         text = gettext(
-            "People report a place on %(n)s days only, so maps are available for single days only."
+            "Each person reports a place on only %(n)s of the study's days, so maps are available only "
+            "for single days."
         )
         raise ProblemError(422, text % {"n": spec.max_values})
     return window

@@ -184,7 +184,7 @@ def indicator(request: HttpRequest, study: str, indicator: str) -> HttpResponseB
 @api.get(
     INDICATOR + "/estimates",
     response=answers(schemas.Report),
-    summary=gettext_noop("Estimates of one window"),
+    summary=gettext_noop("Estimates for one window"),
 )
 def estimates(
     request: HttpRequest,
@@ -206,7 +206,7 @@ def estimates(
 
 
 @api.get(
-    INDICATOR + "/days", response=answers(schemas.ReportPage), summary=gettext_noop("Estimates of all days")
+    INDICATOR + "/days", response=answers(schemas.ReportPage), summary=gettext_noop("Estimates for all days")
 )
 def days(
     request: HttpRequest,
@@ -226,7 +226,7 @@ def days(
 @api.get(
     INDICATOR + "/windows",
     response=answers(schemas.ReportPage),
-    summary=gettext_noop("Estimates of all windows"),
+    summary=gettext_noop("Estimates for all windows"),
 )
 def windows(
     request: HttpRequest,
@@ -243,7 +243,7 @@ def windows(
     return _reports(request, found, windows_of_indicator(found), page=page, file_format=format)
 
 
-@api.get(STUDY + "/scenario", response=answers(schemas.Scenario), summary=gettext_noop("Scenario of days"))
+@api.get(STUDY + "/scenario", response=answers(schemas.Scenario), summary=gettext_noop("Combination of days"))
 def scenario(
     request: HttpRequest,
     study: str,
@@ -262,7 +262,7 @@ def scenario(
 @api.get(
     INDICATOR + "/scenario",
     response=answers(schemas.Scenario),
-    summary=gettext_noop("Scenario of days by category"),
+    summary=gettext_noop("Combination of days by category"),
 )
 def scenario_categories(
     request: HttpRequest,

@@ -25,7 +25,7 @@ KIND_WORDS = {
     LedgerKind.STUDY_CLOSED: _("Study closed"),
     LedgerKind.STUDY_DELETED: _("Study deleted"),
     LedgerKind.BATCH_ENDED: _("Batch finished"),
-    LedgerKind.DAY_UNDO: _("Undo of a published day"),
+    LedgerKind.DAY_UNDO: _("Undo request for a published day"),
     LedgerKind.PUBLICATION_APPLIED: _("Totals published"),
     LedgerKind.KEY_CREATED: _("Key created"),
     LedgerKind.KEY_DESTROYED: _("Key destroyed"),
@@ -59,7 +59,7 @@ CHANGES = {
     "granted": _("Account %(account)s was given access to %(studies)s."),
     "withdrawn": _("Account %(account)s lost access to %(studies)s."),
     "revoked": _("Sender %(sender)s was revoked."),
-    "adopted": _("Sender %(sender)s now delivers this study."),
+    "adopted": _("Sender %(sender)s now delivers the data for this study."),
 }
 CAPS = {
     "proposed": _("A higher cap was requested. A second person must confirm it."),
@@ -75,8 +75,8 @@ API_WORDS = {
     "estimates": pgettext_lazy("what the API gave", "estimates"),
     "visitors": pgettext_lazy("what the API gave", "visitors"),
     "days": pgettext_lazy("what the API gave", "days"),
-    "scenario": pgettext_lazy("what the API gave", "a scenario of days"),
-    "scenario_categories": pgettext_lazy("what the API gave", "a scenario of days by category"),
+    "scenario": pgettext_lazy("what the API gave", "a combination of days"),
+    "scenario_categories": pgettext_lazy("what the API gave", "a combination of days by category"),
     "windows": pgettext_lazy("what the API gave", "windows"),
     "places": pgettext_lazy("what the API gave", "places"),
     "places_grid": pgettext_lazy("what the API gave", "places on the grid"),
@@ -115,7 +115,7 @@ def _batch(facts: Facts) -> str:
     if facts.get("counts_withheld"):
         parts.append(gettext("Counts are omitted because they could reveal something about individuals."))
     if "duplicate_of" in facts:
-        parts.append(gettext("The same file was processed before."))
+        parts.append(gettext("The same file had already been processed."))
     if facts.get("only_checked"):
         parts.append(gettext("Checked only; nothing was published."))
     if "rows_read" in facts:
@@ -147,7 +147,7 @@ def _left(facts: Facts) -> str:
     if left is None or key is None:
         return ""
     if left == 0 and not key:
-        return gettext("0 bytes of the raw file remain, and its key is destroyed.")
+        return gettext("0 bytes of the raw file remain, and its key has been destroyed.")
     if key:
         return gettext("The key of the raw file could not be destroyed. Check the keystore.")
     text = ngettext(
@@ -205,7 +205,7 @@ def _export(facts: Facts) -> str:
         how = (
             gettext("Through the API: %(what)s.")
             if "token" in facts
-            else gettext("Through the API, in a browser: %(what)s.")
+            else gettext("Through the API from a browser: %(what)s.")
         )
         return f"{how % {'what': what}} {_days(facts)}".strip()
     if facts.get("way") == "command":
@@ -227,10 +227,10 @@ def _days(facts: Facts) -> str:
 
 
 UNDOS = {
-    "asked": _("Requested: undo %(day)s. A second person must approve it."),
-    "approved": _("Approved: undo %(day)s."),
-    "refused": _("Refused: undo %(day)s."),
-    "withdrawn": _("Withdrawn: undo %(day)s."),
+    "asked": _("Undo requested for %(day)s. A second person must approve it."),
+    "approved": _("Undo approved for %(day)s."),
+    "refused": _("Undo refused for %(day)s."),
+    "withdrawn": _("Undo request withdrawn for %(day)s."),
 }
 
 
@@ -242,7 +242,7 @@ def _undo(facts: Facts) -> str:
 def _share(facts: Facts) -> str:
     text = gettext("Link %(link)s to %(indicator)s.")
     words = text % {"link": facts.get("link"), "indicator": facts.get("indicator")}
-    until = gettext("Until %(day)s.") % {"day": facts["until"]} if facts.get("until") else ""
+    until = gettext("Valid until %(day)s.") % {"day": facts["until"]} if facts.get("until") else ""
     locked = gettext("Password protected.") if facts.get("password") else ""
     times = facts.get("times")
     read = (
@@ -257,13 +257,13 @@ def _token(facts: Facts) -> str:
         if facts.get("sends")
         else gettext("Token %(token)s, for reading.")
     )
-    until = gettext("Until %(day)s.") % {"day": facts["until"]} if facts.get("until") else ""
+    until = gettext("Valid until %(day)s.") % {"day": facts["until"]} if facts.get("until") else ""
     return f"{text % {'token': facts.get('token')}} {until}".strip()
 
 
 def _failed(facts: Facts) -> str:
     if facts.get("account_exists") is False:
-        return gettext("This account does not exist. The name that was entered is not stored.")
+        return gettext("No such account exists. The name that was entered is not stored.")
     return ""
 
 
@@ -277,7 +277,7 @@ def _access(facts: Facts) -> str:
         named = [str(ROLE_WORDS[Role(role)]) if role in set(Role) else str(role) for role in facts["roles"]]
         words += " " + gettext("Roles: %(roles)s.") % {"roles": ", ".join(named) or gettext("none")}
     if facts.get("until"):
-        words += " " + gettext("Until %(day)s.") % {"day": facts["until"]}
+        words += " " + gettext("Valid until %(day)s.") % {"day": facts["until"]}
     return words.strip()
 
 
@@ -310,7 +310,7 @@ def _sender(facts: Facts) -> str:
 
 
 def _restored(facts: Facts) -> str:
-    return gettext("A backup of %(day)s was restored; later entries were lost.") % {
+    return gettext("A backup from %(day)s was restored. Later entries were lost.") % {
         "day": str(facts.get("backup_of", ""))[:10]
     }
 

@@ -71,9 +71,9 @@ def asked_of(query: QueryDict, kind: Kind, *, indicator: Indicator, others: Sequ
         days = [_number(text, below=indicator.study.days + 1) for text in query.getlist("day")]
         asked |= {"window": Window(day, day), "baseline": days or None}
     elif others or query.get("with"):
-        asked["other"] = _other(query, others)
-        unions = visitor_unions(asked["other"].study)
-        asked["with_window"] = _with_window(query, asked["other"], visitors=unions)
+        asked["other change"] = _other(query, others)
+        unions = visitor_unions(asked["other change"].study)
+        asked["with_window"] = _with_window(query, asked["other change"], visitors=unions)
     return asked
 
 
@@ -89,7 +89,7 @@ def compared(kind: Kind, indicator: Indicator, asked: Mapping[str, Any], *, of: 
     if kind == Kind.BASELINE:
         return queries.compare_baseline(indicator, window.first_day, baseline=asked["baseline"], of=of)
     return queries.compare_studies(
-        indicator, window, other=asked["other"], other_window=asked["with_window"], of=of
+        indicator, window, other=asked["other change"], other_window=asked["with_window"], of=of
     )
 
 
@@ -119,14 +119,14 @@ def _other(query: QueryDict, others: Sequence[Indicator]) -> Indicator:
         if not text or text == name_of(other):
             return other
     raise AddressError(
-        gettext("No other indicator named %(name)s has the same categories.") % {"name": text[:80]}
+        gettext("No indicator named %(name)s with the same categories was found.") % {"name": text[:80]}
     )
 
 
 def _number(text: str | None, *, below: int) -> int:
     if text is None or not (text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) < below):
         raise AddressError(
-            gettext("A number in the address must be from 0 to %(largest)d, got %(text)s.")
+            gettext("A number in the address must be from 0 to %(largest)d, not %(text)s.")
             % {"largest": below - 1, "text": (text or "")[:40]}
         )
     return int(text)

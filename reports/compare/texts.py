@@ -71,8 +71,8 @@ def summary(comparison: Comparison) -> str:
     """Return the result of the table, in one or two sentences."""
     if comparison.status != Status.OK:
         return gettext(
-            "Not reliable: at least one side has intervals too wide to show its estimates, so only the "
-            "intervals of the differences are shown. Choose longer date ranges."
+            "Not reliable: on at least one side, the intervals are too wide for the estimates to be "
+            "shown. Only the intervals of the differences are shown. Choose longer date ranges."
         )
     n, held, alone = len(comparison.rows), comparison.n_held, comparison.n_alone
     if not alone:
@@ -83,17 +83,18 @@ def summary(comparison: Comparison) -> str:
         ) % {"n": n}
     if not held:
         return ngettext(
-            "No difference is significant in the table as a whole. %(alone)d of %(n)d categories differs "
-            "on its own, which chance alone can explain.",
-            "No difference is significant in the table as a whole. %(alone)d of %(n)d categories differ "
-            "on their own, which chance alone can explain.",
+            "No difference is significant in the table as a whole. Taken alone, %(alone)d of %(n)d "
+            "categories differs, but chance can explain this.",
+            "No difference is significant in the table as a whole. Taken alone, %(alone)d of %(n)d "
+            "categories differ, but chance can explain this.",
             alone,
         ) % {"alone": alone, "n": n}
     if n == 1:
         return _largest(comparison)
     text = ngettext(
-        "It is the only one of %(n)d differences that is significant in the table as a whole.",
-        "It is the largest of %(held)d differences, of %(n)d, that are significant in the table as a whole.",
+        "Of %(n)d differences, this is the only one that is significant in the table as a whole.",
+        "Of %(n)d differences, %(held)d are significant in the table as a whole, and this is the largest "
+        "of them.",
         held,
     ) % {"held": held, "n": n}
     return f"{_largest(comparison)} {text}"
@@ -104,7 +105,7 @@ def correction(comparison: Comparison) -> str:
     if len(comparison.rows) < 2 or comparison.status != Status.OK:
         return ""
     return gettext(
-        "Where there is no difference, about one row in twenty still appears to differ by chance. The "
+        "Even where there is no difference, about one row in twenty appears to differ by chance. The "
         "last column is therefore stricter (Holm's correction): at most 5 in 100 such tables contain "
         "even one false difference."
     )
@@ -119,18 +120,18 @@ def error_words(comparison: Comparison) -> str:
     if comparison.kind == Kind.STUDIES:
         return gettext(
             "Each study has its own key, so the errors are independent and add up exactly. The same "
-            "people may be in both studies: do not add up their visitors."
+            "people may be in both studies, so do not add their visitor numbers together."
         )
     if comparison.is_exact:
         return gettext(
             "Visitors who are on both sides give only one answer, so part of the error cancels out, by "
-            "an amount that is known exactly. To use this, the difference may deviate slightly from the "
-            "difference of the two values shown."
+            "an amount that is known exactly. The calculation uses this, so the difference shown may "
+            "deviate slightly from the difference between the two values shown."
         )
     few = comparison.report.study.small_cell
     hidden = gettext(
-        "This study hides small numbers. The errors therefore ignore any overlap that would reveal fewer "
-        "than %(n)s visitors."
+        "This study hides small numbers. The error calculation therefore ignores any overlap that would "
+        "reveal fewer than %(n)s visitors."
     )
     return f"{_bound_words(comparison)} {hidden % {'n': formats.number(few)} if few else ''}".rstrip()
 
@@ -138,13 +139,14 @@ def error_words(comparison: Comparison) -> str:
 def _bound_words(comparison: Comparison) -> str:
     if comparison.report.indicator.kind == "daily":
         return gettext(
-            "People may answer differently on other days, so the error that both sides share is unknown. "
-            "These errors are upper bounds: the intervals contain the true value at least 95 times in "
-            "100."
+            "A person may give different answers on different days, so the error that both sides share "
+            "is unknown. These errors are upper bounds: the intervals contain the true value at least 95 "
+            "times in 100."
         )
     return gettext(
-        "For date ranges that do not touch, the number of shared visitors is known only within bounds. "
-        "These errors are upper bounds: the intervals contain the true value at least 95 times in 100."
+        "For date ranges that neither overlap nor follow each other directly, the number of shared "
+        "visitors is known only within bounds. These errors are upper bounds: the intervals contain the "
+        "true value at least 95 times in 100."
     )
 
 
@@ -162,10 +164,10 @@ def not_comparable(error: NotComparableError) -> str:
         }
     return {
         Reason.SAME_WINDOWS: gettext(
-            "Both sides are the same days, so the difference is 0. Choose other days."
+            "Both sides cover the same days, so the difference is 0. Choose other days."
         ),
         Reason.SAME_CATEGORIES: gettext(
-            "Both sides are the same category, so the difference is 0. Choose another category."
+            "Both sides show the same category, so the difference is 0. Choose another category."
         ),
         Reason.NO_BASELINE: gettext("None of the other days has figures to compare with. Choose other days."),
         Reason.OTHER_CATEGORIES: gettext(
@@ -207,8 +209,8 @@ def _sentence(comparison: Comparison, row: Row) -> str:
         more = gettext("More %(category)s than on %(reference)s: %(change)s (%(range)s).")
         fewer = gettext("Fewer %(category)s than on %(reference)s: %(change)s (%(range)s).")
     else:
-        more = gettext("More %(category)s than from %(reference)s: %(change)s (%(range)s).")
-        fewer = gettext("Fewer %(category)s than from %(reference)s: %(change)s (%(range)s).")
+        more = gettext("More %(category)s than in the period %(reference)s: %(change)s (%(range)s).")
+        fewer = gettext("Fewer %(category)s than in the period %(reference)s: %(change)s (%(range)s).")
     return more if is_more else fewer
 
 

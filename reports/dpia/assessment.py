@@ -76,8 +76,8 @@ def _crossing(study: Study) -> str:
         )
     text = gettext(
         "Only counts of sanitised answers cross to the analyst zone. A publication covers at least %(n)d "
-        "subscribers whose net contribution changes; one window or one indicator of it can still differ by a "
-        "single person."
+        "subscribers whose net contribution changes. A single window or indicator in it can still differ "
+        "by only one person."
     )
     return text % {"n": study.min_publication}
 
@@ -124,10 +124,13 @@ def _budget_words(line: BudgetLine) -> str:
     }
     if line.cap is None:
         text = gettext(
-            "All studies of this population, %(when)s, %(unit)s: epsilon %(spent)s; no cap is set."
+            "Epsilon spent by all studies of this population (%(when)s, %(unit)s): %(spent)s; no cap is set."
         )
     else:
-        text = gettext("All studies of this population, %(when)s, %(unit)s: epsilon %(spent)s of %(cap)s.")
+        text = gettext(
+            "Epsilon spent by all studies of this population (%(when)s, %(unit)s): %(spent)s; "
+            "the cap is %(cap)s."
+        )
     return text % facts
 
 
@@ -146,7 +149,7 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
             *([known] if of_days else []),
         )
         rows.append((names[entry.slug], *map(formats.percent, cells)))
-    head = (gettext("With one report"), gettext("Maximum with one report, if half sure before"))
+    head = (gettext("With one report"), gettext("Maximum with one report, if the prior chance was 50%"))
     return Section(
         title=gettext("Risk: an attacker learns a person's value"),
         article="35 (7) c",
@@ -159,7 +162,7 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
                 gettext("Indicator"),
                 gettext("Without the report"),
                 *head,
-                *([gettext("One day known, reports of two days")] if of_days else []),
+                *([gettext("One day's value known, reports for two days")] if of_days else []),
             ),
             rows=tuple(rows),
         ),
@@ -169,11 +172,12 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
 
 def _attacker_words() -> str:
     return gettext(
-        "Computed for an attacker who has one report of a person, although only counts of reports leave the "
-        "operator zone. The columns show how often the attacker guesses the value correctly: without the "
-        "report, if all values are equally likely; with the report; and the maximum that the guarantee "
-        "allows with the report for an attacker who was half sure before, whatever else they know except "
-        "other reports of the same person."
+        "Computed for an attacker who has one report from a person, although only counts of reports "
+        "leave the operator zone. The columns show how often the attacker guesses the value correctly. "
+        "The first two assume that all values are equally likely beforehand: without the report, then "
+        "with it. The next is the maximum that the guarantee allows for an attacker who has the report "
+        "and gave the value a prior chance of 50%, whatever else they know except other reports from the "
+        "same person."
     )
 
 
@@ -181,8 +185,9 @@ def _days_words(spec: PlanSpec) -> tuple[str, ...]:
     """Additional knowledge from reports of several days."""
     text = gettext(
         "A daily report shows whether the value changed. The last column is for an attacker who knows "
-        "the value of one day and has the reports of two. It shows how often they guess the other day's "
-        "value correctly if all values were equally likely before. No epsilon bounds this."
+        "the value on one day and has the reports for two days. It shows how often they guess the value "
+        "on the other day correctly, if all values were equally likely beforehand. No epsilon limits "
+        "this frequency."
     )
     return text, *filter(None, [two_categories(spec)])
 

@@ -48,7 +48,7 @@ def _purposes(study: Study) -> Section:
         article="30 (1) b",
         paragraphs=(
             gettext(
-                "Statistics of presence in an area: estimated shares of visitors by indicator, per day "
+                "Statistics on presence in an area: estimated shares of visitors by indicator, per day "
                 "and per run of consecutive days, each with its error. Days of the study: %(days)s."
             )
             % {"days": window},
@@ -73,8 +73,8 @@ def _categories(study: Study) -> Section:
         else ngettext("%(n)s cell of the area", "%(n)s cells of the area", area.n_cells)
         % {"n": formats.number(area.n_cells)}
     )
-    never = gettext("until processing ends, encrypted; never in a database")
-    kept = gettext("as a sanitised code, sealed, with a keyed pseudonym")
+    never = gettext("encrypted, until processing ends; never in a database")
+    kept = gettext("as a sealed sanitised code with a keyed pseudonym")
     rows = [
         (gettext("Subscriber identifier"), gettext("operator zone"), never),
         (gettext("Time and cell of events (%(where)s)") % {"where": where}, gettext("operator zone"), never),
@@ -83,12 +83,12 @@ def _categories(study: Study) -> Section:
         (
             gettext("Counts of sanitised answers"),
             gettext("operator zone, analyst zone"),
-            gettext("as totals, without any record of a person"),
+            gettext("as totals, with no records of individuals"),
         ),
     ]
     if area is not None and area.grid is not None:
-        place = gettext("Main place of each day, with noise")
-        rows.insert(-1, (place, gettext("operator zone"), gettext("as a square of a grid, sealed")))
+        place = gettext("Main place on each day, with noise")
+        rows.insert(-1, (place, gettext("operator zone"), gettext("as a grid square, sealed")))
     return Section(
         title=gettext("Data subjects and data"),
         article="30 (1) c",
@@ -107,14 +107,14 @@ def _categories(study: Study) -> Section:
 def _opt_outs(study: Study) -> str:
     if study.presence is not None:
         return gettext(
-            "When subscribers opt out, their presence and answers are deleted immediately. Totals of "
-            "days that were closed before still include them."
+            "When subscribers opt out, their presence and answers are deleted immediately. Totals for "
+            "days that were already closed still include them."
         )
     text = gettext(
         "When subscribers opt out, their presence and answers are deleted immediately. Totals include "
-        "them until the next publication, which covers at least %(n)d subscribers; one window or one "
-        "indicator of it can still differ by a single person. If no publication follows, they remain in the "
-        "totals, and the erasure certificate states how many they are."
+        "them until the next publication, which covers at least %(n)d subscribers. A single window or "
+        "indicator in that publication can still differ by only one person. If no publication follows, "
+        "they remain in the totals, and the erasure certificate states how many there are."
     )
     return text % {"n": study.min_publication}
 

@@ -186,5 +186,5 @@ def day_in_address(text: str) -> date:
         return date.fromisoformat(text)
     except ValueError:
         raise WindowError(
-            gettext("Enter a day as a date such as 2017-05-31, got “%s”.") % text[:40]
+            gettext("Enter a day as a date such as 2017-05-31, not “%s”.") % text[:40]
         ) from None

@@ -125,8 +125,8 @@ def window_from_dates(study: Study, first: date, last: date) -> Window:
     if not 1 <= window.first_day <= window.last_day <= study.days:
         raise WindowError(
             gettext(
-                "window must lie within %(least)s to %(most)s and not end before it starts, got %(first)s to "
-                "%(last)s"
+                "The window must lie within %(least)s to %(most)s and must not end before it starts. "
+                "Requested: %(first)s to %(last)s."
             )
             % {"least": study.first_day, "most": study.last_day, "first": first, "last": last}
         )
@@ -236,8 +236,8 @@ def _reports(loaded: Loaded, windows: Sequence[Window]) -> list[WindowReport]:
 def check_union(indicator: Indicator, window: Window) -> None:
     if window.days > 1 and not has_unions(indicator):
         text = gettext(
-            "window of %(indicator)s must be a single day: people answer it on %(n)d of %(days)d days, got "
-            "days %(first)d to %(last)d"
+            "The window for %(indicator)s must be a single day, because each person gives an answer on "
+            "only %(n)d of %(days)d days. Requested: days %(first)d to %(last)d."
         )
         got = {"first": window.first_day, "last": window.last_day, "days": indicator.study.days}
         raise UnionNotAvailableError(text % {**got, "indicator": indicator.slug, "n": indicator.max_values})

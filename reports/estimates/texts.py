@@ -25,8 +25,8 @@ def report_summary(report: WindowReport) -> str:
     """One or two sentences that say what a chart shows."""
     if report.status == Status.NOT_RELIABLE and report.estimates[0].frequency is None:
         return gettext(
-            "Not reliable: so few people answered, if any, that the counts could be presence noise alone. "
-            "Choose more days."
+            "Not reliable: so few people answered (perhaps none) that the counts could be presence noise "
+            "alone. Choose more days."
         )
     if report.status != Status.OK:
         words = {
@@ -50,7 +50,9 @@ def report_summary(report: WindowReport) -> str:
         "category": largest.category,
     }
     beyond = (
-        gettext("The noise can push an estimate above 100%; treat it as a large share.") if share > 1 else ""
+        gettext("The noise can push an estimate above 100%; treat such an estimate as a large share.")
+        if share > 1
+        else ""
     )
     return " ".join(filter(None, (text, beyond, _runner_up(others))))
 

@@ -83,16 +83,16 @@ def _refuse_hidden(study: Study) -> None:
     if study.presence is not None:
         raise ExportError(
             gettext(
-                "No bundle is available for this study: it has presence noise, and the script of a "
-                "bundle recomputes only reports with exact counts. Choose another format."
+                "No bundle is available for this study. The study has presence noise, and the script in "
+                "a bundle recomputes only reports with exact counts. Choose another format."
             )
         )
     unions = visitor_unions(study)
     if any(status.is_suppressed(int(n), small_cell=study.small_cell) for n in unions.flat):
         raise ExportError(
             gettext(
-                "No bundle is available for this study: its small-cell rule suppresses windows with "
-                "fewer than %(small_cell)d visitors, and the tallies of a bundle would show them. Choose "
+                "No bundle is available for this study. Its small-cell rule suppresses windows with "
+                "fewer than %(small_cell)d visitors, but the tallies in a bundle would show them. Choose "
                 "another format."
             )
             % {"small_cell": study.small_cell}

@@ -22,7 +22,7 @@ def comparison_findings(comparison: Comparison) -> Findings:
     holds = Holds.SHARE if of == "frequency" else Holds.PEOPLE
     return Findings(
         name=f"{report.study.slug}_{report.indicator.slug}_compare_{comparison.kind}",
-        title=gettext("%(value)s, compared with: %(reference)s")
+        title=gettext("%(value)s compared with %(reference)s")
         % {
             "value": f"{report.indicator.name} · {texts.value_title(comparison)}",
             "reference": texts.reference_title(comparison),
@@ -114,7 +114,7 @@ def _codes() -> dict[str, dict[str, str]]:
     verdicts = {
         "higher": gettext("the interval of the difference is above 0"),
         "lower": gettext("the interval of the difference is below 0"),
-        "not_shown": gettext("no difference detected: the noise may hide one"),
+        "not_shown": gettext("no difference detected, but the noise may hide one"),
     }
     intervals = interval_codes()
     return {

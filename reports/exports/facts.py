@@ -41,11 +41,12 @@ def software_words() -> str:
 def status_words() -> dict[str, str]:
     """Describe each value of the column `status`."""
     return {
-        "ok": gettext("usable, with its interval"),
+        "ok": gettext("usable, together with its interval"),
         "not_reliable": gettext("the interval is too wide to be useful"),
-        "not_collected": gettext("no data or no answers for these days: not zero"),
+        "not_collected": gettext("no data or no answers for these days, which does not mean zero"),
         "suppressed": gettext(
-            "suppressed by the study's small-cell rule: a policy, not part of the privacy guarantee"
+            "suppressed by the study's small-cell rule, which is a policy and not part of the privacy "
+            "guarantee"
         ),
         "outage": gettext("the data source failed on these days"),
     }
@@ -94,7 +95,7 @@ def _plan_facts(selection: Selection) -> list[Fact]:
         Fact(name="plan_sha256", label=gettext("SHA-256 of the plan"), value=plan.spec_hash),
         Fact(
             name="statement",
-            label=gettext("Privacy statement, at this address on this site"),
+            label=gettext("Privacy statement (address on this site)"),
             value=f"/studies/{selection.study.slug}/statement.json",
         ),
     ]
@@ -116,9 +117,10 @@ def _reading_facts(study: Study) -> list[Fact]:
 
 def _noise_fact(noise: VisitorNoise) -> Fact:
     text = gettext(
-        "All counts have presence noise. n_visitors of the days a to b of the study has a standard error "
-        "of %(sd)s x sqrt(a (b - a + 1)); intervals account for the noise. Number of days counted for "
-        "each person, from the first present day: %(days)d. Last day included: %(through)d."
+        "All counts have presence noise. n_visitors for days a to b of the study has a standard error of "
+        "%(sd)s x sqrt(a (b - a + 1)); intervals account for the noise. Number of days counted for each "
+        "person, starting with the first day the person is present: %(days)d. Last day included: "
+        "%(through)d."
     )
     values = {"sd": f"{noise.channel.variance**0.5:.3f}", "days": noise.max_days, "through": noise.through}
     return Fact(name="noise", label=gettext("Presence noise"), value=text % values)

@@ -102,7 +102,7 @@ def _about(findings: Findings) -> dict[str, Sequence[tuple[str, str]]]:
         heading = gettext("Source of the figures") if place == 0 else gettext("Compared with")
         pairs[heading] = [(fact.label, fact.value) for fact in facts_of(found)]
     for column, meanings in {**findings.codes, "status": status_words()}.items():
-        pairs[gettext("Values of the column %(name)s") % {"name": column}] = list(meanings.items())
+        pairs[gettext("Values in the column %(name)s") % {"name": column}] = list(meanings.items())
     return pairs
 
 

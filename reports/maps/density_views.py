@@ -129,7 +129,8 @@ def window_of(query: QueryDict, study: Study, spec: LocationSpec) -> Window:
     window = requested_window(query, indicator=places, visitors=visitor_unions(study))
     if window not in locations.windows_with_maps(study, spec):
         text = gettext(
-            "People report a place on %(n)s days only, so maps are available for single days only."
+            "Each person reports a place on only %(n)s of the study's days, so maps are available only "
+            "for single days."
         )
         raise WindowError(text % {"n": spec.max_values})
     return window

@@ -24,7 +24,7 @@ class Direction(StrEnum):
 
     WEAKER = "weaker"
     STRONGER = "stronger"
-    OTHER = "other"
+    OTHER = "other change"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,7 +39,7 @@ class TokenForm(forms.Form):
         to_field_name="slug",
     )
     days = forms.IntegerField(
-        label=_("Valid for days"), min_value=1, max_value=access.TOKEN_DAYS_MAX, initial=90
+        label=_("Valid for (days)"), min_value=1, max_value=access.TOKEN_DAYS_MAX, initial=90
     )
 
     def __init__(self, data: object = None, *, user: User) -> None:

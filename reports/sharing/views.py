@@ -43,7 +43,7 @@ class ShareForm(forms.Form):
         help_text=_("Only you and administrators see this. Optional."),
     )
     days = forms.IntegerField(
-        label=_("Valid for days"), min_value=1, max_value=access.SHARE_DAYS_MAX, initial=30
+        label=_("Valid for (days)"), min_value=1, max_value=access.SHARE_DAYS_MAX, initial=30
     )
     password = forms.CharField(
         label=_("Password"),

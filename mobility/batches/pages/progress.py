@@ -96,7 +96,8 @@ def _held_up(batch: Batch) -> str:
 def _queued(batch: Batch) -> tuple[str, str]:
     if queries.is_blocked(batch):
         return gettext(
-            "Another batch of this study is being processed. This one starts when it finishes."
+            "Another batch for this study is being processed. This batch will start once that one has "
+            "finished."
         ), ""
     hint = ""
     if queries.waits_s(batch) > QUEUE_PATIENCE_S:
@@ -117,7 +118,7 @@ def _brought_something(batch: Batch) -> bool:
 
 def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:
     if batch.duplicate_of_id is not None:
-        return gettext("Nothing new: this file was already processed, so it was not read again."), ""
+        return gettext("This file has already been processed, so it was not read again."), ""
     if batch.validate_only:
         return (
             gettext("The file was only checked. None of its data was kept or published."),
@@ -125,10 +126,10 @@ def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:
         )
     if batch.more_to_come:
         return (
-            gettext("Its rows have been merged. Its days stay open for more files."),
+            gettext("The rows of this file have been merged, and its days stay open for more files."),
             gettext(
-                "The days are published with the next file sent without “More files of these days "
-                "will follow”, or when you close them."
+                "The days will be published when you close them, or with the next file that is sent "
+                "without “More files of these days will follow”."
             ),
         )
     waiting = queries.waiting_subscribers(batch)
@@ -137,7 +138,9 @@ def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:
     if _waits_for_closing(batch):
         return _until_closed(batch)
     if _waits_for_server(batch):
-        return gettext("Processing is complete here. The analyst server has not received the totals yet."), ""
+        return gettext(
+            "Processing is complete on this server. The analyst server has not received the totals yet."
+        ), ""
     return _published(batch), ""
 
 
@@ -155,7 +158,7 @@ def _waits_for_closing(batch: Batch) -> bool:
 def _until_closed(batch: Batch) -> tuple[str, str]:
     match batch.kind:
         case Batch.Kind.SUBSCRIBERS:
-            sentence = gettext("The study now has the answers of these subscribers.")
+            sentence = gettext("The answers of these subscribers have been added to the study.")
         case Batch.Kind.OPT_OUT:
             sentence = gettext(
                 "These subscribers have been removed from the vault, and their later rows are "
@@ -164,9 +167,11 @@ def _until_closed(batch: Batch) -> tuple[str, str]:
         case Batch.Kind.VOID_DAY:
             sentence = gettext("The day was undone. None of its data had been published.")
         case _:
-            sentence = gettext("Its rows have been merged. Analysts cannot see them yet.")
+            sentence = gettext(
+                "The rows of this file have been merged, but the reports do not count them yet."
+            )
     return sentence, gettext(
-        "The study has presence noise. The totals of a day are published once, with noise, after you "
+        "This study uses presence noise. The totals for a day are published once, with noise, after you "
         "close that day and all earlier days. Closed days never change."
     )
 
@@ -175,7 +180,8 @@ def _waiting(batch: Batch, subscribers: int, study: StudyHead) -> tuple[str, str
     has_left = batch.kind == Batch.Kind.OPT_OUT
     if study.closed_at is not None:
         hint = gettext(
-            "The study is closed, so they remain in the reports. The erasure certificate states this."
+            "The study is closed, so the people on the list remain in the reports. The erasure "
+            "certificate states this."
         )
         return _too_few(subscribers, study), hint if has_left else ""
     sentence = ngettext(
@@ -187,31 +193,39 @@ def _waiting(batch: Batch, subscribers: int, study: StudyHead) -> tuple[str, str
     )
     if subscribers >= study.min_publication:
         sentence = gettext(
-            "Not published yet: %(n)s subscribers changed, but this publication would differ from an "
-            "earlier report by fewer than %(least)s subscribers."
+            "Not published yet: the pending changes cover %(n)s subscribers, but this publication would "
+            "differ from an earlier report by fewer than %(least)s subscribers."
         )
     sentence %= {"n": number(subscribers), "least": number(study.min_publication)}
     if has_left:
         return sentence, gettext(
-            "The people on the list have been removed from the vault, and their later rows are "
-            "ignored. The reports count them until enough subscribers have changed. If too few "
-            "change before the study is closed, they remain in the reports, and the erasure "
+            "The people on the list have been removed from the vault, and their later rows are ignored. "
+            "The reports still count them until the changes cover enough subscribers. If the changes "
+            "cover too few when the study is closed, these people remain in the reports, and the erasure "
             "certificate states this."
         )
     hint = gettext(
         "These changes will be published together with later ones. If they still cover too few "
-        "subscribers when the study is closed, they are never published, and the erasure certificate "
-        "gives their number."
+        "subscribers when the study is closed, they will never be published, and the erasure certificate "
+        "will state how many subscribers they cover."
     )
     if subscribers >= study.min_publication:
         hint = (
-            gettext("To publish them now, upload the undone day again, or upload the next day.") + " " + hint
+            gettext(
+                "To publish these changes now, upload the files of the undone day again, or upload "
+                "the next day."
+            )
+            + " "
+            + hint
         )
     return sentence, hint
 
 
 def _too_few(subscribers: int, study: StudyHead) -> str:
-    text = gettext("Never published: fewer than %(least)s subscribers had changes when the study was closed.")
+    text = gettext(
+        "Never published: when the study was closed, the pending changes covered fewer than "
+        "%(least)s subscribers."
+    )
     if subscribers >= study.min_publication:
         text = gettext(
             "Never published: the publication would have differed from an earlier report "
@@ -226,16 +240,18 @@ def _published(batch: Batch) -> str:
     match batch.kind:
         case Batch.Kind.SUBSCRIBERS:
             return gettext(
-                "The study now has the answers of these subscribers, published for the days on which "
-                "they were present."
+                "The answers of these subscribers have been added to the study and published for the "
+                "days on which they were present."
             )
         case Batch.Kind.OPT_OUT:
             return gettext("These subscribers are no longer counted on any day of the study.")
         case Batch.Kind.CLOSE_DAYS if is_noisy(batch.study):
-            return gettext("The days are final and published with noise.")
+            return gettext("The days are final and have been published with noise.")
         case Batch.Kind.CLOSE_DAYS:
             return gettext("The days are final. All remaining data has been published.")
         case Batch.Kind.VOID_DAY:
-            return gettext("The day was undone in the vault and in the reports. You can upload it again.")
+            return gettext(
+                "The day has been undone in the vault and in the reports. You can upload its files again."
+            )
         case _:
-            return gettext("Published. Analysts can read it now.")
+            return gettext("Published. The reports now include the data from this file.")

@@ -165,16 +165,18 @@ def kept(*, opted_out: int | None) -> list[dict[str, str]]:
     ----------
     opted_out : as `Dropped.opted_out_in_totals`; None with noise
     """
-    totals = gettext("Totals of sanitised answers and exact visitor counts, in the analyst zone.")
+    totals = gettext("Exact visitor counts and totals of sanitised answers, in the analyst zone.")
     if opted_out is None:
-        totals = gettext("Totals of sanitised answers and of visitors, with noise, in the analyst zone.")
+        totals = gettext(
+            "Visitor counts and totals of sanitised answers, both with presence noise, in the analyst zone."
+        )
     return _named(
         totals=totals,
         **_still_counted(opted_out),
         study=gettext("The study's definition and plan, and the state of its days."),
         batches=gettext(
-            "The batch log: file names, times, who sent them, row counts, and cells outside the "
-            "area. It contains no identifiers and no values of any person."
+            "The batch log: file names, times, senders, row counts, and cells outside the area. It "
+            "contains no identifiers and no values for any person."
         ),
         certificate=gettext("This certificate."),
     )
@@ -184,19 +186,18 @@ def _still_counted(opted_out: int | None) -> dict[str, str]:
     """People who have opted out and remain in the totals, in words; nothing if there are none."""
     if opted_out is None:
         text = gettext(
-            "People who opted out after a day was closed remain in the totals of that day, because "
-            "totals with presence noise never change. Their number must stay unknown."
+            "People who opted out after a day was closed remain in the totals for that day, because "
+            "totals with presence noise never change. This certificate must not reveal how many they are."
         )
         return {"opted_out": text}
     if not opted_out:
         return {}
     text = ngettext(
-        "%(n)d subscriber who opted out remains in these totals. The subscriber's presence and "
-        "answers are erased, but the last changes covered too few subscribers to be published "
+        "%(n)d subscriber who opted out remains in these totals. The subscriber's presence and answers "
+        "have been erased, but the latest changes covered too few subscribers to be published "
         "(min_publication).",
-        "%(n)d subscribers who opted out remain in these totals. Their presence and answers are "
-        "erased, but the last changes covered too few subscribers to be published "
-        "(min_publication).",
+        "%(n)d subscribers who opted out remain in these totals. Their presence and answers have been "
+        "erased, but the latest changes covered too few subscribers to be published (min_publication).",
         opted_out,
     )
     return {"opted_out": text % {"n": opted_out}}
@@ -206,29 +207,30 @@ def not_reached(database: str, *, key_was_lost: bool, copies: Copies) -> list[di
     """Things that an erasure cannot reach; their makers are responsible for them."""
     texts = {
         "backups": gettext(
-            "Earlier backups of the vault: ciphertext that can never be read without the key."
+            "Earlier backups of the vault. They are ciphertext, which can never be read without the key."
         ),
         "key_copies": gettext(
             "Copies of the keystore made against advice or by a disk snapshot. This installation has "
             "no record of them. Anyone who has such a copy must destroy it."
         ),
         "disk": gettext(
-            "Disks that do not overwrite in place (flash memory, copy-on-write file systems): blocks "
-            "of the key file may remain until the disk reuses them. The same applies to swapped "
-            "memory."
+            "Disks that do not overwrite in place (flash memory, copy-on-write file systems): blocks of "
+            "the key file may remain until the disk reuses them. The same applies to memory swapped to "
+            "disk."
         ),
         "database_log": _database_log(database),
         "source_files": gettext("The operator's own files from which the extracts were made."),
     }
     if copies.in_escrow:
         texts["escrow"] = gettext(
-            "Copies of the study key in escrow, made on %(days)s. Anyone who holds these media must "
-            "destroy them. This installation does not restore the key."
+            "Copies of the study key in escrow, made on %(days)s. Anyone who holds such a copy must "
+            "destroy it. This installation will not restore the key from it."
         ) % {"days": ", ".join(day.isoformat() for day in copies.in_escrow)}
     if copies.came_back:
         texts["came_back"] = gettext(
-            "A restored backup had brought back the study after it was closed, or in a state older "
-            "than its totals. The study has been erased again. The ledger records each closing."
+            "A restored backup had brought this study back after it was closed, or had returned it to a "
+            "state older than its totals. The study has been erased again. The ledger records each "
+            "closing."
         )
     if key_was_lost:
         texts["lost_key"] = gettext(
@@ -241,12 +243,12 @@ def not_reached(database: str, *, key_was_lost: bool, copies: Copies) -> list[di
 def _database_log(database: str) -> str:
     if database == "postgresql":
         return gettext(
-            "PostgreSQL's write-ahead log, archived segments and replicas: ciphertext without its "
-            "key, until the server recycles them."
+            "PostgreSQL's write-ahead log, archived segments and replicas. They contain ciphertext "
+            "without its key, until the server recycles them."
         )
     return gettext(
-        "Disk blocks freed by the database file: ciphertext without its key, until the file system "
-        "reuses them."
+        "Disk blocks freed by the database file. They contain ciphertext without its key, until the file "
+        "system reuses them."
     )
 
 

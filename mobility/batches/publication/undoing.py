@@ -92,7 +92,7 @@ def ask(study: VaultStudy, *, day: int, by: str) -> UndoWaitsError:
             _record(found, what="asked", by=by)
     text = gettext(
         "%(date)s has not been undone yet. %(rise)s Another administrator or a privacy officer must "
-        "approve this on the page of the study under Administration. The day is then undone "
+        "approve this on the study's page under Administration. The day will then be undone "
         "automatically."
     )
     date = formats.day_title(study_head(study.pk).date_of(day))
@@ -130,8 +130,8 @@ def approving(undo: DayUndo, *, voided_days: int, by: str) -> Iterator[DayUndo]:
         if voided_days != locked.study.voided_days + 1:
             raise UndoDecisionError(
                 gettext(
-                    "Another day has been undone since, so epsilon rises further. Read the "
-                    "request again before you decide."
+                    "Another day has been undone in the meantime, so undoing this one would raise "
+                    "epsilon further. Read the request again before you decide."
                 )
             )
         locked.voided_days = voided_days

@@ -84,9 +84,9 @@ def misfits(batch: Batch, facts: Facts, calendar: StudyCalendar) -> Iterator[str
     repeated, rows = facts.duplicates or 0, facts.duplicates_of or 0
     if batch.kind == Batch.Kind.SUBSCRIBERS and repeated >= REPEATED_SHARE * rows > 0:
         yield gettext(
-            "%(repeated)s of %(rows)s rows repeat a subscriber, and only the first row of each "
-            "subscriber counts. A subscriber file has one row per subscriber. If this file contains "
-            "events, choose an events profile."
+            "%(repeated)s of %(rows)s rows repeat a subscriber, and only the first row for each "
+            "subscriber counts. A subscriber file must have one row per subscriber. If this file "
+            "contains events, choose an events profile."
         ) % {"repeated": number(repeated), "rows": number(rows)}
 
 
@@ -103,14 +103,15 @@ def _nothing_counts(batch: Batch, facts: Facts, calendar: StudyCalendar) -> str:
             datetime.fromtimestamp(second, zone).date() for second in (facts.first_event, facts.last_event)
         )
         return gettext(
-            "No row was counted: the file is outside the days of the study. It covers %(found)s; the "
-            "study covers %(expected)s. Check the study, and the date format of the profile."
+            "No rows were counted because the dates in the file are outside the days of the study. The "
+            "file covers %(found)s; the study covers %(expected)s. Check that this is the right study "
+            "and that the profile has the right date format."
         ) % {
             "found": window_title(first, last),
             "expected": window_title(calendar.date_of(1), calendar.date_of(calendar.days)),
         }
     reasons = Counter(batch.rows_ignored) + Counter(batch.rows_rejected)
-    return gettext("No row was counted: of %(rows)s rows, %(reasons)s.") % {
+    return gettext("No rows were counted. Reasons for the %(rows)s rows: %(reasons)s.") % {
         "rows": number(batch.rows_read),
         "reasons": ", ".join(f"{reason} {number(rows)}" for reason, rows in reasons.most_common()),
     }
@@ -119,7 +120,7 @@ def _nothing_counts(batch: Batch, facts: Facts, calendar: StudyCalendar) -> str:
 def silence(silent: SilentHours, calendar: StudyCalendar) -> str:
     """Hours without rows, of a day that has rows otherwise."""
     return gettext(
-        "%(day)s: no events between %(hours)s, which usually have %(usual)s rows. Was there an outage?"
+        "%(day)s: no events between %(hours)s, when there are usually %(usual)s rows. Was there an outage?"
     ) % {
         "day": day_title(calendar.date_of(silent.day)),
         "hours": hours_range(silent),
@@ -140,8 +141,8 @@ def basis_words(basis: Basis, n: int) -> str:
     match basis:
         case "weekday":
             text = ngettext(
-                "median of %(n)s earlier day of the same weekday",
-                "median of %(n)s earlier days of the same weekday",
+                "median of %(n)s earlier day on the same weekday",
+                "median of %(n)s earlier days on the same weekday",
                 n,
             )
         case "days":
@@ -161,7 +162,7 @@ def figure_words(each: Comparison) -> str:
         case "rejected":
             return gettext("Rejected rows")
         case _:
-            return gettext("Empty values of %(column)s") % {"column": each.column}
+            return gettext("Empty values in %(column)s") % {"column": each.column}
 
 
 def figure_value(each: Comparison, value: float) -> str:
@@ -187,7 +188,7 @@ def status_words(status: DayStatus) -> str:
         DayStatus.MISSING: gettext("missing"),
         DayStatus.FAILED: gettext("failed"),
         DayStatus.UNDONE: gettext("undone"),
-        DayStatus.NOT_DUE: gettext("not due"),
+        DayStatus.NOT_DUE: gettext("not due yet"),
     }[status]
 
 
@@ -195,10 +196,12 @@ def status_help(status: DayStatus) -> str:
     """Meaning of a state of a day."""
     return {
         DayStatus.COMPLETE: gettext("The study has rows for this day, and no gaps were found."),
-        DayStatus.PARTIAL: gettext("More files were announced, or hours that usually have rows are empty."),
+        DayStatus.PARTIAL: gettext(
+            "More files were announced, or there are no rows for hours that usually have some."
+        ),
         DayStatus.MISSING: gettext("The day is over, and no file contained rows for it."),
         DayStatus.FAILED: gettext("The last file with rows for this day failed or was refused."),
-        DayStatus.UNDONE: gettext("The rows of this day were undone, and none have been uploaded since."),
+        DayStatus.UNDONE: gettext("This day was undone, and no rows have been uploaded for it since."),
         DayStatus.NOT_DUE: gettext("The day is not over yet."),
     }[status]
 
@@ -208,7 +211,7 @@ def day_notes(day: DayCoverage) -> Iterator[str]:
     if day.failed is not None:
         yield gettext("%(file)s: %(reason)s") % {"file": day.failed.filename, "reason": day.failed.failure}
         if day.files:
-            yield gettext("Rows of earlier files are in the study.")
+            yield gettext("The study contains rows from earlier files.")
     if day.more_to_come:
         yield gettext("More files were announced but have not arrived.")
     for silent in day.silent:
@@ -219,17 +222,17 @@ def unmatched_notes(facts: Facts) -> Iterator[str]:
     """Number of unmatched cells that the list does not show."""
     if facts.unmatched_more:
         yield ngettext(
-            "%(rows)s more row with other cells is not listed.",
-            "%(rows)s more rows with other cells are not listed.",
+            "%(rows)s of these rows names a cell that is not listed here.",
+            "%(rows)s of these rows name cells that are not listed here.",
             facts.unmatched_more,
         ) % {"rows": number(facts.unmatched_more)}
     if facts.unmatched_hidden:
         yield ngettext(
-            "%(rows)s row has text in the cell column that does not look like a cell of the area. "
-            "The text is not shown or kept, because it could be personal data. Check that the "
+            "%(rows)s row has text in the cell column that does not look like the ID of a cell in the "
+            "area. The text is not shown or kept, because it could be personal data. Check that the "
             "columns are not swapped.",
-            "%(rows)s rows have text in the cell column that does not look like a cell of the area. "
-            "The text is not shown or kept, because it could be personal data. Check that the "
+            "%(rows)s rows have text in the cell column that does not look like the ID of a cell in the "
+            "area. The text is not shown or kept, because it could be personal data. Check that the "
             "columns are not swapped.",
             facts.unmatched_hidden,
         ) % {"rows": number(facts.unmatched_hidden)}

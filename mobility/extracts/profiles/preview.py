@@ -115,7 +115,7 @@ def _subscribers(role: str, name: str, texts: list[str]) -> ShownColumn:
         ShownValue(text=shape(text), meaning="" if text else gettext("empty: row rejected"), is_bad=not text)
         for text in texts[:ROWS_SHOWN]
     )
-    fact = gettext("%(n)s different in %(rows)s rows") % {
+    fact = gettext("%(n)s different values in %(rows)s rows") % {
         "n": len(set(filter(None, texts))),
         "rows": len(texts),
     }
@@ -128,7 +128,9 @@ def _timestamps(name: str, texts: list[str], form: str, definition: StudyDefinit
         return ShownColumn(name=name, role="timestamp", values=masked)
     instants = instants_of(texts, form=form, definition=definition)
     counts = Counter(instant.outcome for instant in instants)
-    fact = gettext("%(good)s of %(rows)s are readable, %(inside)s of them on days of the study") % {
+    fact = gettext(
+        "%(good)s of %(rows)s values are readable, and %(inside)s of these are on days of the study"
+    ) % {
         "good": len(texts) - counts[BAD] - counts[NONEXISTENT],
         "rows": len(texts),
         "inside": counts[VALID],
@@ -172,7 +174,7 @@ def _cells(name: str, texts: list[str], definition: StudyDefinition) -> ShownCol
         )
         for text in texts[:ROWS_SHOWN]
     )
-    fact = gettext("%(n)s of %(rows)s in the area of the study") % {
+    fact = gettext("%(n)s of %(rows)s rows are in the area of the study") % {
         "n": sum(text in known for text in texts),
         "rows": len(texts),
     }
@@ -193,7 +195,8 @@ def _attribute(
         for text, code in zip(texts[:ROWS_SHOWN], codes[:ROWS_SHOWN], strict=True)
     )
     fact = gettext(
-        "%(n)s of %(rows)s have a category, %(none)s have no answer, %(bad)s would reject the row"
+        "%(n)s of %(rows)s values have a category, %(none)s mean no answer, and %(bad)s would cause the "
+        "row to be rejected"
     ) % {
         "n": sum(code not in (None, NO_ANSWER) for code in codes),
         "rows": len(texts),

@@ -167,16 +167,16 @@ def _parquet(data: bytes, *, is_whole: bool) -> Sample:
     if not is_whole:
         raise PreviewError(
             gettext(
-                "This Parquet file is larger than %(limit)s KiB, the limit for a preview. Choose a "
-                "file with only its first rows, or write the profile as a file (manage.py "
-                "create_profile)."
+                "This Parquet file is larger than %(limit)s KiB, the limit for a preview. Choose a file "
+                "with only its first rows, or define the profile in a file and run manage.py "
+                "create_profile."
             )
             % {"limit": SAMPLE_BYTES >> 10}
         )
     try:
         names, columns = _parquet_columns(data)
     except (pa.ArrowException, NoPageError, OSError):
-        raise PreviewError(gettext("The Parquet file is damaged. Write it again.")) from None
+        raise PreviewError(gettext("The Parquet file is damaged. Create it again.")) from None
     return Sample(
         names=tuple(names),
         rows=tuple(zip(*columns, strict=True)),

@@ -84,7 +84,8 @@ def create(request: HttpRequest) -> HttpResponse:
             other = error.draft_id if isinstance(error, DraftOpenError) else None
         else:
             messages.success(
-                request, gettext("The study file is valid. Nothing takes effect until it is published.")
+                request,
+                gettext("The study file is valid. Nothing takes effect until the draft is published."),
             )
             return _to(request, reverse("administrator:draft", args=[made.pk]))
     context = {
@@ -131,7 +132,10 @@ def _show_notes(request: HttpRequest, notes: list[str]) -> None:
         messages.warning(request, note)
     if len(notes) > MAX_NOTES:
         more = len(notes) - MAX_NOTES
-        messages.warning(request, ngettext("%(n)s more note.", "%(n)s more notes.", more) % {"n": more})
+        messages.warning(
+            request,
+            ngettext("%(n)s more note is not shown.", "%(n)s more notes are not shown.", more) % {"n": more},
+        )
 
 
 def _to(request: HttpRequest, address: str) -> HttpResponse:

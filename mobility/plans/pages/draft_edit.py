@@ -58,7 +58,7 @@ def _save(
     if is_new:
         messages.success(request, gettext("Saved. The effects are shown below."))
     else:
-        messages.info(request, gettext("No changes: the draft was not saved again."))
+        messages.info(request, gettext("Nothing has changed, so the draft was not saved again."))
     return redirect("administrator:draft", draft_id=found.pk)
 
 

@@ -124,7 +124,7 @@ def _name_fields(typed: Typed) -> list[Field]:
             typed,
             "study.slug",
             gettext("Short name"),
-            hint=gettext("Used in addresses and files. Lower-case letters, digits, - and _."),
+            hint=gettext("Used in web addresses and file names. Lower-case letters, digits, - and _."),
         ),
         _field(typed, "study.first_day", gettext("First day"), kind="date"),
         _field(typed, "study.days", gettext("Days"), hint=gettext("From 1 to 62.")),
@@ -132,7 +132,7 @@ def _name_fields(typed: Typed) -> list[Field]:
             typed,
             "study.market_share",
             gettext("Market share"),
-            hint=gettext("Above 0, up to 1. Visitor numbers are scaled by this share."),
+            hint=gettext("Above 0, up to 1. Visitor numbers are divided by this share."),
         ),
     ]
 
@@ -156,7 +156,7 @@ def _rule_fields(typed: Typed) -> list[Field]:
             "study.population",
             gettext("Population"),
             hint=gettext(
-                "Name of the group of people. Studies of the same population share a privacy budget."
+                "Name of the group of people studied. Studies of the same population share a privacy budget."
             ),
         ),
         _field(
@@ -164,7 +164,7 @@ def _rule_fields(typed: Typed) -> list[Field]:
             "study.key_until",
             gettext("Destroy key by (optional)"),
             kind="date",
-            hint=gettext("Last day by which the study must be closed."),
+            hint=gettext("The study must be closed by this day."),
         ),
     ]
 
@@ -199,7 +199,7 @@ def _epsilon_fields(typed: Typed) -> list[Field]:
             "plan.epsilon",
             gettext("Epsilon"),
             hint=gettext(
-                "Above 0, up to 20. Smaller values protect more; larger values measure more accurately."
+                "Above 0, up to 20. Smaller values protect better; larger values give more accurate results."
             ),
         ),
         _field(
@@ -221,7 +221,9 @@ def _epsilon_fields(typed: Typed) -> list[Field]:
             typed,
             "plan.presence_days",
             gettext("Maximum days counted per subscriber (with presence epsilon)"),
-            hint=gettext("Only the first N days a subscriber is present are counted."),
+            hint=gettext(
+                "Only the first days on which a subscriber is present are counted, up to this number."
+            ),
         ),
     ]
 
@@ -232,14 +234,14 @@ def _own_fields(typed: Typed, row: str) -> list[Field]:
             typed,
             f"{row}.epsilon",
             gettext("Separate epsilon (optional)"),
-            hint=gettext("If empty, the epsilon of the plan applies."),
+            hint=gettext("Leave empty to use the plan's epsilon."),
         ),
         _field(
             typed,
             f"{row}.weight",
             gettext("Weight (optional)"),
             hint=gettext(
-                "Frequency of answers for this indicator, relative to the others. If left empty, 1 is used."
+                "How often people report on this indicator, relative to the others. Leave empty for 1."
             ),
         ),
     ]
@@ -255,20 +257,22 @@ def _named_fields(typed: Typed, row: str) -> list[Field]:
 def _static_fields(typed: Typed, row: str) -> list[Field]:
     return [
         *_named_fields(typed, row),
-        _field(typed, f"{row}.column", gettext("Column of the extract")),
+        _field(typed, f"{row}.column", gettext("Column in the extract")),
         *_own_fields(typed, row),
         _field(
             typed,
             f"{row}.categories",
             gettext("Categories, one per line"),
             kind="textarea",
-            hint=gettext("Fixed once the study has rows. A row with any other value is rejected."),
+            hint=gettext(
+                "Cannot be changed once the study has rows. A row with any other value is rejected."
+            ),
         ),
     ]
 
 
 def _daily_fields(typed: Typed, row: str) -> list[Field]:
-    night = gettext("Only for the night zone. If empty:")
+    night = gettext("Only for the night zone. Default:")
     return [
         *_named_fields(typed, row),
         _field(
@@ -282,18 +286,20 @@ def _daily_fields(typed: Typed, row: str) -> list[Field]:
             typed,
             f"{row}.max_values",
             gettext("Maximum answers per person (optional)"),
-            hint=gettext("Days on which one person answers. If empty, all days of the study."),
+            hint=gettext(
+                "Maximum number of days on which each person answers. Leave empty for all days of the study."
+            ),
         ),
         *_own_fields(typed, row),
-        _field(typed, f"{row}.night_from", gettext("Night from (optional)"), hint=f"{night} 22:00"),
-        _field(typed, f"{row}.night_to", gettext("Night to (optional)"), hint=f"{night} 06:00"),
+        _field(typed, f"{row}.night_from", gettext("Night starts at (optional)"), hint=f"{night} 22:00"),
+        _field(typed, f"{row}.night_to", gettext("Night ends at (optional)"), hint=f"{night} 06:00"),
     ]
 
 
 def derived_words(derive: str) -> str:
     words = {
         "visit_duration": gettext("duration of the visit"),
-        "main_zone": gettext("zone with the most time spent"),
+        "main_zone": gettext("zone where most time was spent"),
         NIGHT_ZONE: gettext("night zone"),
     }
     return words.get(derive, derive)
@@ -311,12 +317,14 @@ def _mechanism_choice(mechanism: str) -> str:
 
 def _mechanism_words(mechanism: str) -> str:
     words = {
-        "smp-grr": gettext("each person answers one indicator"),
-        "smp-oue": gettext("one indicator, one mark per category"),
-        "smp-adp": gettext("one indicator, with the more accurate method"),
-        "spl-grr": gettext("each person answers all indicators, which share epsilon"),
-        "rsfd-grr": gettext("the true answer among decoys"),
-        "rsfd-ouez": gettext("the true answer among decoy marks"),
-        "rsfd-adp": gettext("the true answer among decoys, with the more accurate method"),
+        "smp-grr": gettext("each person reports on one indicator"),
+        "smp-oue": gettext("one indicator per person, with a yes/no mark for each category"),
+        "smp-adp": gettext("one indicator per person, using the more accurate method"),
+        "spl-grr": gettext("each person reports on all indicators, which share epsilon"),
+        "rsfd-grr": gettext("an answer on one indicator, and made-up answers on the others"),
+        "rsfd-ouez": gettext("yes/no marks on one indicator, and made-up marks on the others"),
+        "rsfd-adp": gettext(
+            "an answer on one indicator, and made-up answers on the others, using the more accurate method"
+        ),
     }
     return words.get(mechanism, mechanism)

@@ -111,35 +111,36 @@ def _words(draft: PlanDraft, following: Next, *, is_reviewer: bool, is_administr
     values = {"by": draft.submitted_by, "reviewer": draft.reviewed_by, "ended": draft.ended_by}
     if following == Next.REVIEW:
         if is_reviewer:
-            return gettext("Waiting for your review, requested by %(by)s.") % values
+            return gettext("Waiting for your review (requested by %(by)s).") % values
         return gettext(
             "Waiting for review by another administrator or a privacy officer who did not edit the draft."
         )
     if following == Next.PUBLISH:
         if not is_administrator:
-            return gettext("An administrator can publish it.")
+            return gettext("An administrator can publish the draft.")
         if draft.state == State.REVIEWED:
             return (
-                gettext("%(reviewer)s approved exactly this text. Publish it to put it into force.") % values
+                gettext("%(reviewer)s approved exactly this text. Publish the draft to put it into force.")
+                % values
             )
         return gettext("No further approval is needed. Publish the draft to put it into force.")
     if following == Next.SUBMIT:
         if is_administrator:
-            return gettext("When the draft is ready, ask for a review.")
-        return gettext("Its author is still working on it.")
+            return gettext("When the draft is ready, request a review.")
+        return gettext("The author is still working on this draft.")
     if following == Next.FINISH:
         return gettext(
-            "Publishing was interrupted between the two databases. It resumes automatically within a "
-            "minute; you can also resume it now."
+            "Publishing was interrupted before both databases were updated. It will resume automatically "
+            "within a minute, or you can resume it now."
         )
     return _past(draft) % {**values, "published": draft.published_by}
 
 
 def _past(draft: PlanDraft) -> str:
     if draft.state == State.WITHDRAWN:
-        return gettext("%(ended)s withdrew the draft. It changed nothing.")
+        return gettext("%(ended)s withdrew the draft, so it had no effect.")
     if draft.state == State.SUPERSEDED:
         return gettext("%(published)s published this version, and %(ended)s replaced it with another one.")
     if draft.reviewed_by:
-        return gettext("%(published)s published it after approval by %(reviewer)s.")
-    return gettext("%(published)s published it.")
+        return gettext("%(published)s published the draft after approval by %(reviewer)s.")
+    return gettext("%(published)s published the draft.")

@@ -102,7 +102,11 @@ def step(request: HttpRequest, draft_id: int) -> HttpResponse:
         )
     elif name not in state.may:
         messages.error(
-            request, gettext("Nothing was changed: you may not take this step, or it is not the next one.")
+            request,
+            gettext(
+                "Nothing was changed because you are not allowed to take this step, or "
+                "because it is not the next step."
+            ),
         )
     else:
         try:
@@ -207,7 +211,7 @@ def _publish(request: HttpRequest, found: PlanDraft) -> str:
     publish_draft(found, revision=_revision(request), by=request.user.get_username())
     if found.is_new_study:
         return gettext(
-            "The study was created. Next: check who can see it. On the page People, give access to "
+            "The study has been created. Next, check who can see it. On the People page, give access to "
             "the operators who upload extracts and to the readers of its reports."
         )
     return gettext("Version %(version)s of the plan is now in force.") % {"version": found.version}

@@ -68,7 +68,7 @@ class SimulatorForm(forms.Form):
         self._add_categories(source.questions)
         if "cap" in source.initial:
             self.fields["cap"] = forms.IntegerField(
-                label=gettext("Days on which a person answers daily indicators (maximum)"),
+                label=gettext("Maximum days on which a person reports on daily indicators"),
                 min_value=1,
                 max_value=MAX_DAYS,
             )
@@ -83,16 +83,22 @@ class SimulatorForm(forms.Form):
             (
                 "stay",
                 gettext(
-                    "A person cannot be present on more days than the study has: enter at most %(days)d."
+                    "A person cannot be present on more days than the study has. Enter at most %(days)d."
                 ),
             ),
-            ("cap", gettext("The study has fewer days: enter at most %(days)d.")),
-            ("presence_days", gettext("The study has fewer days: enter at most %(days)d.")),
+            ("cap", gettext("This is more than the number of days in the study. Enter at most %(days)d.")),
+            (
+                "presence_days",
+                gettext("This is more than the number of days in the study. Enter at most %(days)d."),
+            ),
         ):
             if given.get(name) is not None and given[name] > days:
                 self.add_error(name, text % {"days": days})
         if given.get("daily", 0) > given.get("indicators", MOST_INDICATORS):
-            self.add_error("daily", gettext("The plan has fewer indicators. Enter a smaller number."))
+            self.add_error(
+                "daily",
+                gettext("This is more than the number of indicators in the plan. Enter a smaller number."),
+            )
         return given
 
     @property
@@ -163,8 +169,8 @@ class SimulatorForm(forms.Form):
         self.fields["epsilon"].label = gettext("Epsilon")
         self.fields["visitors"].label = gettext("Visitors per day")
         self.fields["stay"].label = gettext("Days on which a visitor is present (mean)")
-        self.fields["presence_epsilon"].label = gettext("Presence epsilon (if empty, totals are exact)")
-        self.fields["presence_days"].label = gettext("Maximum days counted per person (if empty, all)")
+        self.fields["presence_epsilon"].label = gettext("Presence epsilon (leave empty for exact totals)")
+        self.fields["presence_days"].label = gettext("Maximum days counted per person (leave empty for all)")
         names = [(each.slug, each.name) for each in self.source.questions]
         self.fields["show"] = forms.ChoiceField(
             label=gettext("Indicator in the example"),
@@ -185,7 +191,7 @@ class SimulatorForm(forms.Form):
         for name, label, low, high in (
             ("days", gettext("Days of the study"), 1, MAX_DAYS),
             ("indicators", gettext("Indicators"), 1, MOST_INDICATORS),
-            ("daily", gettext("Of which daily"), 0, MOST_INDICATORS),
+            ("daily", gettext("Daily indicators"), 0, MOST_INDICATORS),
             ("categories", gettext("Categories of each indicator"), 2, MOST_CATEGORIES),
         ):
             self.fields[name] = forms.IntegerField(label=label, min_value=low, max_value=high)
@@ -249,16 +255,16 @@ class SimulatorForm(forms.Form):
                 field=self["categories"],
                 low=Decimal(2),
                 high=Decimal(100),
-                low_words=pgettext("end of a slider", "few bars, each accurate"),
-                high_words=pgettext("end of a slider", "many bars, each less accurate"),
+                low_words=pgettext("end of a slider", "few categories, each accurate"),
+                high_words=pgettext("end of a slider", "many categories, each less accurate"),
                 scale="log",
             )
             yield Slider(
                 field=self["indicators"],
                 low=Decimal(1),
                 high=Decimal(20),
-                low_words=pgettext("end of a slider", "one question"),
-                high_words=pgettext("end of a slider", "many questions, fewer answers each"),
+                low_words=pgettext("end of a slider", "one indicator"),
+                high_words=pgettext("end of a slider", "many indicators, fewer answers for each"),
                 scale="linear",
             )
 

@@ -67,8 +67,8 @@ def check_size(request: HttpRequest) -> None:
     if length > limit:
         raise StudyFormError(
             gettext(
-                "The files together must have at most %(limit)s MB, got %(size)s MB. Create larger "
-                "studies on the server: manage.py create_study FILE.toml"
+                "The files total %(size)s MB, but the limit is %(limit)s MB. Create larger studies on "
+                "the server with manage.py create_study FILE.toml"
             )
             % {"limit": megabytes(limit), "size": megabytes(length)}
         )

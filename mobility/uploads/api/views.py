@@ -71,7 +71,9 @@ def extract(request: HttpRequest, token: FeedToken, slug: str, filename: str) ->
         return problem(404, gettext("This token does not give access to a study with that name."))
     body = _body(request)
     if body is None:
-        return problem(411, gettext("Send the file length (Content-Length), or send the file in chunks."))
+        return problem(
+            411, gettext("Send the file length in the Content-Length header, or send the file in chunks.")
+        )
     stream, length = body
     if length == 0:
         return problem(400, gettext("The file is empty."))

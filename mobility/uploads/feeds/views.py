@@ -24,7 +24,7 @@ class FeedForm(forms.Form):
 
     name = forms.CharField(label=gettext_lazy("Name of the program"), max_length=80)
     days = forms.IntegerField(
-        label=gettext_lazy("Valid for days"), min_value=1, max_value=service.DAYS_MAX, initial=365
+        label=gettext_lazy("Valid for (days)"), min_value=1, max_value=service.DAYS_MAX, initial=365
     )
 
 

@@ -61,7 +61,7 @@ def attribute_fields(indicator: IndicatorDefinition, columns: Columns, *, first_
     slug, errors = indicator.slug, columns.errors
     key = f"{INDICATOR}.{slug}"
     rule = columns.proposal.draft[INDICATOR].get(slug, {})
-    none = gettext("none: not in these files")
+    none = gettext("none (not in these files)")
     column = columns.field(
         f"column-{slug}", gettext("Column"), rule.get("column", ""), key=f"{key}.column", none=none
     )
@@ -119,7 +119,7 @@ def _birth_fields(
             label=gettext("Calculate ages as of"),
             value=str(birth.get("reference", first_day)),
             help=gettext(
-                "If only the year of birth is known, the age reached in the year of this date counts."
+                "If only the year of birth is known, the age reached during the year of this date is used."
             )
             if kind == BIRTH_YEAR
             else "",
@@ -215,8 +215,8 @@ def _last_fields(
             label=gettext("More values, one per line"),
             value="\n".join(f"{text} = {name}" for text, name in more.items()),
             help=gettext(
-                "value = category. Leave the right side empty for no answer. An empty value "
-                "always means no answer."
+                "Write “value = category” on each line. Leave the right side empty for “no answer”. An "
+                "empty value always means “no answer”."
             ),
         ),
         Field(

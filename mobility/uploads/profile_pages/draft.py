@@ -125,7 +125,9 @@ def _values(sent: _Sent, slug: str, prefix: Any, problems: Problems) -> dict[str
             values[text.strip()] = category.strip()
         elif line.strip():
             problems.add(
-                f"{INDICATOR}.{slug}.values", gettext("must have value = category on every line"), line
+                f"{INDICATOR}.{slug}.values",
+                gettext("must have the form “value = category” on every line"),
+                line,
             )
     return values
 

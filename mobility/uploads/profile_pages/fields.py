@@ -92,7 +92,7 @@ def _head(profile: Mapping[str, Any], definition: StudyDefinition, errors: Error
             label=gettext("Column separator"),
             value=profile.get("delimiter", ""),
             options=[
-                ("", gettext("detected from each header")),
+                ("", gettext("detected from each file's header")),
                 *((name, str(DELIMITER_NAMES[name])) for name in DELIMITERS),
             ],
             errors=errors.of("profile.delimiter"),
@@ -101,7 +101,7 @@ def _head(profile: Mapping[str, Any], definition: StudyDefinition, errors: Error
             name="max_bad_share",
             label=gettext("Refuse a file if the share of rejected rows exceeds"),
             value=str(profile.get("max_bad_share", "")),
-            help=gettext("From 0 to 1. If empty, %(share)s, as set in the study.")
+            help=gettext("From 0 to 1. Leave empty to use %(share)s, the value set in the study.")
             % {"share": f"{definition.extract.max_bad_share:f}"},
             errors=errors.of("profile.max_bad_share"),
         ),
@@ -110,7 +110,7 @@ def _head(profile: Mapping[str, Any], definition: StudyDefinition, errors: Error
 
 def _role(role: str, columns: Columns, definition: StudyDefinition) -> Field:
     needs_no_cell = role == "cell" and definition.area is None
-    none = gettext("none: the study has no area") if needs_no_cell else gettext("choose a column")
+    none = gettext("none (the study has no area)") if needs_no_cell else gettext("choose a column")
     value = columns.proposal.draft["columns"].get(role, "")
     return columns.field(f"role-{role}", str(ROLE_NAMES[role]), value, key=f"columns.{role}", none=none)
 
@@ -153,7 +153,8 @@ def _timestamp_format(proposal: Proposal, errors: Errors) -> list[Field]:
 def _format_note(form: str, formats: Sequence[str]) -> str:
     if not form and len(formats) > 1:
         return gettext(
-            "Does the day or the month come first? The first rows allow both. Ask the sender of the file."
+            "Does the day or the month come first? The first rows fit either order. Ask the sender of "
+            "the file."
         )
     return gettext("suggested from the values") if tuple(formats) == (form,) else ""
 

@@ -15,13 +15,13 @@ from reports.studies.studyfile import StudyDefinition
 BUILT_IN = {
     DEFAULT: gettext_lazy("Events, as described in the [extract] section of the study file."),
     SUBSCRIBERS: gettext_lazy(
-        "Subscriber attributes, one person per row. Events without attributes are matched with them. "
+        "Subscriber attributes, one person per row. They are matched to events that carry no attributes. "
         "Only sanitised answers are kept."
     ),
     OPT_OUT: gettext_lazy(
-        "People who must not be counted, one subscriber per line. They are removed from the vault at "
-        "once, and their later rows are ignored. Totals stop counting them with the next "
-        "publication; totals that never change again still include them."
+        "People who must not be counted, one subscriber per line. They are removed from the vault "
+        "immediately, and their later rows are ignored. From the next publication, totals no longer "
+        "count them. Totals that never change again still include them."
     ),
 }
 KINDS = {
@@ -50,9 +50,9 @@ def profile_words(profile: Profile, definition: StudyDefinition) -> ProfileWords
     columns += [(titles[slug], name) for slug, name in profile.columns.items()]
     facts = []
     if profile.kind == "events":
-        facts.append((gettext("Times"), format_words(profile.timestamp_format)))
+        facts.append((gettext("Time format"), format_words(profile.timestamp_format)))
     delimiter = profile.delimiter
-    separated = str(DELIMITER_NAMES[delimiter]) if delimiter else gettext("detected from each header")
+    separated = str(DELIMITER_NAMES[delimiter]) if delimiter else gettext("detected from each file's header")
     facts.append((gettext("Column separator"), separated))
     facts.append(
         (gettext("File refused if the share of rejected rows exceeds"), f"{profile.max_bad_share:f}")
@@ -74,7 +74,7 @@ def rule_words(rule: ValueRule) -> list[str]:
         by_year = birth.pattern == BIRTH_YEAR
         what = gettext("a year of birth") if by_year else gettext("a date of birth in the format %(pattern)s")
         lines.append(what % {"pattern": birth.pattern})
-        lines.append(gettext("ages on %(day)s") % {"day": date_format(birth.reference, "j F Y")})
+        lines.append(gettext("ages as of %(day)s") % {"day": date_format(birth.reference, "j F Y")})
         lines += [
             f"{first}{'+' if last is None else f' to {last}'} → {name}"
             for name, (first, last) in birth.bands.items()

@@ -134,7 +134,7 @@ def _scaling(selection: Selection) -> str:
 
 
 def _how_days_are_drawn() -> str:
-    return gettext("Points: estimates. Bands: 95% intervals of each day.")
+    return gettext("Points: estimates. Bands: 95% intervals for each day.")
 
 
 def _what_is_drawn(selection: Selection) -> str:
@@ -144,9 +144,9 @@ def _what_is_drawn(selection: Selection) -> str:
         return gettext("Share of visitors") if is_share else gettext("Visitors")
     if selection.is_cumulative:
         if is_share:
-            return gettext("Cumulative share of visitors, from the first day to each day")
-        return gettext("Visitors from the first day up to each day")
-    return gettext("Share of each day's visitors") if is_share else gettext("Visitors of each day")
+            return gettext("Cumulative share of visitors, from the first day up to each day")
+        return gettext("Cumulative visitors, from the first day up to each day")
+    return gettext("Share of each day's visitors") if is_share else gettext("Visitors on each day")
 
 
 def _small_print(selection: Selection) -> str:
@@ -177,13 +177,13 @@ def size_words(selection: Selection) -> str:
             "reports": formats.counted(report.n_reports),
             "visitors": formats.counted(report.n_visitors),
         }
-    text = gettext("%(least)s to %(most)s answers a day (exact).")
+    text = gettext("%(least)s to %(most)s answers a day (exact counts).")
     if selection.is_cumulative:
-        text = gettext("%(least)s to %(most)s answers (exact).")
+        text = gettext("%(least)s to %(most)s answers, depending on the day (exact counts).")
     if is_noisy:
-        text = gettext("About %(least)s to %(most)s answers a day (noisy).")
+        text = gettext("About %(least)s to %(most)s answers a day (noisy counts).")
     if is_noisy and selection.is_cumulative:
-        text = gettext("About %(least)s to %(most)s answers (noisy).")
+        text = gettext("About %(least)s to %(most)s answers, depending on the day (noisy counts).")
     sizes = [report.n_reports for report in selection.reports if report.n_reports is not None] or [0]
     return text % {"least": formats.counted(min(sizes)), "most": formats.counted(max(sizes))}
 

@@ -89,10 +89,12 @@ def _by_ending(*formats: Format) -> dict[str, Format]:
     return {found.ending: found for found in formats}
 
 
-_CSV_FOR: Final = _("one row per category, for any program")
-_XLSX_FOR: Final = _("spreadsheet, with a sheet of explanations")
+_CSV_FOR: Final = _("one row per category, for use in any program")
+_XLSX_FOR: Final = _("spreadsheet, with a sheet that explains the data")
 _JSON_FOR: Final = _("all fields, for programs")
-_HEXAGONS_FOR: Final = _("sums of squares; each square counts for the hexagon that contains its centre")
+_HEXAGONS_FOR: Final = _(
+    "totals of grid squares; each square counts towards the hexagon that contains its centre"
+)
 
 _REPORTS: Final = (
     Format("csv", _CSV_FOR, _encoded(to_csv)),

@@ -92,7 +92,7 @@ def test_keys_that_are_in_no_escrow_unless_one_decides_against_it(settings):
 
 @pytest.mark.database
 def test_failed_batches_count_until_the_same_file_has_come_or_the_same_days_were_closed():
-    study, other = make_study(), make_study("other")
+    study, other = make_study(), make_study("other change")
     make_batch(study, State.FAILED, ago_h=2)
     make_batch(study, State.FAILED, ago_h=3, filename="second.csv")
     make_batch(other, State.FAILED, ago_h=80)  # long ago

@@ -122,7 +122,7 @@ class TestCreate:
         assert not Study.objects.exists()
         chosen = file(STUDY.replace('slug = "fair"', 'slug = "other"'))  # wins over the text
         client.post(CREATE_URL, {"text": STUDY, "study_file": chosen})
-        assert PlanDraft.objects.latest("pk").slug == "other"
+        assert PlanDraft.objects.latest("pk").slug == "other change"
 
     def test_htmx_gets_only_the_problems_so_that_chosen_files_stay(self, client):
         response = client.post(CREATE_URL, {"study_file": file("days = ")}, headers=HTMX)
@@ -304,7 +304,12 @@ class TestSimulator:
         given = ["epsilon", "visitors", "stay", "days", "categories"]
         assert [value_of(html, name) for name in given] == ["2", "3000", "2", "4", "5"]
         text = text_of(html)
-        says(text, "Indicator 2 (daily)", "6,000 different visitors", "none: not everyone answers every day")
+        says(
+            text,
+            "Indicator 2 (daily)",
+            "6,000 different visitors",
+            "not available, because not everyone answers every day",
+        )
         assert "1,500" in text  # reports of the daily one: 2 days of 4
 
     def test_links_keep_the_state_but_for_what_they_change(self, client, study):
@@ -330,7 +335,7 @@ class TestSimulator:
          ("?visitors=0", "Visitors per day: Ensure this value is greater than or equal to 1."),
          ("?stay=8", "A person cannot be present on more days than the study has: enter at most 7."),
          ("?cap=8", "The study has fewer days: enter at most 7."),
-         ("?daily=6", "The plan has fewer indicators. Enter a smaller number."),
+         ("?daily=6", "This is more than the number of indicators in the plan. Enter a smaller number."),
          ("?mechanism=none", "Mechanism: Select a valid choice."),
          ("?presence_epsilon=1&presence_days=8", "The study has fewer days: enter at most 7.")],
     )  # fmt: skip
@@ -353,7 +358,7 @@ class TestSimulator:
         query = "?visitors=10000&mechanism=smp-grr&indicators=2&categories=4&wanted=3"
         html = html_of(client, SIMULATOR_URL + query)
         found = re.search(r"Epsilon ([\d.]+) is the smallest that is enough", html)[1]
-        (use,) = links(html, "Use it")
+        (use,) = links(html, "Use this epsilon")
         assert f"epsilon={found}" in use and "wanted" not in use
         assert "±3.0 points" in shown(client, use)
         assert float(found) > 0.5

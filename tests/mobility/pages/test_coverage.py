@@ -51,7 +51,7 @@ def printed():
 class TestCoverage:
     def test_every_state_of_a_day_has_its_words_and_its_reason(self, client, study):
         text = page(client, COVERAGE_URL)
-        assert "Source default M missing 3 days" in text and "Not attributed to a day" not in text
+        assert "Source default M missing 3 days" in text and "Files not attributed to a day" not in text
         ended(study, 1, {1: day_hours(100, silent=(9, 10)), 2: FULL, 3: FULL})
         ended(study, 2, {3: FULL}, state=Batch.State.FAILED, failure="3 of 9 rows cannot be used")
         text = page(client, COVERAGE_URL)
@@ -97,7 +97,7 @@ class TestCoverage:
         ended(study, 2, state=Batch.State.FAILED, failure="the header has no column time", checks={})
         text = page(client, COVERAGE_URL)
         assert "P partial More files were announced but have not arrived. 400 1" in text
-        says(text, "Not attributed to a day", "file-2.csv default the header has no column time")
+        says(text, "Files not attributed to a day", "file-2.csv default the header has no column time")
         VaultDay.objects.create(study=study, day=1, state=VaultDay.State.CLOSED)
         assert "C complete 400 1" in page(client, COVERAGE_URL)
 

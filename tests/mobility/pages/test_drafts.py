@@ -91,7 +91,7 @@ class TestSecondPerson:
         shown = page(client, url(draft))
         says(shown, "A second person must approve this draft because: This is a new study", "Request review")
         assert "Publish and create the study" not in shown
-        assert "When the draft is ready, ask for a review." in page(client, LIST_URL)
+        assert "When the draft is ready, request a review." in page(client, LIST_URL)
         assert "you may not take this step, or it is not the next one" in take(client, draft, "publish")
         assert not Study.objects.exists()
         assert "is waiting for review" in take(client, draft, "submit")
@@ -161,7 +161,7 @@ class TestSecondPerson:
         settings.MOBILITY_SECOND_PERSON = False
         assert "This site does not require a second person" in page(client, url(draft))
         assert "The study was created" in take(client, draft, "publish")
-        nobody = "Not reviewed: this site does not require a second person."
+        nobody = "Not reviewed: this site does not require approval by a second person."
         assert nobody in page(client, "/administrator/fair/")
 
 
@@ -290,7 +290,7 @@ class TestStudy:  # the next version of a study's plan, and copies of studies
         draft = PlanDraft.objects.get()
         assert response.redirect_chain[-1][0] == url(draft, "edit/")
         assert 'name="study.slug"' not in response.content.decode()
-        response = edited(client, draft, study__slug="other", plan__epsilon="0.5")
+        response = edited(client, draft, study__slug="other change", plan__epsilon="0.5")
         assert response.status_code == 422 and "must stay &quot;fair&quot;" in said(response)
         response = second.post("/administrator/fair/draft/", follow=True)
         assert response.redirect_chain[-1][0] == url(draft) and "edited by adam" in said(response)

@@ -123,7 +123,7 @@ class TestBatch:
         batch = put(client, file.getvalue())
         run_batches()
         shown = show(client, batch)
-        says(shown, "Detected format Parquet Time zone Europe/Paris", "First row numbers")
+        says(shown, "Detected format Parquet Time zone Europe/Paris", "First affected rows")
         assert "Unreadable timestamp bad_timestamp 1 2" in shown
 
     def test_a_small_batch_waits_and_says_how_many_of_how_many(self, client, study, run_batches):
@@ -134,10 +134,10 @@ class TestBatch:
         assert "Published" not in shown
         put(client, extract(rows("b", day=2)), filename="next.csv")
         run_batches()
-        assert "Published. Analysts can read it now." in show(client, alone)
+        assert "Published. The reports now include the data from this file." in show(client, alone)
         later = put(client, extract(rows("d", day=2)), filename="later.csv")
         run_batches()
-        assert "Published. Analysts can read it now." in show(client, alone)
+        assert "Published. The reports now include the data from this file." in show(client, alone)
         assert "the pending changes cover 1 subscriber" in show(client, later)
 
     def test_what_was_known_brings_nothing_new(self, client, uploaded, run_batches):
@@ -260,7 +260,7 @@ class TestDays:
         assert "destroyed" in self.change(client, "close-days", day=1, confirm="on")
 
     def test_under_presence_noise_nothing_crosses_before_days_are_closed(self, client, data_dir, run_batches):
-        assert "You have no access to a study yet" in page(client, "/operator/")
+        assert "You do not have access to any study yet" in page(client, "/operator/")
         create_study(parse_study(NOISY.encode(), filename="study.toml", read=lambda _: b""), by="adam")
         batch = put(client)
         run_batches()
@@ -272,7 +272,7 @@ class TestDays:
         assert "waiting to be closed" in listed and " published" not in listed
         closed = requests.request_close_days(VaultStudy.objects.get(), through=2, by="olga")
         run_batches()
-        assert "The days are final and published with noise." in show(client, closed)
+        assert "The days are final and have been published with noise." in show(client, closed)
         assert "waiting to be closed" not in page(client, STUDY_URL)
 
 

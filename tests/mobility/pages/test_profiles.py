@@ -125,7 +125,7 @@ class TestSave:
          ({"timestamp_format": ""}, "Time format", "must not be empty"),
          ({"timestamp_format": "pattern", "timestamp_pattern": "%d"}, "Custom time format", "must be"),
          ({"column-age": "StartTime", "was-column-age": "StartTime"}, "Column", "must be its own column"),
-         ({"more-age": "what"}, "age", "must have value = category on every line"),
+         ({"more-age": "what"}, "age", "must have the form “value = category” on every line"),
          ({"more-age": "x = ancient"}, "age", '"x" unknown category'),
          ({**YEARS, "band-age": ["0-39", "old"]}, "age", "must be an age range such as 18-24"),
          ({**YEARS, "band-age": ["0-39", "41+"], "reference-age": "2024-05-01"}, "age", "no age range contains age 40"),

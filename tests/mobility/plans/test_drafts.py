@@ -151,7 +151,7 @@ def test_a_study_has_one_open_draft(definition):
     with pytest.raises(drafts.DraftOpenError, match="edited by adam") as caught:
         drafts.draft_new_study(definition, by="bea")
     assert caught.value.draft_id == first.pk
-    other = drafts.draft_new_study(replace(definition, slug="other"), by="bea")
+    other = drafts.draft_new_study(replace(definition, slug="other change"), by="bea")
     with pytest.raises(drafts.DraftOpenError):
         drafts.save_draft(other, definition, revision=1, by="bea")
     drafts.withdraw_draft(first, revision=1, by="adam")

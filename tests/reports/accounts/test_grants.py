@@ -42,7 +42,7 @@ def fair(db) -> Study:
 
 @pytest.fixture
 def other(db) -> Study:
-    return factory.create(slug="other")
+    return factory.create(slug="other change")
 
 
 def seen(user: User, *roles: Role) -> set[str]:
@@ -52,7 +52,7 @@ def seen(user: User, *roles: Role) -> set[str]:
 @pytest.mark.parametrize("role", [Role.ADMINISTRATOR, Role.PRIVACY_OFFICER])
 def test_who_oversees_needs_no_grant(fair, other, person, role) -> None:
     user = person("somebody", role, studies=[])
-    assert (roles_of(user), seen(user)) == ({role}, {"fair-2024", "other"})
+    assert (roles_of(user), seen(user)) == ({role}, {"fair-2024", "other change"})
     user.is_active = False
     assert (roles_of(user), seen(user)) == (frozenset(), set())
 
@@ -61,12 +61,12 @@ def test_who_oversees_needs_no_grant(fair, other, person, role) -> None:
 def test_others_see_what_is_granted_and_nothing_without_a_role(fair, other, person, role) -> None:
     assert seen(person("new", role, studies=[])) == set()
     assert seen(person("one", role, studies=[fair])) == {"fair-2024"}
-    assert seen(person("all", role)) == {"fair-2024", "other"}
+    assert seen(person("all", role)) == {"fair-2024", "other change"}
     nobody = person("nobody", studies=[fair])
     assert (roles_of(nobody), seen(nobody)) == (frozenset(), set())
     one = User.objects.get(username="one")
     assert study_for(one, "fair-2024") == fair
-    for slug in ("other", "nope"):  # hidden and unknown ones are the same
+    for slug in ("other change", "nope"):  # hidden and unknown ones are the same
         with pytest.raises(Http404) as caught:
             study_for(one, slug)
         assert str(caught.value) == ""

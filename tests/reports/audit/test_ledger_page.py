@@ -100,8 +100,8 @@ class TestLedger:
     def test_entries_are_told_in_plain_words_newest_first(self, filled):
         text = shown(filled)
         assert "12,345 rows read: 12,000 accepted, 300 ignored, 45 rejected. 777 answers added." in text
-        assert "0 bytes of the raw file remain, and its key is destroyed." in text
-        assert "This account does not exist. The name that was entered is not stored." in text
+        assert "0 bytes of the raw file remain, and its key has been destroyed." in text
+        assert "No such account exists. The name that was entered is not stored." in text
         assert "rows_rejected / bad_timestamp 45" in text and LedgerEntry.objects.get(number=3).hash in text
 
     def test_filters(self, filled):
@@ -223,9 +223,11 @@ class TestBudget:
 
     def test_a_larger_cap_waits_and_another_person_confirms_it(self, boss, officer):
         cap("3")
-        assert "waiting for a second person" in words(boss.post(PAGE, YEARLY | {"epsilon": "4"}, follow=True))
+        assert "waiting for confirmation by a second person" in words(
+            boss.post(PAGE, YEARLY | {"epsilon": "4"}, follow=True)
+        )
         decide = reverse("budget:decide", args=[BudgetCap.objects.latest("pk").pk])
-        assert "Another person must confirm it." in shown(boss, PAGE)
+        assert "Another person must confirm this request." in shown(boss, PAGE)
         assert ">Confirm<" not in boss.get(PAGE).content.decode()
         assert "someone other than adam" in words(boss.post(decide, {"answer": "confirm"}, follow=True))
         assert not CapDecision.objects.exists()

@@ -194,7 +194,9 @@ def test_no_category_is_named_largest_where_it_has_nobody_or_more_than_all(fair)
     text = estimates_texts.report_summary(replace(report, estimates=(near, most)))
     interval = "104.9% (95% interval 97.3 to 112.7%)"
     assert f"an estimated {interval} are in the largest category, City." in text
-    assert text.endswith("The noise can push an estimate above 100%; treat it as a large share.")
+    assert text.endswith(
+        "The noise can push an estimate above 100%; treat such an estimate as a large share."
+    )
 
 
 def test_summary_ranks_all_categories_of_a_report_and_leaves_none_out() -> None:

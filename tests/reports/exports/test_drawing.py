@@ -209,7 +209,7 @@ class TestCharts:
         svg = svg_of(select_days(uneven, options=options, categories=[0, 2, 4]))
         assert [text for text in texts(svg) if text in set("ABCDEF")] == ["A", "C", "E"]
         assert len(set(re.findall(r'id="(axes_\d+)"', svg.decode()))) == (3 if form == "multiples" else 1)
-        title = "Share of each day's visitors" if measure == "frequency" else "Visitors of each day"
+        title = "Share of each day's visitors" if measure == "frequency" else "Visitors on each day"
         assert f"{title}. Points" in " ".join(texts(svg))
         assert any(re.fullmatch(r"[\d.]+%", text) for text in texts(svg)) == (measure == "frequency")
 

@@ -81,7 +81,7 @@ def compared(age, kind, *, of="frequency"):
     if kind == Kind.BASELINE:
         return queries.compare_baseline(age, 2, baseline=None, of=of)
     other = (Study.objects.filter(slug="later-2025").first() or factory.published(**LATER)).indicators
-    sides = {"other": other.get(slug="age"), "other_window": Window(1, 3)}
+    sides = {"other change": other.get(slug="age"), "other_window": Window(1, 3)}
     return queries.compare_studies(age, WHOLE, **sides, of=of)
 
 

@@ -27,7 +27,7 @@ from tests.reports import report_factory as factory
 from tests.reports.page_texts import Markup, data_of, get, page, text_of
 
 pytestmark = pytest.mark.django_db
-NOWHERE = "You have no access to a study yet"
+NOWHERE = "You do not have access to any study yet"
 WINDOW = {"from": "2024-05-31", "to": "2024-06-01"}
 CHOSEN = {"view": "table", "order": "sorted", "measure": "visitors", "values": "consistent"}
 

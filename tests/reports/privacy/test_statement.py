@@ -408,7 +408,7 @@ def test_what_is_not_protected_is_a_risk(study) -> None:
     assert risks[0] == tuple(limit["text"] for limit in not_protected(spec))
     assert len(risks[1]) > len(risks[0])
     data = [rows(each, "Data subjects and data") for each in (study, located)]
-    assert ["Main place of each day, with noise" in each for each in data] == [False, True]
+    assert ["Main place on each day, with noise" in each for each in data] == [False, True]
 
 
 @pytest.mark.parametrize(

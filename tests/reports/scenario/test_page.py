@@ -31,7 +31,7 @@ def test_the_page_answers_with_a_sentence_a_bar_and_patterns(reader, fair) -> No
     text = shown(reader, f"{BASE}scenario/")
     assert "Present on all 4 days" in text
     assert "people came on all 4 days;" in text and "is the best estimate if" in text
-    assert "Likely patterns" in text and "30 May to 2 Jun" in text
+    assert "Likely visit patterns" in text and "30 May to 2 Jun" in text
     body = reader.get(f"{BASE}scenario/").content.decode()
     assert body.count('class="scenario-bar"') == 16  # the answer, and the 15 patterns of 4 days
     assert f'href="{BASE}scenario.csv"' in body
@@ -85,7 +85,7 @@ def test_a_failed_computation_says_what_to_do(reader, fair, monkeypatch) -> None
 
 def test_refusals_lead_to_what_works(reader, fair) -> None:
     text = shown(reader, f"{BASE}stay/scenario/")
-    assert "No scenarios here" in text and "is the best estimate" not in text
+    assert "No scenarios available" in text and "is the best estimate" not in text
     response = reader.get(f"{BASE}stay/scenario.csv")
     assert (response.status_code, "on each day" in response.content.decode()) == (400, True)
     assert reader.get(f"{BASE}scenario.csv?exactly=9").status_code == 400
