@@ -147,7 +147,7 @@ def _dates(question: Question, days: tuple[int, ...]) -> str | None:
 
 def _figures() -> dict[str, str]:
     return {
-        "people": gettext("all people of the question"),
-        "category": gettext("people of one category, scaled by the market share"),
-        "pattern": gettext("people who came on exactly these days, independent of the question asked"),
+        "people": gettext("everyone the question covers"),
+        "category": gettext("people in one category, scaled by the market share"),
+        "pattern": gettext("people who visited on exactly these days, whatever the question"),
     }

@@ -26,21 +26,22 @@ def goodness_words(kept: DensityMap) -> str:
     if figures["n_blocks"] < LEAST_BLOCKS:
         text = gettext(
             "There are too few reports, or too many of them in one place, to test how well the estimated "
-            "density fits them."
+            "density fits the reports."
         )
     elif figures["chi_square"] <= figures["chi_square_high"]:
         text = gettext(
-            "The density explains the reports as well as chance allows: chi-square per block is %(chi)s. "
-            "For a correct density, it is between %(low)s and %(high)s in 95 of 100 cases (%(n)s blocks)."
+            "The density fits the reports as well as the noise allows. Chi-square per block is %(chi)s; "
+            "for a correct density, it is between %(low)s and %(high)s in 95 of 100 cases (%(n)s blocks)."
         )
     else:
         text = gettext(
-            "The density does not explain the reports: chi-square per block is %(chi)s, and a correct "
-            "density gives %(low)s to %(high)s (%(n)s blocks). People may have been where the study says "
-            "there is no land."
+            "The density does not fit the reports. Chi-square per block is %(chi)s, but a correct "
+            "density gives %(low)s to %(high)s (%(n)s blocks). People may have been where, according to "
+            "the study, there is no land."
         )
     stop = gettext(
-        "The calculation stopped after %(steps)d steps, where it best predicts reports that were set aside."
+        "The calculation stopped after %(steps)d steps, the point at which the density best predicts "
+        "reports that were set aside as a check."
     )
     return f"{text} {stop}" % found
 
@@ -63,8 +64,8 @@ def better_view_words(
     if not known:
         return gettext(
             "Counts by zone from reported places are accurate to about ±%(places)s subscribers on "
-            "average. No indicator with zones as categories has figures for these days to compare them "
-            "with."
+            "average. No indicator whose categories are zones has figures for these days, so no "
+            "comparison is possible."
         ) % {"places": formats.number(by_places)}
     width, report = min(known, key=lambda pair: pair[0])
     facts = {
@@ -86,11 +87,12 @@ def _better(*, is_places: bool) -> str:
     else:
         text = gettext(
             "For zones of this size, the indicator “%(name)s” is more accurate: ±%(zones)s subscribers "
-            "on average, compared with ±%(places)s for reported places, whose noise crosses zone borders."
+            "on average, compared with ±%(places)s for reported places. Noise can move a reported place "
+            "across a zone border."
         )
     also = gettext(
-        "The two may measure different things, such as the place by day and the place by night. Only the "
-        "map shows detail within zones."
+        "The map and the indicator may measure different things, such as where people are by day and "
+        "where they are by night. Only the map shows detail within zones."
     )
     return f"{text} {also}"
 
@@ -100,9 +102,9 @@ def stage_words(kept: DensityMap) -> str:
     if kept.state == DensityMap.State.WAITING:
         return gettext("Waiting for a worker.")
     stages = (
-        gettext("Estimating the density that explains the reports."),
+        gettext("Estimating the density that best fits the reports."),
         gettext("Resampling the reports to estimate the uncertainty of the density."),
-        gettext("Testing how well the density explains the reports."),
+        gettext("Testing how well the density fits the reports."),
         gettext("Counting by zone."),
     )
     return stages[min(kept.stage, len(stages) - 1)]

@@ -48,8 +48,9 @@ class NoisyTotalsError(WindowError):
     def __init__(self) -> None:
         super().__init__(
             gettext(
-                "This study has presence noise. Arrivals, departures and returns are differences of "
-                "noisy totals, whose errors are not computed, so they are not shown."
+                "This study has presence noise. Arrivals, departures and returns would be differences "
+                "between noisy totals. They are not shown, because the errors of such differences are "
+                "not computed."
             )
         )
 

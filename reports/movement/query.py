@@ -26,7 +26,9 @@ def asked_of(query: QueryDict, *, indicator: Indicator) -> Asked:
     if text := query.get("day"):
         day = study.day_of(day_in_address(text))
         if not 1 <= day < study.days:
-            raise WindowError(gettext("The day must be in the study and before its last day, got %s.") % text)
+            raise WindowError(
+                gettext("The day %s is not possible. Choose a day of the study before its last day.") % text
+            )
         asked["cohort"] = day
     if text := query.get("from"):
         days = day_in_address(text), day_in_address(query.get("to") or text)
@@ -41,7 +43,10 @@ def _window(study: Study, first: date, last: date) -> Window:
         window = Window(0, 0)
     if window.first_day < 2:
         raise WindowError(
-            gettext("The days must be in the study and begin after its first day, got %(first)s to %(last)s.")
+            gettext(
+                "The days %(first)s to %(last)s are not possible. Choose days of the study after its "
+                "first day."
+            )
             % {"first": first, "last": last}
         )
     return window

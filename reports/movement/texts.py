@@ -24,31 +24,31 @@ WORDS: Final = {
     Show.ARRIVALS: Words(
         title=gettext_lazy("Arrivals"),
         meaning=gettext_lazy(
-            "Visitors of a day who were not present on any earlier day of the study. On the first day, "
-            "these are all visitors."
+            "Visitors on a day who were not present on any earlier day of the study. On the first day, "
+            "this includes all visitors."
         ),
     ),
     Show.RETURNING: Words(
         title=gettext_lazy("Returning"),
-        meaning=gettext_lazy("Visitors of a day who were also present on an earlier day of the study."),
+        meaning=gettext_lazy("Visitors on a day who were also present on an earlier day of the study."),
     ),
     Show.DEPARTURES: Words(
         title=gettext_lazy("Departures"),
         meaning=gettext_lazy(
-            "Visitors of a day who were not present on any later day of the study. On the last day, "
-            "these are all visitors."
+            "Visitors on a day who were not present on any later day of the study. On the last day, this "
+            "includes all visitors."
         ),
     ),
     Show.BACK_WITHIN: Words(
         title=gettext_lazy("Returned by a given day"),
         meaning=gettext_lazy(
-            "Of the visitors of one day, the share who returned on any later day up to the one shown."
+            "Of the visitors on one day, the share who returned on any later day, up to the day shown."
         ),
     ),
     Show.THERE_AGAIN: Words(
         title=gettext_lazy("Returned on a given day"),
         meaning=gettext_lazy(
-            "Of the visitors of one day, the share who were also present on the later day shown."
+            "Of the visitors on one day, the share who were also present on the later day shown."
         ),
     ),
     Show.DAYS_PRESENT: Words(
@@ -58,7 +58,7 @@ WORDS: Final = {
     Show.WINDOW: Words(
         title=gettext_lazy("New and returning"),
         meaning=gettext_lazy(
-            "Visitors of the chosen days, split by whether they were present on an earlier day of the study."
+            "Visitors on the chosen days, split by whether they were present on an earlier day of the study."
         ),
     ),
 }
@@ -68,18 +68,18 @@ def interval_words(found: Movement) -> str:
     """Return whether the intervals are exact, in one sentence."""
     if found.show == Show.THERE_AGAIN:
         return gettext(
-            "The next day has exact 95% intervals. For days further apart, the number of people present "
-            "on both is known only within bounds: the range shown contains the true value in at least "
-            "95% of cases."
+            "The 95% intervals for the next day are exact. For days further apart, only bounds are known "
+            "for the number of people present on both days. The range shown contains the true value in "
+            "at least 95% of cases."
         )
     if found.show == Show.DAYS_PRESENT:
         return gettext(
-            "The intervals are bounds: they allow for the widest spread of days that the tallies leave "
-            "open, so they contain the true value in at least 95% of cases."
+            "The intervals are conservative. They allow for the largest variation in days present that "
+            "the tallies permit, so they contain the true value in at least 95% of cases."
         )
     return gettext(
-        "The 95% intervals are exact: the number of answers from these visitors is known, so 95 of 100 "
-        "such intervals contain the true value."
+        "The 95% intervals are exact because the number of answers from these visitors is known. On "
+        "average, 95 of 100 intervals contain the true value."
     )
 
 
@@ -90,8 +90,8 @@ def reason_for_nothing(indicator: Indicator) -> str:
     if has_unions(indicator):
         return ""
     return gettext(
-        "Each person answers this indicator on only %(m)d of the %(days)d days. Earlier presence is "
-        "therefore unknown per category, so only totals are shown."
+        "For this indicator, each person gives an answer on only %(m)d of the %(days)d days. Earlier "
+        "presence is therefore unknown per category, so only totals are shown."
     ) % {"m": indicator.max_values, "days": indicator.study.days}
 
 
@@ -100,8 +100,8 @@ def reason_for_less(indicator: Indicator) -> str:
     if indicator.kind != Indicator.Kind.DAILY or not has_unions(indicator):
         return ""
     return gettext(
-        "A visitor can have a different value on each day. Arrivals and returns use the value of the "
-        "day. Departures, later returns and days present cannot be computed per value."
+        "A visitor can have a different value on each day. Arrivals and returns use the visitor's value "
+        "on that day. Departures, later returns and days present cannot be computed per value."
     )
 
 
@@ -113,7 +113,7 @@ def summary(found: Movement, *, indicator: Indicator) -> str:
     if found.show in OF_A_DAY and found.cohort is not None:
         values["day"] = formats.day_title(indicator.study.date_of(found.cohort))
         return (
-            gettext("%(name)s, %(figure)s: share of the visitors of %(day)s, with 95%% intervals.") % values
+            gettext("%(name)s, %(figure)s: share of the visitors on %(day)s, with 95%% intervals.") % values
         )
     if found.unit == Unit.DAYS:
         return gettext("%(name)s, %(figure)s: mean per visitor, with 95%% intervals.") % values

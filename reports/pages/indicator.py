@@ -127,14 +127,14 @@ def _shortcuts(
         {
             "key": "o",
             "go": f"?{options.query(query, order=other_order)}",
-            "text": gettext("Switch between plan order and largest first"),
+            "text": gettext("Switch between plan order and largest-first order"),
         },
         {
             "key": "v",
             "go": f"?{options.query(query, measure=other_measure)}",
             "text": gettext("Switch between shares and visitors"),
         },
-        {"key": "d", "go": days, "text": gettext("Go to all days of this indicator")},
+        {"key": "d", "go": days, "text": gettext("Go to all days for this indicator")},
     ]
 
 

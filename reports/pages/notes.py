@@ -24,7 +24,7 @@ WRITERS = (Role.OPERATOR, Role.ADMINISTRATOR)
 writers_only = require_role(*WRITERS)
 
 KINDS = {
-    DayNote.Kind.OUTAGE: _("Outage: records of this day are missing. Do not rely on its figures."),
+    DayNote.Kind.OUTAGE: _("Outage: records for this day are missing. Do not rely on its figures."),
     DayNote.Kind.EVENT: _("Event: explains the number of visitors on this day"),
 }
 

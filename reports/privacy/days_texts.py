@@ -23,18 +23,20 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
     sentences = [
         gettext(
             "Changes: the values of a daily indicator are protected, but whether a value repeats or "
-            "changes between days is not, because the same value keeps its answer."
+            "changes between days is not, because the same value always gives the same answer."
         )
     ]
     if spec.has_fakes:
-        sentences.append(gettext("A made-up report never changes, so a report that changes is the answer."))
+        sentences.append(
+            gettext("A made-up report never changes, so a report that changes must be the answer.")
+        )
     found = [_known_day(spec, index) for index in repeated(spec)]
     if found:
         sentences.append(
             gettext(
-                "Someone who knows the value of one day and sees the reports of two days therefore "
-                "learns more about the other day than epsilon states. Correct guesses if all categories "
-                "were equally likely before: %(indicators)s."
+                "Someone who knows the value on one day and sees the reports for two days therefore "
+                "learns more about the other day than epsilon states. Share of correct guesses, if all "
+                "categories were equally likely beforehand: %(indicators)s."
             )
             % {"indicators": "; ".join(found)}
         )
@@ -45,7 +47,7 @@ def _known_day(spec: PlanSpec, index: int) -> str:
     asked, answer = spec.indicators[index], spec.answer_channel(index)
     before = 1 / asked.domain_size
     return gettext(
-        "%(name)s: %(before)s without a report, at most %(alone)s with the report of that day alone, "
+        "%(name)s: %(before)s without a report, at most %(alone)s with only the report for that day, "
         "%(known)s with both reports and the known value"
     ) % {
         "name": asked.slug,
@@ -61,8 +63,9 @@ def two_categories(spec: PlanSpec) -> str:
     if not slugs:
         return ""
     return gettext(
-        "Two categories (%(indicators)s): if the reports of two days differ, they reveal the value of "
-        "one day to anyone who knows the value of the other. No two people can differ in the value of "
-        "one day only and still repeat and change on the same days. The epsilon per attribute therefore "
-        "guarantees nothing for a day whose report is seen together with that of another day."
+        "Indicators with two categories (%(indicators)s): if the reports for two days differ, they "
+        "reveal the value on one day to anyone who knows the value on the other. With two categories, no "
+        "two people can differ in the value on one day only and still have values that repeat and change "
+        "on the same days. The epsilon per attribute therefore guarantees nothing for a day whose report "
+        "is seen together with that of another day."
     ) % {"indicators": ", ".join(slugs)}

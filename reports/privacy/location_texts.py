@@ -28,18 +28,19 @@ def noise_words(protection: LocationProtection) -> list[str]:
         % facts,
         gettext(
             "One report changes the odds between two places that are %(radius)s m apart by a factor of "
-            "at most %(odds)s, whatever else is known except other reports of the same person. For "
-            "places twice as far apart, square that factor."
+            "at most %(odds)s. This holds whatever else is known except other reports from the same "
+            "person. For places twice as far apart, square that factor."
         )
         % facts,
         several
         + " "
         + gettext(
-            "All reports of a person together change the odds between two lives that repeat and change "
-            "places on the same days, and whose places are %(radius)s m apart, by a factor of at most "
-            "%(all)s."
+            "Take two possible histories of a person. In both, places repeat and change on the same "
+            "days, and on each day the two places are %(radius)s m apart. All reports of the person "
+            "together change the odds between these histories by a factor of at most %(all)s."
         )
         % facts,
         squares_words(protection),
-        gettext("Epsilon is %(epsilon)s per metre; it is separate from the epsilon of answers.") % facts,
+        gettext("Epsilon for places is %(epsilon)s per metre. It is separate from the epsilon for answers.")
+        % facts,
     ]

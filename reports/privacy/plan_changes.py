@@ -67,7 +67,7 @@ def second_person_reasons(
 ) -> list[str]:
     """Why someone else must approve it, as sentences; empty if the author may publish alone."""
     if is_new_study:
-        return [gettext("This is a new study: no second person has approved what it asks of people.")]
+        return [gettext("This is a new study, and no second person has approved its plan.")]
     return [change.text for change in plan_changes(before, after) if change.needs_second_person]
 
 
@@ -107,7 +107,7 @@ def _of_plan(before: PlanDefinition, after: PlanDefinition) -> Iterator[Change]:
     old_days, new_days = (getattr(each, "presence_days", None) for each in (before, after))
     if old is not None and new is not None and old_days != new_days:
         yield _other(
-            gettext("Days counted per subscriber (presence_days): %(old)s, now %(new)s."),
+            gettext("Days counted per subscriber (presence_days): previously %(old)s, now %(new)s."),
             old_days,
             new_days,
         )
@@ -149,7 +149,7 @@ def _of_indicators(before: StudyDefinition, after: StudyDefinition) -> Iterator[
         yield Change(text=text, direction=Direction.STRONGER, needs_second_person=False)
     for slug, indicator in new.items():
         if slug not in old:
-            text = gettext("The indicator %(slug)s was added: people answer one more question.") % {
+            text = gettext("The indicator %(slug)s was added, so the study asks one more question.") % {
                 "slug": slug
             }
             yield Change(text=text, direction=Direction.WEAKER, needs_second_person=True)
@@ -165,10 +165,10 @@ def _of_indicator(old: IndicatorDefinition, new: IndicatorDefinition) -> Iterato
         text = gettext("%(slug)s has new categories: %(names)s.") % values
         yield Change(text=text, direction=Direction.WEAKER, needs_second_person=True)
     elif removed:
-        text = gettext("%(slug)s no longer has the categories %(names)s.") % values
+        text = gettext("%(slug)s no longer has these categories: %(names)s.") % values
         yield Change(text=text, direction=Direction.OTHER, needs_second_person=True)
     elif old.categories != new.categories:
-        yield _harmless(gettext("%(slug)s has its categories in a different order.") % values)
+        yield _harmless(gettext("The categories of %(slug)s are in a different order.") % values)
     if old.weight != new.weight:
         yield _harmless(gettext("%(slug)s is asked more or less often than before (weight).") % values)
     if old.name != new.name:
@@ -182,19 +182,19 @@ def _of_places(before: PlanSpec, after: PlanSpec) -> Iterator[Change]:
     old, new = location_protection(before), location_protection(after)
     if old is None or new is None:
         if new is not None:
-            text = gettext("People now report places; before, they did not.")
+            text = gettext("People now report places; previously, they did not.")
             yield Change(text=text, direction=Direction.WEAKER, needs_second_person=True)
         if old is not None:
             text = gettext("People no longer report places.")
             yield Change(text=text, direction=Direction.STRONGER, needs_second_person=False)
         return
-    per_km = gettext("Epsilon per kilometre of a reported place")
+    per_km = gettext("Epsilon per kilometre for reported places")
     yield from _number(
         per_km, 1000 * old.spec.epsilon_per_m, 1000 * new.spec.epsilon_per_m, more_is_weaker=True
     )
     yield from _number(gettext("Maximum places per person"), old.n_places, new.n_places, more_is_weaker=True)
     if old.spec.grid != new.spec.grid:
-        yield _other(gettext("The grid on which places are counted changes."))
+        yield _other(gettext("The grid used to count places changes."))
 
 
 def _number(
@@ -220,7 +220,7 @@ def _limit(label: str, old: Decimal | None, new: Decimal | None) -> Iterator[Cha
     if old is not None and new is not None:
         yield from _number(label, old, new, more_is_weaker=True)
     elif old is not None:
-        text = gettext("%(label)s is removed; it was %(old)s.") % {"label": label, "old": _shown(old)}
+        text = gettext("%(label)s has been removed. It was %(old)s.") % {"label": label, "old": _shown(old)}
         yield Change(text=text, direction=Direction.WEAKER, needs_second_person=True)
     elif new is not None:
         text = gettext("%(label)s has been added: %(new)s.") % {"label": label, "new": _shown(new)}
@@ -235,7 +235,7 @@ def _field_words(key: str, old: object, new: object) -> str:
     nothing = gettext("nothing")
     values = {"key": key, "old": nothing if old is None else old, "new": nothing if new is None else new}
     if all(isinstance(each, str | int | Decimal | date | None) for each in (old, new)):
-        return gettext("%(key)s: %(old)s, now %(new)s.") % values
+        return gettext("%(key)s: previously %(old)s, now %(new)s.") % values
     return gettext("%(key)s has changed.") % values
 
 

@@ -20,7 +20,7 @@ class Kept(TypedDict):
 
 def retention(study: Study) -> list[Kept]:
     """Describe a study's data retention, in words."""
-    batch, day = gettext("the end of its batch"), gettext("the closing of the day")
+    batch, day = gettext("the end of the batch"), gettext("the closing of the day")
     key, with_key, on = _of_key(study)
     logs = settings.MOBILITY_SHARE_LOG_DAYS
     no_date = gettext("no date set")
@@ -35,35 +35,37 @@ def retention(study: Study) -> list[Kept]:
             day,
             None,
             gettext(
-                "First and last event of each pseudonym on an open day, and its stays by cell if places "
-                "are collected, sealed."
+                "Sealed: first and last event of each pseudonym on an open day and, if places are "
+                "collected, its stays by cell."
             ),
         ),
         "presence": (
             with_key,
             on,
             gettext(
-                "Days present and sanitised answers of each pseudonym, sealed: pseudonymous, not anonymous."
+                "Sealed: days present and sanitised answers of each pseudonym. They are pseudonymous, "
+                "not anonymous."
             ),
         ),
-        "key": (key, on, gettext("Study key, in the keystore only: in no database.")),
+        "key": (key, on, gettext("Study key, stored only in the keystore and in no database.")),
         "totals": (no_date, None, gettext("Totals of sanitised answers, in the analyst zone.")),
         "share_log": (
-            ngettext("%(n)d day after it was opened", "%(n)d days after it was opened", logs) % {"n": logs},
+            ngettext("%(n)d day after the link was opened", "%(n)d days after the link was opened", logs)
+            % {"n": logs},
             None,
             gettext("Times at which a share link was opened; nothing about the person who opened it."),
         ),
         "sessions": (
-            gettext("an hour after its end"),
+            gettext("an hour after the session ends"),
             None,
-            gettext("Account sessions: address and type of the browser, shown only to the account."),
+            gettext("Account sessions: IP address and browser type, shown only to the account holder."),
         ),
         "ledger": (
             no_date,
             None,
             gettext(
-                "Ledger (audit log) of actions and the accounts that took them: no values, no subscriber "
-                "identifiers."
+                "Ledger (audit log): actions and the accounts that took them, without values or "
+                "subscriber identifiers."
             ),
         ),
     }
@@ -84,10 +86,10 @@ def _of_key(study: Study) -> tuple[str, str, str | None]:
         destroyed = gettext("destroyed on %(day)s") % {"day": on}
         return destroyed, destroyed, on
     if study.key_until is None:
-        return gettext("its destruction"), gettext("the destruction of the study's key"), None
+        return gettext("the destruction of the key"), gettext("the destruction of the study's key"), None
     on = study.key_until.isoformat()
     return (
-        gettext("its destruction, no later than %(day)s") % {"day": on},
+        gettext("the destruction of the key, no later than %(day)s") % {"day": on},
         gettext("the destruction of the study's key, no later than %(day)s") % {"day": on},
         on,
     )

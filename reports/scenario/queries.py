@@ -98,23 +98,28 @@ def refusal(study: Study, indicator: Indicator | None = None) -> str:
     """Return why there are no scenarios, and what works instead; empty where there are."""
     days, noise = counted_days(study), visitor_noise(study)
     if study.days < LEAST_DAYS:
-        return gettext("The study has one day only, so everyone has the same days; read its report instead.")
+        return gettext(
+            "The study has only one day, so everyone was present on the same day. Read its report instead."
+        )
     if days < LEAST_DAYS:
-        return gettext("Scenarios need two published days; until then, read the report of the first one.")
+        return gettext(
+            "Scenarios need at least two published days. Until then, read the report for the first day."
+        )
     if noise is not None and noise.max_days < days:
         return gettext(
-            "Only the first %(most)d days of each person are counted, so longer stays cannot be seen; the "
-            "report of each day works."
+            "Only the first %(most)d days each person is present are counted, so longer stays cannot be "
+            "seen. Use the report for each day instead."
         ) % {"most": noise.max_days}
     if indicator is not None and indicator.kind == Indicator.Kind.DAILY:
         return gettext(
-            "People can have another value of “%(name)s” on each day, so a scenario has no single one; all "
-            "people, and indicators that stay the same, have scenarios."
+            "A person's value for “%(name)s” can differ from day to day, so there is no single value to "
+            "use in a scenario. Scenarios are available for all people together and for indicators whose "
+            "values stay the same."
         ) % {"name": indicator.name}
     if indicator is not None and not has_unions(indicator):
         return gettext(
-            "Each person answers “%(name)s” on %(most)d of %(days)d days only, so days cannot be joined; all "
-            "people have scenarios."
+            "For “%(name)s”, each person gives an answer on only %(most)d of %(days)d days, so days "
+            "cannot be combined. Scenarios are available for all people together."
         ) % {"name": indicator.name, "most": indicator.max_values, "days": study.days}
     return ""
 

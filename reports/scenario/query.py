@@ -112,7 +112,9 @@ def question_of(query: QueryDict, *, study: Study) -> Question:
         return _of_days(query, study=study, days=days)
     if len(asked) > 1:
         raise WindowError(
-            gettext("Ask one question at a time: chosen days, or one number of days or nights.")
+            gettext(
+                "Ask one question at a time: either about chosen days, or about one number of days or nights."
+            )
         )
     kind = Kind(numbers[0])
     return Question(study=study, days=days, kind=kind, k=_number(query.get(kind, ""), kind=kind, days=days))
@@ -124,18 +126,21 @@ def _of_days(query: QueryDict, *, study: Study, days: int) -> Question:
         raise WindowError(_nothing())
     if both := present & absent:
         raise WindowError(
-            gettext("A day can be present or absent, not both: choose one for %s.")
+            gettext("A day can be marked present or absent, not both. Choose one for %s.")
             % ", ".join(study.date_of(day).isoformat() for day in sorted(both))
         )
     if len(absent) == days:
         raise WindowError(
-            gettext("Leave at least one day that is not absent: people who never came are not counted.")
+            gettext(
+                "Leave at least one day that is not marked absent, because people who never visited "
+                "are not counted."
+            )
         )
     return Question(study=study, days=days, present=tuple(sorted(present)), absent=tuple(sorted(absent)))
 
 
 def _nothing() -> str:
-    return gettext("Choose at least one day as present or absent, or a number of days.")
+    return gettext("Mark at least one day as present or absent, or enter a number of days.")
 
 
 def _days(texts: list[str], *, study: Study, days: int) -> set[int]:
@@ -147,11 +152,11 @@ def _days(texts: list[str], *, study: Study, days: int) -> set[int]:
             day = study.day_of(date.fromisoformat(text))
         except ValueError:
             raise WindowError(
-                gettext("A day must be a date such as 2017-05-31, got “%s”.") % text[:_SHOWN]
+                gettext("A day must be a date such as 2017-05-31, not “%s”.") % text[:_SHOWN]
             ) from None
         if not 1 <= day <= days:
             raise WindowError(
-                gettext("Days must be from %(first)s to %(last)s, got %(day)s.")
+                gettext("Days must be from %(first)s to %(last)s, not %(day)s.")
                 % {"first": study.first_day, "last": study.date_of(days), "day": text}
             )
         found.add(day)
@@ -162,8 +167,8 @@ def _number(text: str, *, kind: Kind, days: int) -> int:
     most = days - 1 if kind == Kind.NIGHTS else days
     is_number = text.isascii() and text.isdigit() and len(text) <= 2
     if not is_number or not 1 <= int(text) <= most:
-        refusal = gettext("The number of days must be from 1 to %(most)d, got “%(text)s”.")
+        refusal = gettext("The number of days must be from 1 to %(most)d, not “%(text)s”.")
         if kind == Kind.NIGHTS:
-            refusal = gettext("The number of nights must be from 1 to %(most)d, got “%(text)s”.")
+            refusal = gettext("The number of nights must be from 1 to %(most)d, not “%(text)s”.")
         raise WindowError(refusal % {"most": most, "text": text[:_SHOWN]})
     return int(text)

@@ -43,7 +43,7 @@ def sentence(question: Question, found: Answer) -> str:
         return no_answer(found)
     people, did = found.people, _did(question)
     if people.is_determined and not found.is_noisy:
-        return gettext("%(people)s people %(did)s; the published totals leave no other number.") % {
+        return gettext("%(people)s people %(did)s. The published totals allow no other number.") % {
             "people": formats.number(people.least),
             "did": did,
         }
@@ -51,8 +51,8 @@ def sentence(question: Question, found: Answer) -> str:
     if people.estimate is None:
         return (
             gettext(
-                "Between %(least)s and %(most)s people %(did)s; the best estimate is hidden, because it is "
-                "below the study's limit for small numbers or leaves so few others."
+                "Between %(least)s and %(most)s people %(did)s. The best estimate is hidden, because "
+                "either it or the number of remaining people is below the study's small-cell threshold."
             )
             % ends
         )
@@ -60,15 +60,16 @@ def sentence(question: Question, found: Answer) -> str:
     if found.is_noisy:
         return (
             gettext(
-                "With 95%% confidence, between %(least)s and %(most)s people %(did)s; %(estimate)s is the "
-                "best estimate if whether someone comes next depends only on their last day."
+                "With 95%% confidence, between %(least)s and %(most)s people %(did)s. The best estimate "
+                "is %(estimate)s, assuming that a person's next visit depends only on the last day they "
+                "visited."
             )
             % ends
         )
     return (
         gettext(
-            "Between %(least)s and %(most)s people %(did)s; %(estimate)s is the best estimate if whether "
-            "someone comes next depends only on their last day."
+            "Between %(least)s and %(most)s people %(did)s. The best estimate is %(estimate)s, assuming "
+            "that a person's next visit depends only on the last day they visited."
         )
         % ends
     )
@@ -78,10 +79,13 @@ def no_answer(found: Answer) -> str:
     """Return why there are no numbers at all."""
     if found.status == Status.SUPPRESSED:
         return gettext(
-            "The study hides days with few visitors, and too little is left to answer; the report shows what "
-            "is published."
+            "The study hides days with few visitors, so too little data is left to answer this question. "
+            "The report shows what is published."
         )
-    return gettext("Nothing of this study has been published yet; answers appear with the first days.")
+    return gettext(
+        "No results of this study have been published yet. Answers will appear once the first "
+        "days are published."
+    )
 
 
 def range_text(bar: Bar) -> str:
@@ -99,7 +103,7 @@ def estimate_text(bar: Bar) -> str:
 def bar_text(bar: Bar) -> str:
     """The bar for readers who do not see it."""
     if bar.is_determined:
-        return gettext("%s people, determined") % formats.number(bar.least)
+        return gettext("%s people (no other number is possible)") % formats.number(bar.least)
     ends = {"range": formats.number_range(bar.least, bar.most), "estimate": estimate_text(bar)}
     return gettext("%(range)s people, best estimate %(estimate)s") % ends
 
@@ -126,10 +130,12 @@ def _run(ends: Sequence[date]) -> str:
 def _did(question: Question) -> str:
     """Describe the days of people, as the predicate of "people"."""
     if question.kind == Kind.EXACTLY:
-        return ngettext("came on exactly %(k)d day", "came on exactly %(k)d days", question.k) % _k(question)
+        return ngettext("visited on exactly %(k)d day", "visited on exactly %(k)d days", question.k) % _k(
+            question
+        )
     if question.kind == Kind.IN_A_ROW:
         return ngettext(
-            "came on at least %(k)d day in a row", "came on at least %(k)d days in a row", question.k
+            "visited on at least %(k)d day in a row", "visited on at least %(k)d days in a row", question.k
         ) % _k(question)
     if question.kind == Kind.NIGHTS:
         values = _k(question) | {"days": question.k + 1}
@@ -142,13 +148,13 @@ def _did(question: Question) -> str:
             % values
         )
     if _is_every_day(question):
-        return gettext("came on all %(n)d days") % {"n": question.days}
+        return gettext("visited on all %(n)d days") % {"n": question.days}
     present, absent = (_listed(question, days) for days in (question.present, question.absent))
     if not question.absent:
-        return gettext("came on %(present)s") % {"present": present}
+        return gettext("visited on %(present)s") % {"present": present}
     if not question.present:
-        return gettext("did not come on %(absent)s") % {"absent": absent}
-    return gettext("came on %(present)s and did not come on %(absent)s") % {
+        return gettext("did not visit on %(absent)s") % {"absent": absent}
+    return gettext("visited on %(present)s but did not visit on %(absent)s") % {
         "present": present,
         "absent": absent,
     }

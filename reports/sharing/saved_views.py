@@ -43,5 +43,7 @@ def _keep(request: HttpRequest) -> HttpResponse:
         messages.error(request, str(error))
         # The page with the form, but only if it is one of this site.
         return redirect(address if actions.is_report_address(address) else "access:saved")
-    messages.success(request, gettext("Saved as “%(name)s”, on the studies page.") % {"name": view.name})
+    messages.success(
+        request, gettext("Saved as “%(name)s”. You can find it on the studies page.") % {"name": view.name}
+    )
     return redirect(view.address)

@@ -47,7 +47,7 @@ def advice(simulation: Simulation) -> list[Advice]:
 
 def _more_visitors(row: Row, *, wanted: float) -> Advice:
     needed = _two_digits(visitors_needed(row, half_width=wanted))
-    text = gettext("More visitors: about %(n)s a day are enough.") % {"n": formats.number(needed)}
+    text = gettext("More visitors: about %(n)s a day would be enough.") % {"n": formats.number(needed)}
     return Advice(text=text, changes={"visitors": str(needed)})
 
 
@@ -58,9 +58,9 @@ def _larger_epsilon(setting: Setting, row: Row, *, wanted: float) -> list[Advice
         epsilon = epsilon_wanted(setting, half_width=wanted, slugs=[row.question.slug], of_union=False)
     except LdpError:
         return []
-    text = gettext("A larger epsilon: %(epsilon)s is enough, but reveals more about each person.") % {
-        "epsilon": formats.epsilon(epsilon)
-    }
+    text = gettext(
+        "A larger epsilon: %(epsilon)s would be enough, but would reveal more about each person."
+    ) % {"epsilon": formats.epsilon(epsilon)}
     return [Advice(text=text, changes={"epsilon": str(epsilon)})]
 
 
@@ -68,14 +68,14 @@ def _fewer_categories(setting: Setting, row: Row, *, wanted: float) -> list[Advi
     most = categories_possible(setting, row.forecast.index, half_width=wanted)
     if most is None:
         return []
-    text = gettext("Fewer categories: with %(n)d, the bars are readable.") % {"n": most}
+    text = gettext("Fewer categories: with %(n)d, the bars would be readable.") % {"n": most}
     return [Advice(text=text, changes={f"k-{row.question.slug}": str(most)})]
 
 
 def _union(row: Row) -> list[Advice]:
     if row.union_reading in (None, Reading.NOISE) or row.union_half_width is None:
         return []
-    text = gettext("Combined days: the figure for all days together is accurate to within %(width)s.")
+    text = gettext("Combined days: the figure for all days together is accurate to %(width)s.")
     return [Advice(text=text % {"width": half_width(row.union_half_width)}, changes={})]
 
 
@@ -86,7 +86,7 @@ def _mechanism(simulation: Simulation) -> list[Advice]:
     if now is None or now.mean_half_width < ALIKE * best.mean_half_width:
         return []
     text = gettext(
-        "Another mechanism: %(name)s makes intervals %(share)s narrower for the same guarantee."
+        "Another mechanism: %(name)s would make intervals %(share)s narrower for the same guarantee."
     ) % {
         "name": best.mechanism,
         "share": formats.percent(1 - best.mean_half_width / now.mean_half_width),

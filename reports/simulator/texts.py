@@ -57,24 +57,27 @@ def reading_words() -> list[tuple[str, str]]:
         (
             reading_word(Reading.CLEAR),
             gettext(
-                "A category of average size can be distinguished from an empty one, and is accurate "
-                "to 10 points or better."
+                "A category of average size can be distinguished from an empty one, and its share is "
+                "accurate to 10 percentage points or better."
             ),
         ),
         (
             reading_word(Reading.LARGE_ONLY),
-            gettext("A category of average size cannot be distinguished from an empty one; larger ones can."),
+            gettext(
+                "A category of average size cannot be distinguished from an empty one, but larger "
+                "categories can."
+            ),
         ),
         (
             reading_word(Reading.IMPRECISE),
             gettext(
-                "The margin of error is more than ±10 percentage points, so pages mark the report as low "
+                "The margin of error is more than ±10 percentage points, so the report is marked as low "
                 "precision."
             ),
         ),
         (
             reading_word(Reading.NOISE),
-            gettext("The interval spans more than 50 points: pages show it without an estimate."),
+            gettext("The interval spans more than 50 percentage points, so it is shown without an estimate."),
         ),
     ]
 
@@ -86,7 +89,7 @@ def summary(simulation: Simulation) -> str:
     narrow = min(row.day_half_width for row in rows)
     wide = max(row.day_half_width for row in rows)
     if len(noise) == len(rows):
-        return gettext("On a single day, every bar of every indicator is noise. Change the settings.")
+        return gettext("On a single day, every bar of every indicator shows only noise. Change the settings.")
     visitors = formats.number(simulation.setting.crowd.visitors)
     if narrow == wide:
         text = gettext("With %(visitors)s visitors a day, shares are accurate to about ±%(wide)s.")
@@ -99,7 +102,7 @@ def summary(simulation: Simulation) -> str:
     if noise:
         n = len(noise)
         text += " " + ngettext(
-            "%(n)d of %(all)d indicators is noise.", "%(n)d of %(all)d indicators are noise.", n
+            "%(n)d of %(all)d indicators shows only noise.", "%(n)d of %(all)d indicators show only noise.", n
         ) % {"n": n, "all": len(rows)}
     return text
 
@@ -128,11 +131,13 @@ def truth_words(channel: ReportChannel) -> str:
     facts = {"kept": of_100(float(answer.p)), "other change": of_100(float(answer.q))}
     if isinstance(answer, GrrChannel):
         text = gettext(
-            "The true answer is kept in %(kept)s of 100 cases; each other category replaces it in %(other)s."
+            "The true answer is kept in %(kept)s of 100 cases. Each of the other categories replaces it "
+            "in %(other)s of 100."
         )
     else:
         text = gettext(
-            "The true category is marked in %(kept)s of 100 cases, and each other category in %(other)s."
+            "The true category is marked in %(kept)s of 100 cases, and each of the other categories in "
+            "%(other)s of 100."
         )
     if isinstance(channel, FakedChannel) and channel.share < 1:
         text += " " + gettext("Of 100 reports, %(answers)s are answers; the others are made up.")
@@ -147,17 +152,18 @@ def odds_words(simulation: Simulation) -> list[str]:
     of_days = _days_words(simulation.plan)
     one = gettext(
         "One report changes the odds of a guess about its value by a factor of at most %(factor)s "
-        "(epsilon %(epsilon)s), whatever else is known except other reports of the same person."
+        "(epsilon %(epsilon)s). This holds whatever else is known except other reports from the same "
+        "person."
     ) % {"factor": formats.odds(attribute), "epsilon": formats.epsilon(attribute)}
     if profile == attribute:
         both = gettext(
-            "Anything learned about one person, about one value or about all of them together, "
-            "changes the odds by a factor of at most %(factor)s (epsilon %(epsilon)s)."
+            "Anything learned about a person, whether about one value or about all values together, "
+            "changes the odds of a guess by a factor of at most %(factor)s (epsilon %(epsilon)s)."
         )
         return [both % {"factor": formats.odds(profile), "epsilon": formats.epsilon(profile)}, *of_days]
     every = gettext(
-        "All reports of a person in the study together: by a factor of at most %(factor)s (epsilon "
-        "%(epsilon)s)."
+        "All reports of a person in the study together change the odds of a guess by a factor of at most "
+        "%(factor)s (epsilon %(epsilon)s)."
     ) % {"factor": formats.odds(profile), "epsilon": formats.epsilon(profile)}
     return [one, every, *of_days]
 
@@ -167,9 +173,9 @@ def _days_words(plan: PlanSpec) -> list[str]:
     if not repeated(plan):
         return []
     text = gettext(
-        "For several reports of a daily indicator, this holds only between people whose values repeat "
-        "and change on the same days. A report shows whether the value changed, so someone who knows the "
-        "value of one day learns more than this."
+        "For several reports on a daily indicator, these limits hold only between people whose values "
+        "repeat and change on the same days. The reports show whether the value changed, so someone who "
+        "knows the value on one day learns more than the limits state."
     )
     return [text, *filter(None, [two_categories(plan)])]
 
@@ -179,12 +185,12 @@ def totals_words(simulation: Simulation) -> str:
     presence = certify_presence(simulation.plan)
     if presence is None:
         return gettext(
-            "Visitor numbers are exact: whether a person was there, and on which days, is not protected."
+            "Visitor numbers are exact, so whether a person was there, and on which days, is not protected."
         )
     return gettext(
-        "Visitor numbers have noise: that of the last day is accurate to ±%(error)s. Anything learned "
-        "about a person's presence changes the odds by a factor of at most %(factor)s (epsilon "
-        "%(epsilon)s, for visitors and answers together)."
+        "Visitor numbers contain noise: the number for the last day is accurate to ±%(error)s. Anything "
+        "learned about a person's presence changes the odds of a guess by a factor of at most %(factor)s "
+        "(epsilon %(epsilon)s, for visitors and answers together)."
     ) % {
         "error": formats.number(simulation.visitors_error),
         "factor": formats.odds(presence.epsilon),
@@ -214,15 +220,15 @@ def mechanism_words(mechanism: str) -> str:
     """A mechanism in a few words, for a choice."""
     family, method = mechanism.split("-")
     who = {
-        "smp": pgettext("who answers", "each person one indicator"),
-        "spl": pgettext("who answers", "each person all indicators"),
-        "rsfd": pgettext("who answers", "each person one, and made-up reports on the others"),
+        "smp": pgettext("who answers", "one indicator per person"),
+        "spl": pgettext("who answers", "all indicators for each person"),
+        "rsfd": pgettext("who answers", "one indicator per person, with made-up reports on the others"),
     }[family]
     how = {
-        "grr": pgettext("how it is answered", "a category (GRR)"),
-        "oue": pgettext("how it is answered", "marks (OUE)"),
-        "ouez": pgettext("how it is answered", "marks (OUE)"),
-        "adp": pgettext("how it is answered", "the better of both"),
+        "grr": pgettext("how it is answered", "answer is a category (GRR)"),
+        "oue": pgettext("how it is answered", "answer is a set of marks (OUE)"),
+        "ouez": pgettext("how it is answered", "answer is a set of marks (OUE)"),
+        "adp": pgettext("how it is answered", "the better of both methods"),
     }[method]
     return gettext("%(mechanism)s: %(who)s; %(how)s") % {"mechanism": mechanism, "who": who, "how": how}
 
@@ -237,32 +243,33 @@ def unreachable_words(setting: Setting, *, slugs: Sequence[str], of_union: bool)
     ]
     if None in widths:
         return gettext(
-            "People answer this indicator on some days only, so unions of days are not available. Choose "
-            "a single day."
+            "For this indicator, people give answers on only some days, so unions of days are not "
+            "available. Choose a single day."
         )
     return gettext(
-        "No epsilon up to 20 is this accurate: the best is %(width)s. More visitors would help."
+        "No epsilon up to 20 achieves this accuracy. The best possible is %(width)s. More visitors would "
+        "help."
     ) % {"width": half_width(max(width for width in widths if width is not None))}
 
 
 def wanted_words(epsilon: Decimal) -> str:
     """Describe the epsilon that an error needs."""
-    return gettext("Epsilon %(epsilon)s is the smallest that is enough, to a thousandth.") % {
+    return gettext("Epsilon %(epsilon)s is the smallest value that is enough, to three decimal places.") % {
         "epsilon": formats.epsilon(epsilon)
     }
 
 
 def own_epsilon_words() -> str:
     """Explain why the plan's epsilon does not change an error."""
-    return gettext("This indicator has its own epsilon, which the epsilon of the plan does not change.")
+    return gettext("This indicator has its own epsilon, so changing the plan's epsilon does not affect it.")
 
 
 def _noise_words(noise: Sequence[Row], *, visitors: str) -> str:
     """The worst in full, and which others are noise, too."""
     worst = max(noise, key=lambda row: row.day_half_width)
     text = gettext(
-        "%(name)s: with %(visitors)s visitors and %(categories)s categories, every bar of a day is "
-        "noise. The interval is %(width)s wide, which %(meaning)s."
+        "%(name)s: with %(visitors)s visitors and %(categories)s categories, every bar of a single day "
+        "shows only noise. The interval is %(width)s wide and %(meaning)s."
     ) % {
         "name": worst.question.name,
         "visitors": visitors,
@@ -273,7 +280,11 @@ def _noise_words(noise: Sequence[Row], *, visitors: str) -> str:
     others = [row.question.name for row in noise if row is not worst]
     if not others:
         return text
-    return text + " " + gettext("Also noise: %(names)s.") % {"names": ", ".join(others)}
+    return (
+        text
+        + " "
+        + gettext("Other indicators that show only noise: %(names)s.") % {"names": ", ".join(others)}
+    )
 
 
 def _meaning(width: float) -> str:
@@ -287,20 +298,21 @@ def _family_words(best: Candidate) -> str:
         return gettext("With one indicator, all mechanisms ask the same people; only the method differs.")
     if best.plan.is_sampled:
         return gettext(
-            "%(name)s is the most accurate: each person answers one indicator with the whole epsilon. "
-            "Fewer answers cost less than a smaller epsilon per answer."
+            "%(name)s is the most accurate, because each person reports on one indicator with the whole "
+            "epsilon. Having fewer answers reduces accuracy less than having a smaller epsilon per "
+            "answer."
         ) % {"name": best.mechanism}
     if best.plan.has_fakes:
         return gettext(
-            "%(name)s is the most accurate: no one sees which report is the answer, so the guarantee for "
-            "one value leaves an answer an epsilon of %(answer)s."
+            "%(name)s is the most accurate. No one sees which report is the answer, so under the "
+            "guarantee for one value, an answer can have an epsilon of %(answer)s."
         ) % {
             "name": best.mechanism,
             "answer": formats.epsilon(best.plan.indicators[0].epsilon, decimals=2),
         }
     return gettext(
-        "%(name)s is the most accurate: everyone answers every indicator, with an epsilon of %(answer)s "
-        "each. Here, more answers are worth more than a larger epsilon for each."
+        "%(name)s is the most accurate, because everyone reports on every indicator, with an epsilon of "
+        "%(answer)s each. Here, more answers improve accuracy more than a larger epsilon per answer."
     ) % {"name": best.mechanism, "answer": formats.epsilon(best.plan.indicators[0].epsilon, decimals=3)}
 
 
@@ -310,11 +322,14 @@ def _method_words(best: Candidate, simulation: Simulation) -> str:
     questions = simulation.setting.questions
     unary = [each.name for index, each in enumerate(questions) if best.plan.is_unary(index)]
     if not unary:
-        return gettext("With so few categories, GRR is the better method throughout.")
+        return gettext("With so few categories, GRR is the better method for every indicator.")
     if len(unary) == len(questions):
-        return gettext("With this number of categories, marks (OUE) are the better method throughout.")
+        return gettext(
+            "With this number of categories, marks (OUE) are the better method for every indicator."
+        )
     return gettext(
-        "It uses marks (OUE) where there are many categories (%(names)s), and GRR for the others."
+        "The most accurate mechanism uses marks (OUE) for indicators with many categories (%(names)s), "
+        "and GRR for the others."
     ) % {"names": ", ".join(unary)}
 
 
@@ -325,8 +340,9 @@ def _other_unit_words(best: Candidate, simulation: Simulation) -> str:
     if simulation.setting.unit != "attribute" or Fraction(then) <= Fraction(now) * Fraction(101, 100):
         return ""
     return gettext(
-        "With it, all values of a person together would lose epsilon %(then)s, compared with %(now)s as "
-        "selected here: the guarantee covers one value only."
+        "With the most accurate mechanism, the total privacy loss for all values of a person would be "
+        "epsilon %(then)s, compared with %(now)s for the mechanism selected here. The guarantee covers "
+        "one value only."
     ) % {
         "then": formats.epsilon(then, decimals=2),
         "now": formats.epsilon(now, decimals=2),

@@ -30,10 +30,14 @@ def answer_words(channel: ReportChannel) -> str:
     values = {"kept": percent(float(answer.p)), "other change": percent(float(answer.q))}
     if isinstance(answer, GrrChannel):
         text = gettext(
-            "The true category is kept in %(kept)s of cases; each other category replaces it in %(other)s."
+            "The true category is kept in %(kept)s of cases. Each of the other categories replaces it in "
+            "%(other)s of cases."
         )
     else:
-        text = gettext("Marks the true category in %(kept)s of cases, and each other category in %(other)s.")
+        text = gettext(
+            "An answer marks the true category in %(kept)s of cases, and each of the other "
+            "categories in %(other)s of cases."
+        )
     if isinstance(channel, FakedChannel):
         text += " " + gettext("Only %(share)s of the reports are answers; the others are made up.")
         values["share"] = percent(float(channel.share))
@@ -44,17 +48,17 @@ def status_reason(status: str, study: Study) -> str:
     """A sentence that explains a blank."""
     reasons = {
         Status.NOT_RELIABLE: gettext(
-            "The 95%% interval spans more than %(width)s points: it cannot distinguish a quarter from "
-            "three quarters. The interval is shown, the estimate is not."
+            "The 95%% interval spans more than %(width)s percentage points, so it cannot distinguish a "
+            "quarter from three quarters. Only the interval is shown, without the estimate."
         ),
         Status.NOT_COLLECTED: gettext(
-            "There is no data for these days, or no answer. This does not mean zero."
+            "There is no data for these days, or there are no answers. This does not mean zero."
         ),
         Status.SUPPRESSED: gettext(
             "This study suppresses windows with fewer than %(small_cell)d visitors, and figures based on "
-            "so few. Differences between windows that are shown can still reveal such small numbers. The "
-            "rule is a policy of the study, not part of its privacy guarantee, which does not depend on "
-            "it."
+            "so few visitors. Differences between the windows shown can still reveal such small numbers. "
+            "The rule is a policy of the study and not part of its privacy guarantee, which does not "
+            "depend on the rule."
         ),
         Status.OUTAGE: gettext("The data source failed. Do not rely on figures for these days."),
     }
@@ -82,8 +86,8 @@ def reports_title(study: Study) -> str:
 def visitor_rule(study: Study) -> str:
     """Explain the rule for visitors."""
     return gettext(
-        "Present on a day: at least %(minutes)d minutes between the first and the last event inside the "
-        "area, from %(start)s to %(end)s, local time (%(timezone)s)."
+        "Present on a day if there are at least %(minutes)d minutes between the first and last event "
+        "inside the area, from %(start)s to %(end)s local time (%(timezone)s)."
     ) % {
         "minutes": study.visitor_min_minutes,
         "start": study.visitor_from.strftime("%H:%M"),
@@ -95,45 +99,45 @@ def visitor_rule(study: Study) -> str:
 def _who_answers(spec: PlanSpec) -> str:
     if not spec.is_sampled and not spec.has_fakes:
         return gettext(
-            "Each person answers all %(d)d indicators, which share the epsilon of the plan equally."
+            "Each person reports on all %(d)d indicators, which share the plan's epsilon equally."
         ) % {"d": spec.d}
     if spec.d == 1:
-        return gettext("Each person answers the one indicator.")
+        return gettext("Each person reports on the only indicator.")
     if spec.is_sampled and spec.shares is not None:
         return gettext(
-            "Each person answers one of the %(d)d indicators, drawn at random once for the whole study; some "
-            "indicators are drawn more often than others."
+            "Each person reports on one of the %(d)d indicators, drawn at random once for the whole "
+            "study. Some indicators are drawn more often than others."
         ) % {"d": spec.d}
     if spec.is_sampled:
         return gettext(
-            "Each person answers one of the %(d)d indicators, drawn at random once for the whole study."
+            "Each person reports on one of the %(d)d indicators, drawn at random once for the whole study."
         ) % {"d": spec.d}
     return gettext(
-        "Each person answers one of the %(d)d indicators, drawn at random once for the whole study, and "
-        "sends made-up reports on the others, drawn independently of the values."
+        "Each person gives an answer for one of the %(d)d indicators, drawn at random once for the whole "
+        "study. For the others, the person sends made-up reports, drawn independently of the values."
     ) % {"d": spec.d}
 
 
 def _how(spec: PlanSpec) -> str:
     if spec.mechanism == "spl-grr":
         return gettext(
-            "Each answer of a person is randomised once (GRR) and then kept: the same value always gives the "
-            "same answer."
+            "Each answer of a person is randomised once (GRR) and then kept, so the same value always "
+            "gives the same answer."
         )
     if spec.mechanism.endswith("-adp"):
         return gettext(
             "For each indicator, the more accurate of two methods is used (ADP). The answer is either a "
             "category that may be replaced by another at random (GRR), or one mark per category, each "
-            "drawn at random (unary encoding, OUE). It is then kept: the same value always gives the "
-            "same answer."
+            "drawn at random (unary encoding, OUE). The answer is then kept, so the same value always "
+            "gives the same answer."
         )
     if spec.mechanism.endswith("-grr"):
         return gettext(
-            "The answer is randomised (GRR) and then kept: the same value always gives the same answer."
+            "The answer is randomised (GRR) and then kept, so the same value always gives the same answer."
         )
     return gettext(
-        "The answer is one mark per category, each drawn at random (unary encoding, OUE), and then kept: "
-        "the same value always gives the same answer."
+        "The answer is one mark per category, each drawn at random (unary encoding, OUE). It is then "
+        "kept, so the same value always gives the same answer."
     )
 
 
@@ -144,11 +148,11 @@ def _what_fakes_hide(spec: PlanSpec) -> str:
         return gettext(
             "No one sees which report is the answer (RS+FD). This hides a single value from those who "
             "know all the others, so answers can be more accurate. It does not hide all values of a "
-            "person together, which lose more than is guaranteed for one. If values are correlated, as "
-            "age and lifestyle are, the larger loss counts."
+            "person together: their total privacy loss is larger than the guarantee for one value. If "
+            "values are correlated, as age and lifestyle are, the larger loss is the one that counts."
         )
     return gettext(
-        "The reports do not show which of them is the answer (RS+FD). For all values of a person "
-        "together, which this plan protects, this hides nothing: without made-up reports (smp), the same "
-        "guarantee gives more accurate estimates."
+        "The reports do not show which of them is the answer (RS+FD). This plan protects all values of a "
+        "person together, and for them, made-up reports hide nothing. Without made-up reports (smp), the "
+        "same guarantee gives more accurate estimates."
     )

@@ -51,9 +51,9 @@ def download_groups(context: template.Context, scope: str) -> list[Group]:
     return _groups(
         ((found, _address(context, wanted, found)) for found in formats),
         data=gettext("Data: all values, in plan order"),
-        drawn=gettext("For reading")
+        drawn=gettext("Documents")
         if wanted == Scope.STUDY
-        else gettext("For reading: as shown on this page"),
+        else gettext("Documents and images, as shown on this page"),
     )
 
 
@@ -79,7 +79,9 @@ def places_groups(context: template.Context) -> list[Group]:
         for found in formats_for(scope) if scope != HEXAGONS or study.area.h3_resolution is not None else ():
             address = reverse("reports:maps_file", args=[study.slug, scope, found.ending])
             offered.append((found, f"{address}?{context['full_query' if found.is_drawn else 'query']}"))
-    return _groups(offered, data=gettext("Data"), drawn=gettext("For reading: as shown on this page"))
+    return _groups(
+        offered, data=gettext("Data"), drawn=gettext("Documents and images, as shown on this page")
+    )
 
 
 def _groups(offered: Iterable[tuple[Format, str]], *, data: str, drawn: str) -> list[Group]:

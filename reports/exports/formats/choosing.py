@@ -143,8 +143,8 @@ FORMATS: Final[Mapping[str, dict[str, Format]]] = {
     SCENARIO: _by_ending(*_FINDINGS),
     SCENARIO_ANSWER: _by_ending(Format("json", "", _answer_to_json)),
     ZONES: _by_ending(
-        Format("csv", _("one row per zone, for any program"), zones_to_csv),
-        Format("json", _("zones with all fields, for programs"), zones_to_json),
+        Format("csv", _("one row per zone, for use in any program"), zones_to_csv),
+        Format("json", _("all fields of each zone, for use in programs"), zones_to_json),
         Format(
             "geojson",
             _("zones with their estimates, for maps"),
@@ -163,13 +163,13 @@ FORMATS: Final[Mapping[str, dict[str, Format]]] = {
             "geojson",
             _("reports and density by grid square, for maps"),
             later("reports.exports.places.geographic.squares_to_geojson"),
-            name=_("GeoJSON of squares"),
+            name=_("GeoJSON of grid squares"),
         ),
         Format(
             "geoparquet",
-            _("the same data in typed columns, in metres"),
+            _("the same data in typed columns, with coordinates in metres"),
             later("reports.exports.places.geographic.squares_to_geoparquet"),
-            name=_("GeoParquet of squares"),
+            name=_("GeoParquet of grid squares"),
         ),
     ),
     HEXAGONS: _by_ending(

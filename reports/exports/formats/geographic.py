@@ -88,7 +88,8 @@ def _shapes(selection: Selection) -> dict[str, dict[str, Any]]:
     if not zones:
         raise ExportError(
             gettext(
-                "The categories of %(indicator)s are not zones with shapes, so there is no map to export."
+                "The categories of %(indicator)s are not zones with known boundaries, so there is no map "
+                "to export."
             )
             % {"indicator": indicator.slug}
         )

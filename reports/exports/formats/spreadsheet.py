@@ -64,7 +64,7 @@ def to_xlsx(selection: Selection) -> bytes:
     ]
     about = {
         selection.title: [(fact.label, fact.value) for fact in facts_of(selection)],
-        gettext("Values of the column status"): list(status_words().items()),
+        gettext("Values in the column status"): list(status_words().items()),
     }
     return workbook(sheets, title=selection.title, last_date=selection.last_date, about=about)
 
@@ -95,8 +95,8 @@ def _check_rows(reports: Sequence[WindowReport]) -> None:
     if n_rows > MAX_ROWS:
         raise ExportError(
             gettext(
-                "A spreadsheet can hold %(most)d rows of an indicator; %(indicator)s has %(rows)d. "
-                "Choose CSV or Parquet, or a single window."
+                "A spreadsheet can hold at most %(most)d rows per indicator, but %(indicator)s has "
+                "%(rows)d. Choose CSV, Parquet or a single window."
             )
             % {"most": MAX_ROWS, "indicator": reports[0].indicator.slug, "rows": n_rows}
         )

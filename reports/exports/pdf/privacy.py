@@ -86,7 +86,7 @@ def _add_promise(document: Document, selection: Selection) -> None:
         gettext("Method"),
         gettext("Epsilon per answer"),
         gettext("Maximum change in odds from one answer"),
-        gettext("True category, per 100 answers"),
+        gettext("Answers with the true category, per 100"),
     ]
     rows = [
         [

@@ -116,7 +116,7 @@ def _key_facts(selection: Selection) -> list[tuple[str, str]]:
             return [n_days, epsilon]
         busiest = max(counted, key=lambda report: report.n_visitors or 0, default=None)
         busiest_visitors = formats.number(busiest.n_visitors if busiest else None)
-        return [n_days, (gettext("Busiest day (exact)"), busiest_visitors), epsilon]
+        return [n_days, (gettext("Visitors on busiest day (exact)"), busiest_visitors), epsilon]
     whole = next((r for r in selection.reports if r.window.days == selection.study.days), report)
     n_indicators = len({report.indicator.pk for report in selection.reports})
     return [
@@ -138,8 +138,8 @@ def _summary(selection: Selection, parts: Sequence[Selection]) -> list[str]:
 
 def _scaling(selection: Selection) -> str:
     return gettext(
-        "Visitors per category are scaled to the population: the operator's market share is %(share)s. "
-        "The total is not scaled."
+        "Visitors per category are scaled to the population, using the operator's market share of "
+        "%(share)s. The total is not scaled."
     ) % {"share": formats.percent(float(selection.study.market_share))}
 
 
@@ -150,12 +150,12 @@ def _add_caveats(document: Document, parts: Sequence[Selection]) -> None:
     reports = [report for part in parts for report in part.reports]
     texts = [
         gettext(
-            "95 of 100 such intervals contain the true share. The noise can push an estimate below zero; "
-            "treat it as a small share."
+            "On average, 95 of 100 intervals contain the true share. The noise can push an estimate "
+            "below zero; treat such an estimate as a small share."
         ),
         gettext(
-            "Consistent shares are the closest shares that have no negative value and add up to 100%; do "
-            "not add them up across windows."
+            "Consistent shares are the estimates, adjusted as little as possible so that none is "
+            "negative and they add up to 100%. Do not add up consistent shares from different windows."
         ),
         gettext("The answers received include made-up ones, so that no one can tell which are real.")
         if any(report.has_fakes for report in reports)
@@ -164,7 +164,8 @@ def _add_caveats(document: Document, parts: Sequence[Selection]) -> None:
     if any(report.indicator.kind == "daily" and report.window.days > 1 for report in reports):
         texts.append(
             gettext(
-                "In a window of several days, each visitor counts once, with the value of their first day."
+                "In a window of several days, each visitor counts once, with the value from their first "
+                "day in the window."
             )
         )
     n_days = reports[0].study.days

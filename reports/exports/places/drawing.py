@@ -150,17 +150,19 @@ def _small_print(places: Places) -> list[str]:
     """Explain the colours, the number of reports, and the noise that protects them."""
     if places.options.layer == "uncertainty":
         colours = gettext(
-            "Colours, left: half the range within which the reports of a square would lie with newly "
-            "drawn noise. Right: half the width of the band that contains 95 of 100 replicates. Neither "
-            "includes the detail that early stopping smooths away."
+            "Colours on the left show half the range in which the number of reports in a square would "
+            "lie if the noise were drawn again. Colours on the right show half the width of the band "
+            "that contains 95 of 100 resampled estimates. Neither allows for detail that is smoothed "
+            "away because the calculation stops early."
         )
     else:
         colours = gettext(
-            "Colours, left: reports in a square, counted exactly, with the noise included. Right: "
-            "subscribers who were there, estimated from all reports together."
+            "Colours on the left show the number of reports in a square: an exact count of places that "
+            "contain noise. Colours on the right show how many subscribers were there, estimated from "
+            "all reports together."
         )
     same = gettext(
-        "Both maps and all windows have the same legend. Squares with almost no one have no colour."
+        "Both maps use the same legend in all windows. Squares with almost no one in them have no colour."
     )
     head = head_of(places)
     facts = {
@@ -175,9 +177,13 @@ def _small_print(places: Places) -> list[str]:
         "software": software_words(),
         "timezone": places.study.timezone,
     }
-    size = gettext("%(reports)s reports from %(visitors)s visitors (both exact), by square of %(step)s m.")
+    size = gettext(
+        "%(reports)s reports from %(visitors)s visitors (both numbers are exact), counted in "
+        "squares %(step)s m wide."
+    )
     plan = gettext(
-        "Plan version %(version)d: %(mechanism)s, level %(level)s within %(radius)s m; on average, a "
-        "report is %(mean)s m from the true place. %(software)s. Days in %(timezone)s time."
+        "Plan version %(version)d: %(mechanism)s, with privacy level %(level)s within %(radius)s m. On "
+        "average, a report is %(mean)s m from the true place. %(software)s. Days are in the time zone "
+        "%(timezone)s."
     )
     return [f"{colours} {same}", f"{size} {plan}" % facts]

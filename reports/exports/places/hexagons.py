@@ -46,7 +46,7 @@ def hexagons_to_geojson(places: Places) -> bytes:
     """A feature for each hexagon."""
     records = hexagon_records(places)
     shapes = [{"type": "Polygon", "coordinates": [hexagon_ring(row["h3"])]} for row in records]
-    words = gettext("Each grid square counts for the hexagon that contains its centre.")
+    words = gettext("Each grid square counts towards the hexagon that contains its centre.")
     about = {"h3_resolution": places.area.h3_resolution, "hexagons": words}
     return collection(places, records, shapes, about=about)
 

@@ -224,8 +224,9 @@ def provenance(places: Places) -> Mapping[str, Any]:
         "projection": places.area.projection,
         "grid": places.found.spec.grid.to_json(),
         "exact": gettext(
-            "n_visitors, n_reports and reports are exact counts; the places of reports are noisy. All "
-            "other values are estimates of subscribers that the network saw, not scaled."
+            "n_visitors, n_reports and reports are exact counts, but the reported places are noisy. All "
+            "other values are estimated numbers of subscribers seen by the network, not scaled to the "
+            "population."
         ),
         **tail_of(places),
     }

@@ -17,7 +17,7 @@ def unit_words(unit: str) -> str:
         Unit.PROFILE: gettext("all values of a person (profile)"),
         Unit.ATTRIBUTE: gettext("one value of a person (attribute)"),
         Unit.PRESENCE: gettext("presence of a person"),
-        Unit.LOCATION: gettext("places of a person, per kilometre"),
+        Unit.LOCATION: gettext("places that a person reports, per kilometre"),
     }
     return words[Unit(unit)]
 
@@ -78,17 +78,18 @@ def spent_populations() -> list[str]:
 def _sentence(line: BudgetLine) -> str:
     if line.is_exceeded:
         text = gettext(
-            "%(span)s, %(unit)s: this study uses %(takes)s, but only %(left)s of %(cap)s remain. The "
-            "study cannot be created with this plan."
+            "%(span)s, %(unit)s: only %(left)s of the cap of %(cap)s is left, which is not enough for "
+            "this study (%(takes)s). The study cannot be created with this plan."
         )
     elif line.is_nearly_spent:
         text = gettext(
-            "%(span)s, %(unit)s: this study uses %(takes)s of the %(left)s that remain. %(percent)s%% of "
-            "the cap of %(cap)s are then spent."
+            "%(span)s, %(unit)s: this study uses epsilon %(takes)s of the %(left)s that is left. After "
+            "that, %(percent)s%% of the cap of %(cap)s will be spent."
         )
     else:
         text = gettext(
-            "%(span)s, %(unit)s: this study uses %(takes)s of the %(left)s that remain of %(cap)s."
+            "%(span)s, %(unit)s: this study uses epsilon %(takes)s of the %(left)s that is left. The cap "
+            "is %(cap)s."
         )
     return text % {
         "span": span_words(line.span),

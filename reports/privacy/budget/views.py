@@ -29,7 +29,9 @@ from reports.studies.studyfile.definition import DEFAULT_POPULATION
 class CapForm(forms.Form):
     """Form of a cap: kind, period, limit."""
 
-    unit = forms.ChoiceField(label=_("Capped loss"), choices=lambda: [(u, unit_words(u)) for u in Unit])
+    unit = forms.ChoiceField(
+        label=_("Type of privacy loss"), choices=lambda: [(u, unit_words(u)) for u in Unit]
+    )
     period = forms.ChoiceField(label=_("Period"), choices=lambda: [(p, period_words(p)) for p in Period])
     epsilon = forms.DecimalField(
         label=_("Maximum epsilon"),

@@ -173,7 +173,7 @@ def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
         limits["profile"] = gettext(
             "Whole profiles: made-up reports hide one value of a person, not all of them together. For "
             "all values of a person together, the epsilon per profile applies, which is larger than the "
-            "guaranteed one."
+            "guaranteed epsilon."
         )
     limits |= daily_limits(spec)
     limits |= location_limits(location_protection(spec))
@@ -194,9 +194,9 @@ def _times(spec: PlanSpec) -> str:
         )
     return gettext(
         "Timing: anyone who reads the totals before and after a change sees when they change and by how "
-        "much. Each change, and several changes together, cover at least as many subscribers as the "
-        "study requires (min_publication), over all days and indicators. In a single window or "
-        "indicator, a change can concern a single person."
+        "much. Each change covers at least as many subscribers as the study requires (min_publication), "
+        "counted over all days and indicators. The same holds for several changes together. In a single "
+        "window or indicator, a change can concern just one person."
     )
 
 
@@ -272,12 +272,13 @@ def _guarantee(plan: Plan, spec: PlanSpec, certificate: Certificate) -> dict[str
     return {
         "definition": gettext(
             "Take two people who are present on the same days, whose daily values repeat and change on "
-            "the same days, and who differ only in the unit. For any answers that leave the operator "
-            "zone, the probability differs between the two by at most the factor exp(epsilon)."
+            "the same days, and who differ only in the privacy unit. For any answers that leave the "
+            "operator zone, the probability differs between the two people by a factor of at most "
+            "exp(epsilon)."
         ),
         "unit": plan.unit,
         "units": {
-            "attribute": gettext("one value of a person; of a daily indicator, the value of one day"),
+            "attribute": gettext("one value of a person; for a daily indicator, the value on one day"),
             "profile": gettext("all values of a person in the study"),
         },
         "epsilon": str(by_unit[plan.unit]),

@@ -84,12 +84,12 @@ def location_facts(protection: LocationProtection | None) -> dict[str, Any] | No
     return {
         "mechanism": MECHANISM,
         "unit": gettext(
-            "the place of a person on one day, which is the centre of a grid square; the guarantee is "
-            "per metre between two places"
+            "a person's place on one day, given as the centre of a grid square; the guarantee is per "
+            "metre of distance between two places"
         ),
         "who_reports": gettext(
-            "every visitor, for at most the number of places per person stated here, in addition to the "
-            "indicators and their epsilon"
+            "every visitor, up to the number of places per person stated here; these reports are in "
+            "addition to the indicators and their epsilon"
         ),
         "level": exact_text(spec.level),
         "radius_m": exact_text(spec.radius_m),
@@ -105,7 +105,8 @@ def location_facts(protection: LocationProtection | None) -> dict[str, Any] | No
         "epsilon_at_radius_all_places": str(protection.epsilon_of_all),
         "composition": gettext(
             "Losses from different places of one person add up; reporting the same place again costs "
-            "nothing. The guarantee compares two lives that repeat and change places on the same days."
+            "nothing. The guarantee compares two possible histories of a person, in which places repeat "
+            "and change on the same days."
         ),
         "grid": spec.grid.to_json(),
     }
@@ -114,9 +115,9 @@ def location_facts(protection: LocationProtection | None) -> dict[str, Any] | No
 def squares_words(protection: LocationProtection) -> str:
     """Describe the effect of distances between middles of squares."""
     text = gettext(
-        "A place is the centre of a square of %(step)s m. Two points that are %(radius)s m apart can be "
-        "in squares whose centres are up to %(farthest)s m apart. A report then changes their odds by a "
-        "factor of at most %(odds)s."
+        "A place is the centre of a square %(step)s m wide. Two points that are %(radius)s m apart can "
+        "be in squares whose centres are up to %(farthest)s m apart. A report then changes the odds "
+        "between the two points by a factor of at most %(odds)s."
     )
     return text % {
         "step": formats.number(protection.spec.grid.step_m),
@@ -133,22 +134,22 @@ def location_limits(protection: LocationProtection | None) -> dict[str, str]:
     return {
         "squares": squares_words(protection),
         "places_and_answers": gettext(
-            "Places and answers: the epsilon of answers does not include reported places. An answer "
-            "about the zone of a day or of a night and the reported place come from the same stays. "
-            "Together they lose the sum of both; between zones far apart, most of this sum is that of "
-            "the place."
+            "Places and answers: the epsilon for answers does not include reported places. An answer "
+            "about a person's zone on a day or a night comes from the same stays as the reported place, "
+            "so the total privacy loss is the sum of both. Between zones that are far apart, most of "
+            "this sum comes from the place."
         ),
         "far_places": gettext(
-            "Distant places: the noise hides where a person is within a few times the radius. Between "
-            "two places much further apart, the report reveals which is more likely."
+            "Distant places: the noise hides where a person is within a distance of a few times the "
+            "radius. Between two places much further apart, the report reveals which is more likely."
         ),
         "moves": gettext(
-            "Moves: the same place keeps its report, so anyone who sees the reports can tell whether a "
-            "person's main place repeats or changes between days. Someone who knows the place of one day "
-            "and sees the reports of two learns whether the place of the other day is the same; no "
-            "epsilon bounds this. Analysts get counts by square. However, counts of different windows "
-            "can be subtracted from each other, down to the noisy reports of a person whose days no one "
-            "shares."
+            "Moves: the same place always gives the same report, so anyone who sees the reports can tell "
+            "whether a person's main place repeats or changes between days. Someone who knows the place "
+            "on one day and sees the reports for two days learns whether the place on the other day is "
+            "the same. No epsilon limits this. Analysts get counts by square. However, subtracting the "
+            "counts of different windows from each other can isolate the noisy reports of a person if no "
+            "one else was present on the same days."
         ),
     }
 

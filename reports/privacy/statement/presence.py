@@ -35,10 +35,11 @@ def presence_facts(spec: PlanSpec, study: Study) -> dict[str, Any] | None:
         "epsilon_replaced": str(certificate.epsilon_replaced),
         "nominal_epsilon": exact_text(certificate.nominal),
         "composition": gettext(
-            "Counts of visitors and counts of answers each spend presence_epsilon, so presence loses "
-            "twice that, over all days, unions and closings of days together. epsilon_moved: the person "
-            "was there on other days and gave the same answers, one for each indicator. "
-            "epsilon_replaced: another person, with other days and other answers."
+            "Counts of visitors and counts of answers each spend presence_epsilon. The total privacy "
+            "loss for presence is therefore twice presence_epsilon, over all days, unions and closings "
+            "of days together. epsilon_moved: compared with the same person on other days with the same "
+            "answers, one for each indicator. epsilon_replaced: compared with another person, with other "
+            "days and other answers."
         ),
         "noisy_through": study.noisy_through,
     }
@@ -54,10 +55,10 @@ def presence_words(spec: PlanSpec) -> list[str]:
 
 def _promise(certificate: PresenceCertificate) -> str:
     text = gettext(
-        "A person's presence is protected with epsilon %(epsilon)s: nothing computed from "
-        "the counts changes the odds by more than a factor of %(odds)s. Every count of visitors and "
-        "every count of answers has its own noise, drawn once when its day is closed; each of the two "
-        "loses half of this epsilon."
+        "A person's presence is protected with epsilon %(epsilon)s: nothing computed from the counts "
+        "changes the odds by more than a factor of %(odds)s. Every count of visitors and every count of "
+        "answers has its own noise, drawn once when its day is closed. Half of this epsilon is spent on "
+        "counts of visitors and half on counts of answers."
     )
     return text % {
         "epsilon": formats.epsilon(certificate.epsilon),
@@ -67,13 +68,14 @@ def _promise(certificate: PresenceCertificate) -> str:
 
 def _cost(certificate: PresenceCertificate) -> str:
     text = ngettext(
-        "For this, only the first day a person is present is counted.",
-        "For this, only the first %(n)s days a person is present are counted.",
+        "To make this possible, only the first day a person is present is counted.",
+        "To make this possible, only the first %(n)s days a person is present are counted.",
         certificate.max_days,
     ) % {"n": certificate.max_days}
     more = gettext(
-        "Presence on other days with the same answers is protected with epsilon %(moved)s; presence of "
-        "another person, with other days and answers, with epsilon %(replaced)s."
+        "Whether the same person was present on other days, with the same answers, is protected with "
+        "epsilon %(moved)s. Whether another person was present instead, with other days and answers, is "
+        "protected with epsilon %(replaced)s."
     )
     return f"{text} " + more % {
         "moved": formats.epsilon(certificate.epsilon_moved),
@@ -84,8 +86,8 @@ def _cost(certificate: PresenceCertificate) -> str:
 def _size(certificate: PresenceCertificate) -> str:
     return gettext(
         "The noise of a count has a standard deviation of %(visitors)s visitors, or %(answers)s answers. "
-        "A day t is the sum of t such counts, and a union of the days a to b is the sum of a x (b - a + "
-        "1). All intervals account for this noise."
+        "The total for day t is the sum of t such counts, and the total for the union of days a to b is "
+        "the sum of a x (b - a + 1) such counts. All intervals account for this noise."
     ) % {
         "visitors": formats.decimal(certificate.visitors.channel.variance**0.5, decimals=1),
         "answers": formats.decimal(certificate.answers.channel.variance**0.5, decimals=1),
@@ -97,8 +99,8 @@ def presence_limits(spec: PlanSpec) -> dict[str, str]:
     if spec.presence is not None:
         return {
             "closings": gettext(
-                "Closings: when days are closed, which days are closed, and when files were sent can be "
-                "seen. The noise hides how many people the files contained."
+                "Closings: anyone can see when days are closed, which days are closed and when files "
+                "were sent. The noise hides how many people the files contained."
             )
         }
     return {

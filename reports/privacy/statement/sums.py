@@ -45,10 +45,10 @@ def sums_words(facts: dict[str, Any]) -> list[str]:
         return []
     said = facts["sums"]
     promise = gettext(
-        "For anyone who sees only the sums of this study, and not the report of one person, all values "
+        "Against anyone who sees only the sums of this study, and no single person's report, all values "
         "of a person together are protected with epsilon %(profile)s, and one value with epsilon "
-        "%(attribute)s, except with a probability of one in %(delta)s (delta). The reason is that a "
-        "report hides among the others in its sum."
+        "%(attribute)s, except with a probability of one in %(delta)s (delta). This is because each "
+        "report is hidden among the others in its sum."
     ) % {
         "profile": formats.epsilon(Fraction(said["epsilon_profile"])),
         "attribute": formats.epsilon(Fraction(said["epsilon_attribute"])),
@@ -60,10 +60,11 @@ def sums_words(facts: dict[str, Any]) -> list[str]:
 def conditions() -> str:
     """When it holds, and what it does not replace."""
     return gettext(
-        "This holds because the study has one day, its totals are exact and changed only once, and its "
-        "plan has one version. A study of several days has no such bound: a report counts on each day "
-        "its person is there. The bound covers this study alone, and not its places. It does not replace "
-        "the epsilon of the guarantee: anyone who sees a single report learns what that epsilon allows."
+        "This holds because the study has one day, its totals are exact and have changed only once, and "
+        "its plan has one version. A study of several days has no such bound, because a person's report "
+        "counts on each day they are present. The bound covers only this study, and not its places. It "
+        "does not replace the epsilon of the guarantee: anyone who sees a single report can learn as "
+        "much as that epsilon allows."
     )
 
 
