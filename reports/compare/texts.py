@@ -119,8 +119,9 @@ def error_words(comparison: Comparison) -> str:
         )
     if comparison.kind == Kind.STUDIES:
         return gettext(
-            "Each study has its own key, so the errors are independent and add up exactly. The same "
-            "people may be in both studies, so do not add their visitor numbers together."
+            "Each study has its own key, so their errors are independent, and the error of the "
+            "difference is exact. The same people may be in both studies, so do not add their visitor "
+            "numbers together."
         )
     if comparison.is_exact:
         return gettext(
@@ -144,9 +145,8 @@ def _bound_words(comparison: Comparison) -> str:
             "times in 100."
         )
     return gettext(
-        "For date ranges that neither overlap nor follow each other directly, the number of shared "
-        "visitors is known only within bounds. These errors are upper bounds: the intervals contain the "
-        "true value at least 95 times in 100."
+        "The number of visitors that both sides share is known only within bounds. These errors are "
+        "upper bounds: the intervals contain the true value at least 95 times in 100."
     )
 
 

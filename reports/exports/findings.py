@@ -86,7 +86,7 @@ def to_xlsx(findings: Findings) -> bytes:
     """A sheet that explains the table, and the table; ExportError if that has more rows than a sheet."""
     if len(findings.rows) > spreadsheet.MAX_ROWS:
         text = gettext(
-            "A spreadsheet can hold %(most)d rows; this comparison has %(rows)d. Choose CSV or JSON."
+            "A spreadsheet can hold %(most)d rows, but this table has %(rows)d. Choose CSV or JSON."
         )
         raise ExportError(text % {"most": spreadsheet.MAX_ROWS, "rows": len(findings.rows)})
     columns = [(name, findings.kinds.get(name, kind_of(name))) for name in findings.names]

@@ -149,5 +149,5 @@ def _figures() -> dict[str, str]:
     return {
         "people": gettext("everyone the question covers"),
         "category": gettext("people in one category, scaled by the market share"),
-        "pattern": gettext("people who visited on exactly these days, whatever the question"),
+        "pattern": gettext("people who visited on exactly these days, for any question"),
     }

@@ -143,13 +143,16 @@ def _rule_fields(typed: Typed) -> list[Field]:
             typed,
             "study.small_cell",
             gettext("Suppress windows with fewer visitors than"),
-            hint=gettext("0 = never suppress. Lowering this needs approval by a second person."),
+            hint=gettext(
+                "0 = never suppress. Lowering this weakens protection, so it may need approval "
+                "by a second person."
+            ),
         ),
         _field(
             typed,
             "study.min_publication",
             gettext("Minimum subscribers per publication"),
-            hint=gettext("Lowering this needs approval by a second person."),
+            hint=gettext("Lowering this weakens protection, so it may need approval by a second person."),
         ),
         _field(
             typed,
@@ -240,9 +243,7 @@ def _own_fields(typed: Typed, row: str) -> list[Field]:
             typed,
             f"{row}.weight",
             gettext("Weight (optional)"),
-            hint=gettext(
-                "How often people report on this indicator, relative to the others. Leave empty for 1."
-            ),
+            hint=gettext("Relative frequency with which people report on this indicator. Leave empty for 1."),
         ),
     ]
 

@@ -73,9 +73,9 @@ def _cost(certificate: PresenceCertificate) -> str:
         certificate.max_days,
     ) % {"n": certificate.max_days}
     more = gettext(
-        "Whether the same person was present on other days, with the same answers, is protected with "
-        "epsilon %(moved)s. Whether another person was present instead, with other days and answers, is "
-        "protected with epsilon %(replaced)s."
+        "Epsilon %(moved)s limits what others can learn about which days the same person was present, "
+        "with the same answers. Epsilon %(replaced)s applies if another person was present instead, with "
+        "other days and answers."
     )
     return f"{text} " + more % {
         "moved": formats.epsilon(certificate.epsilon_moved),
