@@ -78,7 +78,7 @@ def view_of(request: HttpRequest) -> str:
 
 def method_of(request: HttpRequest) -> str:
     method = request.method or ""
-    return method if method in METHODS else "other change"
+    return method if method in METHODS else "other"
 
 
 class BodyLimitMiddleware:

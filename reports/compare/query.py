@@ -71,9 +71,9 @@ def asked_of(query: QueryDict, kind: Kind, *, indicator: Indicator, others: Sequ
         days = [_number(text, below=indicator.study.days + 1) for text in query.getlist("day")]
         asked |= {"window": Window(day, day), "baseline": days or None}
     elif others or query.get("with"):
-        asked["other change"] = _other(query, others)
-        unions = visitor_unions(asked["other change"].study)
-        asked["with_window"] = _with_window(query, asked["other change"], visitors=unions)
+        asked["other"] = _other(query, others)
+        unions = visitor_unions(asked["other"].study)
+        asked["with_window"] = _with_window(query, asked["other"], visitors=unions)
     return asked
 
 
@@ -89,7 +89,7 @@ def compared(kind: Kind, indicator: Indicator, asked: Mapping[str, Any], *, of: 
     if kind == Kind.BASELINE:
         return queries.compare_baseline(indicator, window.first_day, baseline=asked["baseline"], of=of)
     return queries.compare_studies(
-        indicator, window, other=asked["other change"], other_window=asked["with_window"], of=of
+        indicator, window, other=asked["other"], other_window=asked["with_window"], of=of
     )
 
 

@@ -104,7 +104,7 @@ def _form(
 ) -> dict[str, Any]:
     """Fields with what was asked for, or what a person may want to begin with."""
     study = indicator.study
-    other = asked.get("other change")
+    other = asked.get("other")
     with_study = other.study if other else study
     window, with_window = asked.get("window"), asked.get("with_window")
     if kind == Kind.WINDOWS and not query.get("with_from"):
@@ -124,7 +124,7 @@ def _form(
         "reference": asked.get("reference", 0),
         "baseline": asked.get("baseline") or [],
         "others": [(name_of(each), f"{each.study.name}: {each.name}") for each in others],
-        "other change": name_of(other) if other else "",
+        "other": name_of(other) if other else "",
         "query": kept,
     }
 

@@ -24,7 +24,7 @@ class Direction(StrEnum):
 
     WEAKER = "weaker"
     STRONGER = "stronger"
-    OTHER = "other change"
+    OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

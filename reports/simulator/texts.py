@@ -128,7 +128,7 @@ def warnings(simulation: Simulation) -> list[str]:
 def truth_words(channel: ReportChannel) -> str:
     """Describe how often an answer is true, in cases of a hundred."""
     answer = channel.answer if isinstance(channel, FakedChannel) else channel
-    facts = {"kept": of_100(float(answer.p)), "other change": of_100(float(answer.q))}
+    facts = {"kept": of_100(float(answer.p)), "other": of_100(float(answer.q))}
     if isinstance(answer, GrrChannel):
         text = gettext(
             "The true answer is kept in %(kept)s of 100 cases. Each of the other categories replaces it "

@@ -27,7 +27,7 @@ def plan_words(spec: PlanSpec) -> str:
 def answer_words(channel: ReportChannel) -> str:
     """Explain a report about a true category, in plain words."""
     answer = channel.answer if isinstance(channel, FakedChannel) else channel
-    values = {"kept": percent(float(answer.p)), "other change": percent(float(answer.q))}
+    values = {"kept": percent(float(answer.p)), "other": percent(float(answer.q))}
     if isinstance(answer, GrrChannel):
         text = gettext(
             "The true category is kept in %(kept)s of cases. Each of the other categories replaces it in "

@@ -113,7 +113,7 @@ def test_reported_places_become_a_density(site, place_study, sign_in):
     page.goto(f"{site.address}/studies/{place_study}/")
     page.get_by_role("link", name="Maps of places").click()
     page.goto(f"{page.url}?{WINDOW}")
-    expect(page.get_by_text("where it best predicts reports that were set aside")).to_be_visible(
+    expect(page.get_by_text("at which the density best predicts reports that were set aside")).to_be_visible(
         timeout=120_000
     )
     expect(page.locator(".map__plot image")).to_have_count(2)
@@ -126,7 +126,7 @@ def test_reported_places_become_a_density(site, place_study, sign_in):
     )
     assert subscribers > noisy > 0
     expect(page.get_by_text("reported places are more accurate")).to_be_visible()
-    page.get_by_role("button", name="Compute the maps of all days").press("Enter")
+    page.get_by_role("button", name="Compute the maps for all days").press("Enter")
     page.wait_for_url("**/maps/?**")
     page.locator(".map__frame").first.focus()
     page.keyboard.press("+")

@@ -74,7 +74,7 @@ def test_same_file_again_changes_nothing_and_another_file_fails_with_its_reason(
     wrong = tmp_path / "wrong.csv"
     wrong.write_text("a,b\n1,2\n")
     operator = sign_in("operator")
-    for file, told in ((extract[1], "Nothing new"), (wrong, "no column 'msisdn'")):
+    for file, told in ((extract[1], "This file has already been processed"), (wrong, "no column 'msisdn'")):
         upload(operator, site, file)
         expect(operator.locator("main")).to_contain_text(told, timeout=60_000)
 

@@ -40,7 +40,7 @@ task_postrun.connect(_ends)
 
 def add(task: str, *, state: str, seconds: float) -> None:
     """Count a task that has ended. Without a broker it is not counted: nothing waits for that."""
-    outcome = OUTCOMES.get(state, "other change")
+    outcome = OUTCOMES.get(state, "other")
     limit = next((str(each) for each in BUCKETS_S if seconds <= each), INFINITE)
     try:
         pipeline = client().pipeline(transaction=False)

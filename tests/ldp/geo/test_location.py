@@ -140,7 +140,7 @@ def test_short_numbers_are_drawn_again(again: list[tuple[int, int]], expected: f
 
 
 @pytest.mark.parametrize("number", [2**32, 2**32 + 1, 2**40 + 12345, 2**47 - 1, 2**47, 199_032_864_766_430])
-@pytest.mark.parametrize("other change", [2**32, 3 * 2**46 + 7, 2**48 - 1])
+@pytest.mark.parametrize("other", [2**32, 3 * 2**46 + 7, 2**48 - 1])
 def test_radius_is_the_logarithm_within_its_stated_error(number: int, other: int) -> None:
     """For the whole step that each number stands for, from its lower to its upper end."""
     found = Decimal(sampling.radius(np.uint64(number), np.uint64(other), 0))

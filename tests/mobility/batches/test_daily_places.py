@@ -323,7 +323,7 @@ def test_rows_of_a_night_that_come_late(pipeline, files, rows, tmp_path):
 
 def test_voided_day_comes_again_with_its_night(make_pipeline, files, rows, tmp_path):
     """The rest of its night is in the file of the next date, also if it touches no day of the study."""
-    plain, other = make_pipeline(), make_pipeline(slug="other change")
+    plain, other = make_pipeline(), make_pipeline(slug="other")
     plain.upload(write_file(tmp_path / "all.csv", rows))
     upload_all(other, files)
     for day in (2, DAYS):

@@ -74,7 +74,7 @@ def test_an_approval_is_of_the_epsilon_that_was_seen(filled):
     first, second = ask(filled), ask(filled, day=2)
     filled.finished(requests.approve_undo(first, voided_days=1, by="petra"))
     with pytest.raises(
-        UndoDecisionError, match="Another day has been undone since, so epsilon rises further"
+        UndoDecisionError, match="in the meantime, so undoing this one would raise epsilon further"
     ):
         requests.approve_undo(second, voided_days=1, by="petra")
     assert filled.finished(requests.approve_undo(second, voided_days=2, by="petra")).state == Batch.State.DONE

@@ -74,7 +74,8 @@ def test_what_is_no_longer_looked_at_since_a_setting_was_taken_away_is_over(sett
     assert looks(*[None] * 20, begin_s=120) == []  # the vault is down: it may last
     assert Alert.objects.get().ended_at is None
     settings.HANDS_OVER = False
-    assert looks(None, None, begin_s=1920) == ["ended: error: Totals of fair are waiting to be handed over"]
+    (ended,) = looks(None, None, begin_s=1920)
+    assert ended == "ended: error: Totals for study fair are waiting to be handed over"
 
 
 def test_without_any_channel_it_is_over_that_one_does_not_take_messages(settings):
@@ -119,7 +120,7 @@ def failed(n):
 
 
 def test_another_batch_that_fails_is_news_although_the_alert_is_open():
-    title = "warning: Failed batches in fair"
+    title = "warning: Failed batches in study fair"
     assert looks(failed(1), failed(1), failed(2), failed(2)) == [f"opened: {title}", f"again: {title}"]
     assert looks(failed(1), failed(2), begin_s=240) == [f"again: {title}"]
 
@@ -133,7 +134,7 @@ def test_several_things_at_once_are_one_mail_with_the_worst_first():
     assert body.index("disk_low") < body.index("batch_failed")
     assert "Status: https://reports.example.org/status/" in body
     assert "Runbook: docs/runbook/batch-failed.md" in body
-    assert "Operators find the reason on the page of each batch, under Uploads" in body
+    assert "Operators can find the reason on the page of each batch, under Uploads" in body
     assert message.to == ["ops@example.org"]
 
 

@@ -233,10 +233,8 @@ def test_a_check_that_breaks_stops_no_other_and_only_what_lasts_is_told(data_dir
     assert (failed.subject, failed.level, "secret" in failed.what) == ("open_files", E, False)
     assert {"core_dumps", "ledger_broken", "storage_unusable"} <= {each.code for each in found}
     # Work continues while the doctor looks.
-    first = [error("key_outlived", "", "", subject="fair"), fine("key_outlived", "other change")]
-    turns = iter(
-        (first, [fine("key_outlived", "fair"), error("key_outlived", "", "", subject="other change")])
-    )
+    first = [error("key_outlived", "", "", subject="fair"), fine("key_outlived", "other")]
+    turns = iter((first, [fine("key_outlived", "fair"), error("key_outlived", "", "", subject="other")]))
     look = doctor.Look(name="keys", check=lambda: next(turns))
     monkeypatch.setattr(doctor, "_looks", lambda **_: [look])
     found = [each for each in doctor.examine(deep=False) if each.code == "key_outlived"]

@@ -87,12 +87,12 @@ def test_keys_that_are_in_no_escrow_unless_one_decides_against_it(settings):
     settings.MOBILITY_ESCROW = "none"
     found = only(keys.escrowed())
     assert (found.level, found.facts) == (Level.OK, {"keys": 1, "escrow": "none"})
-    assert words(found).what == "Keys of open studies without an escrow copy: 1. MOBILITY_ESCROW is none."
+    assert words(found).what == "Open studies whose key has no escrow copy: 1. MOBILITY_ESCROW is none."
 
 
 @pytest.mark.database
 def test_failed_batches_count_until_the_same_file_has_come_or_the_same_days_were_closed():
-    study, other = make_study(), make_study("other change")
+    study, other = make_study(), make_study("other")
     make_batch(study, State.FAILED, ago_h=2)
     make_batch(study, State.FAILED, ago_h=3, filename="second.csv")
     make_batch(other, State.FAILED, ago_h=80)  # long ago

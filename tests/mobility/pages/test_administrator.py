@@ -54,22 +54,22 @@ def published(client, sent):
 class TestStudy:
     def test_it_shows_the_plan_and_what_it_certifies(self, client, study):
         promise = "Plan version 1, smp-grr Privacy unit all values of a person (profile) "
-        assert f"{promise}Epsilon, certified per profile 1.5 " in page(client, "/administrator/")
+        assert f"{promise}Certified epsilon per profile 1.5 " in page(client, "/administrator/")
         shown = page(client, "/administrator/fair/")
-        says(shown, "Each person answers one of the 2 indicators", "Epsilon, certified per profile 1.5")
-        says(shown, "Epsilon, certified per attribute 1 ", "Daily: at most 3 answers per person, one a day.")
+        says(shown, "Each person reports on one of the 2 indicators", "Certified epsilon per profile 1.5")
+        says(shown, "Certified epsilon per attribute 1 ", "Daily: at most 3 answers per person, one a day.")
         for kept, other in (("73.1", "26.9"), ("15.5", "9.4")):  # e / (e + 1), and e^0.5 / (e^0.5 + 9)
             says(
                 shown,
-                f"The true category is kept in {kept}% of cases; "
-                f"each other category replaces it in {other}%.",
+                f"The true category is kept in {kept}% of cases. "
+                f"Each of the other categories replaces it in {other}% of cases.",
             )
-        says(shown, "0.5 separate", "at least 60 minutes between the first and the last event")
+        says(shown, "0.5 own epsilon", "at least 60 minutes between the first and last event")
         says(shown, "all cells in the extract", "Market share 100.0%", Plan.objects.get().spec_hash)
         says(shown, "Plan version 1, published by adam")
         Plan.objects.update(voided_days=1)  # undone days are part of what is certified
         shown = page(client, "/administrator/fair/")
-        says(shown, "Epsilon, certified per profile 2 ", "Daily: at most 4 answers per person")
+        says(shown, "Certified epsilon per profile 2 ", "Daily: at most 4 answers per person")
 
 
 class TestCreate:
@@ -77,7 +77,7 @@ class TestCreate:
         assert "Create the first study" in page(client, "/administrator/")
         response = published(client, {"study_file": file(STUDY)})
         assert response.redirect_chain == [("/administrator/fair/", 302)]
-        assert "The study was created." in response.content.decode()
+        assert "The study has been created." in response.content.decode()
         assert (Study.objects.get().created_by, VaultStudy.objects.get().slug) == ("adam", "fair")
         assert "windows with fewer visitors than no minimum" in said(response)
         late = STUDY.replace('slug = "fair"\n', 'slug = "late"\nsmall_cell = 30\n')
@@ -110,7 +110,7 @@ class TestCreate:
         response = client.post(CREATE_URL, {"study_file": file(bad, "fair.toml")})
         assert response.status_code == 422
         shown = said(response)
-        says(shown, "Nothing was created. 4 problems:")
+        says(shown, "Nothing was created. 4 problems were found:")
         says(shown, "fair.toml: study.days: must be a whole number from 1 to 62, got 0")
         says(shown, "fair.toml: extract.cell: is missing")
         says(shown, "fair.toml: area.cells: must name a file that is given together with the study file")
@@ -122,7 +122,7 @@ class TestCreate:
         assert not Study.objects.exists()
         chosen = file(STUDY.replace('slug = "fair"', 'slug = "other"'))  # wins over the text
         client.post(CREATE_URL, {"text": STUDY, "study_file": chosen})
-        assert PlanDraft.objects.latest("pk").slug == "other change"
+        assert PlanDraft.objects.latest("pk").slug == "other"
 
     def test_htmx_gets_only_the_problems_so_that_chosen_files_stay(self, client):
         response = client.post(CREATE_URL, {"study_file": file("days = ")}, headers=HTMX)
@@ -132,12 +132,12 @@ class TestCreate:
         assert response.headers["HX-Redirect"] == f"/administrator/drafts/{PlanDraft.objects.get().pk}/"
 
     def test_what_is_wrong_is_said_and_markup_stays_text(self, client):
-        says(client.post(CREATE_URL).content.decode(), "Choose a study file", "1 problem:")
+        says(client.post(CREATE_URL).content.decode(), "Choose a study file", "1 problem was found:")
         binary = client.post(CREATE_URL, {"study_file": file(b"\xff\xfe")}).content.decode()
         assert "must be UTF-8 text" in binary and "<textarea" not in binary
         odd = {"study_file": file(b"<script>alert(1)", "<b>.toml")}
         marked = client.post(CREATE_URL, odd).content.decode()
-        assert "1 problem:" in marked
+        assert "1 problem was found:" in marked
         lacks(marked, "<script>alert", "<b>")
 
     def test_large_files_are_refused_in_words_and_never_reach_the_disk(self, client, tmp_path):
@@ -147,7 +147,7 @@ class TestCreate:
             response = client.post(CREATE_URL, {"study_file": file(STUDY), "cells": large})
             assert list(tmp_path.iterdir()) == before
         assert response.status_code == 422
-        assert "The files together must have at most 2.6 MB, got 3.0 MB" in said(response)
+        assert "The files total 3.0 MB, but the limit is 2.6 MB" in said(response)
         assert settings.FILE_UPLOAD_HANDLERS == ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
 
 
@@ -183,7 +183,7 @@ class TestClosing:
         assert CLOSE_URL in html_of(client, STUDY_URL)
         shown = page(client, CLOSE_URL)
         says(shown, "The study key", "The reports: totals of sanitised answers")
-        lacks(shown, "Discard these rows", "unfinished batch")
+        lacks(shown, "Discard the unpublished rows", "unfinished batch")
         assert "This field is required" in refused(client, slug="")
         for typed in ("fare", "Fair & market"):
             assert "This is not the short name of the study" in refused(client, slug=typed)
@@ -223,7 +223,7 @@ class TestClosing:
         assert client.post(CLOSE_URL, sent).status_code == 302
         batch.refresh_from_db()
         assert batch.state == Batch.State.CANCELLED
-        assert "Days discarded unpublished 2024-05-02" in page(client, STUDY_URL)
+        assert "Unpublished days discarded 2024-05-02" in page(client, STUDY_URL)
 
     def test_a_late_change_is_said_and_an_interrupted_closing_finished(self, client, monkeypatch):
         changed = closing.StudyNotClosedError("the study changed while it was being closed")
@@ -236,7 +236,7 @@ class TestClosing:
                 client.post(CLOSE_URL, {"slug": "fair"})
         assert client.get(CERTIFICATE_URL).status_code == 302
         assert "Resume closing" in page(client, STUDY_URL)
-        assert "its key will be or has been destroyed" in page(client, CLOSE_URL)
+        assert "its key either has been or will be destroyed" in page(client, CLOSE_URL)
         client.post(CLOSE_URL, {"slug": "fair"})
         assert client.get(CERTIFICATE_URL).status_code == 200
 
@@ -262,7 +262,7 @@ class TestSimulator:
         sliders = re.findall(r'<input class="slider".*?</p>', html, re.S)
         assert len(sliders) == 5
         for slider in sliders:
-            small, large = re.findall(r"(?:small|large): *</span>(?:<span[^>]*>← </span>)?([^<]+)", slider)
+            small, large = re.findall(r"(?:small|large) values: *</span>(?:<[^>]*>← </span>)?([^<]+)", slider)
             assert "" not in (small.strip(), large.strip()) and small != large
 
     def test_of_a_study_it_asks_its_questions_under_its_plan(self, client, study):
@@ -275,7 +275,7 @@ class TestSimulator:
             assert f'href="{SIMULATOR_URL}' in html_of(client, address)
         text = shown(client, "?study=fair&visitors=5000&show=visit_duration")  # Own epsilons stay.
         # epsilon 0.5 and ten categories
-        assert "The true answer is kept in 15 of 100 cases; each other category" in text
+        assert "The true answer is kept in 15 of 100 cases. Each of the other categories" in text
         text = shown(client, "?study=fair&wanted=5&of=visit_duration")
         assert "This indicator has its own epsilon" in text
 
@@ -304,12 +304,7 @@ class TestSimulator:
         given = ["epsilon", "visitors", "stay", "days", "categories"]
         assert [value_of(html, name) for name in given] == ["2", "3000", "2", "4", "5"]
         text = text_of(html)
-        says(
-            text,
-            "Indicator 2 (daily)",
-            "6,000 different visitors",
-            "not available, because not everyone answers every day",
-        )
+        says(text, "Indicator 2 (daily)", "6,000 different visitors", "not everyone answers every day")
         assert "1,500" in text  # reports of the daily one: 2 days of 4
 
     def test_links_keep_the_state_but_for_what_they_change(self, client, study):
@@ -333,11 +328,11 @@ class TestSimulator:
          ("?epsilon=NaN", "Epsilon: Enter a number."),
          ("?visitors=", "Visitors per day: This field is required."),
          ("?visitors=0", "Visitors per day: Ensure this value is greater than or equal to 1."),
-         ("?stay=8", "A person cannot be present on more days than the study has: enter at most 7."),
-         ("?cap=8", "The study has fewer days: enter at most 7."),
+         ("?stay=8", "A person cannot be present on more days than the study has. Enter at most 7."),
+         ("?cap=8", "This is more than the number of days in the study. Enter at most 7."),
          ("?daily=6", "This is more than the number of indicators in the plan. Enter a smaller number."),
          ("?mechanism=none", "Mechanism: Select a valid choice."),
-         ("?presence_epsilon=1&presence_days=8", "The study has fewer days: enter at most 7.")],
+         ("?presence_epsilon=1&presence_days=8", "the number of days in the study. Enter at most 7.")],
     )  # fmt: skip
     def test_what_is_wrong_is_said_and_nothing_simulated(self, client, query, words):
         text = shown(client, query)
@@ -348,8 +343,8 @@ class TestSimulator:
         [("?mechanism=rsfd-grr&unit=attribute&daily=1", "must be static"),
          ("?mechanism=smp-oue&presence_epsilon=1", "presence_epsilon must be absent under smp-oue"),
          ("?mechanism=spl-grr&epsilon=0.001&indicators=50&unit=profile&categories=1000", "kept in"),
-         ("?visitors=1&indicators=50&stay=1", "No one would answer this indicator"),
-         ("?visitors=100&wanted=0.01", "No epsilon up to 20 is this accurate: the best is ±")],
+         ("?visitors=1&indicators=50&stay=1", "No one would report on this indicator"),
+         ("?visitors=100&wanted=0.01", "No epsilon up to 20 achieves this accuracy. The best possible is ±")],
     )  # fmt: skip
     def test_what_no_mechanism_can_do_is_no_crash(self, client, query, words):
         assert words in shown(client, query)
@@ -357,7 +352,7 @@ class TestSimulator:
     def test_a_wanted_error_leads_to_its_epsilon(self, client):
         query = "?visitors=10000&mechanism=smp-grr&indicators=2&categories=4&wanted=3"
         html = html_of(client, SIMULATOR_URL + query)
-        found = re.search(r"Epsilon ([\d.]+) is the smallest that is enough", html)[1]
+        found = re.search(r"Epsilon ([\d.]+) is the smallest value that is enough", html)[1]
         (use,) = links(html, "Use this epsilon")
         assert f"epsilon={found}" in use and "wanted" not in use
         assert "±3.0 points" in shown(client, use)

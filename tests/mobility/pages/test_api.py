@@ -217,9 +217,7 @@ class TestWho:
         FeedToken.objects.update(revoked_at=None, expires_at=row.created_at)
         check_problem(put(client, token), 401, "expired")
         FeedToken.objects.update(expires_at=row.expires_at)
-        check_problem(
-            put(client, token, url=URL.replace("fair", "other change")), 404, "a study with that name"
-        )
+        check_problem(put(client, token, url=URL.replace("fair", "other")), 404, "a study with that name")
         for given in ({"kind": "close_days", "day": 1}, {"kind": "extract", "created_by": "olga"}):
             check_problem(
                 get(client, token, Batch.objects.create(study=study, **given).pk),
@@ -371,7 +369,7 @@ class TestPage:
         (revoke,) = re.findall(r'<form method="post" action="([^"]+)">.*?aria-label="Revoke a &lt;b', found)
         assert 'aria-label="Revoke old' not in found
         assert client.get(revoke).status_code == 405
-        assert client.post(revoke.replace("fair", "other change")).status_code == 404
+        assert client.post(revoke.replace("fair", "other")).status_code == 404
         assert feeds.token_of(made["a <b>"][1]) is not None
         shown = client.post(revoke, follow=True).content.decode()
         says(text_of(shown), "The token “a &lt;b&gt;” was revoked", "a &lt;b&gt; revoked")

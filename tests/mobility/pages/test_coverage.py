@@ -61,7 +61,7 @@ class TestCoverage:
         )
         assert "Thu 2 May 2024 C complete 400 1" in text
         failed = "Fri 3 May 2024 F failed file-2.csv: 3 of 9 rows cannot be used"
-        assert f"{failed} Rows of earlier files are in the study. Open that batch 400 1" in text
+        assert f"{failed} The study contains rows from earlier files. Open that batch 400 1" in text
         ended(study, 3, kind=Batch.Kind.VOID_DAY, day=1, filename="")
         assert "Wed 1 May 2024 U undone" in page(client, COVERAGE_URL)
 
@@ -165,7 +165,7 @@ class TestChecks:
         says(text, "Duplicates 10 of 400 (2.5%)", "Subscribers 123")
         says(text, "age 90 of 400 (22.5%) msisdn 0 of 400 (0.0%)", "40 of 400 rows contain errors")
         says(text, "60 of 400 rows are outside the scope of the study", "bad_timestamp 30 2, 3 time")
-        says(text, "unknown_value 10 8 one of age , gender", "outside_hours 60 time")
+        says(text, "unknown_value 10 8 one of these columns: age , gender", "outside_hours 60 time")
         # opted out and misshapen rows are not asked for values
         rejected = {"wrong_columns": 5, "bad_text": 5}
         batch = self.full(study, rows_rejected=rejected, rows_ignored={"opted_out": 30})
@@ -176,7 +176,7 @@ class TestChecks:
         ended(study, 1, {1: day_hours(300), 3: day_hours(300)}, checks=before)
         text = shown(client, self.full(study))
         says(text, "4 unusual values", "Thu 2 May 2024: Subscribers 123 150 1 earlier day as usual")
-        says(text, "no events between 09:00 and 10:00, which usually have 300 rows")
+        says(text, "no events between 09:00 and 10:00, when there are usually 300 rows")
         says(
             text,
             "Rows accepted: 300, usually 1,200 (median of 2 earlier days). Is part of the file missing?",
@@ -192,16 +192,14 @@ class TestChecks:
         assert "Nothing unusual compared with earlier files from this source" in shown(client, usual[1])
         Batch.objects.filter(pk=batch.pk).update(more_to_come=True, finished_at=START + timedelta(hours=12))
         text = shown(client, batch)
-        assert (
-            "Their rows are compared when the last file arrives" in text and "no events between" not in text
-        )
+        assert "will be compared once the last file arrives" in text and "no events between" not in text
 
     def test_unmatched_cells_are_listed_and_can_be_downloaded(self, client, study):
         batch = self.full(study)
         text = shown(client, batch)
-        says(text, "FR-0 100 FR-1 99", "FR-9 91", "5 more rows with other cells are not listed.")
+        says(text, "FR-0 100 FR-1 99", "FR-9 91", "5 of these rows name cells that are not listed here.")
         assert (
-            "1 row has text in the cell column that does not look like a cell" in text and "FR-10" not in text
+            "1 row has text in the cell column that does not look like the ID" in text and "FR-10" not in text
         )
         response = client.get(reverse("operator:unmatched_cells", args=[batch.pk]))
         assert response.headers["Content-Type"] == "text/csv; charset=utf-8"
@@ -273,7 +271,7 @@ class TestOfFiles:  # checks of real files, from the upload to the page and to t
         says(text, "area 43 of 47 (91.5%)")  # 40 + 3; the cells of five others are unknown, strange or empty
         says(text, "age 2 of 48 (4.2%) cell 1 of 48 (2.1%) msisdn 0 of 48 (0.0%) time 0 of 48 (0.0%)")
         says(text, "3 of 49 rows contain errors", "bad_timestamp 1 49 time", "wrong_columns 1 50")
-        says(text, "1 row has text in the cell column that does not look like a cell")
+        says(text, "1 row has text in the cell column that does not look like the ID of a cell")
         kept = json.dumps([str(value) for value in Batch.objects.filter(pk=batch.pk).values_list()])
         assert "FR-999" in kept
         assert self.SWAPPED not in kept + text

@@ -92,12 +92,12 @@ class TestSecondPerson:
         says(shown, "A second person must approve this draft because: This is a new study", "Request review")
         assert "Publish and create the study" not in shown
         assert "When the draft is ready, request a review." in page(client, LIST_URL)
-        assert "you may not take this step, or it is not the next one" in take(client, draft, "publish")
+        assert "to take this step, or because it is not the next step" in take(client, draft, "publish")
         assert not Study.objects.exists()
         assert "is waiting for review" in take(client, draft, "submit")
-        assert "Waiting for your review, requested by adam." in page(officer, "/administrator/")
+        assert "Waiting for your review (requested by adam)." in page(officer, "/administrator/")
         assert "who did not edit the draft" in page(client, url(draft))
-        assert "Enter what the author should change" in take(officer, draft, "send_back")
+        assert "Describe what the author should change" in take(officer, draft, "send_back")
         take(officer, draft, "send_back", remark="Epsilon is too large.")
         assert draft.submitted_at is None
         assert "Remark by petra: Epsilon is too large." in page(client, url(draft))
@@ -110,39 +110,39 @@ class TestSecondPerson:
             "Approval by a second person was needed because: This is a new study",
         )
         assert "must approve this draft" not in approved
-        assert "The study was created. Next: check who can see it" in take(client, draft, "publish")
+        assert "The study has been created. Next, check who can see it" in take(client, draft, "publish")
         assert Study.objects.get().created_by == "adam"
         assert VaultStudy.objects.get().plan_hash == Plan.objects.get().spec_hash == draft.plan_hash
         assert "Approved by petra at" in page(client, "/administrator/fair/")
 
     def test_who_wrote_any_of_it_does_not_review_and_another_administrator_may(self, client, second, draft):
         take(client, draft, "submit")
-        assert "you may not take this step" in take(client, draft, "approve")
+        assert "you are not allowed to take this step" in take(client, draft, "approve")
         assert draft.state == "draft"
         assert "You approved" in take(second, draft, "approve")
         edited(second, draft, plan__epsilon="0.7")
         take(client, draft, "submit")
         for browser in (client, second):
-            assert "you may not take this step" in take(browser, draft, "approve")
+            assert "you are not allowed to take this step" in take(browser, draft, "approve")
         assert draft.reviewed_at is None
 
     def test_a_reviewer_whose_password_the_author_replaced_reads_why_that_review_does_not_count(
         self, client, officer, draft
     ):
         take(client, draft, "submit")
-        asked = "if a requester created the approving account"
-        says(page(officer, url(draft)), "Waiting for your review, requested by", asked)
+        asked = "a requester created the approving account"
+        says(page(officer, url(draft)), "Waiting for your review (requested by", asked)
         replace_password(User.objects.get(username="petra"), by=User.objects.get(username="adam"))
         officer.force_login(User.objects.get(username="petra"))
         shown = page(officer, url(draft))
         says(shown, "adam reset the password of petra on", "(MOBILITY_SECOND_PERSON_DAYS)")
         assert "Approve" not in shown
-        assert "you may not take this step" in take(officer, draft, "approve")
+        assert "you are not allowed to take this step" in take(officer, draft, "approve")
 
     def test_an_officer_writes_nothing_and_approves_what_was_seen_until_an_edit(self, client, officer, draft):
         """No edit page for officers: test_permissions.py."""
         for name in ("submit", "publish", "withdraw"):
-            assert "you may not take this step" in take(officer, draft, name)
+            assert "you are not allowed to take this step" in take(officer, draft, name)
         take(client, draft, "submit")
         edited(client, draft, plan__epsilon="20")
         take(client, draft, "submit")
@@ -155,12 +155,12 @@ class TestSecondPerson:
         assert warning in page(client, url(draft, "edit/"))
         edited(client, draft, plan__epsilon="1.1")
         assert (draft.state, draft.reviewed_by) == ("draft", "")
-        assert "you may not take this step" in take(client, draft, "publish")
+        assert "you are not allowed to take this step" in take(client, draft, "publish")
 
     def test_one_person_may_work_alone_where_the_site_says_so(self, client, settings, draft):
         settings.MOBILITY_SECOND_PERSON = False
-        assert "This site does not require a second person" in page(client, url(draft))
-        assert "The study was created" in take(client, draft, "publish")
+        assert "This site does not require approval by a second person" in page(client, url(draft))
+        assert "The study has been created" in take(client, draft, "publish")
         nobody = "Not reviewed: this site does not require approval by a second person."
         assert nobody in page(client, "/administrator/fair/")
 
@@ -207,7 +207,7 @@ class TestForm:
     def test_indicators_are_added_and_removed_without_scripts(self, client, draft):
         sent = {**filled(draft), "do": "add-static", "plan.epsilon": "0.25"}
         html = client.post(url(draft, "edit/"), sent).content.decode()
-        says(html, "not saved yet", 'name="indicator-2.column"')
+        says(html, "has not been saved yet", 'name="indicator-2.column"')
         assert 'value="0.25"' in field_of(html, "plan.epsilon")
         new = {
             "row": ["indicator-0", "indicator-1", "indicator-2"], "indicator-2.kind": "static",
@@ -231,7 +231,7 @@ class TestForm:
         assert "The draft was withdrawn" in take(client, draft, "withdraw")
         response = client.get(url(draft, "edit/"), follow=True)
         assert "This draft can no longer be edited." in response.content.decode()
-        assert "adam withdrew the draft. It changed nothing." in page(client, LIST_URL)
+        assert "adam withdrew the draft, so it had no effect." in page(client, LIST_URL)
 
     def test_markup_stays_text_and_a_form_that_nobody_made_breaks_nothing(self, client, draft):
         twice = {"row": ["indicator-0"] * 2, "revision": "-1"}
@@ -256,10 +256,10 @@ class TestStudy:  # the next version of a study's plan, and copies of studies
         shown = page(client, url(next_version))
         assert "A second person must approve this draft because: " in shown
         assert "age: epsilon per answer rises from 1 to 1.2." in shown
-        assert "you may not take this step" in take(client, next_version, "publish")
+        assert "you are not allowed to take this step" in take(client, next_version, "publish")
         edited(client, next_version, plan__epsilon="0.5")
         shown = page(client, url(next_version))
-        says(shown, "protects more age: epsilon per answer falls from 1 to 0.5.", "1 → 0.5")
+        says(shown, "stronger protection age: epsilon per answer falls from 1 to 0.5.", "1 → 0.5")
         assert "No further approval is needed" in shown
         assert "Version 2 of the plan is now in force." in take(client, next_version, "publish")
         assert VaultStudy.objects.get().plan["version"] == 2
@@ -290,7 +290,7 @@ class TestStudy:  # the next version of a study's plan, and copies of studies
         draft = PlanDraft.objects.get()
         assert response.redirect_chain[-1][0] == url(draft, "edit/")
         assert 'name="study.slug"' not in response.content.decode()
-        response = edited(client, draft, study__slug="other change", plan__epsilon="0.5")
+        response = edited(client, draft, study__slug="other", plan__epsilon="0.5")
         assert response.status_code == 422 and "must stay &quot;fair&quot;" in said(response)
         response = second.post("/administrator/fair/draft/", follow=True)
         assert response.redirect_chain[-1][0] == url(draft) and "edited by adam" in said(response)

@@ -66,7 +66,7 @@ class TestStudies:
         assert "second.csv Done 4 4 olga" in shown
         listed = page(client, "/operator/")
         says(listed, "Fair &amp; market", "1 published 1 open of 3 days", "second.csv Done")
-        assert "Its days stay open for more files" in show(client, Batch.objects.get(filename="day.csv"))
+        assert "and its days stay open for more files" in show(client, Batch.objects.get(filename="day.csv"))
 
     def test_rows_are_shown_of_every_file_and_of_no_other_change(self, client, study):
         for kind in Batch.Kind:
@@ -105,7 +105,7 @@ class TestBatch:
                                     "z,2024-06-01T10:00:00,old\n"))  # fmt: skip
         run_batches()
         shown = show(client, batch)
-        says(shown, "Done Published. Analysts can read it now.")
+        says(shown, "Done Published. The reports now include the data from this file.")
         says(shown, "Detected format CSV, commas, UTF-8 Time zone Europe/Paris")
         says(shown, "Rows read 9 Rows accepted 6 Subscriber-days 3 New subscribers 3")
         says(shown, "Unreadable timestamp bad_timestamp 1 8")
@@ -144,9 +144,9 @@ class TestBatch:
         same, known = put(client), put(client, GOOD + rows("a").encode())
         run_batches()
         html = html_of(client, url_of(same))
-        assert "Nothing new: this file was already processed" in text_of(html) and url_of(uploaded) in html
+        assert "This file has already been processed" in text_of(html) and url_of(uploaded) in html
         assert "The file contains nothing new. The reports have not changed." in show(client, known)
-        assert "Analysts can read it now" not in show(client, known)
+        assert "The reports now include the data from this file" not in show(client, known)
 
     def test_a_failure_shows_its_reason_in_full(self, client, study, run_batches):
         batch = put(client, extract("a,never,old\n" * 9, rows("b")))
@@ -178,8 +178,8 @@ class TestBatch:
         assert "No worker has started this batch yet" not in shown()
         assert "No worker has started this batch yet" in shown(created_at=timezone.now() - minute)
         VaultStudy.objects.update(active_batch=ahead)
-        assert "Another batch of this study is being processed" in shown()
-        assert "Another batch of this study is being processed" not in show(client, ahead)
+        assert "Another batch for this study is being processed" in shown()
+        assert "Another batch for this study is being processed" not in show(client, ahead)
         assert "has not responded" not in shown(state="reading", alive_until=timezone.now() + minute)
         assert "has not responded" in shown(alive_until=timezone.now() - minute)
 
@@ -208,7 +208,7 @@ class TestDays:
 
     def test_another_person_sees_what_undoing_costs_and_approves(self, client, person, uploaded, run_batches):
         rises = "Undoing a published day raises epsilon from 1.5 to 2 for all values of a person (profile)."
-        says(page(client, STUDY_URL), rises, "Another administrator or a privacy officer must approve this")
+        says(page(client, STUDY_URL), rises, "administrator or a privacy officer must approve undoing")
         asked = self.change(client, "void-day", day=1, confirm="on")
         says(
             asked,
@@ -222,7 +222,7 @@ class TestDays:
         officer, both = Client(), Client()
         officer.force_login(person("petra", Role.PRIVACY_OFFICER))
         for address in ("/administrator/", "/administrator/fair/"):
-            says(page(officer, address), "Requested by olga on", rises, "in the 30 days before it")
+            says(page(officer, address), "Requested by olga at", rises, "in the 30 days before it")
         olga = User.objects.get(username="olga")
         olga.groups.add(Group.objects.get_or_create(name=Role.ADMINISTRATOR)[0])
         both.force_login(olga)
@@ -255,7 +255,7 @@ class TestDays:
         assert "Undo 1 May" in self.change(client, "void-day", day=1, confirm="on")
         run_batches()
         assert VaultDay.objects.count() == 0
-        assert "The day was undone" in show(client, Batch.objects.get(kind=Batch.Kind.VOID_DAY))
+        assert "The day has been undone" in show(client, Batch.objects.get(kind=Batch.Kind.VOID_DAY))
         keystore().destroy(study.key_id)
         assert "destroyed" in self.change(client, "close-days", day=1, confirm="on")
 
@@ -265,10 +265,10 @@ class TestDays:
         batch = put(client)
         run_batches()
         shown, study, listed = show(client, batch), page(client, STUDY_URL), page(client, "/operator/")
-        says(shown, "Analysts cannot see them yet", "after you close that day and all earlier days")
+        says(shown, "but the reports do not count them yet", "after you close that day and all earlier days")
         assert "Open the report" not in shown
-        says(study, "waiting to be closed", "Analysts see a day after you close it and all earlier days")
-        assert "Publishes all days through this date with presence noise and makes them final" in study
+        says(study, "waiting to be closed", "see a day only once you have closed it and all earlier days")
+        assert "Publishes all days through this date, with presence noise, and makes them final" in study
         assert "waiting to be closed" in listed and " published" not in listed
         closed = requests.request_close_days(VaultStudy.objects.get(), through=2, by="olga")
         run_batches()
@@ -304,7 +304,7 @@ class TestWaiting:  # while an analyst server that runs apart does not have ever
     def test_pages_say_what_waits_and_why(self, client, batch, administrator):
         text = show(client, batch)
         assert "The analyst server has not received the totals yet" in text
-        assert "Analysts can read it now" not in text
+        assert "The reports now include the data from this file" not in text
         assert not outcomes.is_published(batch)
         assert "the analyst server does not have all totals yet" in " ".join(outcomes.notes_for_reader(batch))
         pages = [page(client, "/operator/fair/")]
@@ -324,7 +324,7 @@ class TestWaiting:  # while an analyst server that runs apart does not have ever
         Handover.objects.update(problem="")
         assert SERVER not in page(client, "/operator/fair/")
         text = show(client, batch)
-        assert SERVER not in text and "Analysts can read it now" in text
+        assert SERVER not in text and "The reports now include the data from this file" in text
         assert outcomes.is_published(batch)
 
     @pytest.mark.parametrize(("error", "asked"), [(HandoverWaitsError, 1), (HandoverRefusedError, 2)])

@@ -144,7 +144,7 @@ class TestProfile:
     def test_built_in_ones_are_explained_and_made_ones_say_how_files_are_read(self, client):
         shown = page(client, LIST_URL)
         assert "Events, as described in the [extract] section of the study file" in shown
-        says(shown, "People who must not be counted", "None yet")
+        says(shown, "People who must not be counted", "No profiles yet")
         save(client)
         html = html_of(client, PROFILE_URL)
         says(text_of(html), "vieux → old", "any other value → no answer", "The profile was saved.")
@@ -156,7 +156,7 @@ class TestProfile:
         batch = Batch.objects.create(study=study, profile="operator-x")
         shown = page(client, PROFILE_URL)
         assert (
-            "1 batch was read with this profile, so you cannot change it" in shown
+            "1 batch has been read with this profile, so you cannot change the profile" in shown
             and "Remove the profile" not in shown
         )
         assert "operator-x" in client.post(f"{PROFILE_URL}delete/", follow=True).content.decode()

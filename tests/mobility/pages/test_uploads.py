@@ -268,7 +268,7 @@ class KindOfMissing(errors.KeyMissingError):
     ("error", "status"),
     [(errors.OffsetError(3), 409), (KindOfMissing("gone"), 410), (errors.QueueFullError("many"), 503),
      (StagingUnavailableError("down"), 503), (errors.KeyAwayError("another keystore"), 503),
-     (errors.MobilityError("other change"), 400)],
+     (errors.MobilityError("other"), 400)],
 )  # fmt: skip
 def test_refusals_have_a_status(error, status):
     assert incoming.status_of(error) == status

@@ -94,7 +94,7 @@ def test_what_undoing_a_day_costs_is_spent_before_anything_is_undone(make_pipeli
     pipeline.upload(few[0])
     cap("14.5")
     waiting = pipeline.request_void_day(1)
-    create_study(replace(definition, slug="other change"), by="adam")
+    create_study(replace(definition, slug="other"), by="adam")
     before = pipeline.tallies()
     ended = pipeline.finished(waiting)
     assert (ended.state, pipeline.tallies()) == (Batch.State.FAILED, before)

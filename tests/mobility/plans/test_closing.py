@@ -118,7 +118,7 @@ def test_day_state_dies_with_its_day_and_opt_outs_with_the_study(filled, few, tm
 
 
 def test_other_studies_stay_as_they_are(filled, make_pipeline, few):
-    other = make_pipeline(slug="other change", **SMALL)
+    other = make_pipeline(slug="other", **SMALL)
     other.upload(few[0])
     held = rows_left(other)
     close(filled, drop_unpublished=True)

@@ -124,7 +124,7 @@ def test_of_two_who_edit_at_once_the_second_sees_a_conflict(definition):
 
 def test_what_is_sent_back_says_why(definition):
     draft = waiting(definition)
-    with pytest.raises(drafts.DraftError, match="Enter what the author should change"):
+    with pytest.raises(drafts.DraftError, match="Describe what the author should change"):
         drafts.send_back(draft, revision=1, by="petra", remark="  ")
     drafts.send_back(draft, revision=1, by="petra", remark="epsilon is too large")
     assert (draft.state, draft.submitted_at) == ("draft", None)
@@ -151,7 +151,7 @@ def test_a_study_has_one_open_draft(definition):
     with pytest.raises(drafts.DraftOpenError, match="edited by adam") as caught:
         drafts.draft_new_study(definition, by="bea")
     assert caught.value.draft_id == first.pk
-    other = drafts.draft_new_study(replace(definition, slug="other change"), by="bea")
+    other = drafts.draft_new_study(replace(definition, slug="other"), by="bea")
     with pytest.raises(drafts.DraftOpenError):
         drafts.save_draft(other, definition, revision=1, by="bea")
     drafts.withdraw_draft(first, revision=1, by="adam")

@@ -298,7 +298,7 @@ LOCKED = {
         "spec_hash": "0", "published_by": "eve", "review": "lowers_only",
     },
     PlanIndicator: {"epsilon": 2},
-    Indicator: {"categories": ["a", "b"], "kind": "daily", "slug": "other change", "max_values": 3},
+    Indicator: {"categories": ["a", "b"], "kind": "daily", "slug": "other", "max_values": 3},
 }  # fmt: skip
 
 

@@ -128,7 +128,7 @@ class TestFactors:
         assert "Your role requires a second factor" in client.get("/account/").content.decode()
         add_app(user)
         assert client.get("/").status_code == 200
-        client.force_login(person("other change", Role.ANALYST))  # no request for a factor
+        client.force_login(person("other", Role.ANALYST))  # no request for a factor
         assert client.get("/").status_code == 200
 
     def test_last_factor_of_a_strong_role_cannot_be_removed(self, client, administrator, add_app, settings):

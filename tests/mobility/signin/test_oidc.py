@@ -124,7 +124,7 @@ class TestQuestion:
 
     def test_cancelled_there_is_said_here_and_a_wrong_secret_of_the_client_refused(self, client, settings):
         page = client.get(at_provider(question(client), "ada", button="cancel"), follow=True)
-        assert "Nothing has changed here" in page.content.decode()
+        assert "Nothing has changed on this site" in page.content.decode()
         settings.MOBILITY_OIDC_CLIENT_SECRET = "another one"
         assert is_refused(client.get(at_provider(question(client), "ada")), client)
 

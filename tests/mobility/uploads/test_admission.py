@@ -37,7 +37,7 @@ def test_a_study_with_many_waiting_files_takes_no_more_and_others_do(pipeline, m
     with pytest.raises(QueueFullError, match=r"2 file\(s\) of this study are waiting"):
         begin(pipeline)
     assert Batch.objects.count() == 2
-    begin(make_pipeline(slug="other change"))
+    begin(make_pipeline(slug="other"))
     pipeline.finished(batches[0])
     begin(pipeline)
 
@@ -125,7 +125,7 @@ class TestRoomForReading:
         begin(pipeline, bytes_total=3_000)
         Batch.objects.filter(state=State.RECEIVING).delete()
         with pytest.raises(NoRoomError, match="7,464 bytes for reading them and this file"):
-            begin(make_pipeline(slug="other change"), bytes_total=3_000)
+            begin(make_pipeline(slug="other"), bytes_total=3_000)
 
     def test_what_was_read_has_grown_already(self, pipeline):
         state = {"kind": Batch.Kind.EXTRACT, "filename": "b.parquet", "bytes_total": 14_000}

@@ -223,7 +223,7 @@ class TestRefused:
 
     def test_an_unknown_profile_and_a_study_without_its_key(self, study):
         with pytest.raises(ProfileMissingError):
-            begin(study, profile="other change")
+            begin(study, profile="other")
         keystore().destroy(study.key_id)
         with pytest.raises(errors.KeyMissingError):
             begin(study)

@@ -89,12 +89,12 @@ def test_a_key_is_put_back_once_and_over_a_damaged_one_only(keys: Keystore) -> N
         with pytest.raises(FileExistsError):
             keys.put_back(KEY_ID, bytes(32), over_damaged=over_damaged)
     with pytest.raises(ValueError, match="key must have 32 bytes, got 31"):
-        keys.put_back("other change", bytes(31))
+        keys.put_back("other", bytes(31))
     file.write_bytes(b"")
     assert keys.is_damaged(KEY_ID)
     keys.put_back(KEY_ID, bytes(range(32)), over_damaged=True)
     assert keys.read(KEY_ID) == bytes(range(32))
-    assert not keys.is_damaged(KEY_ID) and not keys.is_damaged("other change")
+    assert not keys.is_damaged(KEY_ID) and not keys.is_damaged("other")
 
 
 def test_a_key_is_whole_or_absent(keys: Keystore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,7 @@ def test_what_is_short_comes_first_then_what_somebody_waits_for_then_batches(bro
     with Connection(broker) as connection:
         for index in range(3):
             tasks.read_chunk.apply_async(args=("huge", index), connection=connection)
-            tasks.apply_shard.apply_async(args=("other change", index), connection=connection)
+            tasks.apply_shard.apply_async(args=("other", index), connection=connection)
         compute_density.apply_async(args=(7,), connection=connection)
         make_export.apply_async(args=(8,), connection=connection)
         for task in (tasks.sweep, tasks.hand_over, tasks.look_after_ledger):

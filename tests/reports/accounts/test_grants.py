@@ -42,7 +42,7 @@ def fair(db) -> Study:
 
 @pytest.fixture
 def other(db) -> Study:
-    return factory.create(slug="other change")
+    return factory.create(slug="other")
 
 
 def seen(user: User, *roles: Role) -> set[str]:
@@ -52,7 +52,7 @@ def seen(user: User, *roles: Role) -> set[str]:
 @pytest.mark.parametrize("role", [Role.ADMINISTRATOR, Role.PRIVACY_OFFICER])
 def test_who_oversees_needs_no_grant(fair, other, person, role) -> None:
     user = person("somebody", role, studies=[])
-    assert (roles_of(user), seen(user)) == ({role}, {"fair-2024", "other change"})
+    assert (roles_of(user), seen(user)) == ({role}, {"fair-2024", "other"})
     user.is_active = False
     assert (roles_of(user), seen(user)) == (frozenset(), set())
 
@@ -61,12 +61,12 @@ def test_who_oversees_needs_no_grant(fair, other, person, role) -> None:
 def test_others_see_what_is_granted_and_nothing_without_a_role(fair, other, person, role) -> None:
     assert seen(person("new", role, studies=[])) == set()
     assert seen(person("one", role, studies=[fair])) == {"fair-2024"}
-    assert seen(person("all", role)) == {"fair-2024", "other change"}
+    assert seen(person("all", role)) == {"fair-2024", "other"}
     nobody = person("nobody", studies=[fair])
     assert (roles_of(nobody), seen(nobody)) == (frozenset(), set())
     one = User.objects.get(username="one")
     assert study_for(one, "fair-2024") == fair
-    for slug in ("other change", "nope"):  # hidden and unknown ones are the same
+    for slug in ("other", "nope"):  # hidden and unknown ones are the same
         with pytest.raises(Http404) as caught:
             study_for(one, slug)
         assert str(caught.value) == ""
@@ -130,7 +130,7 @@ def test_only_administrators_give_not_to_themselves_nor_for_a_day_that_is_over(f
     for by, until, rule in (
         *((person(f"by {role}", role), None, "Only administrators") for role in others),
         (boss, None, "You cannot change your own rights"),
-        (administrator, today() - timedelta(days=1), "must not end before today"),
+        (administrator, today() - timedelta(days=1), "cannot end before today"),
     ):
         with pytest.raises(AccessChangeError, match=rule):
             give_grant(boss, study=fair, until=until, by=by)
@@ -246,7 +246,7 @@ def test_what_makes_no_sense_or_has_a_taken_name_is_refused_and_makes_no_account
         (["--role", "analyst", "--study", "nope"], "there is no study 'nope'; studies: fair-2024"),
         (["--role", "analyst", "--study", "fair-2024", "--all-studies"], "not both"),
         (["--role", "analyst", "--until", "2999-01-01"], "--study or --all-studies, too"),
-        (["--role", "analyst", "--all-studies", "--until", "2000-01-01"], "must not end before today"),
+        (["--role", "analyst", "--all-studies", "--until", "2000-01-01"], "cannot end before today"),
         (["--role", "analyst", "--all-studies", "--until", "soon"], "must be a date"),
         (["--role", "privacy_officer", "--all-studies"], "see all studies"),
         (["--role", "boss"], "invalid choice"),

@@ -78,7 +78,7 @@ def test_an_upgrade_lists_names_that_collide_and_changes_nothing() -> None:
 
 def test_an_upgrade_marks_the_demo_that_a_command_made_and_no_other_study() -> None:
     User.objects.bulk_create([User(username="Eva")])
-    made = factory.create(slug="fimu-2017"), factory.create(slug="other change")
+    made = factory.create(slug="fimu-2017"), factory.create(slug="other")
     Study.objects.update(created_by="demo")
     UPGRADE.fill(apps, None)
     assert list(Study.objects.filter(is_demo=True)) == [made[0]]

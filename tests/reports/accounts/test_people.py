@@ -126,7 +126,7 @@ class TestGrants:
         vera = person("vera", Role.VIEWER, studies=[])
         assert "Choose a study." in post(boss, "grant", vera.pk, study="")
         page = post(boss, "grant", vera.pk, study="fair-2024", until="2020-01-01")
-        assert "got 2020-01-01" in page
+        assert "the date given is 2020-01-01" in page
         assert not vera.study_grants.exists()
         post(boss, "grant", vera.pk, study="*")
         assert vera.study_grants.get().study is None
@@ -240,7 +240,7 @@ class TestPages:
         person("dora", Role.OPERATOR, studies=[fair], until=today() - timedelta(days=1))
         page = words(boss.get(url("people")))
         assert f"anna analyst The fair until {until}" in page and "bob viewer none yet" in page
-        assert "carol operator, administrator all (other roles: as granted)" in page
+        assert "carol operator, administrator all (other roles: only studies granted)" in page
         assert "dora operator The fair ended" in page
 
 

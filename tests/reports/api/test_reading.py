@@ -314,7 +314,7 @@ class TestRefusals:
 
     def test_a_union_that_does_not_exist(self, program):
         map_factory.create_located(factory.HALF_STAY, location=replace(map_factory.LOCATION, max_values=2))
-        assert "on 2 days only" in refusal(program.get(PLACES), 422)["detail"]
+        assert "on only 2 of the study's days" in refusal(program.get(PLACES), 422)["detail"]
         assert program.get(PLACES, {"from": "2024-05-30"}).status_code == 200
         path = f"{FAIR}/indicators/stay"
         assert "must be a single day" in refusal(program.get(f"{path}/estimates"), 422)["detail"]

@@ -48,7 +48,7 @@ ENGLISH = [
     (KINDS.EXPORT_MADE, {"way": "api", "what": "days", "indicator": "age"}, "browser: days age."),
     (KINDS.EXPORT_MADE, {"way": "command", "from": "2026-03-01"}, "all indicators. 2026-03-01."),
     (KINDS.SHARE_CREATED, {"link": "1", "indicator": "age", "password": True}, "Password protected."),
-    (KINDS.TOKEN_CREATED, TOKEN, "for sending files. Until 2026-04-01."),
+    (KINDS.TOKEN_CREATED, TOKEN, "for sending files. Valid until 2026-04-01."),
     (KINDS.ACCESS_CHANGED, NEW_ACCOUNT, "Account eve was created. Roles: viewer."),
     (KINDS.BUDGET_CHANGED, {"what": "set", "population": "p", "epsilon": None}, "no cap"),
 ]
@@ -133,13 +133,13 @@ class TestLedger:
     def test_the_page_says_when_the_chain_was_checked_and_what_is_wrong(self, filled):
         assert "Not checked yet" in shown(filled)
         assert "every hash and the signature match" in words(filled.post("/ledger/check/", follow=True))
-        assert "every hash of its 5 entries matched, and so did the signature" in shown(filled)
+        assert "the hashes of all 5 entries in the ledger matched, and so did the signature" in shown(filled)
         with without_triggers(connection), connection.cursor() as cursor:
             cursor.execute("UPDATE reports_ledgerentry SET actor = 'eve' WHERE number = 3")
         filled.post("/ledger/check/")
         text = shown(filled)
         assert (
-            "Verification failed" in text and "The first invalid entry is number 3. The check on 20" in text
+            "Verification failed" in text and "The first invalid entry is number 3. The check at 20" in text
         )
         assert "UTC found: its hash does not match its content: it was changed. Someone changed" in text
 
@@ -223,9 +223,7 @@ class TestBudget:
 
     def test_a_larger_cap_waits_and_another_person_confirms_it(self, boss, officer):
         cap("3")
-        assert "waiting for confirmation by a second person" in words(
-            boss.post(PAGE, YEARLY | {"epsilon": "4"}, follow=True)
-        )
+        assert "waiting for confirmation" in words(boss.post(PAGE, YEARLY | {"epsilon": "4"}, follow=True))
         decide = reverse("budget:decide", args=[BudgetCap.objects.latest("pk").pk])
         assert "Another person must confirm this request." in shown(boss, PAGE)
         assert ">Confirm<" not in boss.get(PAGE).content.decode()

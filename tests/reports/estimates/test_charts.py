@@ -239,12 +239,12 @@ def test_plan_words_name_who_answers_how_and_what_is_hidden(mechanism, unit, d) 
     family, oracle = mechanism.split("-")
     has_fakes = family == "rsfd" and d > 1
     assert "%" not in words
-    assert ("the one indicator" in words) == (family != "spl" and d == 1)
+    assert ("the only indicator" in words) == (family != "spl" and d == 1)
     assert (f"one of the {d} indicators" in words) == (family != "spl" and d > 1)
-    assert (f"all {d} indicators, which share the epsilon" in words) == (family == "spl")
-    assert ("made-up reports on the others" in words) == has_fakes
+    assert (f"all {d} indicators, which share the plan's epsilon" in words) == (family == "spl")
+    assert ("the person sends made-up reports" in words) == has_fakes
     assert ("does not hide all values of a person together" in words) == (has_fakes and unit == "attribute")
-    assert ("this hides nothing" in words) == (has_fakes and unit == "profile")
+    assert ("made-up reports hide nothing" in words) == (has_fakes and unit == "profile")
     assert ("(GRR)" in words, "OUE)" in words) == (oracle in ("grr", "adp"), oracle in ("oue", "ouez", "adp"))
     assert "the same value always gives the same answer." in words
 
@@ -253,9 +253,10 @@ def test_answer_words_are_those_of_the_channel() -> None:
     """At epsilon 1: e / (e + 1) and the rest of two values; 1/2 and 1 / (e + 1)."""
     codes, bits = (make_plan(("static", 2), mechanism=m).channel(0) for m in ("smp-grr", "smp-oue"))
     faked = make_plan(*[("static", 2)] * 4, mechanism="rsfd-ouez").channel(0)
-    marked = "Marks the true category in 50.0% of cases, and each other category in 26.9%."
+    rest = "of the other categories"
+    marked = f"An answer marks the true category in 50.0% of cases, and each {rest} in 26.9% of cases."
     for channel, text in (
-        (codes, "The true category is kept in 73.1% of cases; each other category replaces it in 26.9%."),
+        (codes, f"The true category is kept in 73.1% of cases. Each {rest} replaces it in 26.9% of cases."),
         (bits, marked),
         (faked, f"{marked} Only 25.0% of the reports are answers; the others are made up."),
     ):

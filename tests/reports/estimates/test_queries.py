@@ -7,6 +7,7 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
+from html import unescape
 from typing import Any, get_args
 
 import numpy as np
@@ -61,7 +62,7 @@ def test_window_outside_the_study_is_refused() -> None:
     study = factory.create()
     assert queries.window_from_dates(study, date(2024, 5, 31), date(2024, 6, 2)) == Window(2, 4)
     for days in (("2024-05-29", "2024-05-30"), ("2024-06-02", "2024-06-03"), ("2024-06-01", "2024-05-31")):
-        with pytest.raises(WindowError, match=f"2024-05-30 to 2024-06-02.*got {' to '.join(days)}"):
+        with pytest.raises(WindowError, match=f"2024-05-30 to 2024-06-02.*Requested: {' to '.join(days)}"):
             queries.window_from_dates(study, *map(date.fromisoformat, days))
 
 
@@ -107,7 +108,7 @@ def test_unions_of_an_indicator_of_some_days_are_left_out_unless_asked_for_by_na
     study, people, _ = made(factory.GENDER, factory.HALF_STAY)
     stay = of(study, "stay")
     assert queries.windows_of_indicator(stay) == [Window(day, day) for day in range(1, 5)]
-    for language, words in (("en", "2 of 4 days, got days 1 to 2"), ("fr", "doit être un seul jour")):
+    for language, words in (("en", "4 days. Requested: days 1 to 2"), ("fr", "doit être un seul jour")):
         with translation.override(language), pytest.raises(UnionNotAvailableError, match=words):
             queries.window_report(stay, Window(1, 2))
     left_out = queries.study_reports(list(study.indicators.all()), Window(1, 2))
@@ -115,7 +116,7 @@ def test_unions_of_an_indicator_of_some_days_are_left_out_unless_asked_for_by_na
     assert [record["indicator"] for record in json.loads(export("fair-2024"))].count("stay") == 4
     window = ("--from", "2024-05-30", "--to", "2024-05-31")
     assert [record["indicator"] for record in json.loads(export("fair-2024", *window))] == ["gender"]
-    with pytest.raises(CommandError, match="window of stay must be a single day"):
+    with pytest.raises(CommandError, match="window for stay must be a single day"):
         export("fair-2024", "--indicator", "stay", *window)
     there = people.daily["stay"][people.present(2, 2), 1]
     check_shares(report_of(study, "stay", 2, 2), np.bincount(there, minlength=2) / there.size)
@@ -211,19 +212,19 @@ def test_pages_say_what_a_report_is(reader, mechanism) -> None:
     has_fakes = mechanism.startswith("rsfd")
     for words, is_said in (
         ("Supporting answers", is_unary),
-        ("An answer supports any number of categories", is_unary),
+        ("An answer can support any number of categories", is_unary),
         ("mark the true category", is_unary),
         ("include made-up ones, so that no one can tell which are real", has_fakes),
-        ("Of 100 reports on this one, about 33 are answers", has_fakes),
-        ("(unit: profile)", True),
+        ("Of 100 reports on this indicator, about 33 are answers", has_fakes),
+        ("(privacy unit: profile)", True),
     ):
         assert (words in text) == is_said, words
     plan = Study.objects.get().plans.get()
     text = text_of(page(reader, "study"))
     assert f"version 1, {mechanism}" in text
-    assert studies_texts.plan_words(ldp.PlanSpec.from_json(plan.spec)) in text
+    assert studies_texts.plan_words(ldp.PlanSpec.from_json(plan.spec)) in unescape(text)
     days = text_of(page(reader, "days", "region"))
-    assert ("Of 100 reports on this one, about 33 are answers" in days) == has_fakes
+    assert ("Of 100 reports on this indicator, about 33 are answers" in days) == has_fakes
 
 
 def test_attribute_promise_of_fake_data_is_said_with_all_its_numbers(reader) -> None:
@@ -236,16 +237,16 @@ def test_attribute_promise_of_fake_data_is_said_with_all_its_numbers(reader) -> 
     assert float(answers) == pytest.approx(np.log(2 * np.e - 1))
     said = {
         "indicator": (
-            "Each value of a person is protected with epsilon 1 (unit: attribute",
-            "all values of a person together: 1.4899)",
+            "Each single value of a person is protected with epsilon 1 (privacy unit: attribute)",
+            "For all values of a person together, epsilon is 1.4899.",
             "a guess about that person by a factor of at most 4.44",
-            "the factor for a guess about this value alone is at most 2.72",
-            "about 50 mark the true category, and about 18 mark any other given category",
+            "the odds of a guess about this value alone can change by a factor of at most 2.72",
+            "about 50 mark the true category. Each of the other categories is marked by about 18",
         ),
         "statement": (
-            "Each single value of a person (the unit: attribute) is protected with epsilon 1.",
-            "Epsilon, certified per profile 1.4899",
-            "Epsilon, certified per attribute 1 ",
+            "Each single value of a person (the privacy unit: attribute) is protected with epsilon 1.",
+            "Certified epsilon per profile 1.4899",
+            "Certified epsilon per attribute 1 ",
             "For all values of a person together, the epsilon per profile applies",
             "Maximum change in odds, if all other values are known",
             str(channel.threshold_p),
@@ -319,7 +320,7 @@ def test_words_pages_and_pdf_name_the_scaled_number_and_the_totals_that_are_not(
     for name, word in {"indicator": "Visitors", "days": "Visitors", "movement": "All visitors"}.items():
         words, text = f"{word} (exact, not scaled)", text_of(page(reader, name, "gender"))
         assert (words in text, "Visitors (exact)" in text) == (True, False)
-    assert text_of(page(reader, "study")).count("seen by the network, not scaled") == 1
+    assert text_of(page(reader, "study")).count("seen by the network and are not scaled") == 1
     assert "Visitors, all days (exact, not scaled)" in text_of(page(reader, "studies"))
     gender = fifth.indicators.get(slug="gender")
     for selection in (select_window(gender, Window(1, 4)), select_days(gender)):

@@ -163,7 +163,7 @@ def test_every_blank_has_its_own_word_sign_and_reason(fair) -> None:
         assert len({words(status) for status in blanks} - {""}) == len(blanks)
         assert words(Status.OK) == ""
     assert len({studies_texts.status_reason(status, fair) for status in blanks} - {""}) == len(blanks)
-    assert "50 points" in studies_texts.status_reason(Status.NOT_RELIABLE, fair)
+    assert "50 percentage points" in studies_texts.status_reason(Status.NOT_RELIABLE, fair)
     estimate = queries.Estimate(category="x", reports=3, frequency=0.5, status=Status.NOT_RELIABLE)
     assert '<span class="visually-hidden">not reliable</span>' in consistent_cell(estimate)
     assert "visually-hidden" not in share_cell(estimate)
@@ -194,9 +194,7 @@ def test_no_category_is_named_largest_where_it_has_nobody_or_more_than_all(fair)
     text = estimates_texts.report_summary(replace(report, estimates=(near, most)))
     interval = "104.9% (95% interval 97.3 to 112.7%)"
     assert f"an estimated {interval} are in the largest category, City." in text
-    assert text.endswith(
-        "The noise can push an estimate above 100%; treat such an estimate as a large share."
-    )
+    assert text.endswith("push an estimate above 100%; treat such an estimate as a large share.")
 
 
 def test_summary_ranks_all_categories_of_a_report_and_leaves_none_out() -> None:
@@ -210,7 +208,7 @@ def test_summary_ranks_all_categories_of_a_report_and_leaves_none_out() -> None:
     assert f"the largest category, {by_size[0].category}." in text
     assert f"Next is {by_size[1].category} with {formats.percent(by_size[1].frequency)}" in text
     unsure = tuple(replace(each, ci_low=-0.01) if each is wide else each for each in estimates)
-    assert "next one" not in estimates_texts.report_summary(replace(report, estimates=unsure))
+    assert "Next is" not in estimates_texts.report_summary(replace(report, estimates=unsure))
 
 
 ADDRESS = "/studies/fair-2024/notes/"

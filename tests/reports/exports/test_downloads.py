@@ -110,7 +110,7 @@ class TestFiles:
         answer = reader.get(BUNDLE)
         assert answer.status_code == 400
         assert (
-            "its small-cell rule suppresses windows with fewer than 1000000 visitors"
+            "Its small-cell rule suppresses windows with fewer than 1000000 visitors"
             in answer.content.decode()
         )
 
@@ -143,13 +143,13 @@ class TestFindings:
     def test_findings_that_do_not_exist_are_refused_in_words(self, reader, fair):
         for address, said in (
             ("compare.csv", "must name both sides"),
-            ("compare.csv?kind=windows&from=2024-05-31&with_from=2024-05-31", "Both sides are the same days"),
+            ("compare.csv?kind=windows&from=2024-05-31&with_from=2024-05-31", "sides cover the same days"),
             (
                 "compare.csv?kind=windows&from=2030-05-31&with_from=2024-05-31",
                 "link asks for other dates",
             ),
-            ("compare.csv?kind=categories&from=2024-05-31&reference=9", "must be from 0 to 2, got 9"),
-            ("compare.csv?kind=studies&from=2024-05-31&with=a/b", "No other indicator named a/b"),
+            ("compare.csv?kind=categories&from=2024-05-31&reference=9", "must be from 0 to 2, not 9"),
+            ("compare.csv?kind=studies&from=2024-05-31&with=a/b", "No indicator named a/b with the same"),
             ("movement.csv?show=nothing", "no figure named"),
             *((f"export.{ending}?from=2030-01-01", "window must lie within") for ending in OF_INDICATORS),
             ("movement.csv?show=back_within&day=2024-06-02", "before its last day"),

@@ -200,7 +200,7 @@ class TestKept:
 class TestOneAtATime:
     def test_an_account_has_one_at_a_time_and_the_next_follows(self, reader, second, fair, sent):
         reader.get(PDF, headers=BROWSER)
-        assert "Another file of yours is being created" in reader.get(OTHER, headers=BROWSER).content.decode()
+        assert "Another of your files is being created" in reader.get(OTHER, headers=BROWSER).content.decode()
         assert len(sent) == 1
         second.get(OTHER, headers=BROWSER)  # another account does not wait
         assert len(sent) == 2
@@ -290,8 +290,8 @@ class TestFailures:
         tasks.make_export(sent[0])
         answer = reader.get(OTHER)
         assert (answer.status_code, answer["Content-Type"]) == (400, "text/plain; charset=utf-8")
-        assert "its small-cell rule suppresses windows" in answer.content.decode()
-        assert "its small-cell rule suppresses windows" in reader.get(OTHER, headers=BROWSER).content.decode()
+        assert "Its small-cell rule suppresses windows" in answer.content.decode()
+        assert "Its small-cell rule suppresses windows" in reader.get(OTHER, headers=BROWSER).content.decode()
         assert len(sent) == 1
         ExportFile.objects.update(changed_at=ago(31))
         reader.get(OTHER)

@@ -101,10 +101,10 @@ class TestComparisons:
 
     def test_baseline_is_named(self, reader, fair):
         text = words(get(reader, kind="baseline", **SECOND))
-        for said in ("Days of the baseline: 30 May, 1 Jun, 2 Jun.", "Mean of 3 other days", "at least 95%"):
+        for said in ("Baseline days: 30 May, 1 Jun, 2 Jun.", "Mean of 3 other days", "at least 95%"):
             assert said in text
         chosen = get(reader, kind="baseline", day=["1", "4"], **SECOND)
-        assert "Days of the baseline: 30 May, 2 Jun." in words(chosen)
+        assert "Baseline days: 30 May, 2 Jun." in words(chosen)
         assert chosen.content.decode().count(" checked") == 2
 
     def test_studies_with_the_same_categories_are_offered(self, reader, fair):
@@ -131,10 +131,10 @@ class TestComparisons:
     def test_what_has_no_difference_is_explained(self, reader, fair):
         same = {"kind": "windows", **BUSY, "with_from": "2024-05-31", "with_to": "2024-06-02"}
         for query, message in (
-            (same, "Both sides are the same days"),
+            (same, "Both sides cover the same days"),
             (
                 {"kind": "categories", **BUSY, "reference": "1", "category": "1"},
-                "Both sides are the same category",
+                "Both sides show the same category",
             ),
             ({"kind": "baseline", **SECOND, "day": "2"}, "None of the other days has figures"),
         ):
@@ -151,7 +151,7 @@ class TestComparisons:
             assert "Compare" in words(page)
         gone = get(reader, kind="studies", **BUSY, **{"with": "gone/age"})
         assert gone.status_code == 400
-        assert "No other indicator named gone/age has the same categories." in words(gone)
+        assert "No indicator named gone/age with the same categories was found." in words(gone)
 
     def test_days_without_numbers_are_named_and_a_study_without_any_has_nothing_to_compare(self, reader):
         study = factory.create()
@@ -162,7 +162,7 @@ class TestComparisons:
         page = get(reader, "gender", kind="windows", **{"from": "2024-06-01"}, with_from="2024-05-30")
         assert "Sat 1 Jun 2024: not collected." in words(page)
         baseline = get(reader, "gender", kind="baseline", **FIRST)
-        assert "Left out because they have no figures: 1 Jun." in words(baseline)
+        assert "Days left out because they have no figures: 1 Jun." in words(baseline)
 
     def test_union_of_an_indicator_with_few_answers_is_explained(self, reader):
         factory.published(factory.HALF_STAY)
@@ -186,7 +186,7 @@ class TestComparisons:
         days = {"from": "2024-05-30", "to": "2024-06-02", "with_from": "2024-05-30", "with_to": "2024-05-30"}
         page, gender = get(reader, "gender", kind="windows", **days), study.indicators.get(slug="gender")
         found = queries.compare_windows(gender, Window(1, 4), Window(1, 1), of="frequency")
-        assert "Not reliable: at least one side has intervals" in words(page)
+        assert "Not reliable: on at least one side, the intervals are too wide" in words(page)
         for row, cells in zip(found.rows, rows_of(page), strict=True):
             assert cells[1] == f"? not reliable {texts.change_range(row, 'frequency')}"
             assert cells[2].startswith(formats.percent(row.value.value)) and cells[4] == "? not reliable"
@@ -266,10 +266,10 @@ class TestMovements:
     def test_nonsense_in_the_address_is_explained(self, reader, fair):
         for query, said in (
             ({"show": "profit"}, "no figure named “profit”"),
-            ({"show": "there_again", "day": "2024-06-02"}, "before its last day, got 2024-06-02"),
-            ({"show": "there_again", "day": "tomorrow"}, "got “tomorrow”"),
-            ({"show": "window", "from": "2024-05-30", "to": "2024-05-31"}, "begin after its first day"),
-            ({"show": "window", "from": "2024-05-31", "to": "2025-05-31"}, "must be in the study"),
+            ({"show": "there_again", "day": "2024-06-02"}, "The day 2024-06-02 is not possible."),
+            ({"show": "there_again", "day": "tomorrow"}, "not “tomorrow”"),
+            ({"show": "window", "from": "2024-05-30", "to": "2024-05-31"}, "study after its first day."),
+            ({"show": "window", "from": "2024-05-31", "to": "2025-05-31"}, "to 2025-05-31 are not possible."),
             ({"show": "window", "from": "31/05"}, "Enter a day as a date"),
         ):
             answer = moves(reader, **query)
@@ -291,7 +291,7 @@ class TestMovements:
         assert "No data yet" in page and "plotly" not in page
         factory.publish(study, factory.unanswered(factory.crowd(study, n=200)))
         text = words(moves(reader))
-        assert "There are no answers to draw" in text and "not collected" in text
+        assert "There are no answers to show" in text and "not collected" in text
         Study.objects.update(slug="unanswered")
         factory.published(days=1)
         assert "no one can return" in words(moves(reader))
@@ -302,11 +302,11 @@ class TestMovements:
         DayNote.objects.create(study=study, day=3, kind="outage", text="mast down", by="olga")
         text = words(moves(reader))
         assert "outage" in text and "may seem to arrive later or leave earlier" in text
-        assert "market share is 35" in text
-        assert "market share is 35" not in words(moves(reader, show="back_within"))
+        assert "market share of 35" in text
+        assert "market share of 35" not in words(moves(reader, show="back_within"))
 
     def test_closed_study_has_no_days_to_come(self, reader, fair):
-        still_open = "Last time: so far."
+        still_open = "“Last time” means the last time so far."
         assert still_open in moves(reader).content.decode()
         Study.objects.update(state="closed", closed_at="2024-07-01T00:00:00Z")
         assert still_open not in moves(reader).content.decode()

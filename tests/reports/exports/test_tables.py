@@ -81,7 +81,7 @@ def compared(age, kind, *, of="frequency"):
     if kind == Kind.BASELINE:
         return queries.compare_baseline(age, 2, baseline=None, of=of)
     other = (Study.objects.filter(slug="later-2025").first() or factory.published(**LATER)).indicators
-    sides = {"other change": other.get(slug="age"), "other_window": Window(1, 3)}
+    sides = {"other": other.get(slug="age"), "other_window": Window(1, 3)}
     return queries.compare_studies(age, WHOLE, **sides, of=of)
 
 
@@ -228,11 +228,11 @@ class TestEstimates:
 
     def test_workbook_with_too_many_rows_is_refused_in_words(self, whole, age, monkeypatch):
         monkeypatch.setattr(spreadsheet, "MAX_ROWS", 29)
-        said = r"can hold 29 rows of an indicator; gender has 30\. Choose CSV or Parquet"
+        said = r"can hold at most 29 rows per indicator, but gender has 30\. Choose CSV, Parquet"
         with pytest.raises(ExportError, match=said):
             render_file(whole, ending="xlsx")
         monkeypatch.setattr(spreadsheet, "MAX_ROWS", 2)
-        with pytest.raises(ExportError, match=r"can hold 2 rows; this comparison has 3\. Choose CSV or JSON"):
+        with pytest.raises(ExportError, match=r"can hold 2 rows, but this table has 3\. Choose CSV or JSON"):
             FORMATS[MOVEMENT]["xlsx"].write(comparison_findings(compared(age, Kind.WINDOWS)))
 
     def test_sheets_of_long_and_reserved_names_differ(self):

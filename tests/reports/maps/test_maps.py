@@ -161,7 +161,7 @@ def test_page_has_map_table_legend_and_what_is_no_zone(reader, mapped) -> None:
         *(row.text for row in maps.legend(scale, options=OPTIONS)),
         f"Not on the map NR: {formats.percent(rest.frequency)} {estimates_texts.share_range(rest)}",
         "Data table",
-        "values go from " + maps.bounds_words(scale, options=OPTIONS),
+        "values range from " + maps.bounds_words(scale, options=OPTIONS),
     ):
         assert part in text
     assert (Markup(html).refused, "chart.js" in html) == ([], False)
@@ -310,7 +310,7 @@ def test_a_capped_study_has_single_days_and_one_without_places_has_nothing(reade
     assert locations.windows_with_maps(study, spec) == [Window(day, day) for day in range(1, 5)]
     assert get(reader, "maps").context["window_title"] == "Thu 30 May 2024"
     answer = get(reader, "maps", **{"from": "2024-05-30", "to": "2024-05-31"})
-    assert (answer.status_code, "on 2 days only" in answer.content.decode()) == (400, True)
+    assert (answer.status_code, "a place on only 2 of" in answer.content.decode()) == (400, True)
 
 
 def test_small_windows_and_outages_are_told_apart(located) -> None:
@@ -451,7 +451,7 @@ def test_asking_shows_progress_until_the_page_is_loaded_again(reader, located, s
 def test_without_scripts_the_form_leads_back_and_what_failed_is_tried_again(reader, located, sent) -> None:
     address = reverse("reports:maps", args=["fair-2024"]) + "?from=2024-05-30&to=2024-06-02"
     assert post(reader).headers["Location"] == address
-    assert "it appears here automatically" in page(reader, "maps").lower()
+    assert "it will appear here automatically" in page(reader, "maps").lower()
     DensityMap.objects.update(state="failed")
     answer, html = get(reader, "maps_state", **ALL_DAYS), page(reader, "maps")
     for text in (html, answer.content.decode()):
@@ -525,7 +525,7 @@ def test_the_better_view_is_the_one_with_shorter_intervals(reader, located, sent
             changed = replace(row.estimate, visitors_ci_low=low, visitors_ci_high=low + width)
             shown.append(replace(row, estimate=changed))
         assert better in texts.better_view_words(shown, [report], zones=ZONES)
-    assert "has figures for these days to compare them with" in texts.better_view_words(rows, [], zones=ZONES)
+    assert "for these days, so no comparison is possible" in texts.better_view_words(rows, [], zones=ZONES)
 
 
 def test_an_indicator_that_is_not_reliable_is_compared_too(reader, sent) -> None:
@@ -538,14 +538,14 @@ def test_an_indicator_that_is_not_reliable_is_compared_too(reader, sent) -> None
 def test_goodness_says_so_when_the_density_does_not_fit() -> None:
     figures = {"chi_square": 1.2, "chi_square_low": 0.8, "chi_square_high": 1.3, "n_blocks": 9, "steps": 7}
     for changes, said in (
-        ({}, "explains the reports as well as chance allows"),
+        ({}, "fits the reports as well as the noise allows"),
         ({}, "after 7 steps"),
-        ({"chi_square": 1.31}, "does not explain the reports"),
+        ({"chi_square": 1.31}, "does not fit the reports"),
         ({"n_blocks": 4}, "too few reports"),
     ):
         text = texts.goodness_words(DensityMap(figures=figures | changes))
         assert said in text
-        assert ("explains the reports as well" in text) == (not changes)
+        assert ("fits the reports as well" in text) == (not changes)
 
 
 def test_what_is_hidden_or_missing_says_why(reader, located) -> None:

@@ -385,7 +385,7 @@ def located(transactional_db, monkeypatch) -> Study:
 
 def test_the_deconvolved_map_comes_by_itself_and_both_move_together(located, opened) -> None:
     page = opened("/studies/fair-2024/maps/", viewport={"width": 1300, "height": 1100})
-    page.get_by_text("The density explains the reports").wait_for()
+    page.get_by_text("The density fits the reports").wait_for()
     assert page.locator(".map__plot image").count() == 2
     assert page.eval_on_selector(".map__plot image", "e => getComputedStyle(e).imageRendering") == "pixelated"
     frames = page.locator(".map__frame")
@@ -433,7 +433,7 @@ def test_no_map_has_a_serious_barrier(located, opened) -> None:
     ):
         page = opened(path, page=page)
         if path.endswith("/maps/"):
-            page.get_by_text("The density explains the reports").wait_for()
+            page.get_by_text("The density fits the reports").wait_for()
         for size, scheme in zip(("wide", "narrow"), schemes, strict=True):
             page.set_viewport_size(SIZES[size])
             page.emulate_media(color_scheme=scheme)

@@ -77,10 +77,10 @@ def test_home_shows_state_coverage_and_next_step(client, analyst) -> None:
     factory.published(slug="part-2024", name="Part", gap=2)
     factory.create(slug="new-2024", name="New")
     html = home_of(client, analyst)
-    states = ("All days are published", "extract of Fri 31 May 2024 is missing")
+    states = ("All days are published", "Next: the missing extract for Fri 31 May 2024.")
     for text in ("4 of 4", "3 of 4", "0 of 4", *states):
         assert html.count(text) == 1, text
-    assert ("an operator uploads the extract of the first day" in html, "demo" in html) == (True, False)
+    assert ("an operator uploads the extract for the first day" in html, "demo" in html) == (True, False)
 
 
 def test_list_tells_studies_with_data_from_those_without(reader, fair) -> None:
@@ -97,8 +97,8 @@ def test_study_page_says_who_counts_how_answers_are_protected_and_its_key_figure
     daily = [int(visitors[day, day]) for day in range(1, 5)]
     for words in (
         "at least 60 minutes",
-        "06:00 to 23:59, local time (Europe/Paris)",
-        "All cells of the extract",
+        "06:00 to 23:59 local time (Europe/Paris)",
+        "All cells in the extract",
         "one of the 3 indicators",
         f"<dd>{formats.number(int(visitors[1, 4]))}</dd>",
         f"{formats.number(max(daily))} visitors",
@@ -118,7 +118,7 @@ def test_calendar_marks_each_day_and_leads_those_who_write_notes_to_them(reader,
     assert found == {"published": 3, "not collected": 1, "event": 1}
     for day in ("2024-05-30", "2024-06-01"):
         assert f"?from={day}&amp;to={day}" in calendar
-    assert ("3 of 4 days are published. Next: Sat 1 Jun 2024." in text, "Fireworks" in text) == (True, True)
+    assert "3 of 4 days are published. Next day to publish: Sat 1 Jun 2024." in text and "Fireworks" in text
     notes = reverse("reports:notes", args=["fair-2024"])
     assert notes not in page(reader, "study")
     client.force_login(administrator)
@@ -320,19 +320,19 @@ def test_privacy_is_said_with_the_certified_numbers(reader, fair) -> None:
     # a daily indicator of four days: 4 answers at epsilon 1
     for words in (
         "epsilon 1 per answer",
-        "All values of a person in this study together are protected with epsilon 4 (unit: profile)",
+        "all values of a person in this study are protected with epsilon 4 (privacy unit: profile)",
         "visitor totals are exact",
-        "Of 100 answers, about 58 are the true category",
+        "Of 100 answers, about 58 give the true category",
         "by a factor of at most 2.72",
-        "the factor is at most 54.60",
+        "can change the odds of a guess about that person by a factor of at most 54.60",
     ):
         assert words in lasting
     daily = text_of(page(reader, "indicator", "stay"))
     day = text_of(page(reader, "indicator", "stay", **{"from": "2024-05-31"}))
-    for words in ("Whether this daily value changed", "gives up to 4 answers, one a day"):
+    for words in ("Whether this daily value changed", "gives at most 4 answers, one per day"):
         assert words in daily
         assert words not in lasting
-    rule = "with the value of their first day"
+    rule = "with the value from their first day"
     assert [rule in text for text in (daily, day, lasting)] == [True, False, False]
 
 
@@ -340,10 +340,10 @@ def test_attribute_unit_and_voided_days_are_named(reader) -> None:
     study = factory.create(unit="attribute", epsilon="0.5", market_share=Decimal("0.35"))
     factory.publish(study, factory.crowd(study), voided_days=1)
     text = text_of(page(reader, "indicator", "gender"))
-    assert "Each value of a person is protected with epsilon 0.5 (unit: attribute" in text
-    assert "all values of a person together: 2.5)" in text  # 4 days and the voided one
-    assert "1 published day was undone" in text
-    assert "the operator's market share is 35.0" in text.replace("&#x27;", "'")
+    assert "Each single value of a person is protected with epsilon 0.5 (privacy unit: attribute)" in text
+    assert "For all values of a person together, epsilon is 2.5." in text  # 4 days and the voided one
+    assert "1 published day has been undone" in text
+    assert "the operator's market share of 35.0" in text.replace("&#x27;", "'")
 
 
 @pytest.mark.parametrize(("n", "is_wide"), [(400, True), (40_000, False)])
@@ -371,12 +371,12 @@ def test_no_data_no_visitors_and_no_answers_are_told_apart(reader) -> None:
 def test_union_that_does_not_exist_is_explained_and_days_are_shown_instead(reader) -> None:
     factory.published(factory.GENDER, factory.HALF_STAY)
     text, day = page(reader, "days", "stay", show="cumulative"), "?from=2024-05-31&amp;to=2024-05-31"
-    for words in ("Days cannot be cumulated here", "on only 2 of the 4 days", day):
+    for words in ("Cumulative figures are not available here", "for only 2 of the 4 days", day):
         assert words in text
-    assert "Days cannot be cumulated here" not in page(reader, "days", "stay")
+    assert "Cumulative figures are not available here" not in page(reader, "days", "stay")
     answer = get(reader, "indicator", "stay", **{"from": "2024-05-30", "to": "2024-05-31"})
     assert answer.context["state"] == "union_not_available"
-    assert "on only 2 of the 4 days" in answer.content.decode()
+    assert "for only 2 of the 4 days" in answer.content.decode()
     assert answer.content.decode().count("<select") == 1
     assert get(reader, "indicator", "stay").context["state"] == "report"  # without a choice: a day
 
@@ -447,7 +447,7 @@ def test_every_link_and_form_keeps_the_options(reader, fair) -> None:
     assert f"?from=2024-05-31&to=2024-06-01{tail}" in links  # back to both views
     for name, value in CHOSEN.items():
         assert f'<input type="hidden" name="{name}" value="{value}">' in html
-    warning = "which have no separate error"  # consistent values
+    warning = "for which no separate error is given"  # consistent values
     assert warning in page(reader, "indicator", "gender", values="consistent")
     assert warning not in page(reader, "indicator", "gender")
 

@@ -69,19 +69,19 @@ NOISY = plan(presence_epsilon=Decimal(1), presence_days=7)
         (LOOSE, plan(epsilon=Decimal("1.1")), "gender: epsilon per answer rises from 1 to 1.1"),
         (LOOSE, gender(epsilon=Decimal("1.1")), "gender: epsilon per answer rises from 1 to 1.1"),
         (LOOSE, plan(epsilon_profile=Decimal(10)), "(epsilon_profile) rises from 9 to 10"),
-        (LOOSE, plan(epsilon_profile=None), "(epsilon_profile) is removed; it was 9"),
+        (LOOSE, plan(epsilon_profile=None), "(epsilon_profile) has been removed. It was 9"),
         (LOOSE, plan(unit="attribute"), "changes from profile to attribute"),
         (LOOSE, plan(mechanism="smp-oue"), "changes from smp-grr to smp-oue"),
         (LOOSE, study(small_cell=49), "Small-cell threshold (visitors) falls from 50 to 49"),
         (LOOSE, study(small_cell=0), "Small-cell threshold (visitors) falls from 50 to 0"),
         (LOOSE, study(min_publication=99), "Minimum subscribers per publication falls from 100 to 99"),
         (LOOSE, study(days=8), "Days of the study rises from 7 to 8"),
-        (LOOSE, study(first_day=date(2018, 5, 31)), "first_day: 2017-05-31, now 2018-05-31."),
-        (LOOSE, study(key_until=date(2018, 5, 31)), "key_until: nothing, now 2018-05-31."),
-        (LOOSE, study(population="visitors"), "population: subscribers, now visitors."),
+        (LOOSE, study(first_day=date(2018, 5, 31)), "first_day: previously 2017-05-31, now 2018-05-31."),
+        (LOOSE, study(key_until=date(2018, 5, 31)), "key_until: previously nothing, now 2018-05-31."),
+        (LOOSE, study(population="visitors"), "population: previously subscribers, now visitors."),
         (both(LOOSE, NOISY), plan(presence_epsilon=Decimal(2)), "Presence epsilon rises from 1 to 2"),
-        (both(LOOSE, NOISY), plan(presence_epsilon=None, presence_days=None), "Presence epsilon is removed"),
-        (both(LOOSE, NOISY), plan(presence_days=4), "(presence_days): 7, now 4."),
+        (both(LOOSE, NOISY), plan(presence_epsilon=None, presence_days=None), "Presence epsilon has been removed"),
+        (both(LOOSE, NOISY), plan(presence_days=4), "(presence_days): previously 7, now 4."),
         (LOOSE, study(visitor=ANYBODY), "visitor has changed"),
         (LOOSE, gender(categories=("F", "M", "NR", "X")), "gender has new categories: X"),
         (LOOSE, gender(categories=("F", "X", "NR")), "gender has new categories: X"),
@@ -112,7 +112,7 @@ def test_an_indicator_more_needs_a_second_person_and_one_less_does_not(demo) -> 
     assert reasons(demo, fewer) == []
     assert [change.direction for change in plan_changes(demo, fewer)] == [STRONGER]
     assert reasons(fewer, demo) == [
-        "The indicator visitor_category was added: people answer one more question."
+        "The indicator visitor_category was added, so the study asks one more question."
     ]
     # where epsilon is shared the others take over what a dropped one had
     shared = plan(mechanism="spl-grr", epsilon=Decimal(7))(demo)

@@ -189,9 +189,9 @@ def test_statement_says_what_one_known_day_tells_of_another_and_where_epsilon_is
     seven = factory.indicator("seven", *"abcdefg", kind="daily", column=None, derive="visit_duration")
     factory.create(coin, seven, slug="days", epsilon="0.1")
     (changes,) = [row["text"] for row in statement("days")["not_protected"] if row["name"] == "changes"]
-    figures = "50.0% without a report, at most 52.5% with the report of that day alone, 75.1% with both"
+    figures = "50.0% without a report, at most 52.5% with only the report for that day, 75.1% with both"
     assert f"night: {figures}" in changes
-    assert "Two categories (night): if the reports of two days differ, they reveal the value" in changes
+    assert "with two categories (night): if the reports for two days differ, they reveal the value" in changes
     factory.create(replace(coin, max_values=1), slug="once", epsilon="0.1")
     changes = told(statement("once")["not_protected"])["changes"]
     assert ("Correct guesses" in changes, "Two categories" in changes) == (False, False)
@@ -247,7 +247,7 @@ def test_the_day_of_the_key_s_end_is_stated_and_its_passing_is_noticed(reader) -
     found = statement()
     assert found["study"]["key_until"] == "2024-09-30"
     rows = {row["name"]: (row["until"], row["date"]) for row in found["retention"]}
-    assert rows["key"] == ("its destruction, no later than 2024-09-30", "2024-09-30")
+    assert rows["key"] == ("the destruction of the key, no later than 2024-09-30", "2024-09-30")
     assert (rows["presence"][1], rows["totals"]) == ("2024-09-30", ("no date set", None))
     words = "The key of this study was due to be destroyed by Mon 30 Sep 2024, but the study is still open."
     assert words in page(reader, "study")
@@ -278,7 +278,7 @@ def test_places_have_a_promise_of_their_own_per_metre() -> None:
     assert Fraction(found["sampled_epsilon_per_m"]) < Decimal(found["epsilon_per_m"]) <= asked
     assert Fraction(found["nominal_epsilon_per_m"]) == asked
     assert found["places_per_person"] == study.days + 1  # a published day was undone
-    assert "at most the number of places per person stated here" in found["who_reports"]
+    assert "up to the number of places per person stated here" in found["who_reports"]
     radius = Fraction(found["epsilon_at_radius"])
     assert 0 <= radius - 400 * Fraction(found["epsilon_per_m"]) < Fraction(1, 10**28)
     assert 0 <= Fraction(found["epsilon_at_radius_all_places"]) - 5 * radius < Fraction(1, 10**27)
@@ -300,13 +300,14 @@ def test_page_says_what_the_noise_of_places_means(reader) -> None:
     shown = page(reader, "statement")
     for words in (
         "577 m from the true place; 95 of 100 are within 1,369 m",
-        "400 m apart by a factor of at most 4.00, whatever else is known except other reports of the same person",
-        "sees the reports of two learns whether the place of the other day is the same",
+        "400 m apart by a factor of at most 4.00. This holds whatever else is known except other reports",
+        "sees the reports for two days learns whether the place on the other day is the same",
         "centres are up to 542 m apart",
         "at most 2 different places",
         "On 2 days of the study, drawn at random, each visitor also reports one location a day",
         # one who stays and one who moves have no such bound: of the one the report never changes
-        "places on the same days, and whose places are 400 m apart, by a factor of at most 16.00",
+        "on each day the two places are 400 m apart",
+        "the odds between these histories by a factor of at most 16.00",
     ):
         assert words in shown
 
@@ -326,7 +327,7 @@ def test_noise_hides_presence_and_how_many_cross(reader) -> None:
 
     text = claims(exact, limits[0]["times"])
     assert "at least as many subscribers as the study requires" in text
-    assert "whose net contribution changes; one window or one indicator of it can still differ" in text
+    assert "whose net contribution changes. A single window or indicator in it can still differ" in text
     text = claims(noisy, limits[1]["times"])
     assert ("no minimum number of subscribers is required" in text, "at least" in text) == (True, False)
     assert "each with presence noise that is drawn once, when its day is closed" in text
@@ -397,8 +398,8 @@ def test_the_risk_of_a_daily_value_has_a_column_for_one_known_day() -> None:
     title = "Risk: an attacker learns a person's value"
     figures = [formats.MISSING, formats.percent(known_day_success(spec.channel(1)))]
     assert [row[-1] for row in rows(study, title).values()] == figures
-    assert "except other reports of the same person" in section(study, title).paragraphs[0]
-    assert "No epsilon bounds this" in section(study, title).paragraphs[1]
+    assert "except other reports from the same person" in section(study, title).paragraphs[0]
+    assert "No epsilon limits this" in section(study, title).paragraphs[1]
 
 
 def test_what_is_not_protected_is_a_risk(study) -> None:

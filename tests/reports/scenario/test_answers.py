@@ -64,7 +64,7 @@ def test_each_question_has_a_bar_that_holds_the_people_and_a_sentence_with_both_
     if found.people.least < found.people.most:
         assert said.startswith(f"Between {found.people.least} and {found.people.most} people ")
     else:
-        assert "leave no other number" in said
+        assert "allow no other number" in said
     assert Answer.from_json(json.loads(json.dumps(found.to_json()))) == found
     assert asked(study, question.query) == question
 
@@ -84,12 +84,12 @@ def test_sentences_are_whole_in_both_languages() -> None:
         with translation.override(language):
             said[language] = texts.sentence(asked(study, ""), numbers)
     assert said["en"] == (
-        "Between 0 and 9,233 people came on all 4 days; 280 is the best estimate if whether someone "
-        "comes next depends only on their last day."
+        "Between 0 and 9,233 people visited on all 4 days. The best estimate is 280, assuming that a "
+        "person's next visit depends only on the last day they visited."
     )
-    assert said["fr"].startswith("Entre 0 et 9\u202f233 personnes sont venues les 4 jours\u202f; ")
+    assert said["fr"].startswith("Entre 0 et 9\u202f233 personnes sont venues les 4 jours. ")
     noisy = texts.sentence(asked(study, "exactly=2"), replace(numbers, is_noisy=True))
-    assert noisy.startswith("With 95% confidence, between 0 and 9,233 people came on exactly 2 days; ")
+    assert noisy.startswith("With 95% confidence, between 0 and 9,233 people visited on exactly 2 days. ")
     hidden = replace(numbers, people=Bar(least=0, most=19, estimate=None))
     assert "280" not in texts.sentence(asked(study, "nights=1"), hidden)
     assert "stayed at least 1 night in a row (2 days in a row)" in texts.sentence(
@@ -100,16 +100,16 @@ def test_sentences_are_whole_in_both_languages() -> None:
 @pytest.mark.parametrize(
     ("query", "text"),
     [
-        ("exactly=5", "The number of days must be from 1 to 4, got “5”."),
-        ("exactly=0", "The number of days must be from 1 to 4, got “0”."),
-        ("in_a_row=x", "The number of days must be from 1 to 4, got “x”."),
-        ("nights=4", "The number of nights must be from 1 to 3, got “4”."),
-        ("present=2024-07-01", "Days must be from 2024-05-30 to 2024-06-02, got 2024-07-01."),
-        ("absent=never", "A day must be a date such as 2017-05-31, got “never”."),
+        ("exactly=5", "The number of days must be from 1 to 4, not “5”."),
+        ("exactly=0", "The number of days must be from 1 to 4, not “0”."),
+        ("in_a_row=x", "The number of days must be from 1 to 4, not “x”."),
+        ("nights=4", "The number of nights must be from 1 to 3, not “4”."),
+        ("present=2024-07-01", "Days must be from 2024-05-30 to 2024-06-02, not 2024-07-01."),
+        ("absent=never", "A day must be a date such as 2017-05-31, not “never”."),
         ("present=", "Mark at least one day as present or absent, or enter a number of days."),
         ("present=,", "Mark at least one day as present or absent, or enter a number of days."),
-        ("present=2024-05-30&absent=2024-05-30", "choose one for 2024-05-30."),
-        ("absent=2024-05-30,2024-05-31,2024-06-01,2024-06-02", "at least one day that is not absent"),
+        ("present=2024-05-30&absent=2024-05-30", "Choose one for 2024-05-30."),
+        ("absent=2024-05-30,2024-05-31,2024-06-01,2024-06-02", "at least one day that is not marked absent"),
         ("exactly=1&nights=1", "Ask one question at a time"),
     ],
 )
@@ -126,12 +126,12 @@ def test_studies_and_indicators_without_scenarios_are_refused_with_what_works() 
     }))  # fmt: skip
     half, daily, gender = (study.indicators.get(slug=slug) for slug in ("stay", "daily", "gender"))
     assert "all people" in refusal(study, daily)
-    assert "on each day" in refusal(study, half)
+    assert "from day to day" in refusal(study, half)
     assert refusal(study, gender) == refusal(study) == ""
     with pytest.raises(NoScenarioError):
         answer(asked(study, ""), daily)
     short = factory.create(slug="short", days=1)
-    assert "one day only" in refusal(short)
+    assert "only one day" in refusal(short)
 
 
 def test_with_presence_noise_only_published_days_count_and_bounds_have_a_confidence() -> None:
@@ -178,7 +178,7 @@ def test_bars_stand_on_an_axis_that_holds_them() -> None:
     assert charts.axis_end(bars) == 10_000
     wide, point = (charts.drawn(bar, end=10_000) for bar in bars)
     assert (wide.start, wide.width, wide.tick) == (0, 92.33, 2.8)
-    assert (point.range_text, point.label) == ("5", "5 people, determined")
+    assert (point.range_text, point.label) == ("5", "5 people (no other number is possible)")
     assert charts.axis_end([]) == charts.axis_end([Bar(least=0, most=0, estimate=0)]) == 1
     for most in (2, 11, 99, 101, 61_234):
         assert charts.axis_end([Bar(least=0, most=most, estimate=None)]) >= most

@@ -30,7 +30,7 @@ def shown(reader, address: str, *, status: int = 200, **headers: str) -> str:
 def test_the_page_answers_with_a_sentence_a_bar_and_patterns(reader, fair) -> None:
     text = shown(reader, f"{BASE}scenario/")
     assert "Present on all 4 days" in text
-    assert "people came on all 4 days;" in text and "is the best estimate if" in text
+    assert "people visited on all 4 days." in text and "The best estimate is" in text
     assert "Likely visit patterns" in text and "30 May to 2 Jun" in text
     body = reader.get(f"{BASE}scenario/").content.decode()
     assert body.count('class="scenario-bar"') == 16  # the answer, and the 15 patterns of 4 days
@@ -44,12 +44,12 @@ def test_the_form_leads_to_an_address_that_names_the_question(reader, fair) -> N
     response = reader.get(f"{BASE}age/scenario/?{chosen}")
     address = f"{BASE}age/scenario/?present=2024-05-30,2024-06-02&absent=2024-06-01"
     assert (response.status_code, response["Location"]) == (302, address)
-    assert "people came on 30 May, 2 Jun and did not come on 1 Jun" in shown(
+    assert "people visited on 30 May, 2 Jun but did not visit on 1 Jun" in shown(
         reader, f"{BASE}scenario/?present=2024-05-30,2024-06-02&absent=2024-06-01"
     )
     nothing = reader.get(f"{BASE}scenario/?day-2024-05-30=any")
     text = shown(reader, nothing["Location"], status=400)
-    assert "Choose at least one day" in text and "Present on all 4 days" in text
+    assert "Mark at least one day" in text and "Present on all 4 days" in text
 
 
 def test_what_takes_long_is_computed_by_a_worker_and_kept_until_the_tally_changes(
@@ -60,18 +60,18 @@ def test_what_takes_long_is_computed_by_a_worker_and_kept_until_the_tally_change
     monkeypatch.setattr(actions, "_send", lambda row: sent.append(row.pk))
     address = f"{BASE}age/scenario/?in_a_row=2"
     text = shown(reader, address)
-    assert "needs a longer computation" in text and "is the best estimate" not in text
+    assert "takes longer to answer" in text and "The best estimate is" not in text
     assert reader.head(address).status_code == 200
     assert len(sent) == 1
     actions.make_file(sent[0])
     body = reader.get(address, headers={"HX-Request": "true"}).content.decode()
     assert "<html" not in body and "hx-get" not in body
-    assert "came on at least 2 days in a row" in body and "By category: Age" in body
+    assert "visited on at least 2 days in a row" in body and "By category: Age" in body
     assert body.count('scope="row"') == 3 + 15
     assert "25 & older" in shown(reader, address)
     assert len(sent) == 1
     factory.publish(fair, factory.crowd(fair, n=50, seed=2), key=bytes(15) + b"\1")
-    assert "needs a longer computation" in shown(reader, address)
+    assert "takes longer to answer" in shown(reader, address)
     assert len(sent) == 2
 
 
@@ -85,9 +85,9 @@ def test_a_failed_computation_says_what_to_do(reader, fair, monkeypatch) -> None
 
 def test_refusals_lead_to_what_works(reader, fair) -> None:
     text = shown(reader, f"{BASE}stay/scenario/")
-    assert "No scenarios available" in text and "is the best estimate" not in text
+    assert "No scenarios available" in text and "The best estimate is" not in text
     response = reader.get(f"{BASE}stay/scenario.csv")
-    assert (response.status_code, "on each day" in response.content.decode()) == (400, True)
+    assert (response.status_code, "from day to day" in response.content.decode()) == (400, True)
     assert reader.get(f"{BASE}scenario.csv?exactly=9").status_code == 400
     assert reader.get(f"{BASE}scenario.pdf").status_code == 404
 
@@ -103,7 +103,7 @@ def test_files_have_the_rows_of_the_page(reader, fair) -> None:
     assert (whole["study"], whole["question"], whole["k"]) == ("fair-2024", "exactly", 2)
     assert whole["rows"][0]["status"] == "ok"
     book = zipfile.ZipFile(io.BytesIO(reader.get(f"{address}.xlsx").content))
-    assert b"people came on all 4 days" in b"".join(book.read(name) for name in book.namelist())
+    assert b"people visited on all 4 days" in b"".join(book.read(name) for name in book.namelist())
     by_age = json.loads(reader.get(f"{BASE}age/scenario.json").content)
     assert [row["category"] for row in by_age["rows"][1:4]] == ["<18", "18-24", "25 & older"]
     assert {row["interval"] for row in by_age["rows"][1:4]} == {"at_least"}
@@ -116,8 +116,8 @@ def test_the_command_prints_what_the_file_of_the_page_has(reader, fair) -> None:
     of_page = reader.get(f"{BASE}scenario.csv?present=2024-05-30,2024-05-31").content.decode()
     assert rows.splitlines() == of_page.splitlines()
     for arguments, text in (
-        (["fair-2024", "--exactly", "9"], "The number of days must be from 1 to 4, got “9”"),
-        (["fair-2024", "--indicator", "stay"], "on each day"),
+        (["fair-2024", "--exactly", "9"], "The number of days must be from 1 to 4, not “9”"),
+        (["fair-2024", "--indicator", "stay"], "from day to day"),
         (["fair-2024", "--indicator", "height"], "must be one of gender, age, stay, got height"),
     ):
         with pytest.raises(CommandError, match=text):
@@ -139,7 +139,7 @@ def test_the_api_sends_the_rows_of_the_file_and_asks_to_come_back_for_long_ones(
     for address, text in (
         ("scenario?exactly=9", "from 1 to 4"),
         ("scenario?night=1", "night"),
-        ("indicators/stay/scenario", "on each day"),
+        ("indicators/stay/scenario", "from day to day"),
     ):
         refused = reader.get(api + address)
         assert refused.status_code == 422
@@ -148,7 +148,7 @@ def test_the_api_sends_the_rows_of_the_file_and_asks_to_come_back_for_long_ones(
     monkeypatch.setattr(actions, "_send", lambda _row: None)
     waiting = reader.get(f"{api}scenario?nights=1")
     assert (waiting.status_code, waiting["Retry-After"]) == (503, "5")
-    assert "Ask again in a few seconds" in waiting.json()["detail"]
+    assert "Try again in a few seconds" in waiting.json()["detail"]
 
 
 def test_a_share_link_shows_the_scenario_and_nothing_else(client, reader, fair, monkeypatch) -> None:

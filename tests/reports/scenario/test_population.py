@@ -180,7 +180,7 @@ def test_command_writes_what_the_ledger_has(fair, tmp_path, capsys) -> None:
     entry = LedgerEntry.objects.latest("number")
     facts = {"way": "command", "format": "population", "seed": "5"}
     assert (entry.kind, entry.study, entry.facts) == ("export.made", fair.slug, facts)
-    out = str(tmp_path / "other change")
+    out = str(tmp_path / "other")
     for message, words in {
         r"STUDY must be the slug of a study \(fair-2024\), got nope": ("nope", "--out", out),
         "--seed must be at least 0, got -1": (fair.slug, "--out", out, "--seed", "-1"),

@@ -135,7 +135,7 @@ class TestEnding:
         ShareLink.objects.filter(pk=links[0].pk).update(expires_at=timezone.now())
         revoke(links[1], actor=analyst.get_username())
         wrong = Client().get("/shared/nothing/")
-        assert "expired, was revoked, or is incomplete" in words(wrong) and wrong["X-Robots-Tag"]
+        assert "has expired, has been revoked or is incomplete" in words(wrong) and wrong["X-Robots-Tag"]
         plain = re.sub(r'value="[^"]*"', "", wrong.content.decode())
         assert [Client().get(address).status_code for address in (expired, revoked)] == [404, 404]
         analyst.groups.clear()  # a link ends with the role of its maker
@@ -214,7 +214,7 @@ class TestLog:
         assert access.forget_old_views() == 2
         assert (ShareView.objects.count(), ShareLink.objects.count()) == (2, 4)
         assert access.forget_old_views() == 0
-        assert "for 30 days" in words(reader.get(URL))
+        assert "For 30 days, a log" in words(reader.get(URL))
 
     @pytest.mark.database
     def test_the_ledger_tells_the_first_reading_and_then_daily_how_many_came_after_it(self, share, analyst):
@@ -280,7 +280,7 @@ class TestTokens:
     def test_names_and_days_have_bounds(self, reader, made, fair):
         for given in ({"name": ""}, {"name": "x" * 81}, {"days": "0"}, {"days": "731"}, {"study": "nothing"}):
             assert "errorlist" in reader.post(TOKENS, TOKEN_FORM | given).content.decode()
-        bounds = {("name", " "): "1 to 80", ("name", "a\nb"): "printable", ("days", 0): "got 0"}
+        bounds = {("name", " "): "1 to 80", ("name", "a\nb"): "printable", ("days", 0): "days, not 0"}
         for (name, value), said in (bounds | {("days", 731): "1 to 730"}).items():
             with pytest.raises(access.AccessError, match=said):
                 made(**{name: value})

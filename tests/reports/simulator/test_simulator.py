@@ -65,8 +65,8 @@ def test_every_level_is_reached_and_has_a_word() -> None:
 
 def test_words_of_answers_marks_and_fakes() -> None:
     for mechanism, text in (
-        ("smp-grr", "The true answer is kept in 28 of 100 cases; each other category replaces it in 10."),
-        ("smp-oue", "The true category is marked in 50 of 100 cases, and each other category in 27."),
+        ("smp-grr", "kept in 28 of 100 cases. Each of the other categories replaces it in 10 of 100."),
+        ("smp-oue", "marked in 50 of 100 cases, and each of the other categories in 27 of 100."),
         ("rsfd-grr", "Of 100 reports, 50 are answers; the others are made up."),
     ):
         simulation = simulate(make(8, *([8] if mechanism == "rsfd-grr" else []), mechanism=mechanism))
@@ -75,11 +75,11 @@ def test_words_of_answers_marks_and_fakes() -> None:
 
 def test_odds_of_one_value_and_of_all_that_a_person_gives() -> None:
     (both,) = words.odds_words(simulate(make(8)))
-    assert "changes the odds by a factor of at most 2.72 (epsilon 1)" in both
+    assert "changes the odds of a guess by a factor of at most 2.72 (epsilon 1)" in both
     one, every, days = words.odds_words(simulate(make(3, questions=(DAILY,))))
-    assert "a factor of at most 2.72 (epsilon 1), whatever else is known except other reports" in one
+    assert "at most 2.72 (epsilon 1). This holds whatever else is known except other reports" in one
     assert "by a factor of at most 1,097 (epsilon 7)" in plain(every)
-    assert "someone who knows the value of one day learns more than this" in days
+    assert "someone who knows the value on one day learns more than the limits state" in days
     *_, empty = words.odds_words(simulate(make(3, questions=(replace(DAILY, domain_size=2),))))
     assert "epsilon per attribute therefore guarantees nothing for a day" in empty
 
@@ -105,7 +105,7 @@ def test_made_up_reports_hide_the_answer_as_often_as_the_best_attack_fails() -> 
 
 def test_what_is_hopeless_or_below_the_small_cell_rule_is_said_with_what_it_means() -> None:
     (warning,) = words.warnings(simulate(make(22, 3, visitors=1000, epsilon=Decimal("0.5"))))
-    assert "I1: with 1,000 visitors and 22 categories, every bar of a day is noise." in plain(warning)
+    assert "I1: with 1,000 visitors and 22 categories, every bar of a single day shows" in plain(warning)
     assert "exceeds the range of all possible shares" in warning
     (warning,) = words.warnings(simulate(make(2, visitors=4000, small_cell=5000)))
     assert "windows with fewer than 5,000 visitors" in plain(warning)
@@ -159,12 +159,12 @@ def test_most_categories_are_the_most() -> None:
 
 def test_winner_is_named_with_its_reason_and_what_it_loses() -> None:
     reasons = " ".join(words.winner_words(simulate(make(3, 37))))
-    assert "smp-adp is the most accurate: each person answers one indicator" in reasons
-    assert "marks (OUE) where there are many categories (I2), and GRR for the others" in reasons
+    assert "smp-adp is the most accurate, because each person reports on one indicator" in reasons
+    assert "marks (OUE) for indicators with many categories (I2), and GRR for the others" in reasons
     assert "The intervals of the selected mechanism, smp-grr, are" in reasons
     simulation = simulate(make(3, 3, 3, unit="attribute"))
     assert simulation.ranking[0].mechanism == "spl-grr"
-    assert "would lose epsilon 3, compared with 1 as" in " ".join(words.winner_words(simulation))
+    assert "would be epsilon 3, compared with 1 for" in " ".join(words.winner_words(simulation))
 
 
 def test_own_epsilons_are_left_out_where_the_mechanism_knows_none() -> None:

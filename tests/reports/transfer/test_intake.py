@@ -55,7 +55,7 @@ HEADS = [
 ]  # fmt: skip
 DAMAGES = {
     "definition": [
-        {"slug": "other change"}, {"name": [1]}, {"name": "a\nb"}, {"name": "a" * 300}, {"days": 63},
+        {"slug": "other"}, {"name": [1]}, {"name": "a\nb"}, {"name": "a" * 300}, {"days": 63},
         {"market_share": "2"}, {"market_share": "NaN"}, {"first_day": "someday"}, {"indicators": []},
         {"surprise": 1},
     ],

@@ -361,11 +361,11 @@ class TestWords:
              "Thu 2 May 2024, Subscribers: 300, usually 90 (1 earlier day). Was some data sent twice?",
          ]),
          ({3: day_hours(100, silent=(9, 10))}, {1: FULL, 2: FULL}, {}, [
-             "Fri 3 May 2024: no events between 09:00 and 11:00, which usually have 200 rows. Was there an outage?",
+             "Fri 3 May 2024: no events between 09:00 and 11:00, when there are usually 200 rows. Was there an outage?",
          ]),
          ({2: FULL}, {1: FULL}, {"rejected": 100, "empty": {"age": 500}}, [
              "Rejected rows: 20.0% in this file, usually 0.0% (1 earlier file).",
-             "Empty values of age: 100.0% in this file, usually 0.0% (1 earlier file).",
+             "Empty values in age: 100.0% in this file, usually 0.0% (1 earlier file).",
          ]),
          ({2: FULL}, {1: FULL}, {}, [])],
     )  # fmt: skip
@@ -377,15 +377,15 @@ class TestWords:
     @pytest.mark.parametrize(
         ("kind", "rows", "ignored", "checks", "expected"),
         [("extract", 0, {"outside_period": 8}, {"first_event": 1717200000, "last_event": 1717286400},
-          ("No row was counted: the file is outside the days of the study. It covers Sat 1 Jun 2024 "
+          ("No rows were counted because the dates in the file are outside the days of the study. The file covers Sat 1 Jun 2024 "
 "to Sun 2 Jun 2024 (2 days); the study covers Wed 1 May 2024 to Tue 14 May 2024 (14 days). "
-"Check the study, and the date format of the profile.")),
+"Check that this is the right study and that the profile has the right date format.")),
          ("extract", 0, {"outside_period": 6, "outside_area": 3}, {},
-          "No row was counted: of 9 rows, outside_period 6, outside_area 3."),
+          "No rows were counted. Reasons for the 9 rows: outside_period 6, outside_area 3."),
          ("extract", 1, {"outside_period": 8}, {}, ""),
          ("subscribers", 9, {}, {"duplicates": 2, "duplicates_of": 9},
-          ("2 of 9 rows repeat a subscriber, and only the first row of each subscriber counts. A "
-"subscriber file has one row per subscriber. If this file contains events, choose an "
+          ("2 of 9 rows repeat a subscriber, and only the first row for each subscriber counts. A "
+"subscriber file must have one row per subscriber. If this file contains events, choose an "
 "events profile.")),
          ("subscribers", 9, {}, {"duplicates": 1, "duplicates_of": 9}, ""),
          ("extract", 9, {}, {"duplicates": 9, "duplicates_of": 9}, "")],
@@ -396,8 +396,8 @@ class TestWords:
 
     def test_a_median_says_what_it_is_taken_of(self):
         assert [words.basis_words(basis, n) for n in (1, 3) for basis in ("weekday", "days", "files")] == [
-            "median of 1 earlier day of the same weekday", "1 earlier day", "1 earlier file",
-            "median of 3 earlier days of the same weekday", "median of 3 earlier days",
+            "median of 1 earlier day on the same weekday", "1 earlier day", "1 earlier file",
+            "median of 3 earlier days on the same weekday", "median of 3 earlier days",
             "median of 3 earlier files",
         ]  # fmt: skip
 
@@ -420,6 +420,6 @@ class TestWords:
     def test_what_is_not_listed_is_counted(self):
         facts = Facts.of({"unmatched_more": 1, "unmatched_hidden": 1234})
         more, hidden = map(plain, words.unmatched_notes(facts))
-        assert more == "1 more row with other cells is not listed."
-        assert hidden.startswith("1,234 rows have text in the cell column that does not look like a cell")
+        assert more == "1 of these rows names a cell that is not listed here."
+        assert hidden.startswith("1,234 rows have text in the cell column that does not look like the ID")
         assert list(words.unmatched_notes(Facts.of({}))) == []

@@ -28,7 +28,7 @@ from mobility.extracts.rows.counts import LINES_KEPT, RowCounts
 from mobility.extracts.rows.events import concatenate
 from tests.mobility.extracts.rows.small_extract import FIRST_DAY, coder_of, definition_of
 
-COLUMNS = ("who", "when", "where", "gender", "other change", "age")
+COLUMNS = ("who", "when", "where", "gender", "other", "age")
 WANTED = ("who", "when", "where", "gender", "age")
 DEFINITION = definition_of(('cell = "where"', 'cell = "where"\ndelimiter = "comma"'))
 BOM = b"\xef\xbb\xbf"

@@ -41,7 +41,7 @@ def altered(data: bytes, place: int) -> bytes:
 
 
 def line(**values: str) -> bytes:
-    row = {"who": WHO, "when": NOON, "where": "c1", "gender": "F", "other change": "", "age": "65+"} | values
+    row = {"who": WHO, "when": NOON, "where": "c1", "gender": "F", "other": "", "age": "65+"} | values
     return ",".join(row.values()).encode() + b"\n"
 
 
