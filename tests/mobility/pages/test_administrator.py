@@ -281,9 +281,9 @@ class TestSimulator:
 
     def test_of_made_up_reports_it_says_how_often_the_answer_is_recognised_beside_chance(self, client):
         text = shown(client, "?mechanism=rsfd-grr&indicators=4&categories=4&epsilon=2")
-        says(text, "Identifying the answer", "25, then 25 25, then 34", "6, then 18 12, then 28")
+        says(text, "Identifying the real answer", "25, then 25 25, then 34", "6, then 18 12, then 28")
         says(text, "so more days reveal nothing more")
-        assert "Identifying the answer" not in shown(client, "?mechanism=smp-grr")
+        assert "Identifying the real answer" not in shown(client, "?mechanism=smp-grr")
 
     def test_of_a_draft_it_asks_what_is_drafted_and_what_is_missing_is_not_found(self, client):
         text = STUDY.replace("epsilon = 1.0", "epsilon = 2.5").replace("ers = 10", "ers = 3000")

@@ -228,7 +228,7 @@ class TestDays:
         both.force_login(olga)
         own = page(both, "/administrator/fair/")
         assert "olga requested this, so another person must approve it" in own
-        assert "Approve and undo this day" not in own
+        assert "Approve and undo this day's uploads" not in own
         url, sent = undo_url("administrator:decide_undo"), {"answer": "approve", "voided_days": "1"}
         assert "olga requested this, so another person" in said(both.post(url, sent, follow=True))
         assert "Read the request again before you decide" in said(

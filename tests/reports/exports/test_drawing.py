@@ -410,7 +410,9 @@ class TestExtremes:
         DayNote.objects.create(study=study, day=4, kind="outage", text="mast down at noon", by="adam")
         text = text_of(opened(select_days(study.indicators.get())))
         assert "not collected" in text and "outage" in text.lower() and "mast down at noon" in text
-        assert "There is no data for these days, or there are no answers. This does not mean zero." in text
+        assert (
+            "There is no data for these days, or no answers were received. The figures are unknown, not zero."
+        ) in text
 
     def test_nothing_yet_and_suppressed_windows_are_reports_too(self):
         factory.published(factory.GENDER)
