@@ -51,7 +51,7 @@ ROW_REASONS: Words = {
     "empty_cell": _("No cell"),
     "unknown_value": _("Value outside the indicator's categories"),
     "opted_out": _("Subscriber has opted out"),
-    "outside_period": _("Not on a day of the study"),
+    "outside_period": _("Outside the days of the study"),
     "outside_area": _("Cell outside the area"),
     "outside_hours": _("Outside visitor hours"),
     "day_closed": _("Day is already closed"),
@@ -62,7 +62,7 @@ NOTES: Words = {
         "Subscribers with a second value for a static indicator (the first value is kept)"
     ),
     "late_change": _(
-        "Daily values that would change after their answer was published (the published answer is kept)"
+        "Daily values that changed after their answer had been published (the published answer is kept)"
     ),
 }
 # Every fact of mobility.extracts.readers.Source.

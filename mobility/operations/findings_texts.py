@@ -193,8 +193,8 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
             "again since."
         ),
         _(
-            "Operators can find the reason on the page of each batch, under Uploads. Correct the file, "
-            "then upload it again."
+            "Operators can find the reason on each batch's page, under Uploads. Correct the file, then "
+            "upload it again."
         ),
     ),
     ("batch_waiting", ""): Trouble(
@@ -217,9 +217,9 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
         _("A batch in study %(subject)s is paused"),
         _("Batches waiting for a key or storage: %(batches)s. The oldest has waited for %(oldest_s)s."),
         _(
-            "The page of the batch names the missing key or storage. Mount it on every host "
-            "that runs workers, and the batch resumes automatically. If it is lost "
-            "permanently, run manage.py cancel_batch BATCH --give-up."
+            "The batch's page names the missing key or storage. Mount it on every host that runs "
+            "workers, and the batch resumes automatically. If it is lost permanently, run manage.py "
+            "cancel_batch BATCH --give-up."
         ),
     ),
     ("feed_late", ""): Trouble(
@@ -241,8 +241,8 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ("day_open", "not_closed"): Trouble(
         _("Study %(subject)s has published days that are not closed"),
         _(
-            "Days published but not closed: %(days)s. The vault keeps the sealed event times of these days "
-            "until they are closed."
+            "Days published but not closed: %(days)s. The vault keeps the sealed event times for these "
+            "days until the days are closed."
         ),
         _(
             "When no more files are expected for these days, close them under Uploads or with "
@@ -282,11 +282,13 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ),
     ("study_stopped", "presence"): Trouble(
         _("Study %(subject)s has been stopped after a restore"),
-        _("A day that was already published could be published again with the same noise."),
         _(
-            "If no day of the study was closed after the backup, restore again with "
-            "--no-day-closed-since. Otherwise the reports stay as they are, and you cannot "
-            "add data."
+            "A day that was already published could be published again with different counts but the same "
+            "noise. The difference would reveal what the noise hides."
+        ),
+        _(
+            "If no day of the study was closed after the backup was made, restore again with "
+            "--no-day-closed-since. Otherwise the reports stay as they are, and you cannot add data."
         ),
     ),
     ("ledger_broken", ""): Trouble(

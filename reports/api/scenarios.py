@@ -39,7 +39,7 @@ def scenario_answer(
         if found is not None:
             return as_json(scenario_record(question, indicator, found))
         if row is not None and row.state == ExportFile.State.FAILED:
-            raise ProblemError(503, gettext("The answer could not be computed. Try again in a minute."))
-        raise ProblemError(503, gettext("The answer is being computed. Try again in a few seconds."))
+            raise ProblemError(503, gettext("The result could not be computed. Try again in a minute."))
+        raise ProblemError(503, gettext("The result is being computed. Try again in a few seconds."))
 
     return answer(request, state=[state_of([study]), indicator and indicator.pk], build=build)

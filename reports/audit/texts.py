@@ -53,7 +53,7 @@ CHANGES = {
     "deactivated": _("Account %(account)s was deactivated."),
     "activated": _("Account %(account)s was reactivated."),
     "password replaced": _("The password of account %(account)s was reset."),
-    "password changed": _("Account %(account)s changed their password."),
+    "password changed": _("Account %(account)s changed its own password."),
     "second factor added": _("A second factor was added to account %(account)s."),
     "second factor removed": _("A second factor was removed from account %(account)s."),
     "granted": _("Account %(account)s was given access to %(studies)s."),
@@ -62,10 +62,10 @@ CHANGES = {
     "adopted": _("Sender %(sender)s now delivers the data for this study."),
 }
 CAPS = {
-    "proposed": _("A higher cap was requested. A second person must confirm it."),
-    "set": _("A cap was set."),
-    "confirmed": _("A second person confirmed a higher cap."),
-    "refused": _("A higher cap was refused."),
+    "proposed": _("A higher epsilon cap was requested. A second person must confirm it."),
+    "set": _("An epsilon cap was set."),
+    "confirmed": _("A second person confirmed a higher epsilon cap."),
+    "refused": _("A higher epsilon cap was refused."),
 }
 API_WORDS = {
     "study": pgettext_lazy("what the API gave", "study"),

@@ -55,7 +55,7 @@ def _trace(comparison: Comparison, finding: Finding) -> dict[str, Any]:
         "mode": "markers",
         "name": {
             "held": pgettext("legend", "differs"),
-            "alone": pgettext("legend", "differs only when taken alone"),
+            "alone": pgettext("legend", "differs only when tested on its own"),
             "none": pgettext("legend", "no difference detected"),
             "blank": formats.status_word(Status.NOT_RELIABLE),
         }[finding],

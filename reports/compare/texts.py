@@ -71,8 +71,9 @@ def summary(comparison: Comparison) -> str:
     """Return the result of the table, in one or two sentences."""
     if comparison.status != Status.OK:
         return gettext(
-            "Not reliable: on at least one side, the intervals are too wide for the estimates to be "
-            "shown. Only the intervals of the differences are shown. Choose longer date ranges."
+            "Not reliable: on at least one side of the comparison, the intervals are too wide for the "
+            "estimates to be shown. Only the intervals for the differences are shown. Choose longer date "
+            "ranges."
         )
     n, held, alone = len(comparison.rows), comparison.n_held, comparison.n_alone
     if not alone:
@@ -83,10 +84,10 @@ def summary(comparison: Comparison) -> str:
         ) % {"n": n}
     if not held:
         return ngettext(
-            "No difference is significant in the table as a whole. Taken alone, %(alone)d of %(n)d "
-            "categories differs, but chance can explain this.",
-            "No difference is significant in the table as a whole. Taken alone, %(alone)d of %(n)d "
-            "categories differ, but chance can explain this.",
+            "No difference is significant in the table as a whole. %(alone)d of %(n)d categories differs "
+            "when tested on its own, but this could be due to chance.",
+            "No difference is significant in the table as a whole. %(alone)d of %(n)d categories differ "
+            "when tested on their own, but this could be due to chance.",
             alone,
         ) % {"alone": alone, "n": n}
     if n == 1:
@@ -105,9 +106,9 @@ def correction(comparison: Comparison) -> str:
     if len(comparison.rows) < 2 or comparison.status != Status.OK:
         return ""
     return gettext(
-        "Even where there is no difference, about one row in twenty appears to differ by chance. The "
-        "last column is therefore stricter (Holm's correction): at most 5 in 100 such tables contain "
-        "even one false difference."
+        "Even where there is no real difference, about one row in twenty appears to differ by chance. "
+        "The last column therefore uses a stricter test (Holm's correction): at most 5 in 100 such "
+        "tables contain even one false difference."
     )
 
 
@@ -115,24 +116,26 @@ def error_words(comparison: Comparison) -> str:
     """Return whether the intervals of the differences are exact, and why or why not."""
     if comparison.kind == Kind.CATEGORIES:
         return gettext(
-            "Both categories come from the same answers, so the error they share is computed exactly."
+            "Both categories are estimated from the same answers. The error that the two estimates share "
+            "is computed exactly."
         )
     if comparison.kind == Kind.STUDIES:
         return gettext(
-            "Each study has its own key, so their errors are independent, and the error of the "
-            "difference is exact. The same people may be in both studies, so do not add their visitor "
-            "numbers together."
+            "Each study has its own key, so the errors of the two studies are independent, and the error "
+            "of the difference is exact. The same people may be in both studies, so do not add up the "
+            "visitor numbers of the two studies."
         )
     if comparison.is_exact:
         return gettext(
-            "Visitors who are on both sides give only one answer, so part of the error cancels out, by "
-            "an amount that is known exactly. The calculation uses this, so the difference shown may "
-            "deviate slightly from the difference between the two values shown."
+            "Visitors counted on both sides of the comparison give only one answer, so part of the error "
+            "cancels out. The size of that part is known exactly, and the calculation uses it. The "
+            "difference shown may therefore deviate slightly from the difference between the two values "
+            "shown."
         )
     few = comparison.report.study.small_cell
     hidden = gettext(
-        "This study hides small numbers. The error calculation therefore ignores any overlap that would "
-        "reveal fewer than %(n)s visitors."
+        "This study suppresses counts of fewer than %(n)s visitors. The error calculation therefore "
+        "ignores any overlap between the two sides that would reveal such a count."
     )
     return f"{_bound_words(comparison)} {hidden % {'n': formats.number(few)} if few else ''}".rstrip()
 
@@ -140,13 +143,14 @@ def error_words(comparison: Comparison) -> str:
 def _bound_words(comparison: Comparison) -> str:
     if comparison.report.indicator.kind == "daily":
         return gettext(
-            "A person may give different answers on different days, so the error that both sides share "
-            "is unknown. These errors are upper bounds: the intervals contain the true value at least 95 "
-            "times in 100."
+            "A person may give different answers on different days, so it is unknown how much error the "
+            "two sides of the comparison share. The errors shown are therefore upper bounds: the "
+            "intervals contain the true value at least 95 times in 100."
         )
     return gettext(
-        "The number of visitors that both sides share is known only within bounds. These errors are "
-        "upper bounds: the intervals contain the true value at least 95 times in 100."
+        "The number of visitors counted on both sides of the comparison is known only within bounds. The "
+        "errors shown are therefore upper bounds: the intervals contain the true value at least 95 times "
+        "in 100."
     )
 
 
@@ -176,8 +180,8 @@ def not_comparable(error: NotComparableError) -> str:
         ),
         Reason.BLANK: gettext("There are no figures for these days. Choose other days."),
         Reason.NOISY: gettext(
-            "This study has presence noise, part of which is shared between date ranges. The error of a "
-            "difference is not computed, so no difference is shown. Compare the intervals in the report: "
+            "This study adds presence noise, and date ranges share part of it. The error of a difference "
+            "is therefore not computed, and no difference is shown. Compare the intervals in the report: "
             "if they do not overlap, the figures differ."
         ),
     }[error.reason]

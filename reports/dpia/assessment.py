@@ -51,7 +51,7 @@ def _description(study: Study, spec: PlanSpec) -> Section:
         paragraphs=(studies_texts.plan_words(spec),),
         points=(
             gettext(
-                "The operator uploads an extract, which is encrypted from its first byte under its own key."
+                "The operator uploads an extract, which is encrypted with its own key from the first byte."
             ),
             gettext(
                 "Workers in the operator zone read the file as a stream. In memory, they turn "
@@ -71,13 +71,13 @@ def _description(study: Study, spec: PlanSpec) -> Section:
 def _crossing(study: Study) -> str:
     if study.presence is not None:
         return gettext(
-            "Only counts of sanitised answers cross to the analyst zone, each with presence noise that "
-            "is drawn once, when its day is closed."
+            "Only counts of visitors and of sanitised answers cross to the analyst zone. Presence noise "
+            "is added to each count once, when its day is closed."
         )
     text = gettext(
-        "Only counts of sanitised answers cross to the analyst zone. A publication covers at least %(n)d "
-        "subscribers whose net contribution changes. A single window or indicator in it can still differ "
-        "by only one person."
+        "Only counts of visitors and of sanitised answers cross to the analyst zone. Each publication "
+        "changes the net contribution of at least %(n)d subscribers. Even so, the figures for a single "
+        "window or indicator can change by just one person."
     )
     return text % {"n": study.min_publication}
 
@@ -107,9 +107,7 @@ def _necessity(study: Study, spec: PlanSpec, certificate: Certificate) -> Sectio
                 "attribute": formats.epsilon(epsilons["attribute"]),
             },
             *(_budget_words(line) for line in lines),
-            gettext(
-                "Accuracy: each figure has its 95% interval; figures that are not reliable are not shown."
-            ),
+            gettext("Accuracy: each estimate has a 95% interval. Unreliable estimates are not shown."),
         ),
         to_fill=(gettext("Why fewer indicators, days or categories would not be sufficient"),),
     )
@@ -149,7 +147,7 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
             *([known] if of_days else []),
         )
         rows.append((names[entry.slug], *map(formats.percent, cells)))
-    head = (gettext("With one report"), gettext("Maximum with one report, if the prior chance was 50%"))
+    head = (gettext("With one report"), gettext("Maximum with one report, given a prior chance of 50%"))
     return Section(
         title=gettext("Risk: an attacker learns a person's value"),
         article="35 (7) c",
@@ -162,7 +160,7 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
                 gettext("Indicator"),
                 gettext("Without the report"),
                 *head,
-                *([gettext("One day's value known, reports for two days")] if of_days else []),
+                *([gettext("With the reports for two days and the value on one of them")] if of_days else []),
             ),
             rows=tuple(rows),
         ),
@@ -172,22 +170,23 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
 
 def _attacker_words() -> str:
     return gettext(
-        "Computed for an attacker who has one report from a person, although only counts of reports "
-        "leave the operator zone. The columns show how often the attacker guesses the value correctly. "
-        "The first two assume that all values are equally likely beforehand: without the report, then "
-        "with it. The next is the maximum that the guarantee allows for an attacker who has the report "
-        "and gave the value a prior chance of 50%, whatever else they know except other reports from the "
-        "same person."
+        "The table assumes an attacker who has one report from a person. In fact, only counts of reports "
+        "leave the operator zone. The columns show how often the attacker guesses the person's value "
+        "correctly. The first two columns of figures assume that all values are equally likely "
+        "beforehand: the first is without the report, the second with it. The next column is the maximum "
+        "that the guarantee allows for an attacker who has the report and who, before seeing it, gave "
+        "the value a chance of 50%. This maximum holds whatever else the attacker knows, except other "
+        "reports from the same person."
     )
 
 
 def _days_words(spec: PlanSpec) -> tuple[str, ...]:
     """Additional knowledge from reports of several days."""
     text = gettext(
-        "A daily report shows whether the value changed. The last column is for an attacker who knows "
-        "the value on one day and has the reports for two days. It shows how often they guess the value "
-        "on the other day correctly, if all values were equally likely beforehand. No epsilon limits "
-        "this frequency."
+        "Daily reports show whether the value has changed. The last column is for an attacker who knows "
+        "a person's value on one day and has the person's reports for that day and another. It shows how "
+        "often the attacker correctly guesses the value on the other day, if all values were equally "
+        "likely beforehand. No epsilon limits how often this succeeds."
     )
     return text, *filter(None, [two_categories(spec)])
 
@@ -200,7 +199,9 @@ def _measures(study: Study) -> Section:
             gettext(
                 "Keys are stored separately from databases and backups, and are destroyed, not archived."
             ),
-            gettext("Access rights by role and study, with an end date; new accounts have no access."),
+            gettext(
+                "Access rights by role and study, with an optional end date; new accounts have no access."
+            ),
             gettext(
                 "An append-only ledger (audit log) records who did what; its entries are chained by "
                 "their hashes."
@@ -227,7 +228,7 @@ def _states(study: Study) -> tuple[tuple[str, str], ...]:
             settings.MOBILITY_SECOND_FACTOR == "required",
         ),
         (gettext("Windows with few visitors are suppressed"), study.small_cell > 0),
-        (gettext("A date is set for the destruction of the key"), study.key_until is not None),
+        (gettext("A date is set for destroying the key"), study.key_until is not None),
     )
     return tuple((label, yes if holds else no) for label, holds in measures)
 
@@ -240,7 +241,8 @@ def _views_sought() -> Section:
             gettext("Advice of the data protection officer"),
             gettext("Views of data subjects or their representatives, or why they were not sought"),
             gettext(
-                "Level of the residual risk; if it is high, the supervisory authority must be consulted first"
+                "Level of residual risk. If it is high, the supervisory authority must be consulted "
+                "before processing begins"
             ),
             gettext("Decision, date, signature"),
         ),

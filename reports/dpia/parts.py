@@ -48,8 +48,8 @@ class Pack:
         """Return the purpose and limits of the pack."""
         text = gettext(
             "Record of processing activities (Article 30 GDPR) and impact assessment (Article 35), "
-            "prefilled by %(software)s from the configuration in force. This is a draft: the controller "
-            "completes the marked points, checks the rest and takes responsibility for it. It is not "
+            "prefilled by %(software)s from the configuration in force. This is a draft. The controller "
+            "must complete the marked points, check the rest and take responsibility for it. It is not "
             "legal advice."
         )
         return text % {"software": f"{software()['name']} {software()['version']}"}

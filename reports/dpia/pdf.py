@@ -25,7 +25,7 @@ def to_pdf(pack: Pack) -> bytes:
         kicker=gettext("Data protection"),
         title=study.name,
         subtitles=(
-            gettext("Record of processing and impact assessment"),
+            gettext("Processing record and impact assessment"),
             formats.window_title(study.first_day, study.last_day),
         ),
     )

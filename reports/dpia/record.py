@@ -31,7 +31,7 @@ def _controller(study: Study) -> Section:
         title=gettext("Controller"),
         article="30 (1) a",
         paragraphs=(
-            gettext("Processing: mobility reports of the study %(study)s (%(slug)s).")
+            gettext("Processing: mobility reports for the study %(study)s (%(slug)s).")
             % {"study": study.name, "slug": study.slug},
         ),
         to_fill=(
@@ -49,7 +49,8 @@ def _purposes(study: Study) -> Section:
         paragraphs=(
             gettext(
                 "Statistics on presence in an area: estimated shares of visitors by indicator, per day "
-                "and per run of consecutive days, each with its error. Days of the study: %(days)s."
+                "and per run of consecutive days, each with its margin of error. Days of the study: "
+                "%(days)s."
             )
             % {"days": window},
             studies_texts.visitor_rule(study),
@@ -68,16 +69,20 @@ def _purposes(study: Study) -> Section:
 def _categories(study: Study) -> Section:
     area = Area.objects.filter(study=study).first()
     where = (
-        gettext("all cells of the network extract")
+        gettext("all cells in the network extract")
         if area is None
-        else ngettext("%(n)s cell of the area", "%(n)s cells of the area", area.n_cells)
+        else ngettext("%(n)s cell in the area", "%(n)s cells in the area", area.n_cells)
         % {"n": formats.number(area.n_cells)}
     )
     never = gettext("encrypted, until processing ends; never in a database")
-    kept = gettext("as a sealed sanitised code with a keyed pseudonym")
+    events = gettext(
+        "encrypted, until processing ends; the first and last event and the stays of each day, sealed, "
+        "until that day is closed"
+    )
+    kept = gettext("as a sanitised code, sealed, with a keyed pseudonym")
     rows = [
         (gettext("Subscriber identifier"), gettext("operator zone"), never),
-        (gettext("Time and cell of events (%(where)s)") % {"where": where}, gettext("operator zone"), never),
+        (gettext("Time and cell of events (%(where)s)") % {"where": where}, gettext("operator zone"), events),
         *((indicator.name, gettext("operator zone"), kept) for indicator in study.indicators.all()),
         (gettext("Days of presence"), gettext("operator zone"), gettext("sealed, with a keyed pseudonym")),
         (
@@ -112,9 +117,10 @@ def _opt_outs(study: Study) -> str:
         )
     text = gettext(
         "When subscribers opt out, their presence and answers are deleted immediately. Totals include "
-        "them until the next publication, which covers at least %(n)d subscribers. A single window or "
-        "indicator in that publication can still differ by only one person. If no publication follows, "
-        "they remain in the totals, and the erasure certificate states how many there are."
+        "them until the next publication, which covers at least %(n)d subscribers. Even so, that "
+        "publication can change the figures for a single window or indicator by just one person. If no "
+        "publication follows, the subscribers who opted out remain in the totals, and the erasure "
+        "certificate states how many there are."
     )
     return text % {"n": study.min_publication}
 
@@ -140,8 +146,8 @@ def _recipients(study: Study) -> Section:
                 "each of them."
             ),
             gettext(
-                "Active share links: %(n)d. Anyone with the address, and the password if one is set, can "
-                "see one report."
+                "Active share links: %(n)d. Anyone who has the address of a link, and its password if "
+                "one is set, can see one report."
             )
             % {"n": len(links)},
         ),
@@ -160,8 +166,8 @@ def _transfers() -> Section:
         paragraphs=(
             gettext(
                 "The software sends nothing to other hosts on its own: no telemetry, no fonts, no map "
-                "tiles. Configured hosts: databases, broker, staging storage, and the analyst server or "
-                "identity provider if there is one."
+                "tiles. Configured hosts: databases, broker, staging storage, and, if set up, the "
+                "analyst server, identity provider, and recipients of alerts."
             ),
         ),
         to_fill=(gettext("Where these hosts are located, and who operates them (processors, Article 28)"),),
@@ -172,8 +178,8 @@ def _time_limits(study: Study) -> Section:
     rows = tuple((row["text"], row["until"]) for row in retention(study))
     hours = -(-settings.MOBILITY_UPLOAD_EXPIRES_S // 3600)  # rounded up: no promise that is not kept
     staged = ngettext(
-        "A paused upload is deleted with its key after an hour.",
-        "A paused upload is deleted with its key after %(hours)d hours.",
+        "A paused upload and its key are deleted after an hour.",
+        "A paused upload and its key are deleted after %(hours)d hours.",
         hours,
     ) % {"hours": hours}
     ended = study.closed_at is None and study.key_until is None
@@ -182,5 +188,7 @@ def _time_limits(study: Study) -> Section:
         article="30 (1) f",
         paragraphs=(staged,),
         table=Table(head=(gettext("Data"), gettext("Kept until")), rows=rows),
-        to_fill=(gettext("The date on which the study is closed and its key destroyed"),) if ended else (),
+        to_fill=(gettext("The date on which the study will be closed and its key destroyed"),)
+        if ended
+        else (),
     )

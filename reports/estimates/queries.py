@@ -125,7 +125,7 @@ def window_from_dates(study: Study, first: date, last: date) -> Window:
     if not 1 <= window.first_day <= window.last_day <= study.days:
         raise WindowError(
             gettext(
-                "The window must lie within %(least)s to %(most)s and must not end before it starts. "
+                "The window must lie between %(least)s and %(most)s and must not end before it starts. "
                 "Requested: %(first)s to %(last)s."
             )
             % {"least": study.first_day, "most": study.last_day, "first": first, "last": last}

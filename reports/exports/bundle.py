@@ -84,7 +84,7 @@ def _refuse_hidden(study: Study) -> None:
         raise ExportError(
             gettext(
                 "No bundle is available for this study. The study has presence noise, and the script in "
-                "a bundle recomputes only reports with exact counts. Choose another format."
+                "a bundle can recompute reports only from exact counts. Choose another format."
             )
         )
     unions = visitor_unions(study)

@@ -112,20 +112,22 @@ def _dates(comparison: Comparison, days: tuple[int, ...]) -> str | None:
 
 def _codes() -> dict[str, dict[str, str]]:
     verdicts = {
-        "higher": gettext("the interval of the difference is above 0"),
-        "lower": gettext("the interval of the difference is below 0"),
+        "higher": gettext("the interval for the difference lies entirely above 0"),
+        "lower": gettext("the interval for the difference lies entirely below 0"),
         "not_shown": gettext("no difference detected, but the noise may hide one"),
     }
     intervals = interval_codes()
     return {
         "verdict": verdicts,
         "adjusted_verdict": {
-            "higher": gettext("significant in the table as a whole, after the adjustment"),
-            "lower": gettext("significant in the table as a whole, after the adjustment"),
-            "not_shown": gettext("not significant in the table as a whole"),
+            "higher": gettext("significant in the table as a whole, after adjustment for the number of rows"),
+            "lower": gettext("significant in the table as a whole, after adjustment for the number of rows"),
+            "not_shown": gettext(
+                "not significant in the table as a whole, after adjustment for the number of rows"
+            ),
         },
         "adjustment": {
-            "holm": gettext("Holm: at most 5 in 100 such tables contain even one false difference"),
+            "holm": gettext("Holm adjustment: at most 5 in 100 such tables contain any false difference"),
             "none": gettext("a single row needs no adjustment"),
         },
         "interval": {name: intervals[name] for name in ("exact", "at_least")},

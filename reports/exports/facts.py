@@ -43,7 +43,9 @@ def status_words() -> dict[str, str]:
     return {
         "ok": gettext("usable, together with its interval"),
         "not_reliable": gettext("the interval is too wide to be useful"),
-        "not_collected": gettext("no data or no answers for these days, which does not mean zero"),
+        "not_collected": gettext(
+            "no data for these days, or no answers received; the figures are unknown, not zero"
+        ),
         "suppressed": gettext(
             "suppressed by the study's small-cell rule, which is a policy and not part of the privacy "
             "guarantee"
@@ -65,7 +67,7 @@ def _study_facts(selection: Selection) -> list[Fact]:
             label=gettext("Days (inclusive)"),
             value=f"{selection.first_date.isoformat()}/{selection.last_date.isoformat()}",
         ),
-        Fact(name="timezone", label=gettext("Time zone of the days"), value=study.timezone),
+        Fact(name="timezone", label=gettext("Time zone used for days"), value=study.timezone),
         Fact(
             name="visitor_rule",
             label=gettext("Definition of a visitor"),
@@ -84,12 +86,12 @@ def _plan_facts(selection: Selection) -> list[Fact]:
         Fact(name="unit", label=gettext("Privacy unit"), value=plan.unit),
         Fact(
             name="epsilon_attribute",
-            label=gettext("Certified epsilon per attribute (one value of a person), rounded up"),
+            label=gettext("Certified epsilon per attribute (one of a person's values), rounded up"),
             value=str(certificate.epsilon_attribute),
         ),
         Fact(
             name="epsilon_profile",
-            label=gettext("Certified epsilon per profile (all values of a person), rounded up"),
+            label=gettext("Certified epsilon per profile (all of a person's values), rounded up"),
             value=str(certificate.epsilon_profile),
         ),
         Fact(name="plan_sha256", label=gettext("SHA-256 of the plan"), value=plan.spec_hash),
@@ -117,10 +119,10 @@ def _reading_facts(study: Study) -> list[Fact]:
 
 def _noise_fact(noise: VisitorNoise) -> Fact:
     text = gettext(
-        "All counts have presence noise. n_visitors for days a to b of the study has a standard error of "
-        "%(sd)s x sqrt(a (b - a + 1)); intervals account for the noise. Number of days counted for each "
-        "person, starting with the first day the person is present: %(days)d. Last day included: "
-        "%(through)d."
+        "All counts contain presence noise. For days a to b of the study, n_visitors has a standard "
+        "error of %(sd)s x sqrt(a (b - a + 1)). All intervals account for this noise. Number of days "
+        "counted for each person, from the first day on which the person is present: %(days)d. Last day "
+        "included in the figures: %(through)d."
     )
     values = {"sd": f"{noise.channel.variance**0.5:.3f}", "days": noise.max_days, "through": noise.through}
     return Fact(name="noise", label=gettext("Presence noise"), value=text % values)

@@ -102,7 +102,7 @@ def _about(findings: Findings) -> dict[str, Sequence[tuple[str, str]]]:
         heading = gettext("Source of the figures") if place == 0 else gettext("Compared with")
         pairs[heading] = [(fact.label, fact.value) for fact in facts_of(found)]
     for column, meanings in {**findings.codes, "status": status_words()}.items():
-        pairs[gettext("Values in the column %(name)s") % {"name": column}] = list(meanings.items())
+        pairs[gettext("Values in the “%(name)s” column") % {"name": column}] = list(meanings.items())
     return pairs
 
 
@@ -114,7 +114,7 @@ def interval_codes() -> dict[str, str]:
             "the error is an upper bound: at least 95 of 100 such intervals contain the true value"
         ),
         "count": gettext("counted without error, so there is no interval"),
-        "bounds": gettext("not known, but certainly between the two bounds"),
+        "bounds": gettext("the value is not known, but certainly lies between the two bounds"),
     }
 
 

@@ -148,6 +148,6 @@ def _dates(question: Question, days: tuple[int, ...]) -> str | None:
 def _figures() -> dict[str, str]:
     return {
         "people": gettext("everyone the question covers"),
-        "category": gettext("people in one category, scaled by the market share"),
+        "category": gettext("people in one category, scaled to the population by the market share"),
         "pattern": gettext("people who visited on exactly these days, for any question"),
     }

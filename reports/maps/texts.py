@@ -36,8 +36,8 @@ def goodness_words(kept: DensityMap) -> str:
     else:
         text = gettext(
             "The density does not fit the reports. Chi-square per block is %(chi)s, but a correct "
-            "density gives %(low)s to %(high)s (%(n)s blocks). People may have been where, according to "
-            "the study, there is no land."
+            "density gives %(low)s to %(high)s (%(n)s blocks). People may have been in places that the "
+            "study does not count as land."
         )
     stop = gettext(
         "The calculation stopped after %(steps)d steps, the point at which the density best predicts "
@@ -64,8 +64,8 @@ def better_view_words(
     if not known:
         return gettext(
             "Counts by zone from reported places are accurate to about ±%(places)s subscribers on "
-            "average. No indicator whose categories are zones has figures for these days, so no "
-            "comparison is possible."
+            "average. They cannot be compared with an indicator, because no indicator by zone has "
+            "figures for these days."
         ) % {"places": formats.number(by_places)}
     width, report = min(known, key=lambda pair: pair[0])
     facts = {

@@ -48,9 +48,9 @@ class NoisyTotalsError(WindowError):
     def __init__(self) -> None:
         super().__init__(
             gettext(
-                "This study has presence noise. Arrivals, departures and returns would be differences "
-                "between noisy totals. They are not shown, because the errors of such differences are "
-                "not computed."
+                "Arrivals, departures and returns are not shown for this study, because its totals "
+                "contain presence noise. Each of these figures would be a difference between noisy "
+                "totals, and the error of such a difference is not computed."
             )
         )
 

@@ -68,14 +68,15 @@ def interval_words(found: Movement) -> str:
     """Return whether the intervals are exact, in one sentence."""
     if found.show == Show.THERE_AGAIN:
         return gettext(
-            "The 95% intervals for the next day are exact. For days further apart, only bounds are known "
-            "for the number of people present on both days. The range shown contains the true value in "
+            "The 95% intervals for the next day are exact. For later days, the number of people present "
+            "on both days is known only within bounds. The range shown then contains the true value in "
             "at least 95% of cases."
         )
     if found.show == Show.DAYS_PRESENT:
         return gettext(
-            "The intervals are conservative. They allow for the largest variation in days present that "
-            "the tallies permit, so they contain the true value in at least 95% of cases."
+            "The intervals are conservative. They assume that the number of days present varies between "
+            "visitors as much as the tallies allow. They therefore contain the true value in at least "
+            "95% of cases."
         )
     return gettext(
         "The 95% intervals are exact because the number of answers from these visitors is known. On "
@@ -90,8 +91,9 @@ def reason_for_nothing(indicator: Indicator) -> str:
     if has_unions(indicator):
         return ""
     return gettext(
-        "For this indicator, each person gives an answer on only %(m)d of the %(days)d days. Earlier "
-        "presence is therefore unknown per category, so only totals are shown."
+        "For this indicator, each person gives an answer on only %(m)d of the %(days)d days. It is "
+        "therefore not known, for each category, how many visitors were present earlier. Only totals are "
+        "shown."
     ) % {"m": indicator.max_values, "days": indicator.study.days}
 
 
@@ -101,7 +103,8 @@ def reason_for_less(indicator: Indicator) -> str:
         return ""
     return gettext(
         "A visitor can have a different value on each day. Arrivals and returns use the visitor's value "
-        "on that day. Departures, later returns and days present cannot be computed per value."
+        "on the day of the arrival or return. Departures, later returns and days present cannot be "
+        "computed for each value."
     )
 
 

@@ -146,8 +146,8 @@ def composition_facts(study: Study, *, with_names: bool) -> dict[str, Any]:
         "population": study.population,
         "definition": gettext(
             "Studies of the same population may be about the same people, so what they reveal about a "
-            "person adds up. Each kind of loss adds up separately, in its own unit. A study counts from "
-            "its creation, unless it was closed without publishing anything."
+            "person adds up. Each type of privacy loss adds up separately, in its own unit. A study "
+            "counts from its creation, unless it was closed without publishing anything."
         ),
         "studies": [_row(each, this=study, with_names=with_names) for each in studies],
         **_plain(counted(studies)),

@@ -28,14 +28,17 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
     ]
     if spec.has_fakes:
         sentences.append(
-            gettext("A made-up report never changes, so a report that changes must be the answer.")
+            gettext(
+                "A made-up report stays the same every day, so a report that changes must be the real answer."
+            )
         )
     found = [_known_day(spec, index) for index in repeated(spec)]
     if found:
         sentences.append(
             gettext(
-                "Someone who knows the value on one day and sees the reports for two days therefore "
-                "learns more about the other day than epsilon states. Share of correct guesses, if all "
+                "Someone who knows a person's value on one day and sees the person's reports for that "
+                "day and another therefore learns more about the value on the other day than epsilon "
+                "states. The following shows how often they guess that value correctly, if all "
                 "categories were equally likely beforehand: %(indicators)s."
             )
             % {"indicators": "; ".join(found)}
@@ -63,9 +66,10 @@ def two_categories(spec: PlanSpec) -> str:
     if not slugs:
         return ""
     return gettext(
-        "Indicators with two categories (%(indicators)s): if the reports for two days differ, they "
-        "reveal the value on one day to anyone who knows the value on the other. With two categories, no "
-        "two people can differ in the value on one day only and still have values that repeat and change "
-        "on the same days. The epsilon per attribute therefore guarantees nothing for a day whose report "
-        "is seen together with that of another day."
+        "Indicators with two categories (%(indicators)s): if a person's reports for two days differ, "
+        "anyone who knows the value on one of these days learns the value on the other. The epsilon per "
+        "attribute compares people who differ in their value on one day only, but whose values repeat "
+        "and change on the same days. With two categories, no two people can differ in this way. The "
+        "epsilon per attribute therefore guarantees nothing for a day whose report is seen together with "
+        "the report for another day."
     ) % {"indicators": ", ".join(slugs)}

@@ -27,17 +27,19 @@ def noise_words(protection: LocationProtection) -> list[str]:
         )
         % facts,
         gettext(
-            "One report changes the odds between two places that are %(radius)s m apart by a factor of "
-            "at most %(odds)s. This holds whatever else is known except other reports from the same "
-            "person. For places twice as far apart, square that factor."
+            "For two places that are %(radius)s m apart, one report changes the odds that the person was "
+            "at one rather than the other by a factor of at most %(odds)s. This holds whatever else is "
+            "known, except other reports from the same person. For places twice as far apart, square "
+            "that factor."
         )
         % facts,
         several
         + " "
         + gettext(
-            "Take two possible histories of a person. In both, places repeat and change on the same "
-            "days, and on each day the two places are %(radius)s m apart. All reports of the person "
-            "together change the odds between these histories by a factor of at most %(all)s."
+            "Compare two possible histories of a person in which places repeat and change on the same "
+            "days, and in which the two places on each day are %(radius)s m apart. All of the person's "
+            "reports together change the odds of one history relative to the other by a factor of at "
+            "most %(all)s."
         )
         % facts,
         squares_words(protection),

@@ -194,7 +194,7 @@ def _of_places(before: PlanSpec, after: PlanSpec) -> Iterator[Change]:
     )
     yield from _number(gettext("Maximum places per person"), old.n_places, new.n_places, more_is_weaker=True)
     if old.spec.grid != new.spec.grid:
-        yield _other(gettext("The grid used to count places changes."))
+        yield _other(gettext("The grid for counting places changes."))
 
 
 def _number(

@@ -35,19 +35,19 @@ def retention(study: Study) -> list[Kept]:
             day,
             None,
             gettext(
-                "Sealed: first and last event of each pseudonym on an open day and, if places are "
-                "collected, its stays by cell."
+                "Sealed: for each pseudonym on an open day, the first and last event and, if places are "
+                "collected, the stays in each cell."
             ),
         ),
         "presence": (
             with_key,
             on,
             gettext(
-                "Sealed: days present and sanitised answers of each pseudonym. They are pseudonymous, "
-                "not anonymous."
+                "Sealed: for each pseudonym, the days present and the sanitised answers. This data is "
+                "pseudonymous, not anonymous."
             ),
         ),
-        "key": (key, on, gettext("Study key, stored only in the keystore and in no database.")),
+        "key": (key, on, gettext("Study key, stored only in the keystore, never in a database.")),
         "totals": (no_date, None, gettext("Totals of sanitised answers, in the analyst zone.")),
         "share_log": (
             ngettext("%(n)d day after the link was opened", "%(n)d days after the link was opened", logs)

@@ -131,10 +131,7 @@ def _of_days(query: QueryDict, *, study: Study, days: int) -> Question:
         )
     if len(absent) == days:
         raise WindowError(
-            gettext(
-                "Leave at least one day that is not marked absent, because people who never visited "
-                "are not counted."
-            )
+            gettext("Do not mark every day as absent, because people who never visited are not counted.")
         )
     return Question(study=study, days=days, present=tuple(sorted(present)), absent=tuple(sorted(absent)))
 

@@ -52,7 +52,8 @@ def sentence(question: Question, found: Answer) -> str:
         return (
             gettext(
                 "Between %(least)s and %(most)s people %(did)s. The best estimate is hidden, because "
-                "either it or the number of remaining people is below the study's small-cell threshold."
+                "either this number or the number of all other people is below the study's small-cell "
+                "threshold."
             )
             % ends
         )

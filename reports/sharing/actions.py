@@ -309,7 +309,8 @@ def _named(name: str) -> str:
 def _end(days: int, *, days_max: int) -> datetime:
     if not 1 <= days <= days_max:
         raise AccessError(
-            gettext("Enter a validity of 1 to %(max)d days, not %(days)d.") % {"max": days_max, "days": days}
+            gettext("Enter a validity period of 1 to %(max)d days, not %(days)d.")
+            % {"max": days_max, "days": days}
         )
     return timezone.now() + timedelta(days=days)
 

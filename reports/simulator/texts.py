@@ -115,7 +115,7 @@ def warnings(simulation: Simulation) -> list[str]:
         found.append(
             gettext(
                 "This study suppresses windows with fewer than %(least)s visitors. With %(visitors)s "
-                "visitors a day, no single day is shown."
+                "visitors a day, no single day would be shown."
             )
             % {"least": formats.number(setting.small_cell), "visitors": visitors}
         )
@@ -131,8 +131,8 @@ def truth_words(channel: ReportChannel) -> str:
     facts = {"kept": of_100(float(answer.p)), "other": of_100(float(answer.q))}
     if isinstance(answer, GrrChannel):
         text = gettext(
-            "The true answer is kept in %(kept)s of 100 cases. Each of the other categories replaces it "
-            "in %(other)s of 100."
+            "The true category is kept in %(kept)s of 100 cases. Each of the other categories replaces "
+            "it in %(other)s of 100."
         )
     else:
         text = gettext(
@@ -151,19 +151,19 @@ def odds_words(simulation: Simulation) -> list[str]:
     attribute, profile = certificate.epsilon_attribute, certificate.epsilon_profile
     of_days = _days_words(simulation.plan)
     one = gettext(
-        "One report changes the odds of a guess about its value by a factor of at most %(factor)s "
-        "(epsilon %(epsilon)s). This holds whatever else is known except other reports from the same "
-        "person."
+        "One report on an indicator changes the odds of a guess about the person's value for that "
+        "indicator by a factor of at most %(factor)s (epsilon %(epsilon)s). This holds whatever else is "
+        "known, except other reports from the same person."
     ) % {"factor": formats.odds(attribute), "epsilon": formats.epsilon(attribute)}
     if profile == attribute:
         both = gettext(
-            "Anything learned about a person, whether about one value or about all values together, "
-            "changes the odds of a guess by a factor of at most %(factor)s (epsilon %(epsilon)s)."
+            "A person's reports change the odds of a guess about that person, whether about one value or "
+            "about all values together, by a factor of at most %(factor)s (epsilon %(epsilon)s)."
         )
         return [both % {"factor": formats.odds(profile), "epsilon": formats.epsilon(profile)}, *of_days]
     every = gettext(
-        "All reports of a person in the study together change the odds of a guess by a factor of at most "
-        "%(factor)s (epsilon %(epsilon)s)."
+        "All of a person's reports in the study together change the odds of a guess about that person by "
+        "a factor of at most %(factor)s (epsilon %(epsilon)s)."
     ) % {"factor": formats.odds(profile), "epsilon": formats.epsilon(profile)}
     return [one, every, *of_days]
 
@@ -173,9 +173,10 @@ def _days_words(plan: PlanSpec) -> list[str]:
     if not repeated(plan):
         return []
     text = gettext(
-        "For several reports on a daily indicator, these limits hold only between people whose values "
-        "repeat and change on the same days. The reports show whether the value changed, so someone who "
-        "knows the value on one day learns more than the limits state."
+        "If a person's reports on a daily indicator are seen for several days, these limits hold only "
+        "when that person is compared with people whose values repeat and change on the same days. The "
+        "reports show whether the value changed. Someone who also knows the value on one day therefore "
+        "learns more about the other days than the limits state."
     )
     return [text, *filter(None, [two_categories(plan)])]
 
@@ -188,9 +189,9 @@ def totals_words(simulation: Simulation) -> str:
             "Visitor numbers are exact, so whether a person was there, and on which days, is not protected."
         )
     return gettext(
-        "Visitor numbers contain noise: the number for the last day is accurate to ±%(error)s. Anything "
-        "learned about a person's presence changes the odds of a guess by a factor of at most %(factor)s "
-        "(epsilon %(epsilon)s, for visitors and answers together)."
+        "Visitor numbers contain noise: the number for the last day is accurate to ±%(error)s. Together, "
+        "the counts of visitors and answers change the odds that a person was present at all by a factor "
+        "of at most %(factor)s (epsilon %(epsilon)s)."
     ) % {
         "error": formats.number(simulation.visitors_error),
         "factor": formats.odds(presence.epsilon),
@@ -254,9 +255,9 @@ def unreachable_words(setting: Setting, *, slugs: Sequence[str], of_union: bool)
 
 def wanted_words(epsilon: Decimal) -> str:
     """Describe the epsilon that an error needs."""
-    return gettext("Epsilon %(epsilon)s is the smallest value that is enough, to three decimal places.") % {
-        "epsilon": formats.epsilon(epsilon)
-    }
+    return gettext(
+        "The smallest epsilon that achieves this accuracy is %(epsilon)s, to three decimal places."
+    ) % {"epsilon": formats.epsilon(epsilon)}
 
 
 def own_epsilon_words() -> str:
@@ -295,7 +296,9 @@ def _meaning(width: float) -> str:
 
 def _family_words(best: Candidate) -> str:
     if best.plan.d == 1:
-        return gettext("With one indicator, all mechanisms ask the same people; only the method differs.")
+        return gettext(
+            "With only one indicator, everyone reports on it under every mechanism. Only the method differs."
+        )
     if best.plan.is_sampled:
         return gettext(
             "%(name)s is the most accurate, because each person reports on one indicator with the whole "
@@ -304,8 +307,9 @@ def _family_words(best: Candidate) -> str:
         ) % {"name": best.mechanism}
     if best.plan.has_fakes:
         return gettext(
-            "%(name)s is the most accurate. No one sees which report is the answer, so under the "
-            "guarantee for one value, an answer can have an epsilon of %(answer)s."
+            "%(name)s is the most accurate. It adds made-up reports, and the reports do not show which "
+            "of them is the real answer. Under the guarantee for one value, an answer can therefore have "
+            "an epsilon of %(answer)s."
         ) % {
             "name": best.mechanism,
             "answer": formats.epsilon(best.plan.indicators[0].epsilon, decimals=2),
@@ -340,7 +344,7 @@ def _other_unit_words(best: Candidate, simulation: Simulation) -> str:
     if simulation.setting.unit != "attribute" or Fraction(then) <= Fraction(now) * Fraction(101, 100):
         return ""
     return gettext(
-        "With the most accurate mechanism, the total privacy loss for all values of a person would be "
+        "With the most accurate mechanism, the total privacy loss for all of a person's values would be "
         "epsilon %(then)s, compared with %(now)s for the mechanism selected here. The guarantee covers "
         "one value only."
     ) % {

@@ -52,7 +52,7 @@ def status_reason(status: str, study: Study) -> str:
             "quarter from three quarters. Only the interval is shown, without the estimate."
         ),
         Status.NOT_COLLECTED: gettext(
-            "There is no data for these days, or there are no answers. This does not mean zero."
+            "There is no data for these days, or no answers were received. The figures are unknown, not zero."
         ),
         Status.SUPPRESSED: gettext(
             "This study suppresses windows with fewer than %(small_cell)d visitors, and figures based on "
@@ -86,8 +86,8 @@ def reports_title(study: Study) -> str:
 def visitor_rule(study: Study) -> str:
     """Explain the rule for visitors."""
     return gettext(
-        "Present on a day if there are at least %(minutes)d minutes between the first and last event "
-        "inside the area, from %(start)s to %(end)s local time (%(timezone)s)."
+        "Present on a day if the first and last event inside the area, from %(start)s to %(end)s local "
+        "time (%(timezone)s), are at least %(minutes)d minutes apart."
     ) % {
         "minutes": study.visitor_min_minutes,
         "start": study.visitor_from.strftime("%H:%M"),
@@ -102,7 +102,7 @@ def _who_answers(spec: PlanSpec) -> str:
             "Each person reports on all %(d)d indicators, which share the plan's epsilon equally."
         ) % {"d": spec.d}
     if spec.d == 1:
-        return gettext("Each person reports on the only indicator.")
+        return gettext("The study has one indicator, and each person reports on it.")
     if spec.is_sampled and spec.shares is not None:
         return gettext(
             "Each person reports on one of the %(d)d indicators, drawn at random once for the whole "
@@ -114,30 +114,31 @@ def _who_answers(spec: PlanSpec) -> str:
         ) % {"d": spec.d}
     return gettext(
         "Each person gives an answer for one of the %(d)d indicators, drawn at random once for the whole "
-        "study. For the others, the person sends made-up reports, drawn independently of the values."
+        "study. For the others, the person sends made-up reports, which do not depend on the person's "
+        "values."
     ) % {"d": spec.d}
 
 
 def _how(spec: PlanSpec) -> str:
     if spec.mechanism == "spl-grr":
         return gettext(
-            "Each answer of a person is randomised once (GRR) and then kept, so the same value always "
+            "Each of a person's answers is randomised once (GRR) and then kept, so the same value always "
             "gives the same answer."
         )
     if spec.mechanism.endswith("-adp"):
         return gettext(
-            "For each indicator, the more accurate of two methods is used (ADP). The answer is either a "
-            "category that may be replaced by another at random (GRR), or one mark per category, each "
-            "drawn at random (unary encoding, OUE). The answer is then kept, so the same value always "
-            "gives the same answer."
+            "For each indicator, the more accurate of two methods is used (ADP). With the first, the "
+            "answer is a category that may be replaced by another at random (GRR). With the second, the "
+            "answer can mark any number of categories, and each category is randomised separately (unary "
+            "encoding, OUE). The answer is then kept, so the same value always gives the same answer."
         )
     if spec.mechanism.endswith("-grr"):
         return gettext(
             "The answer is randomised (GRR) and then kept, so the same value always gives the same answer."
         )
     return gettext(
-        "The answer is one mark per category, each drawn at random (unary encoding, OUE). It is then "
-        "kept, so the same value always gives the same answer."
+        "The answer can mark any number of categories, and each category is randomised separately (unary "
+        "encoding, OUE). The answer is then kept, so the same value always gives the same answer."
     )
 
 
@@ -146,13 +147,14 @@ def _what_fakes_hide(spec: PlanSpec) -> str:
         return ""
     if spec.unit == "attribute":
         return gettext(
-            "No one sees which report is the answer (RS+FD). This hides a single value from those who "
-            "know all the others, so answers can be more accurate. It does not hide all values of a "
-            "person together: their total privacy loss is larger than the guarantee for one value. If "
-            "values are correlated, as age and lifestyle are, the larger loss is the one that counts."
+            "A person's reports are not marked as real or made up (RS+FD). This hides a single value "
+            "from someone who knows all of the person's other values, so answers can be more accurate. "
+            "It does not hide all of a person's values together: the total privacy loss for them is "
+            "larger than the guarantee for one value. If values are correlated, as age and lifestyle "
+            "are, the larger loss is the one that counts."
         )
     return gettext(
-        "The reports do not show which of them is the answer (RS+FD). This plan protects all values of a "
-        "person together, and for them, made-up reports hide nothing. Without made-up reports (smp), the "
-        "same guarantee gives more accurate estimates."
+        "A person's reports are not marked as real or made up (RS+FD). This plan protects all of a "
+        "person's values together, and made-up reports add nothing to that protection. Without made-up "
+        "reports (smp), the same guarantee gives more accurate estimates."
     )

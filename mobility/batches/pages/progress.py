@@ -128,8 +128,8 @@ def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:
         return (
             gettext("The rows of this file have been merged, and its days stay open for more files."),
             gettext(
-                "The days will be published when you close them, or with the next file that is sent "
-                "without “More files of these days will follow”."
+                "The days will be published when you close them, or when a file is next sent without the "
+                "option “More files for these days will follow”."
             ),
         )
     waiting = queries.waiting_subscribers(batch)
@@ -158,17 +158,17 @@ def _waits_for_closing(batch: Batch) -> bool:
 def _until_closed(batch: Batch) -> tuple[str, str]:
     match batch.kind:
         case Batch.Kind.SUBSCRIBERS:
-            sentence = gettext("The answers of these subscribers have been added to the study.")
+            sentence = gettext("These subscribers' answers have been added to the study.")
         case Batch.Kind.OPT_OUT:
             sentence = gettext(
-                "These subscribers have been removed from the vault, and their later rows are "
-                "ignored. The totals of days that were already closed still count them."
+                "These subscribers have been removed from the vault, and their later rows are ignored. "
+                "The totals for days that were already closed still include them."
             )
         case Batch.Kind.VOID_DAY:
             sentence = gettext("The day was undone. None of its data had been published.")
         case _:
             sentence = gettext(
-                "The rows of this file have been merged, but the reports do not count them yet."
+                "The rows of this file have been merged, but the reports do not include them yet."
             )
     return sentence, gettext(
         "This study uses presence noise. The totals for a day are published once, with noise, after you "
@@ -180,15 +180,15 @@ def _waiting(batch: Batch, subscribers: int, study: StudyHead) -> tuple[str, str
     has_left = batch.kind == Batch.Kind.OPT_OUT
     if study.closed_at is not None:
         hint = gettext(
-            "The study is closed, so the people on the list remain in the reports. The erasure "
+            "The study is closed, so the people on the opt-out list remain in the reports. The erasure "
             "certificate states this."
         )
         return _too_few(subscribers, study), hint if has_left else ""
     sentence = ngettext(
-        "Not published yet: the pending changes cover %(n)s subscriber, and a publication must cover "
-        "at least %(least)s.",
-        "Not published yet: the pending changes cover %(n)s subscribers, and a publication must "
-        "cover at least %(least)s.",
+        "Not published yet: the pending changes cover %(n)s subscriber, but a publication must cover at "
+        "least %(least)s.",
+        "Not published yet: the pending changes cover %(n)s subscribers, but a publication must cover at "
+        "least %(least)s.",
         subscribers,
     )
     if subscribers >= study.min_publication:
@@ -199,10 +199,10 @@ def _waiting(batch: Batch, subscribers: int, study: StudyHead) -> tuple[str, str
     sentence %= {"n": number(subscribers), "least": number(study.min_publication)}
     if has_left:
         return sentence, gettext(
-            "The people on the list have been removed from the vault, and their later rows are ignored. "
-            "The reports still count them until the changes cover enough subscribers. If the changes "
-            "cover too few when the study is closed, these people remain in the reports, and the erasure "
-            "certificate states this."
+            "The people on the opt-out list have been removed from the vault, and their later rows are "
+            "ignored. The reports still include these people until the changes cover enough subscribers. "
+            "If the changes cover too few when the study is closed, these people remain in the reports, "
+            "and the erasure certificate states this."
         )
     hint = gettext(
         "These changes will be published together with later ones. If they still cover too few "
@@ -240,8 +240,8 @@ def _published(batch: Batch) -> str:
     match batch.kind:
         case Batch.Kind.SUBSCRIBERS:
             return gettext(
-                "The answers of these subscribers have been added to the study and published for the "
-                "days on which they were present."
+                "These subscribers' answers have been added to the study and published for the days on "
+                "which the subscribers were present."
             )
         case Batch.Kind.OPT_OUT:
             return gettext("These subscribers are no longer counted on any day of the study.")

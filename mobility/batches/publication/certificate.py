@@ -187,17 +187,19 @@ def _still_counted(opted_out: int | None) -> dict[str, str]:
     if opted_out is None:
         text = gettext(
             "People who opted out after a day was closed remain in the totals for that day, because "
-            "totals with presence noise never change. This certificate must not reveal how many they are."
+            "totals with presence noise never change. This certificate must not reveal how many such "
+            "people there are."
         )
         return {"opted_out": text}
     if not opted_out:
         return {}
     text = ngettext(
-        "%(n)d subscriber who opted out remains in these totals. The subscriber's presence and answers "
-        "have been erased, but the latest changes covered too few subscribers to be published "
+        "%(n)d subscriber who opted out remains in the published totals. The subscriber's presence and "
+        "answers have been erased, but the latest changes covered too few subscribers to be published "
         "(min_publication).",
-        "%(n)d subscribers who opted out remain in these totals. Their presence and answers have been "
-        "erased, but the latest changes covered too few subscribers to be published (min_publication).",
+        "%(n)d subscribers who opted out remain in the published totals. Their presence and answers have "
+        "been erased, but the latest changes covered too few subscribers to be published "
+        "(min_publication).",
         opted_out,
     )
     return {"opted_out": text % {"n": opted_out}}
@@ -214,9 +216,9 @@ def not_reached(database: str, *, key_was_lost: bool, copies: Copies) -> list[di
             "no record of them. Anyone who has such a copy must destroy it."
         ),
         "disk": gettext(
-            "Disks that do not overwrite in place (flash memory, copy-on-write file systems): blocks of "
-            "the key file may remain until the disk reuses them. The same applies to memory swapped to "
-            "disk."
+            "On disks that do not overwrite in place (flash memory, copy-on-write file systems), blocks "
+            "of the key file may remain until the disk reuses them. The same applies to memory swapped "
+            "to disk."
         ),
         "database_log": _database_log(database),
         "source_files": gettext("The operator's own files from which the extracts were made."),

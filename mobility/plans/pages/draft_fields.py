@@ -279,7 +279,7 @@ def _daily_fields(typed: Typed, row: str) -> list[Field]:
         _field(
             typed,
             f"{row}.derive",
-            gettext("Derived from the events of a day"),
+            gettext("Value derived from a day's events"),
             kind="select",
             options=[(each, derived_words(each)) for each in DERIVED],
         ),
@@ -308,8 +308,8 @@ def derived_words(derive: str) -> str:
 
 def _unit_words(unit: str) -> str:
     if unit == "profile":
-        return gettext("all values of a person (profile)")
-    return gettext("one value of a person (attribute)")
+        return gettext("all of a person's values (profile)")
+    return gettext("one of a person's values (attribute)")
 
 
 def _mechanism_choice(mechanism: str) -> str:
@@ -322,10 +322,10 @@ def _mechanism_words(mechanism: str) -> str:
         "smp-oue": gettext("one indicator per person, with a yes/no mark for each category"),
         "smp-adp": gettext("one indicator per person, using the more accurate method"),
         "spl-grr": gettext("each person reports on all indicators, which share epsilon"),
-        "rsfd-grr": gettext("an answer on one indicator, and made-up answers on the others"),
-        "rsfd-ouez": gettext("yes/no marks on one indicator, and made-up marks on the others"),
+        "rsfd-grr": gettext("an answer for one indicator, and made-up answers for the others"),
+        "rsfd-ouez": gettext("yes/no marks for one indicator, and made-up marks for the others"),
         "rsfd-adp": gettext(
-            "an answer on one indicator, and made-up answers on the others, using the more accurate method"
+            "an answer for one indicator, and made-up answers for the others, using the more accurate method"
         ),
     }
     return words.get(mechanism, mechanism)

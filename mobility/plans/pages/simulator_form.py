@@ -162,27 +162,29 @@ class SimulatorForm(forms.Form):
             label=gettext("Privacy unit"),
             widget=forms.RadioSelect,
             choices=[
-                ("profile", gettext("all values of a person (profile)")),
-                ("attribute", gettext("one value of a person (attribute)")),
+                ("profile", gettext("all of a person's values (profile)")),
+                ("attribute", gettext("one of a person's values (attribute)")),
             ],
         )
         self.fields["epsilon"].label = gettext("Epsilon")
         self.fields["visitors"].label = gettext("Visitors per day")
-        self.fields["stay"].label = gettext("Days on which a visitor is present (mean)")
+        self.fields["stay"].label = gettext("Mean number of days on which a visitor is present")
         self.fields["presence_epsilon"].label = gettext("Presence epsilon (leave empty for exact totals)")
         self.fields["presence_days"].label = gettext("Maximum days counted per person (leave empty for all)")
         names = [(each.slug, each.name) for each in self.source.questions]
         self.fields["show"] = forms.ChoiceField(
             label=gettext("Indicator in the example"),
             required=False,
-            choices=[("", gettext("the least accurate one")), *names],
+            choices=[("", gettext("the least accurate indicator")), *names],
         )
         self.fields["wanted"].label = gettext("Target error (± points)")
         self.fields["of"] = forms.ChoiceField(
-            label=gettext("of"), required=False, choices=[(WORST, gettext("every indicator")), *names]
+            label=gettext("for which indicator"),
+            required=False,
+            choices=[(WORST, gettext("every indicator")), *names],
         )
         self.fields["over"] = forms.ChoiceField(
-            label=gettext("over"),
+            label=gettext("over which days"),
             required=False,
             choices=[("", gettext("one day")), ("union", gettext("all days together"))],
         )

@@ -119,7 +119,8 @@ def _birth_fields(
             label=gettext("Calculate ages as of"),
             value=str(birth.get("reference", first_day)),
             help=gettext(
-                "If only the year of birth is known, the age reached during the year of this date is used."
+                "If only the year of birth is known, the age that the subscriber reaches in the calendar "
+                "year of this date is used."
             )
             if kind == BIRTH_YEAR
             else "",

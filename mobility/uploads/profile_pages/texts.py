@@ -21,7 +21,7 @@ BUILT_IN = {
     OPT_OUT: gettext_lazy(
         "People who must not be counted, one subscriber per line. They are removed from the vault "
         "immediately, and their later rows are ignored. From the next publication, totals no longer "
-        "count them. Totals that never change again still include them."
+        "count them. Totals that can no longer change still include them."
     ),
 }
 KINDS = {

@@ -66,8 +66,9 @@ def letters_note(selection: Selection) -> str:
     if legible_selection(selection) is selection:
         return ""
     return gettext(
-        "%(sign)s: a letter that is missing from the font of this file. Data files (CSV, XLSX, JSON) "
-        "contain the full names. A number in brackets is the position of the category in those files."
+        "%(sign)s marks a letter that is missing from the font of this file. Data files (CSV, XLSX, "
+        "JSON) contain the full names. A number in brackets is the position of the category in those "
+        "files."
     ) % {"sign": REPLACEMENT}
 
 

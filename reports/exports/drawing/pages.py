@@ -71,7 +71,8 @@ def cut_words(selection: Selection, *, at_most: int = MAX_CATEGORIES) -> str:
     if selection.scope != Scope.WINDOW or n_categories <= at_most:
         return ""
     return gettext(
-        "The first %(n)d of %(all)d categories; the data files (CSV, XLSX, JSON) contain all of them."
+        "Only the first %(n)d of %(all)d categories are shown. The data files (CSV, XLSX, JSON) contain "
+        "all of them."
     ) % {
         "n": at_most,
         "all": n_categories,
@@ -117,7 +118,7 @@ def how_to_read(selection: Selection) -> str:
         how = _how_days_are_drawn()
     elif selection.options.values == "consistent":
         how = gettext(
-            "Bars: consistent values, which have no separate error. Lines: 95% intervals of the "
+            "Bars: consistent values, for which no separate error is given. Lines: 95% intervals for the "
             "unbiased estimates."
         )
     else:
@@ -128,9 +129,9 @@ def how_to_read(selection: Selection) -> str:
 def _scaling(selection: Selection) -> str:
     if selection.measure == "frequency" or selection.study.market_share == 1:
         return ""
-    return gettext("Visitors are scaled to the population: the operator's market share is %(share)s.") % {
-        "share": formats.percent(float(selection.study.market_share))
-    }
+    return gettext(
+        "Visitor numbers are scaled to the population, using the operator's market share of %(share)s."
+    ) % {"share": formats.percent(float(selection.study.market_share))}
 
 
 def _how_days_are_drawn() -> str:
@@ -152,8 +153,8 @@ def _what_is_drawn(selection: Selection) -> str:
 def _small_print(selection: Selection) -> str:
     report = selection.reports[0]
     words = gettext(
-        "Plan version %(version)d: %(mechanism)s, epsilon %(epsilon)s per answer, unit %(unit)s. "
-        "%(software)s. Days in %(timezone)s time."
+        "Plan version %(version)d: %(mechanism)s, epsilon %(epsilon)s per answer, privacy unit %(unit)s. "
+        "%(software)s. Days are in the time zone %(timezone)s."
     ) % {
         "version": report.plan_version,
         "mechanism": report.mechanism,
@@ -170,9 +171,11 @@ def size_words(selection: Selection) -> str:
     is_noisy = selection.study.presence is not None
     if selection.scope == Scope.WINDOW:
         report = selection.reports[0]
-        text = gettext("%(reports)s answers from %(visitors)s visitors (both exact).")
+        text = gettext("%(reports)s answers from %(visitors)s visitors (both numbers are exact).")
         if is_noisy:
-            text = gettext("About %(reports)s answers from %(visitors)s visitors (both noisy).")
+            text = gettext(
+                "About %(reports)s answers from %(visitors)s visitors (both numbers contain noise)."
+            )
         return text % {
             "reports": formats.counted(report.n_reports),
             "visitors": formats.counted(report.n_visitors),

@@ -93,7 +93,7 @@ _CSV_FOR: Final = _("one row per category, for use in any program")
 _XLSX_FOR: Final = _("spreadsheet, with a sheet that explains the data")
 _JSON_FOR: Final = _("all fields, for programs")
 _HEXAGONS_FOR: Final = _(
-    "totals of grid squares; each square counts towards the hexagon that contains its centre"
+    "totals per hexagon; each grid square counts towards the hexagon that contains its centre"
 )
 
 _REPORTS: Final = (

@@ -150,19 +150,20 @@ def _small_print(places: Places) -> list[str]:
     """Explain the colours, the number of reports, and the noise that protects them."""
     if places.options.layer == "uncertainty":
         colours = gettext(
-            "Colours on the left show half the range in which the number of reports in a square would "
-            "lie if the noise were drawn again. Colours on the right show half the width of the band "
-            "that contains 95 of 100 resampled estimates. Neither allows for detail that is smoothed "
-            "away because the calculation stops early."
+            "On the left, colours show how much the number of reports in a square would vary if the "
+            "noise were drawn again (half the range). On the right, they show half the width of the band "
+            "that contains 95 of 100 estimates from resampled reports. Neither map allows for detail "
+            "that is lost because the calculation stops early."
         )
     else:
         colours = gettext(
-            "Colours on the left show the number of reports in a square: an exact count of places that "
-            "contain noise. Colours on the right show how many subscribers were there, estimated from "
-            "all reports together."
+            "Colours on the left show the number of reports in each square. This number is an exact "
+            "count, but the reported places are noisy. Colours on the right show how many subscribers "
+            "were in each square, estimated from all reports together."
         )
     same = gettext(
-        "Both maps use the same legend in all windows. Squares with almost no one in them have no colour."
+        "The legend is the same for both maps and all windows. Squares with almost no one in them have "
+        "no colour."
     )
     head = head_of(places)
     facts = {

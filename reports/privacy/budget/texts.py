@@ -14,10 +14,10 @@ from reports.privacy.models import BudgetCap
 def unit_words(unit: str) -> str:
     """Kind of a loss."""
     words = {
-        Unit.PROFILE: gettext("all values of a person (profile)"),
-        Unit.ATTRIBUTE: gettext("one value of a person (attribute)"),
-        Unit.PRESENCE: gettext("presence of a person"),
-        Unit.LOCATION: gettext("places that a person reports, per kilometre"),
+        Unit.PROFILE: gettext("all of a person's values (profile)"),
+        Unit.ATTRIBUTE: gettext("one of a person's values (attribute)"),
+        Unit.PRESENCE: gettext("a person's presence"),
+        Unit.LOCATION: gettext("a person's reported places, per kilometre"),
     }
     return words[Unit(unit)]
 
@@ -78,18 +78,18 @@ def spent_populations() -> list[str]:
 def _sentence(line: BudgetLine) -> str:
     if line.is_exceeded:
         text = gettext(
-            "%(span)s, %(unit)s: only %(left)s of the cap of %(cap)s is left, which is not enough for "
-            "this study (%(takes)s). The study cannot be created with this plan."
+            "%(span)s, %(unit)s: only epsilon %(left)s of the cap of %(cap)s remains, which is not "
+            "enough for this study (%(takes)s). The study cannot be created with this plan."
         )
     elif line.is_nearly_spent:
         text = gettext(
-            "%(span)s, %(unit)s: this study uses epsilon %(takes)s of the %(left)s that is left. After "
+            "%(span)s, %(unit)s: this study uses epsilon %(takes)s of the remaining %(left)s. After "
             "that, %(percent)s%% of the cap of %(cap)s will be spent."
         )
     else:
         text = gettext(
-            "%(span)s, %(unit)s: this study uses epsilon %(takes)s of the %(left)s that is left. The cap "
-            "is %(cap)s."
+            "%(span)s, %(unit)s: this study uses epsilon %(takes)s of the remaining %(left)s. The cap is "
+            "%(cap)s."
         )
     return text % {
         "span": span_words(line.span),

@@ -171,16 +171,16 @@ def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
     limits = presence_limits(spec)
     if spec.has_fakes and spec.unit == "attribute" and spec.d > 1:
         limits["profile"] = gettext(
-            "Whole profiles: made-up reports hide one value of a person, not all of them together. For "
-            "all values of a person together, the epsilon per profile applies, which is larger than the "
-            "guaranteed epsilon."
+            "Whole profiles: made-up reports hide one of a person's values, not all of them together. "
+            "For all of a person's values together, the epsilon per profile applies, which is larger "
+            "than the guaranteed epsilon."
         )
     limits |= daily_limits(spec)
     limits |= location_limits(location_protection(spec))
     limits["times"] = _times(spec)
     limits["key_holder"] = gettext(
-        "The operator: anyone with the study key and a pseudonym can undo the noise. The guarantee "
-        "covers what leaves the operator zone."
+        "The operator: anyone who has the study key and a person's pseudonym can undo the noise in that "
+        "person's answers. The guarantee covers what leaves the operator zone."
     )
     return [{"name": name, "text": text} for name, text in limits.items()]
 
@@ -189,8 +189,8 @@ def _times(spec: PlanSpec) -> str:
     if spec.presence is not None:
         return gettext(
             "Timing: anyone who reads the totals before and after a change sees when they change and by "
-            "how much. Noise hides how many subscribers a change covers, so no minimum number of "
-            "subscribers is required."
+            "how much. Noise hides how many subscribers a change covers, so a change does not have to "
+            "cover a minimum number of subscribers."
         )
     return gettext(
         "Timing: anyone who reads the totals before and after a change sees when they change and by how "
@@ -271,15 +271,15 @@ def _guarantee(plan: Plan, spec: PlanSpec, certificate: Certificate) -> dict[str
     by_unit = {"profile": certificate.epsilon_profile, "attribute": certificate.epsilon_attribute}
     return {
         "definition": gettext(
-            "Take two people who are present on the same days, whose daily values repeat and change on "
-            "the same days, and who differ only in the privacy unit. For any answers that leave the "
-            "operator zone, the probability differs between the two people by a factor of at most "
+            "Compare two people who are present on the same days, whose daily values repeat and change "
+            "on the same days, and who differ only in the privacy unit. The probability that any given "
+            "answers leave the operator zone differs between these two people by a factor of at most "
             "exp(epsilon)."
         ),
         "unit": plan.unit,
         "units": {
-            "attribute": gettext("one value of a person; for a daily indicator, the value on one day"),
-            "profile": gettext("all values of a person in the study"),
+            "attribute": gettext("one of a person's values; for a daily indicator, the value on one day"),
+            "profile": gettext("all of a person's values in the study"),
         },
         "epsilon": str(by_unit[plan.unit]),
         "epsilon_attribute": str(certificate.epsilon_attribute),

@@ -104,9 +104,9 @@ def location_facts(protection: LocationProtection | None) -> dict[str, Any] | No
         "places_per_person": protection.n_places,
         "epsilon_at_radius_all_places": str(protection.epsilon_of_all),
         "composition": gettext(
-            "Losses from different places of one person add up; reporting the same place again costs "
-            "nothing. The guarantee compares two possible histories of a person, in which places repeat "
-            "and change on the same days."
+            "The privacy losses from a person's different places add up. Reporting the same place again "
+            "adds nothing. The guarantee compares two possible histories of a person, in which places "
+            "repeat and change on the same days."
         ),
         "grid": spec.grid.to_json(),
     }
@@ -116,8 +116,8 @@ def squares_words(protection: LocationProtection) -> str:
     """Describe the effect of distances between middles of squares."""
     text = gettext(
         "A place is the centre of a square %(step)s m wide. Two points that are %(radius)s m apart can "
-        "be in squares whose centres are up to %(farthest)s m apart. A report then changes the odds "
-        "between the two points by a factor of at most %(odds)s."
+        "be in squares whose centres are up to %(farthest)s m apart. A report then changes the odds that "
+        "the person was at one point rather than the other by a factor of at most %(odds)s."
     )
     return text % {
         "step": formats.number(protection.spec.grid.step_m),
@@ -135,21 +135,23 @@ def location_limits(protection: LocationProtection | None) -> dict[str, str]:
         "squares": squares_words(protection),
         "places_and_answers": gettext(
             "Places and answers: the epsilon for answers does not include reported places. An answer "
-            "about a person's zone on a day or a night comes from the same stays as the reported place, "
-            "so the total privacy loss is the sum of both. Between zones that are far apart, most of "
-            "this sum comes from the place."
+            "about a person's zone on a day or a night comes from the same stays as the reported place. "
+            "The total privacy loss is therefore the sum of the losses from the answer and from the "
+            "place. When two zones that are far apart are compared, most of this sum comes from the "
+            "place."
         ),
         "far_places": gettext(
-            "Distant places: the noise hides where a person is within a distance of a few times the "
-            "radius. Between two places much further apart, the report reveals which is more likely."
+            "Distant places: the noise hides a person's place only to within a few times the radius. For "
+            "two places much further apart, the report reveals at which of them the person is more "
+            "likely to have been."
         ),
         "moves": gettext(
             "Moves: the same place always gives the same report, so anyone who sees the reports can tell "
             "whether a person's main place repeats or changes between days. Someone who knows the place "
             "on one day and sees the reports for two days learns whether the place on the other day is "
-            "the same. No epsilon limits this. Analysts get counts by square. However, subtracting the "
-            "counts of different windows from each other can isolate the noisy reports of a person if no "
-            "one else was present on the same days."
+            "the same. No epsilon limits this. Analysts get counts by square. However, if no one else "
+            "was present on the same days as a person, that person's noisy reports can be isolated by "
+            "subtracting the counts for different windows from each other."
         ),
     }
 

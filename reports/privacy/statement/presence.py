@@ -23,8 +23,8 @@ def presence_facts(spec: PlanSpec, study: Study) -> dict[str, Any] | None:
     return {
         "mechanism": MECHANISM,
         "unit": gettext(
-            "a person's presence: the person is added or removed, with all days and all answers; nothing "
-            "else differs"
+            "a person's presence: one person is added or removed, with all their days and all their "
+            "answers; nothing else differs"
         ),
         "presence_epsilon": exact_text(spec.presence.epsilon),
         "days_per_person": spec.presence.max_days,
@@ -36,10 +36,10 @@ def presence_facts(spec: PlanSpec, study: Study) -> dict[str, Any] | None:
         "nominal_epsilon": exact_text(certificate.nominal),
         "composition": gettext(
             "Counts of visitors and counts of answers each spend presence_epsilon. The total privacy "
-            "loss for presence is therefore twice presence_epsilon, over all days, unions and closings "
-            "of days together. epsilon_moved: compared with the same person on other days with the same "
-            "answers, one for each indicator. epsilon_replaced: compared with another person, with other "
-            "days and other answers."
+            "loss for presence, over all days, unions of days and closings of days, is therefore twice "
+            "presence_epsilon. epsilon_moved applies when a person is compared with the same person "
+            "present on other days, with the same answers, one for each indicator. epsilon_replaced "
+            "applies when a person is compared with another person, who has other days and other answers."
         ),
         "noisy_through": study.noisy_through,
     }
@@ -56,9 +56,9 @@ def presence_words(spec: PlanSpec) -> list[str]:
 def _promise(certificate: PresenceCertificate) -> str:
     text = gettext(
         "A person's presence is protected with epsilon %(epsilon)s: nothing computed from the counts "
-        "changes the odds by more than a factor of %(odds)s. Every count of visitors and every count of "
-        "answers has its own noise, drawn once when its day is closed. Half of this epsilon is spent on "
-        "counts of visitors and half on counts of answers."
+        "changes the odds that the person was present at all by more than a factor of %(odds)s. Every "
+        "count of visitors and every count of answers has its own noise, drawn once when its day is "
+        "closed. Half of this epsilon is spent on counts of visitors and half on counts of answers."
     )
     return text % {
         "epsilon": formats.epsilon(certificate.epsilon),
@@ -73,9 +73,9 @@ def _cost(certificate: PresenceCertificate) -> str:
         certificate.max_days,
     ) % {"n": certificate.max_days}
     more = gettext(
-        "Epsilon %(moved)s limits what others can learn about which days the same person was present, "
-        "with the same answers. Epsilon %(replaced)s applies if another person was present instead, with "
-        "other days and answers."
+        "Epsilon %(moved)s limits what others can learn about which days the person was present, if the "
+        "answers are the same. Epsilon %(replaced)s limits what others can learn about whether this "
+        "person or another was present, if the days and answers may also differ."
     )
     return f"{text} " + more % {
         "moved": formats.epsilon(certificate.epsilon_moved),
@@ -85,9 +85,10 @@ def _cost(certificate: PresenceCertificate) -> str:
 
 def _size(certificate: PresenceCertificate) -> str:
     return gettext(
-        "The noise of a count has a standard deviation of %(visitors)s visitors, or %(answers)s answers. "
-        "The total for day t is the sum of t such counts, and the total for the union of days a to b is "
-        "the sum of a x (b - a + 1) such counts. All intervals account for this noise."
+        "The noise has a standard deviation of %(visitors)s in each count of visitors, and %(answers)s "
+        "in each count of answers. The total for day t is the sum of t such counts, and the total for "
+        "the union of days a to b is the sum of a x (b - a + 1) such counts. All intervals account for "
+        "this noise."
     ) % {
         "visitors": formats.decimal(certificate.visitors.channel.variance**0.5, decimals=1),
         "answers": formats.decimal(certificate.answers.channel.variance**0.5, decimals=1),
@@ -109,8 +110,8 @@ def presence_limits(spec: PlanSpec) -> dict[str, str]:
             "whether a person was there, or on which days."
         ),
         "missing_values": gettext(
-            "Missing values: a person without a value for an indicator sends no report on it, neither an "
-            "answer nor a made-up one, and the number of reports is exact."
+            "Missing values: a person without a value for an indicator sends no report on it at all, "
+            "neither an answer nor a made-up one. The number of reports is exact."
         ),
     }
 
