@@ -134,7 +134,7 @@ def test_several_things_at_once_are_one_mail_with_the_worst_first():
     assert body.index("disk_low") < body.index("batch_failed")
     assert "Status: https://reports.example.org/status/" in body
     assert "Runbook: docs/runbook/batch-failed.md" in body
-    assert "Operators can find the reason on the page of each batch, under Uploads" in body
+    assert "Operators can find the reason on each batch's page, under Uploads" in body
     assert message.to == ["ops@example.org"]
 
 

@@ -53,7 +53,7 @@ def published(client, sent):
 
 class TestStudy:
     def test_it_shows_the_plan_and_what_it_certifies(self, client, study):
-        promise = "Plan version 1, smp-grr Privacy unit all values of a person (profile) "
+        promise = "Plan version 1, smp-grr Privacy unit all of a person&#x27;s values (profile) "
         assert f"{promise}Certified epsilon per profile 1.5 " in page(client, "/administrator/")
         shown = page(client, "/administrator/fair/")
         says(shown, "Each person reports on one of the 2 indicators", "Certified epsilon per profile 1.5")
@@ -64,7 +64,7 @@ class TestStudy:
                 f"The true category is kept in {kept}% of cases. "
                 f"Each of the other categories replaces it in {other}% of cases.",
             )
-        says(shown, "0.5 own epsilon", "at least 60 minutes between the first and last event")
+        says(shown, "0.5 own epsilon", "are at least 60 minutes apart")
         says(shown, "all cells in the extract", "Market share 100.0%", Plan.objects.get().spec_hash)
         says(shown, "Plan version 1, published by adam")
         Plan.objects.update(voided_days=1)  # undone days are part of what is certified
@@ -275,7 +275,7 @@ class TestSimulator:
             assert f'href="{SIMULATOR_URL}' in html_of(client, address)
         text = shown(client, "?study=fair&visitors=5000&show=visit_duration")  # Own epsilons stay.
         # epsilon 0.5 and ten categories
-        assert "The true answer is kept in 15 of 100 cases. Each of the other categories" in text
+        assert "The true category is kept in 15 of 100 cases. Each of the other categories" in text
         text = shown(client, "?study=fair&wanted=5&of=visit_duration")
         assert "This indicator has its own epsilon" in text
 
@@ -352,7 +352,7 @@ class TestSimulator:
     def test_a_wanted_error_leads_to_its_epsilon(self, client):
         query = "?visitors=10000&mechanism=smp-grr&indicators=2&categories=4&wanted=3"
         html = html_of(client, SIMULATOR_URL + query)
-        found = re.search(r"Epsilon ([\d.]+) is the smallest value that is enough", html)[1]
+        found = re.search(r"The smallest epsilon that achieves this accuracy is ([\d.]+),", html)[1]
         (use,) = links(html, "Use this epsilon")
         assert f"epsilon={found}" in use and "wanted" not in use
         assert "±3.0 points" in shown(client, use)

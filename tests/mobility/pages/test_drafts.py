@@ -130,7 +130,7 @@ class TestSecondPerson:
         self, client, officer, draft
     ):
         take(client, draft, "submit")
-        asked = "a requester created the approving account"
+        asked = "if a requester created the approving account"
         says(page(officer, url(draft)), "Waiting for your review (requested by", asked)
         replace_password(User.objects.get(username="petra"), by=User.objects.get(username="adam"))
         officer.force_login(User.objects.get(username="petra"))

@@ -110,7 +110,7 @@ class TestBatch:
         says(shown, "Rows read 9 Rows accepted 6 Subscriber-days 3 New subscribers 3")
         says(shown, "Unreadable timestamp bad_timestamp 1 8")
         says(shown, "categories unknown_value 1 9")
-        says(shown, "Not on a day of the study outside_period 1", "Upload another file")
+        says(shown, "Outside the days of the study outside_period 1", "Upload another file")
         for words in ("never", "ancient", "Open the report"):
             assert words not in shown
         client.force_login(person("both", Role.OPERATOR, Role.ANALYST))
@@ -130,7 +130,7 @@ class TestBatch:
         alone = put(client, extract(rows("a")))
         run_batches()
         shown = show(client, alone)
-        assert "the pending changes cover 1 subscriber, and a publication must cover at least 2" in shown
+        assert "the pending changes cover 1 subscriber, but a publication must cover at least 2" in shown
         assert "Published" not in shown
         put(client, extract(rows("b", day=2)), filename="next.csv")
         run_batches()
@@ -207,8 +207,8 @@ class TestDays:
         assert "Nothing was changed" in self.change(client, "void-day", day=1, confirm="on")
 
     def test_another_person_sees_what_undoing_costs_and_approves(self, client, person, uploaded, run_batches):
-        rises = "Undoing a published day raises epsilon from 1.5 to 2 for all values of a person (profile)."
-        says(page(client, STUDY_URL), rises, "administrator or a privacy officer must approve undoing")
+        rises = "Undoing a published day raises epsilon from 1.5 to 2 for all of a person&#x27;s values"
+        says(page(client, STUDY_URL), rises, "administrator or a privacy officer must approve the")
         asked = self.change(client, "void-day", day=1, confirm="on")
         says(
             asked,
@@ -222,7 +222,7 @@ class TestDays:
         officer, both = Client(), Client()
         officer.force_login(person("petra", Role.PRIVACY_OFFICER))
         for address in ("/administrator/", "/administrator/fair/"):
-            says(page(officer, address), "Requested by olga at", rises, "in the 30 days before it")
+            says(page(officer, address), "Requested by olga at", rises, "the 30 days before the approval")
         olga = User.objects.get(username="olga")
         olga.groups.add(Group.objects.get_or_create(name=Role.ADMINISTRATOR)[0])
         both.force_login(olga)
@@ -265,7 +265,7 @@ class TestDays:
         batch = put(client)
         run_batches()
         shown, study, listed = show(client, batch), page(client, STUDY_URL), page(client, "/operator/")
-        says(shown, "but the reports do not count them yet", "after you close that day and all earlier days")
+        says(shown, "the reports do not include them yet", "after you close that day and all earlier days")
         assert "Open the report" not in shown
         says(study, "waiting to be closed", "see a day only once you have closed it and all earlier days")
         assert "Publishes all days through this date, with presence noise, and makes them final" in study

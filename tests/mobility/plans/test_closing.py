@@ -279,7 +279,7 @@ def test_opt_outs_that_are_too_few_at_the_end_remain_in_the_totals_and_the_certi
     certificate = close(pipeline)
     assert pipeline.visitors(1, 1) == before - (0 if remain else n)
     assert certificate["opted_out_in_totals"] == certificate["dropped"]["waiting_subscribers"] == n * remain
-    words = f"{n} subscribers who opted out remain in these totals"
+    words = f"{n} subscribers who opted out remain in the published totals"
     told = [row["text"][: len(words)] for row in certificate["kept"] if row["name"] == "opted_out"]
     assert told == [words] * remain
     progress = batch_progress(fresh(batch), study_head(batch.study_id))

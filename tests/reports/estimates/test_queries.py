@@ -62,7 +62,7 @@ def test_window_outside_the_study_is_refused() -> None:
     study = factory.create()
     assert queries.window_from_dates(study, date(2024, 5, 31), date(2024, 6, 2)) == Window(2, 4)
     for days in (("2024-05-29", "2024-05-30"), ("2024-06-02", "2024-06-03"), ("2024-06-01", "2024-05-31")):
-        with pytest.raises(WindowError, match=f"2024-05-30 to 2024-06-02.*Requested: {' to '.join(days)}"):
+        with pytest.raises(WindowError, match=f"2024-05-30 and 2024-06-02.*Requested: {' to '.join(days)}"):
             queries.window_from_dates(study, *map(date.fromisoformat, days))
 
 
@@ -214,8 +214,8 @@ def test_pages_say_what_a_report_is(reader, mechanism) -> None:
         ("Supporting answers", is_unary),
         ("An answer can support any number of categories", is_unary),
         ("mark the true category", is_unary),
-        ("include made-up ones, so that no one can tell which are real", has_fakes),
-        ("Of 100 reports on this indicator, about 33 are answers", has_fakes),
+        ("include made-up ones, which are not marked as such", has_fakes),
+        ("Of 100 reports on this indicator, about 33 are real answers", has_fakes),
         ("(privacy unit: profile)", True),
     ):
         assert (words in text) == is_said, words
@@ -224,7 +224,7 @@ def test_pages_say_what_a_report_is(reader, mechanism) -> None:
     assert f"version 1, {mechanism}" in text
     assert studies_texts.plan_words(ldp.PlanSpec.from_json(plan.spec)) in unescape(text)
     days = text_of(page(reader, "days", "region"))
-    assert ("Of 100 reports on this indicator, about 33 are answers" in days) == has_fakes
+    assert ("Of 100 reports on this indicator, about 33 are real answers" in days) == has_fakes
 
 
 def test_attribute_promise_of_fake_data_is_said_with_all_its_numbers(reader) -> None:
@@ -237,17 +237,17 @@ def test_attribute_promise_of_fake_data_is_said_with_all_its_numbers(reader) -> 
     assert float(answers) == pytest.approx(np.log(2 * np.e - 1))
     said = {
         "indicator": (
-            "Each single value of a person is protected with epsilon 1 (privacy unit: attribute)",
-            "For all values of a person together, epsilon is 1.4899.",
+            "values, taken on its own, is protected with epsilon 1 (privacy unit: attribute)",
+            "For all of a person's values together, epsilon is 1.4899.",
             "a guess about that person by a factor of at most 4.44",
-            "the odds of a guess about this value alone can change by a factor of at most 2.72",
+            "can change the odds of a guess about this value alone by a factor of at most 2.72",
             "about 50 mark the true category. Each of the other categories is marked by about 18",
         ),
         "statement": (
-            "Each single value of a person (the privacy unit: attribute) is protected with epsilon 1.",
+            "values, taken on its own (the privacy unit: attribute), is protected with epsilon 1.",
             "Certified epsilon per profile 1.4899",
             "Certified epsilon per attribute 1 ",
-            "For all values of a person together, the epsilon per profile applies",
+            "values together, the epsilon per profile applies, which is larger",
             "Maximum change in odds, if all other values are known",
             str(channel.threshold_p),
             str(channel.threshold_q),
@@ -298,7 +298,7 @@ def test_errors_name_what_is_wrong(fair) -> None:
         (["fair-2024", "--indicator", "nope"], "--indicator must be one of gender, age, stay, got nope"),
         (["fair-2024", "--from", "2024-05-30"], "--from and --to must be given together"),
         (["fair-2024", "--from", "x", "--to", "2024-05-30"], "--from must be a date such as .*, got x"),
-        (["fair-2024", "--from", "2024-05-30", "--to", "2024-06-03"], "window must lie within 2024-05-30 to"),
+        (["fair-2024", "--from", "2024-05-30", "--to", "2024-06-03"], "must lie between 2024-05-30 and"),
         (["fair-2024", "--format", "xml"], "invalid choice"),
     ):
         with pytest.raises(CommandError, match=message):

@@ -272,7 +272,7 @@ def test_why_an_error_is_a_bound_is_said() -> None:
     gender = published({0b0001: 40, 0b0011: 4, 0b0010: 40}, factory.GENDER).indicators.get()
     found = compare_windows(gender, Window(2, 2), Window(1, 1), of="frequency")
     assert not found.is_exact
-    assert "would reveal fewer than 10 visitors" in error_words(found)
+    assert "suppresses counts of fewer than 10 visitors" in error_words(found)
 
 
 def test_what_the_rule_does_not_touch_is_said() -> None:

@@ -93,7 +93,7 @@ class TestComparisons:
     def test_categories_need_no_more_than_a_reference(self, reader, fair):
         page = get(reader, kind="categories", reference="0", **BUSY)
         assert [cells[0] for cells in rows_of(page)] == ["18-24", "25 &amp; older"]
-        assert "come from the same answers" in words(page)
+        assert "are estimated from the same answers" in words(page)
         one = get(reader, kind="categories", reference="0", category="2", **BUSY)
         assert [cells[0] for cells in rows_of(one)] == ["25 &amp; older"]
         assert len(rows_of(one)[0]) == 5  # a single row needs no correction
@@ -186,7 +186,7 @@ class TestComparisons:
         days = {"from": "2024-05-30", "to": "2024-06-02", "with_from": "2024-05-30", "with_to": "2024-05-30"}
         page, gender = get(reader, "gender", kind="windows", **days), study.indicators.get(slug="gender")
         found = queries.compare_windows(gender, Window(1, 4), Window(1, 1), of="frequency")
-        assert "Not reliable: on at least one side, the intervals are too wide" in words(page)
+        assert "Not reliable: on at least one side of the comparison, the intervals" in words(page)
         for row, cells in zip(found.rows, rows_of(page), strict=True):
             assert cells[1] == f"? not reliable {texts.change_range(row, 'frequency')}"
             assert cells[2].startswith(formats.percent(row.value.value)) and cells[4] == "? not reliable"
@@ -266,10 +266,10 @@ class TestMovements:
     def test_nonsense_in_the_address_is_explained(self, reader, fair):
         for query, said in (
             ({"show": "profit"}, "no figure named “profit”"),
-            ({"show": "there_again", "day": "2024-06-02"}, "The day 2024-06-02 is not possible."),
+            ({"show": "there_again", "day": "2024-06-02"}, "The day 2024-06-02 cannot be chosen here."),
             ({"show": "there_again", "day": "tomorrow"}, "not “tomorrow”"),
             ({"show": "window", "from": "2024-05-30", "to": "2024-05-31"}, "study after its first day."),
-            ({"show": "window", "from": "2024-05-31", "to": "2025-05-31"}, "to 2025-05-31 are not possible."),
+            ({"show": "window", "from": "2024-05-31", "to": "2025-05-31"}, "2025-05-31 cannot be chosen"),
             ({"show": "window", "from": "31/05"}, "Enter a day as a date"),
         ):
             answer = moves(reader, **query)
@@ -278,7 +278,7 @@ class TestMovements:
 
     def test_daily_indicators_say_why_they_have_less(self, reader, fair):
         text = words(moves(reader, "stay"))
-        assert "Departures, later returns and days present cannot be computed per value" in text
+        assert "Departures, later returns and days present cannot be computed for each value" in text
         assert text.count("Departures") == 1, "the figure itself is not offered"
         assert moves(reader, "stay", show="departures").status_code == 400
         Study.objects.update(slug="every-day")

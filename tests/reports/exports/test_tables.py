@@ -379,7 +379,7 @@ class TestMovements:
         study = factory.published(factory.GENDER, factory.HALF_STAY)
         findings = movement_findings(movement(study.indicators.get(slug="stay")))
         assert {row["category"] for row in findings.rows} == {None}
-        assert findings.name == "fair-2024_stay_movement" and "only totals are shown" in findings.words[0]
+        assert findings.name == "fair-2024_stay_movement" and "Only totals are shown" in findings.words[0]
 
     def test_workbook_explains_its_columns_and_both_studies(self, age):
         findings = comparison_findings(compared(age, Kind.STUDIES))

@@ -320,7 +320,7 @@ def test_privacy_is_said_with_the_certified_numbers(reader, fair) -> None:
     # a daily indicator of four days: 4 answers at epsilon 1
     for words in (
         "epsilon 1 per answer",
-        "all values of a person in this study are protected with epsilon 4 (privacy unit: profile)",
+        "in this study, taken together, are protected with epsilon 4 (privacy unit: profile)",
         "visitor totals are exact",
         "Of 100 answers, about 58 give the true category",
         "by a factor of at most 2.72",
@@ -340,8 +340,8 @@ def test_attribute_unit_and_voided_days_are_named(reader) -> None:
     study = factory.create(unit="attribute", epsilon="0.5", market_share=Decimal("0.35"))
     factory.publish(study, factory.crowd(study), voided_days=1)
     text = text_of(page(reader, "indicator", "gender"))
-    assert "Each single value of a person is protected with epsilon 0.5 (privacy unit: attribute)" in text
-    assert "For all values of a person together, epsilon is 2.5." in text  # 4 days and the voided one
+    assert "values, taken on its own, is protected with epsilon 0.5 (privacy unit: attribute)" in text
+    assert "For all of a person's values together, epsilon is 2.5." in text  # 4 days and the voided one
     assert "1 published day has been undone" in text
     assert "the operator's market share of 35.0" in text.replace("&#x27;", "'")
 

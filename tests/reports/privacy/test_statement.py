@@ -191,7 +191,7 @@ def test_statement_says_what_one_known_day_tells_of_another_and_where_epsilon_is
     (changes,) = [row["text"] for row in statement("days")["not_protected"] if row["name"] == "changes"]
     figures = "50.0% without a report, at most 52.5% with only the report for that day, 75.1% with both"
     assert f"night: {figures}" in changes
-    assert "with two categories (night): if the reports for two days differ, they reveal the value" in changes
+    assert "(night): if a person's reports for two days differ, anyone who knows the value" in changes
     factory.create(replace(coin, max_values=1), slug="once", epsilon="0.1")
     changes = told(statement("once")["not_protected"])["changes"]
     assert ("Correct guesses" in changes, "Two categories" in changes) == (False, False)
@@ -300,14 +300,14 @@ def test_page_says_what_the_noise_of_places_means(reader) -> None:
     shown = page(reader, "statement")
     for words in (
         "577 m from the true place; 95 of 100 are within 1,369 m",
-        "400 m apart by a factor of at most 4.00. This holds whatever else is known except other reports",
+        "one rather than the other by a factor of at most 4.00. This holds whatever else is known, except other reports",
         "sees the reports for two days learns whether the place on the other day is the same",
         "centres are up to 542 m apart",
         "at most 2 different places",
         "On 2 days of the study, drawn at random, each visitor also reports one location a day",
         # one who stays and one who moves have no such bound: of the one the report never changes
-        "on each day the two places are 400 m apart",
-        "the odds between these histories by a factor of at most 16.00",
+        "in which the two places on each day are 400 m apart",
+        "the odds of one history relative to the other by a factor of at most 16.00",
     ):
         assert words in shown
 
@@ -327,10 +327,10 @@ def test_noise_hides_presence_and_how_many_cross(reader) -> None:
 
     text = claims(exact, limits[0]["times"])
     assert "at least as many subscribers as the study requires" in text
-    assert "whose net contribution changes. A single window or indicator in it can still differ" in text
+    assert "Even so, the figures for a single window or indicator can change by just one person" in text
     text = claims(noisy, limits[1]["times"])
-    assert ("no minimum number of subscribers is required" in text, "at least" in text) == (True, False)
-    assert "each with presence noise that is drawn once, when its day is closed" in text
+    assert ("not have to cover a minimum number of" in text, "at least" in text) == (True, False)
+    assert "Presence noise is added to each count once, when its day is closed" in text
     html = page(reader, "statement")
     assert "s presence is protected with epsilon 2: nothing computed" in html
     assert "only the first 4 days a person is present are counted" in html
@@ -399,7 +399,7 @@ def test_the_risk_of_a_daily_value_has_a_column_for_one_known_day() -> None:
     figures = [formats.MISSING, formats.percent(known_day_success(spec.channel(1)))]
     assert [row[-1] for row in rows(study, title).values()] == figures
     assert "except other reports from the same person" in section(study, title).paragraphs[0]
-    assert "No epsilon limits this" in section(study, title).paragraphs[1]
+    assert "No epsilon limits how often this succeeds" in section(study, title).paragraphs[1]
 
 
 def test_what_is_not_protected_is_a_risk(study) -> None:

@@ -109,7 +109,7 @@ def test_sentences_are_whole_in_both_languages() -> None:
         ("present=", "Mark at least one day as present or absent, or enter a number of days."),
         ("present=,", "Mark at least one day as present or absent, or enter a number of days."),
         ("present=2024-05-30&absent=2024-05-30", "Choose one for 2024-05-30."),
-        ("absent=2024-05-30,2024-05-31,2024-06-01,2024-06-02", "at least one day that is not marked absent"),
+        ("absent=2024-05-30,2024-05-31,2024-06-01,2024-06-02", "Do not mark every day as absent"),
         ("exactly=1&nights=1", "Ask one question at a time"),
     ],
 )

@@ -79,7 +79,7 @@ class TestMaking:
             assert "errorlist" in reader.post(f"{NEW}?{WINDOW}", FORM | given).content.decode()
         response = reader.get(f"{NEW}?from=2030-01-01", follow=True)
         assert response.redirect_chain[0][0] == "/studies/fair-2024/gender/"
-        assert "window must lie within" in words(response)
+        assert "window must lie between" in words(response)
         assert not ShareLink.objects.exists()
 
 
@@ -214,7 +214,7 @@ class TestLog:
         assert access.forget_old_views() == 2
         assert (ShareView.objects.count(), ShareLink.objects.count()) == (2, 4)
         assert access.forget_old_views() == 0
-        assert "For 30 days, a log" in words(reader.get(URL))
+        assert "is kept for 30 days" in words(reader.get(URL))
 
     @pytest.mark.database
     def test_the_ledger_tells_the_first_reading_and_then_daily_how_many_came_after_it(self, share, analyst):

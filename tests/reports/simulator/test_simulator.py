@@ -75,11 +75,11 @@ def test_words_of_answers_marks_and_fakes() -> None:
 
 def test_odds_of_one_value_and_of_all_that_a_person_gives() -> None:
     (both,) = words.odds_words(simulate(make(8)))
-    assert "changes the odds of a guess by a factor of at most 2.72 (epsilon 1)" in both
+    assert "about all values together, by a factor of at most 2.72 (epsilon 1)" in both
     one, every, days = words.odds_words(simulate(make(3, questions=(DAILY,))))
-    assert "at most 2.72 (epsilon 1). This holds whatever else is known except other reports" in one
+    assert "at most 2.72 (epsilon 1). This holds whatever else is known, except other reports" in one
     assert "by a factor of at most 1,097 (epsilon 7)" in plain(every)
-    assert "someone who knows the value on one day learns more than the limits state" in days
+    assert "Someone who also knows the value on one day therefore learns more" in days
     *_, empty = words.odds_words(simulate(make(3, questions=(replace(DAILY, domain_size=2),))))
     assert "epsilon per attribute therefore guarantees nothing for a day" in empty
 
@@ -117,7 +117,7 @@ def test_exact_totals_and_noisy_ones() -> None:
     # sd sqrt(7) x 9.89 (privacy_math.md G), its tails and whole persons; both spend epsilon 1
     half_width = 1.96 * 7**0.5 * 9.89
     assert half_width < int(re.search(r"±(\d+)\.", noisy)[1]) < half_width + 3
-    assert "(epsilon 2, for visitors and answers together)" in noisy
+    assert "(epsilon 2)" in noisy
 
 
 def test_small_errors_keep_two_digits_in_the_language() -> None:
