@@ -53,7 +53,7 @@ def published(client, sent):
 
 class TestStudy:
     def test_it_shows_the_plan_and_what_it_certifies(self, client, study):
-        promise = "Plan version 1, smp-grr Privacy unit all of a person&#x27;s values (profile) "
+        promise = "Plan version 1, smp-grr Privacy unit all of a person's values (profile) "
         assert f"{promise}Certified epsilon per profile 1.5 " in page(client, "/administrator/")
         shown = page(client, "/administrator/fair/")
         says(shown, "Each person reports on one of the 2 indicators", "Certified epsilon per profile 1.5")

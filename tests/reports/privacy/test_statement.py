@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from html import unescape
 from pathlib import Path
 from typing import Any, get_args
 from uuid import uuid4
@@ -219,7 +220,7 @@ def test_pages_certify_what_the_statement_certifies(reader, fair) -> None:
         assert certified.thresholds == (int(entry["threshold"]),)
         assert entry["threshold"] in html
     for row in (*found["not_protected"], *found["retention"]):
-        assert row["text"] in html
+        assert row["text"] in unescape(html)
     file = get(reader, "statement_file")
     assert json.loads(file.content) == found
     assert "attachment" in file["Content-Disposition"]
