@@ -44,9 +44,7 @@ class Page:
 def answer(request: HttpRequest, *, state: object, build: Callable[[], Content]) -> HttpResponseBase:
     """Send what `build` makes, unless the reader has it already: then nothing is computed.
 
-    Parameters
-    ----------
-    state : all that the answer depends on, except address, language and version of the software
+    `state` is all that the answer depends on, except address, language and version of the software.
     """
     etag = _etag(request, state)
     response = get_conditional_response(request, etag=etag)

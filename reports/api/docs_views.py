@@ -58,12 +58,7 @@ def _operation(path: str, found: dict[str, Any], *, try_url: str) -> dict[str, A
 
 
 def _filled(path: str, example: Indicator | None, *, located: Study | None) -> str:
-    """The address with a study and an indicator of this site in it; empty when there is none.
-
-    Parameters
-    ----------
-    located : a study with reported places
-    """
+    """The address with a study (`located` has reported places) and an indicator in it; empty without one."""
     if "/places" in path:
         return "" if located is None else path.replace("{study}", located.slug)
     if example is None:

@@ -13,10 +13,8 @@ ROWS_AT_ONCE = 2000
 def ledger_lines(*, study: str | None = None) -> Iterator[str]:
     """Lines of the whole ledger as it is now.
 
-    Parameters
-    ----------
-    study : slug; of entries that concern it not, only number and hashes are written: the chain through them
-        can be checked, and nothing of them can be read
+    Of entries that do not concern `study` (a slug), only number and hashes are written: the chain through
+    them can be checked, and nothing of them can be read.
     """
     head = LedgerHead.objects.filter(pk=LedgerHead.ONLY).first()
     last = head.number if head else 0

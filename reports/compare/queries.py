@@ -204,9 +204,7 @@ def compare_baseline(
 ) -> Comparison:
     """A day less the mean of other days: the chosen ones, or (None) all others of the study.
 
-    Raises
-    ------
-    NotComparableError : the day has no numbers, or no other day has
+    NotComparableError if the day has no numbers, or no other day has.
     """
     others = [other.first_day for other in single_days_of(indicator.study) if other.first_day != day]
     chosen = [other for other in others if baseline is None or other in baseline]
@@ -270,12 +268,7 @@ def compare_studies(
 
 
 def comparable_indicators(indicator: Indicator, *, among: QuerySet[Study]) -> list[Indicator]:
-    """Indicators of other studies with the same categories, in any order; newest study first.
-
-    Parameters
-    ----------
-    among : studies that the reader may see
-    """
+    """Indicators of other studies with the same categories, in any order; newest study first."""
     others = (
         Indicator.objects.filter(study__in=among)
         .exclude(study=indicator.study_id)

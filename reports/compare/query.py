@@ -48,13 +48,8 @@ def is_complete(query: QueryDict, kind: Kind) -> bool:
 def asked_of(query: QueryDict, kind: Kind, *, indicator: Indicator, others: Sequence[Indicator]) -> Asked:
     """Comparison in an address, checked; only windows have a default.
 
-    Parameters
-    ----------
-    others : `compare.comparable_indicators`, where studies are compared
-
-    Raises
-    ------
-    AddressError, WindowError : it names something that there is not
+    `others` are the comparable indicators, where studies are compared. AddressError or WindowError if the
+    address names something that there is not.
     """
     visitors = visitor_unions(indicator.study)
     asked: dict[str, Any] = {"window": requested_window(query, indicator=indicator, visitors=visitors)}

@@ -75,10 +75,7 @@ def days_figure(
 ) -> Figure:
     """Lines over the days with 95% bands, for the categories with the codes `shown`.
 
-    Parameters
-    ----------
-    reports : of one indicator, in the order of their last days, at which they are drawn
-    measure : "frequency" or "visitors"
+    The reports are of one indicator, in the order of their last days, at which they are drawn.
     """
     data: list[dict[str, Any]] = []
     for place, code in enumerate(shown):

@@ -100,13 +100,7 @@ def study_overviews(studies: QuerySet[Study]) -> list[StudyOverview]:
 
 
 def coverage_of(study: Study, *, visitors: Counts, notes: Iterable[DayNote]) -> Coverage:
-    """Return the state of each day.
-
-    Parameters
-    ----------
-    visitors : of every window, as `selectors.visitor_unions` returns them
-    notes : all notes of the study
-    """
+    """Return the state of each day, from `visitor_unions` and all notes of the study."""
     found, shown = tuple(notes), ShownVisitors(study, visitors)
     return Coverage(days=tuple(_day(shown, day, notes=found) for day in range(1, study.days + 1)))
 

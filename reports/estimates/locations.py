@@ -67,12 +67,7 @@ def windows_with_maps(study: Study, spec: LocationSpec) -> list[Window]:
 
 
 def location_windows(study: Study, windows: Sequence[Window]) -> list[LocationWindow]:
-    """Reported places in several windows; the tally is read once.
-
-    Raises
-    ------
-    LocationTally.DoesNotExist : the plan in force asks for no places
-    """
+    """Reported places in several windows; LocationTally.DoesNotExist if the plan in force asks for none."""
     tallies = LocationTally.objects.select_related("plan__study__visitor_tally")
     tally = tallies.filter(plan__study=study).order_by("-plan__version")[:1].get()
     plan = tally.plan

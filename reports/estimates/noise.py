@@ -105,12 +105,7 @@ class AnswerNoise:
 
 
 def has_totals(study: Study, visitors: NDArray[np.int64]) -> bool:
-    """Return whether anything of a study is here.
-
-    Parameters
-    ----------
-    visitors : of every window, as `selectors.visitor_unions` returns them
-    """
+    """Return whether anything of a study is here, by its `visitor_unions`."""
     if study.presence is not None:
         return study.noisy_through > 0
     return bool(visitors[1, study.days])
@@ -119,12 +114,7 @@ def has_totals(study: Study, visitors: NDArray[np.int64]) -> bool:
 def noisy_window(
     study: Study, visitors: NDArray[np.int64], *, first_day: int, last_day: int
 ) -> NoisyTotal | None:
-    """Visitors of a window with their interval; None = they are exact, or not here yet.
-
-    Parameters
-    ----------
-    visitors : as of `has_totals`
-    """
+    """Visitors of a window with their interval; None = they are exact, or not here yet."""
     noise = visitor_noise(study)
     if noise is None:
         return None
@@ -135,10 +125,6 @@ def noisy_first_time(study: Study, visitors: NDArray[np.int64], *, day: int) -> 
     """Visitors of a day who were on no earlier one, with their interval; None = as in `noisy_window`.
 
     They are counted in one gap cell, of those who come to the day from none: all other noise cancels.
-
-    Parameters
-    ----------
-    visitors : as of `has_totals`
     """
     noise = visitor_noise(study)
     if noise is None:

@@ -19,9 +19,7 @@ class DayNoteError(ValueError):
 def note_day(study: Study, *, day: date, kind: DayNote.Kind, text: str, by: str) -> DayNote:
     """Keep a note on a day; one of the same kind on that day is replaced.
 
-    Raises
-    ------
-    DayNoteError : the day is not one of the study's, or the text is empty, too long or not one line
+    DayNoteError if the day is not one of the study's, or the text is empty, too long or not one line.
     """
     number = study.day_of(day)
     if not 1 <= number <= study.days:

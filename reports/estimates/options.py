@@ -135,13 +135,7 @@ def switches(
     choices: Choices,
     kept: str,
 ) -> list[Switch]:
-    """A switch for each option in `titles`.
-
-    Parameters
-    ----------
-    labels : of every value
-    kept : what every address keeps, such as the window
-    """
+    """A switch for each option in `titles`; every address keeps `kept`, such as the window."""
     return [
         Switch(
             title=title,

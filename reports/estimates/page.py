@@ -16,12 +16,7 @@ from reports.studies.texts import crumbs_to
 def indicator_page(
     request: HttpRequest, slug: str, indicator_slug: str, *, is_below: bool = False
 ) -> tuple[Indicator, dict[str, Any]]:
-    """The indicator of an address, and what pages about it share.
-
-    Parameters
-    ----------
-    is_below : the page is one below that of the indicator
-    """
+    """The indicator of an address, and what pages about it, or below its page, share."""
     study = study_or_404(request, slug)
     indicators = list(study.indicators.all())
     indicator = indicator_or_404(indicator_slug, among=indicators)

@@ -69,9 +69,7 @@ class Picker:
 def requested_window(query: QueryDict, *, indicator: Indicator, visitors: Counts) -> Window:
     """Window named by `from` and `to`; without them, all days (or the first with visitors).
 
-    Raises
-    ------
-    WindowError : not a date, or not a day of the study
+    WindowError if it is not a date, or not a day of the study.
     """
     first = query.get("from", "")
     if not first:

@@ -185,12 +185,7 @@ def unions_of(tally: VisitorTally) -> Counts:
 
 
 def window_report(indicator: Indicator, window: Window) -> WindowReport:
-    """Estimates of an indicator in one window.
-
-    Raises
-    ------
-    UnionNotAvailableError : a union of an indicator that people answer on some days only
-    """
+    """Estimates of an indicator in one window; UnionNotAvailableError if it has no such union."""
     return indicator_reports(indicator, [window])[0]
 
 
@@ -206,10 +201,6 @@ def reports_with_tallies(
     """Estimates of several indicators in their windows, and the tallies that they come from.
 
     Both are of the same publication, so that what is computed from the tallies fits the estimates.
-
-    Raises
-    ------
-    UnionNotAvailableError : as in `window_report`
     """
     return [
         (_reports(loaded, chosen), tallies_of(loaded))

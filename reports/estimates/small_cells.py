@@ -31,10 +31,7 @@ class Cut(NamedTuple):
 class ShownVisitors:
     """Visitors of the windows of a study, and of parts of them, that may be shown.
 
-    Parameters
-    ----------
-    study : Study
-    unions : of every window, as `selectors.visitor_unions` returns them
+    `unions` are those of every window, as `visitor_unions` returns them.
     """
 
     study: Study
@@ -79,9 +76,7 @@ class ShownVisitors:
     def on_both(self, tally: Counts, early: int, late: int) -> tuple[int, int] | None:
         """Least and largest number of visitors whom two days have in common; None where they are few.
 
-        Parameters
-        ----------
-        tally : of the visitors, by gap; what `unions` come from
+        `tally` is that of the visitors, by gap, from which `unions` come.
         """
         if self.of(early, early) is None or self.of(late, late) is None:
             return None

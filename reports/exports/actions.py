@@ -85,13 +85,8 @@ def ask_for_file(study: Study, recipe: Recipe, *, by: User) -> Asked:
 def make_file(pk: int, *, is_again: bool = False) -> None:
     """Make a file that was asked for; one that is done, gone, or at which another worker is, stays as it is.
 
-    Parameters
-    ----------
-    is_again : this worker was making it when the database failed
-
-    Raises
-    ------
-    Exception : any error; the file is marked as failed, except during an outage of a database
+    `is_again` says that this worker was making it when the database failed. After any other error the file
+    is marked as failed, and the error is raised.
     """
     now = timezone.now()
     since = now if is_again else now - ExportFile.PATIENCE

@@ -62,13 +62,8 @@ _ATTEMPTS: Final = 3
 def bundle_of(study: Study, *, watched: Callable[[Reports], Reports] = tuple) -> bytes:
     """Zip file with everything that it takes to recompute the reports of a study.
 
-    Parameters
-    ----------
-    watched : makes reports tell how many of them have been written
-
-    Raises
-    ------
-    ExportError : the small-cell rule hides a window, which the tallies would show; or answers keep coming in
+    `watched` makes reports tell how many of them have been written. ExportError if the small-cell rule hides
+    a window, which the tallies would show, or if answers keep coming in.
     """
     _refuse_hidden(study)
     for _ in range(_ATTEMPTS):

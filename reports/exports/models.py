@@ -54,9 +54,7 @@ class ExportFile(Computation):
     def pieces(self) -> Iterator[bytes]:
         """Yield the data of `set_content`, a piece at a time: the plain file is never complete in memory.
 
-        Raises
-        ------
-        ValueError : nothing is kept
+        ValueError if nothing is kept.
         """
         if self.content is None:
             raise ValueError(f"content of {self} must have been made, its state is {self.state}")

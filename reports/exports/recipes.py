@@ -118,15 +118,9 @@ class Written:
 
 
 def write(study: Study, recipe: Recipe, *, tick: Tick = lambda _: None) -> Written:
-    """Make a file.
+    """Make a file; ExportError or WindowError, in words, if there is no such file.
 
-    Parameters
-    ----------
-    tick : told now and then how many percent are done; what it raises ends the writing
-
-    Raises
-    ------
-    ExportError, WindowError : there is no such file; in words
+    `tick` is told now and then how many percent are done; what it raises ends the writing.
     """
     tick(0)
 

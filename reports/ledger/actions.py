@@ -69,12 +69,7 @@ def record(
 
 
 def renew_key(*, by: str) -> str:
-    """Continue with a new key after the old one was lost; its public half, hexadecimal.
-
-    Raises
-    ------
-    LedgerKeyError : the key is not lost
-    """
+    """Continue with a new key, and return its public half; LedgerKeyError unless the old one was lost."""
     before = LedgerHead.objects.filter(pk=LedgerHead.ONLY).values_list("public_key", flat=True).first()
     public_key = replace_key()
     facts: dict[str, Json] = {"key": "ledger", "public_key": public_key, "instead_of": before or None}

@@ -129,12 +129,9 @@ class Chain:
 
 
 def check_tables(*, public_key: str | None = None, earlier: SignedHead | None = None) -> LedgerReport:
-    """Check the ledger in the main database.
+    """Check the ledger in the main database by a public key (None: that of this installation).
 
-    Parameters
-    ----------
-    public_key : hexadecimal; None: that of this installation
-    earlier : a head that was kept: the ledger must continue from it
+    `earlier` is a head that was kept: the ledger must continue from it.
     """
     chain = Chain(public_key=public_key or own_public_key(), earlier=earlier)
 
@@ -176,9 +173,7 @@ def check_lines(
 def read_head(text: bytes) -> SignedHead:
     """A head that was kept: alone, in the output of `verify_ledger`, or the last line of an export.
 
-    Raises
-    ------
-    ValueError : it is none of these
+    ValueError if it is none of these.
     """
     try:
         value = json.loads(text)

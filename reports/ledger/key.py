@@ -23,10 +23,8 @@ class LedgerKeyError(Exception):
 def signing_key(*, may_make: bool) -> Ed25519PrivateKey:
     """The key in MOBILITY_LEDGER_KEY_FILE.
 
-    Parameters
-    ----------
-    may_make : whether a missing key is made: only while the ledger is empty. Otherwise a server that was
-        started without the file would continue with an unknown key.
+    A missing key may be made only while the ledger is empty: otherwise a server that was started without the
+    file would continue with an unknown key.
     """
     path = Path(settings.MOBILITY_LEDGER_KEY_FILE)
     if may_make and not path.exists():
@@ -47,12 +45,7 @@ def signing_key(*, may_make: bool) -> Ed25519PrivateKey:
 
 
 def replace_key() -> str:
-    """Make a new key if there is none; its public half, hexadecimal.
-
-    Raises
-    ------
-    LedgerKeyError : there is a key, which must not be lost
-    """
+    """Make a new key, and return its public half; LedgerKeyError if there is one, which must not be lost."""
     path = Path(settings.MOBILITY_LEDGER_KEY_FILE)
     if path.exists():
         raise LedgerKeyError(f"a key exists in {path}: keep it; create a new one only if it is lost")

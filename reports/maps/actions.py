@@ -35,12 +35,7 @@ def kept_maps(area: Area, windows: Sequence[LocationWindow]) -> list[DensityMap 
 
 @transaction.atomic
 def ask_for_maps(study: Study, windows: Sequence[Window]) -> int:
-    """Ask for the maps of some windows; those that are there, or on their way, are not computed again.
-
-    Returns
-    -------
-    int : how many were asked for
-    """
+    """Ask for the maps of some windows that are neither there nor on their way; return their number."""
     area = Area.objects.select_for_update().get(study=study)
     asked = 0
     for each in location_windows(study, windows):
@@ -63,12 +58,7 @@ def ask_for_maps(study: Study, windows: Sequence[Window]) -> int:
 
 
 def compute_map(pk: int) -> None:
-    """Compute a map that was asked for; one that is done, or gone, stays as it is.
-
-    Raises
-    ------
-    Exception : any error; the map is marked as failed
-    """
+    """Compute a map that was asked for, unless it is done or gone; after any error it is marked as failed."""
     row = DensityMap.objects.select_related("study__area").filter(pk=pk).first()
     if row is None or row.state == DensityMap.State.DONE:
         return

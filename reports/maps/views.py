@@ -17,12 +17,7 @@ from reports.studies.models import Area, Indicator
 
 
 def map_context(report: WindowReport, *, zones: Sequence[str], options: ReportOptions) -> dict[str, Any]:
-    """Contents of the map view of a window's page.
-
-    Parameters
-    ----------
-    zones : of the indicator, as `maps.zones_of` finds them; at least one
-    """
+    """Contents of the map view of a window's page; at least one of `zones_of` the indicator."""
     indicator = report.indicator
     shapes = _shapes(indicator)
     scale = maps.map_scale(indicator_reports(indicator, maps.windows_of_scale(indicator)), options=options)

@@ -64,12 +64,7 @@ class Losses:
 
 @lru_cache(maxsize=1024)
 def losses_of(spec: PlanSpec, *, voided_days: int = 0) -> Losses:
-    """Return the loss of a person by a plan, from the numbers in use; cached, since it takes a millisecond.
-
-    Parameters
-    ----------
-    voided_days : published days that were undone
-    """
+    """Return the loss of a person by a plan, from the numbers in use; cached, since it takes a millisecond."""
     certificate = certify(spec, extra_daily_values=voided_days)
     presence = certify_presence(spec)
     location = Decimal(0)
@@ -137,9 +132,7 @@ def counted(studies: Iterable[StudyLosses]) -> Losses:
 def composition_facts(study: Study, *, with_names: bool) -> dict[str, Any]:
     """Joint loss of a person who is in all studies of a population, as plain values of the statement.
 
-    Parameters
-    ----------
-    with_names : whether other studies are named; a reader may have no right to know of them
+    Other studies are named only `with_names`: a reader may have no right to know of them.
     """
     studies = studies_of(study.population)
     return {

@@ -47,9 +47,7 @@ _WEIGHED_OF_INDICATOR = ("slug", "name", "categories", "epsilon", "max_values", 
 def plan_changes(before: StudyDefinition | None, after: StudyDefinition) -> tuple[Change, ...]:
     """All that differs, in the order of the study file; a new study has nothing to be compared with.
 
-    Parameters
-    ----------
-    before : plan in force, or the study that `after` was copied from; its area is not looked at
+    `before` is in force, or the study that `after` was copied from; its area is not looked at.
     """
     if before is None:
         return ()

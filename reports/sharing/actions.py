@@ -236,9 +236,7 @@ def proof_of(link: ShareLink) -> str:
 def save_view(*, name: str, address: str, by: User) -> SavedView:
     """Keep the address of a report page under a name; the same name again replaces it.
 
-    Raises
-    ------
-    AccessError : the name is out of range, the address is none of a report page, or there are too many
+    AccessError if the name is out of range, the address is none of a report page, or there are too many.
     """
     _check_opener(by)
     name = _named(name)

@@ -13,12 +13,7 @@ from reports.studies.models import Study
 
 
 def revoke_all(maker: User, *, actor: str) -> None:
-    """Close all tokens and links of an account permanently.
-
-    Parameters
-    ----------
-    actor : who does that, for the ledger
-    """
+    """Close all tokens and links of an account permanently; the ledger names the actor."""
     for token in ApiToken.objects.filter(owner=maker, revoked_at=None).select_related("study"):
         revoke(token, actor=actor)
     links = ShareLink.objects.filter(created_by=maker, revoked_at=None)
@@ -45,9 +40,7 @@ def revoke(opening: ApiToken | ShareLink, *, actor: str) -> None:
 def record_reads(*, link: ShareLink | None = None, study: Study | None = None) -> None:
     """Add to the ledger how often shared reports were read since it last said so: at most daily for a link.
 
-    Parameters
-    ----------
-    link, study : of which it is said now, whenever it was said before: they end
+    Of a `link` or a `study` that ends it is said now, whenever it was said before.
     """
     waiting = ShareLink.objects.filter(reads__gt=F("reads_recorded"))
     if link is not None or study is not None:

@@ -258,9 +258,7 @@ def simulate(setting: Setting) -> Simulation:
 def epsilon_wanted(setting: Setting, *, half_width: float, slugs: Sequence[str], of_union: bool) -> Decimal:
     """Epsilon of the plan with which all of some questions are as exact as wanted on one day, or in all.
 
-    Raises
-    ------
-    LdpError : no epsilon will do; the message names what can be reached
+    LdpError if no epsilon will do; its message names what can be reached.
     """
     indexes = [index for index, each in enumerate(setting.questions) if each.slug in slugs]
     return epsilon_for_plan(

@@ -57,12 +57,7 @@ class PlanEffects:
 
 
 def plan_effects(before: StudyDefinition | None, after: StudyDefinition, *, visitors: int) -> PlanEffects:
-    """Compare two plans at an expected number of visitors of a day.
-
-    Parameters
-    ----------
-    visitors : at least 1
-    """
+    """Compare two plans at an expected number of visitors of a day, at least 1."""
     old = {} if before is None else _effects(before, visitors=visitors)
     new = _effects(after, visitors=visitors)
     names = {each.slug: each.name for each in ([] if before is None else before.indicators)}

@@ -101,11 +101,9 @@ def is_open_to(person: User, study_id: int, *roles: Role) -> bool:
 
 
 def study_for(user: Somebody, slug: str, *roles: Role) -> Study:
-    """A study that is open to `user`; `roles` as in `studies_for`.
+    """A study that is open to `user`, by `roles` as in `studies_for`.
 
-    Raises
-    ------
-    Http404 : there is none of that name, or it is not open: no one learns which
+    Http404 if there is none of that name, or it is not open: no one learns which.
     """
     found = studies_for(user, *roles).filter(slug=slug).first()
     if found is None:

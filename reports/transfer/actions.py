@@ -55,15 +55,9 @@ class IntakeError(Exception):
 
 @transaction.atomic
 def register_sender(name: str, *, public_key: str, by: str, replaces: bool = False) -> Sender:
-    """Let an operator zone hand over.
+    """Let an operator zone hand over; IntakeError if name or key is out of its form, or taken.
 
-    Parameters
-    ----------
-    replaces : a known sender, also a revoked one, has a new key from now on; it keeps its studies
-
-    Raises
-    ------
-    IntakeError : name or key is out of its form, or taken
+    With `replaces`, a known sender, also a revoked one, has a new key from now on; it keeps its studies.
     """
     if not messages.SENDER_NAME.fullmatch(name):
         raise IntakeError(422, f"name must match {messages.SENDER_NAME.pattern}, got {name!r}")
@@ -190,11 +184,8 @@ def take_study(sender: Sender, *, slug: str, body: bytes) -> bool:
     """Create a study as a sender describes it; False when it is here already.
 
     One without data gives way to another description of the same sender, which gave up creating the first.
-
-    Raises
-    ------
-    IntakeError : the slug is taken, the study has data under another plan, a cap set here forbids it, or the
-        message is malformed
+    IntakeError if the slug is taken, the study has data under another plan, a cap set here forbids it, or the
+    message is malformed.
     """
     content = messages.from_body(body, keys=messages.STUDY_KEYS)
     digest = messages.digest_of(body)
@@ -293,9 +284,7 @@ def _check_grid(fields: dict[str, Any], definition: StudyDefinition) -> None:
 def take_publication(sender: Sender, *, slug: str, publication_id: UUID, body: bytes) -> bool:
     """Add a publication to the totals; False when it had been added before.
 
-    Raises
-    ------
-    IntakeError : not a study of this sender, closed, another plan, or the message is malformed
+    IntakeError if it is not a study of this sender, closed, of another plan, or the message is malformed.
     """
     head, packed = messages.publication_of(body)
     study = _study_of(sender, slug)

@@ -56,15 +56,9 @@ def create_study_rows(
     version: int = FIRST_VERSION,
     is_demo: bool = False,
 ) -> Study:
-    """Write study, area, indicators, plan and tallies of zero.
+    """Write study, area, indicators, plan and tallies of zero; StudyExistsError if the slug is taken.
 
-    Parameters
-    ----------
-    version : of the plan: above the first where earlier ones were replaced elsewhere, before anything crossed
-
-    Raises
-    ------
-    StudyExistsError
+    The version is above the first where earlier ones were replaced elsewhere, before anything crossed.
     """
     if Study.objects.filter(slug=definition.slug).exists():
         raise StudyExistsError(definition.slug)

@@ -34,10 +34,7 @@ def window_chart(
 ) -> Figure:
     """Draw bars from the first estimate down; an unreliable one has its word, and no bar.
 
-    Parameters
-    ----------
-    extra_in : room above and below the chart, in inches
-    limits : of the axis of values; else those of this report
+    `extra_in` is the room above and below, in inches; `limits` of the axis are else those of this report.
     """
     estimates = report.estimates
     labels = [_label(estimate.category) for estimate in estimates]

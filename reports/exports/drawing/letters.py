@@ -45,10 +45,7 @@ def legible_selection(selection: Selection, *, write: Callable[[str], str] = leg
     """The selection with names that can be drawn; the same object where all can be.
 
     A category whose name loses letters gets its place in the plan behind it, so that two remain two.
-
-    Parameters
-    ----------
-    write : makes a text of one that can be drawn; `legible`, or `legible_visual` for PDF
+    `write` makes a text one that can be drawn; `legible_visual` does so for PDF.
     """
     study = copy(selection.study)
     study.name = write(study.name)

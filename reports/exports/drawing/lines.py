@@ -34,10 +34,7 @@ def days_chart(
 ) -> Figure:
     """Lines with bands of the categories with the codes `shown`; unreliable values leave a gap.
 
-    Parameters
-    ----------
-    reports : in the order of their last days, at which they are drawn
-    extra_in : room above and below the chart, in inches
+    Reports are in the order of their last days; `extra_in` is the room above and below, in inches.
     """
     top_in, bottom_in = extra_in[0] + 0.1, extra_in[1] + 0.25 * -(-len(shown) // 3) + 0.5
     whole_in = 3.2 + top_in + bottom_in

@@ -42,12 +42,7 @@ def shows_map(selection: Selection) -> bool:
 
 
 def map_chart(selection: Selection, *, extra_in: tuple[float, float]) -> Figure:
-    """Zones in the classes of the page, with its legend below.
-
-    Parameters
-    ----------
-    extra_in : room above and below, in inches
-    """
+    """Zones in the classes of the page, with its legend below; `extra_in`: inches above and below both."""
     report, options = selection.reports[0], selection.options
     shapes = area_shapes(Area.objects.get(study=report.indicator.study_id))
     scale = zones.map_scale(

@@ -29,9 +29,7 @@ from reports.studies.models import Area
 def to_geojson(selection: Selection) -> bytes:
     """A feature for each row of the CSV; `provenance` says where the numbers come from.
 
-    Raises
-    ------
-    ExportError : the categories of the indicator are no zones
+    ExportError if the categories of the indicator are no zones.
     """
     shapes = _shapes(selection)
     features = [

@@ -72,12 +72,7 @@ def to_xlsx(selection: Selection) -> bytes:
 def workbook(
     sheets: Sequence[Sheet], *, title: str, last_date: date, about: Mapping[str, Sequence[tuple[str, str]]]
 ) -> bytes:
-    """A sheet that says what this is, then the others.
-
-    Parameters
-    ----------
-    about : pairs of texts by their headings
-    """
+    """A sheet that says what this is (`about`: pairs of texts by their headings), then the others."""
     from xlsxwriter import Workbook  # noqa: PLC0415 - 0.1 s, in every web process
 
     file = io.BytesIO()

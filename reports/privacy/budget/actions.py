@@ -56,10 +56,6 @@ def check_budget(definition: StudyDefinition, *, by: str) -> BudgetOutlook:
     """Spend a study's part of the budget, if it is left; others who spend it wait for this transaction.
 
     Call it in the transaction that creates the study, or replaces its plan.
-
-    Parameters
-    ----------
-    by : who asks
     """
     _lock(definition.population)
     found = outlook_of(definition)
@@ -71,9 +67,7 @@ def check_budget(definition: StudyDefinition, *, by: str) -> BudgetOutlook:
 def check_voided_day(slug: str, *, voided_days: int) -> None:
     """Refuse to undo one more published day of a study if the budget has no room for its second answers.
 
-    Parameters
-    ----------
-    voided_days : published days undone, with this one
+    `voided_days` counts this one.
     """
     study = Study.objects.filter(slug=slug).first()
     plan = None if study is None else study.plans.order_by("-version").first()
@@ -108,15 +102,8 @@ def reserve_voided_day(slug: str, *, voided_days: int) -> None:
 def propose_cap(*, population: str, unit: str, period: str, epsilon: Decimal | None, by: str) -> BudgetCap:
     """Set a cap: a smaller one, or a first one, at once; a larger one or none waits for a second person.
 
-    Unless the installation has no one for that: MOBILITY_SECOND_PERSON.
-
-    Parameters
-    ----------
-    epsilon : None = no cap
-
-    Raises
-    ------
-    BudgetChangeError : it is the cap in force, or another one waits
+    Unless the installation has no one for that: MOBILITY_SECOND_PERSON. An epsilon of None is no cap.
+    BudgetChangeError if it is the cap in force, or another one waits.
     """
     row = _lock(population)
     now = caps_in_force(population).get((unit, period))
@@ -150,11 +137,8 @@ def propose_cap(*, population: str, unit: str, period: str, epsilon: Decimal | N
 def decide_cap(cap: BudgetCap, *, confirm: bool, by: str) -> CapDecision:
     """Confirm or refuse a cap that waits.
 
-    Raises
-    ------
-    BudgetChangeError : `by` is no second person (reports/accounts/second_person.py), it does not wait, or the
-        cap in
-        force is another one now
+    BudgetChangeError if `by` is no second person (reports/accounts/second_person.py), the cap does not wait,
+    or the one in force is another now.
     """
     _lock(cap.population_id)
     if not cap.needs_second or CapDecision.objects.filter(cap=cap).exists():

@@ -151,12 +151,7 @@ def in_force_since(cap: BudgetCap) -> "date | None":
 def outlook(
     population: str, *, first_day: date, last_day: date, takes: Losses, without: str | None = None
 ) -> BudgetOutlook:
-    """Return the budget that something on these days would take.
-
-    Parameters
-    ----------
-    without : slug of a study that does not count: what is asked for replaces it
-    """
+    """Return the budget that something on these days would take, in the place of the study `without`."""
     others = [each for each in studies_of(population) if each.is_deleted or each.study.slug != without]
     lines = []
     for (unit, period), cap in sorted(caps_in_force(population).items(), key=lambda item: order_of(*item[0])):

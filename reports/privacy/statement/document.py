@@ -133,9 +133,7 @@ def _certificate(spec: PlanSpec, voided_days: int) -> Certificate:
 def privacy_statement(study: Study, *, with_names: bool = False) -> dict[str, Any]:
     """Statement as plain values; its schema is docs/statement.schema.json.
 
-    Parameters
-    ----------
-    with_names : whether other studies of the population are named: only for who may know of all of them
+    Other studies of the population are named only for those who may know of all of them.
     """
     plan = current_plan(study)
     spec, certificate = certified(plan)

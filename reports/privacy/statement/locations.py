@@ -63,12 +63,7 @@ class LocationProtection:
 
 
 def location_protection(spec: PlanSpec, *, extra_days: int = 0) -> LocationProtection | None:
-    """Return the promise of a plan about places; None if it has none.
-
-    Parameters
-    ----------
-    extra_days : published days that were undone
-    """
+    """Return the promise of a plan about places; None if it has none. Undone days are `extra_days`."""
     if spec.location is None:
         return None
     return LocationProtection(

@@ -43,9 +43,7 @@ def tables_of(definition: StudyDefinition) -> Tables:
 def read_tables(tables: Tables, *, like: StudyDefinition) -> StudyDefinition:
     """Return the definition that `tables` describe, in the area of `like` and with its places.
 
-    Raises
-    ------
-    StudyFileError : with all problems; the file of each is empty, its key as in a study file
+    StudyFileError has all problems; the file of each is empty, its key as in a study file.
     """
     problems = Problems("")
     root = Table(tables, "", problems)

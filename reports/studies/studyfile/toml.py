@@ -12,11 +12,8 @@ from reports.studies.studyfile.toml_bounds import MAX_BYTES, bound_of
 def parse_toml(text: bytes, problems: Problems) -> dict[str, Any]:
     """Return the document; a syntax error ends everything, since nothing is left to check.
 
-    Work and memory are bounded, for any text (`reports.studies.studyfile.toml_bounds`).
-
-    Raises
-    ------
-    StudyFileError : syntax error, or more than any study file needs
+    Work and memory are bounded, for any text (`reports.studies.studyfile.toml_bounds`). StudyFileError for a
+    syntax error, or more than any study file needs.
     """
     if len(text) > MAX_BYTES:
         problems.add("size", f"must be at most {MAX_BYTES // 1_000_000} MB", len(text))

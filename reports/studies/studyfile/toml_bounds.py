@@ -22,9 +22,7 @@ _CLOSING: Final = frozenset("]}")
 def bound_of(text: str) -> tuple[str, str, object] | None:
     """Find the first bound that a text breaks, in time that grows with its length only.
 
-    Returns
-    -------
-    tuple : place, rule, what was found; None: it keeps all bounds
+    Its place, the rule and what was found; None if the text keeps all bounds.
     """
     bare = _OPAQUE.sub(lambda found: "\n" * found.group().count("\n"), text)
     if number := _LONG_NUMBER.search(bare):
