@@ -53,6 +53,10 @@ class Window(NamedTuple):
     first_day: int
     last_day: int
 
+    @property
+    def days(self) -> int:
+        return self.last_day - self.first_day + 1
+
     def touches(self, later: "Window") -> bool:
         """Return whether no day lies between this window and one that does not begin earlier."""
         return later.first_day <= self.last_day + 1

@@ -40,7 +40,7 @@ def is_suppressed(n_visitors: int, *, small_cell: int) -> bool:
 
 
 def window_status(*, n_visitors: int, n_reports: int, small_cell: int, is_outage: bool) -> Status:
-    """Status of a window before its estimates are looked at; an outage if every day of it is marked as one."""
+    """Status of a window before its estimates are looked at; an outage if all its days are marked as one."""
     if is_suppressed(n_visitors, small_cell=small_cell):
         return Status.SUPPRESSED
     if is_outage:

@@ -7,13 +7,13 @@ scaled, and judged: one by one at 95%, and over all rows of a table together (Ho
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 import numpy as np
 from django.db.models import QuerySet
 from numpy.typing import NDArray
 
-from ldp.estimation import windows
 from ldp.estimation.contrasts import (
     baseline_mean,
     day_difference,
@@ -186,7 +186,7 @@ def compare_categories(
     _check_readable(report)
     codes = range(len(indicator.categories))
     rows = np.array([code != reference and category in (None, code) for code in codes])
-    contrast = value_difference(sample_of(tallies, _plain(window)), reference=reference, of=of)
+    contrast = value_difference(sample_of(tallies, window), reference=reference, of=of)
     comparison = _comparison(
         Kind.CATEGORIES,
         report,
@@ -250,10 +250,10 @@ def compare_studies(
     )
     _check_readable(report, reference)
     order = [other.categories.index(category) for category in indicator.categories]
-    sample = sample_of(other_tallies, _plain(other_window))
+    sample = sample_of(other_tallies, other_window)
     contrast = independent_difference(
         replace(sample, counts=sample.counts[order]),
-        sample_of(tallies, _plain(window)),
+        sample_of(tallies, window),
         of=of,
         scales=(1 / float(other.study.market_share), 1 / float(indicator.study.market_share)),
     )
@@ -294,10 +294,7 @@ def _check_readable(*reports: WindowReport) -> None:
 def _between_windows(
     tallies: IndicatorTallies, window: Window, reference: Window, *, of: Quantity
 ) -> Intervals:
-    def at(level: float) -> WindowEstimate:
-        return window_difference(tallies, first=_plain(reference), second=_plain(window), of=of, level=level)
-
-    return at
+    return _levels(partial(window_difference, tallies, first=reference, second=window, of=of))
 
 
 def _levels(estimate: Callable[..., WindowEstimate]) -> Intervals:
@@ -403,7 +400,3 @@ def _means(found: WindowEstimate, *, shares: WindowEstimate) -> list[Value]:
 
 def _status_of(value: Value, reference: Value) -> Status:
     return Status.OK if value.status == reference.status == Status.OK else Status.NOT_RELIABLE
-
-
-def _plain(window: Window) -> windows.Window:
-    return windows.Window(window.first_day, window.last_day)

@@ -151,10 +151,7 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
     return Section(
         title=gettext("Risk: an attacker learns a person's value"),
         article="35 (7) c",
-        paragraphs=(
-            _attacker_words(),
-            *(_days_words(spec) if of_days else ()),
-        ),
+        paragraphs=(_attacker_words(), *(_days_words(spec) if of_days else ())),
         table=Table(
             head=(
                 gettext("Indicator"),

@@ -16,11 +16,7 @@ from reports.studies.texts import crumbs_to
 def dpia(request: HttpRequest, slug: str) -> HttpResponse:
     """Both documents, and what is left to complete."""
     study = study_or_404(request, slug)
-    context = {
-        "study": study,
-        "pack": dpia_pack(study),
-        "crumbs": crumbs_to(study),
-    }
+    context = {"study": study, "pack": dpia_pack(study), "crumbs": crumbs_to(study)}
     return render(request, "privacy/dpia.html", context)
 
 

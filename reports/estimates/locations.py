@@ -94,7 +94,7 @@ def _window(
     visitors: Ints,
     outages: set[int],
 ) -> LocationWindow:
-    days = {"first_day": window.first_day, "last_day": window.last_day}
+    days = window._asdict()
     found = union(counts, **days).reshape(spec.grid.shape)
     n_visitors, n_reports = int(union(visitors, **days)), int(found.sum())
     status = window_status(

@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 from numpy.typing import NDArray
 
 from ldp import all_unions, pure_frequencies, union
+from ldp.estimation import windows as ldp_windows
 from ldp.estimation.noisy_estimators import NoisyTotal
 from ldp.estimation.windows import IndicatorTallies
 from reports.base.status import Status, estimates_status, is_suppressed, window_status
@@ -24,6 +25,7 @@ from reports.studies.tally_models import VisitorTally
 LEVEL = 0.95  # of every interval
 
 Counts = NDArray[np.int64]
+Window = ldp_windows.Window
 
 
 class WindowError(ValueError):
@@ -32,18 +34,6 @@ class WindowError(ValueError):
 
 class UnionNotAvailableError(WindowError):
     """A union of days of an indicator that people answer on some days only."""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Window:
-    """Consecutive study days, both ends included, numbered from 1."""
-
-    first_day: int
-    last_day: int
-
-    @property
-    def days(self) -> int:
-        return self.last_day - self.first_day + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,11 +166,6 @@ def visitor_unions(study: Study) -> Counts:
     """
     tally = VisitorTally.objects.get(study=study)
     tally.study = study
-    return unions_of(tally)
-
-
-def unions_of(tally: VisitorTally) -> Counts:
-    """Return `visitor_unions` of a tally that was read already."""
     return all_unions(visitors_of(tally))
 
 
@@ -191,8 +176,8 @@ def window_report(indicator: Indicator, window: Window) -> WindowReport:
 
 def indicator_reports(indicator: Indicator, windows: Iterable[Window]) -> list[WindowReport]:
     """Estimates of an indicator in several windows; each tally is read once."""
-    loaded = load([indicator])[0]
-    return _reports(loaded, list(windows))
+    (loaded,) = load([indicator])
+    return [_window_report(loaded, window) for window in windows]
 
 
 def reports_with_tallies(
@@ -203,7 +188,7 @@ def reports_with_tallies(
     Both are of the same publication, so that what is computed from the tallies fits the estimates.
     """
     return [
-        (_reports(loaded, chosen), tallies_of(loaded))
+        ([_window_report(loaded, window) for window in chosen], tallies_of(loaded))
         for loaded, chosen in zip(load(indicators), windows, strict=True)
     ]
 
@@ -213,15 +198,12 @@ def study_reports(indicators: Sequence[Indicator], window: Window | None) -> lis
 
     Windows that an indicator does not have are left out.
     """
-    reports: list[WindowReport] = []
-    for loaded in load(indicators):
-        windows = windows_of_indicator(loaded.indicator)
-        reports += _reports(loaded, windows if window is None else [w for w in windows if w == window])
-    return reports
-
-
-def _reports(loaded: Loaded, windows: Sequence[Window]) -> list[WindowReport]:
-    return [_window_report(loaded, window) for window in windows]
+    return [
+        _window_report(loaded, each)
+        for loaded in load(indicators)
+        for each in windows_of_indicator(loaded.indicator)
+        if window in (None, each)
+    ]
 
 
 def check_union(indicator: Indicator, window: Window) -> None:
@@ -237,7 +219,7 @@ def check_union(indicator: Indicator, window: Window) -> None:
 def _window_report(loaded: Loaded, window: Window) -> WindowReport:
     indicator, study = loaded.indicator, loaded.indicator.study
     check_union(indicator, window)
-    days = {"first_day": window.first_day, "last_day": window.last_day}
+    days = window._asdict()
     n_visitors = int(union(loaded.visitors, **days))
     n_reports = int(union(loaded.n_reports, **days))
     total = None if loaded.noise is None else loaded.noise.visitors.total(n_visitors, **days)
@@ -281,7 +263,7 @@ def _estimates(
     categories = loaded.indicator.categories
     if status == Status.SUPPRESSED:
         return tuple(Estimate(category=category, reports=None, status=status) for category in categories)
-    counts = union(loaded.counts, first_day=window.first_day, last_day=window.last_day)
+    counts = union(loaded.counts, **window._asdict())
     found = _figures(loaded, window, counts, n_reports=n_reports, n_visitors=n_visitors)
     if found is None:
         # Noisy counts that could be noise alone are no data that were not collected.
@@ -301,11 +283,7 @@ def _figures(
     study = loaded.indicator.study
     if loaded.noise is not None:
         found = loaded.noise.figures(
-            counts,
-            n_visitors=n_visitors,
-            channel=loaded.channel,
-            first_day=window.first_day,
-            last_day=window.last_day,
+            counts, n_visitors=n_visitors, channel=loaded.channel, **window._asdict()
         )
         return None if found is None else found.scaled(1 / float(study.market_share))
     if n_reports == 0:

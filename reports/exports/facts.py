@@ -1,7 +1,7 @@
 """Facts in a file about itself: sources of its numbers, their protection, how to read them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from django.utils.translation import gettext
 
@@ -14,8 +14,7 @@ from reports.studies import texts as studies_texts
 from reports.studies.models import Study
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+class Fact(NamedTuple):
     """`name` for programs, never translated; `label` for people."""
 
     name: str
@@ -59,21 +58,17 @@ def _study_facts(selection: Selection) -> list[Fact]:
     indicators = {report.indicator.slug: None for report in selection.reports}
     share = study.market_share.normalize()
     return [
-        Fact(name="study", label=gettext("Study"), value=study.slug),
-        Fact(name="study_name", label=gettext("Study name"), value=study.name),
-        Fact(name="indicators", label=gettext("Indicators"), value=", ".join(indicators)),
+        Fact("study", gettext("Study"), study.slug),
+        Fact("study_name", gettext("Study name"), study.name),
+        Fact("indicators", gettext("Indicators"), ", ".join(indicators)),
         Fact(
-            name="days",
-            label=gettext("Days (inclusive)"),
-            value=f"{selection.first_date.isoformat()}/{selection.last_date.isoformat()}",
+            "days",
+            gettext("Days (inclusive)"),
+            f"{selection.first_date.isoformat()}/{selection.last_date.isoformat()}",
         ),
-        Fact(name="timezone", label=gettext("Time zone used for days"), value=study.timezone),
-        Fact(
-            name="visitor_rule",
-            label=gettext("Definition of a visitor"),
-            value=studies_texts.visitor_rule(study),
-        ),
-        Fact(name="market_share", label=gettext("Market share"), value=f"{share:f}"),
+        Fact("timezone", gettext("Time zone used for days"), study.timezone),
+        Fact("visitor_rule", gettext("Definition of a visitor"), studies_texts.visitor_rule(study)),
+        Fact("market_share", gettext("Market share"), f"{share:f}"),
     ]
 
 
@@ -81,24 +76,24 @@ def _plan_facts(selection: Selection) -> list[Fact]:
     plan = selection.reports[0].plan
     _, certificate = certified(plan)
     return [
-        Fact(name="plan_version", label=gettext("Plan version"), value=str(plan.version)),
-        Fact(name="mechanism", label=gettext("Mechanism"), value=plan.mechanism),
-        Fact(name="unit", label=gettext("Privacy unit"), value=plan.unit),
+        Fact("plan_version", gettext("Plan version"), str(plan.version)),
+        Fact("mechanism", gettext("Mechanism"), plan.mechanism),
+        Fact("unit", gettext("Privacy unit"), plan.unit),
         Fact(
-            name="epsilon_attribute",
-            label=gettext("Certified epsilon per attribute (one of a person's values), rounded up"),
-            value=str(certificate.epsilon_attribute),
+            "epsilon_attribute",
+            gettext("Certified epsilon per attribute (one of a person's values), rounded up"),
+            str(certificate.epsilon_attribute),
         ),
         Fact(
-            name="epsilon_profile",
-            label=gettext("Certified epsilon per profile (all of a person's values), rounded up"),
-            value=str(certificate.epsilon_profile),
+            "epsilon_profile",
+            gettext("Certified epsilon per profile (all of a person's values), rounded up"),
+            str(certificate.epsilon_profile),
         ),
-        Fact(name="plan_sha256", label=gettext("SHA-256 of the plan"), value=plan.spec_hash),
+        Fact("plan_sha256", gettext("SHA-256 of the plan"), plan.spec_hash),
         Fact(
-            name="statement",
-            label=gettext("Privacy statement (address on this site)"),
-            value=f"/studies/{selection.study.slug}/statement.json",
+            "statement",
+            gettext("Privacy statement (address on this site)"),
+            f"/studies/{selection.study.slug}/statement.json",
         ),
     ]
 
@@ -106,14 +101,14 @@ def _plan_facts(selection: Selection) -> list[Fact]:
 def _reading_facts(study: Study) -> list[Fact]:
     noise = visitor_noise(study)
     exact = Fact(
-        name="exact",
-        label=gettext("Exact counts"),
-        value=gettext("n_visitors, n_reports and reports are exact counts; all other values are estimates."),
+        "exact",
+        gettext("Exact counts"),
+        gettext("n_visitors, n_reports and reports are exact counts; all other values are estimates."),
     )
     return [
-        Fact(name="ci_level", label=gettext("Confidence level of the intervals"), value=str(LEVEL)),
+        Fact("ci_level", gettext("Confidence level of the intervals"), str(LEVEL)),
         exact if noise is None else _noise_fact(noise),
-        Fact(name="software", label=gettext("Software"), value=software_words()),
+        Fact("software", gettext("Software"), software_words()),
     ]
 
 
@@ -125,4 +120,4 @@ def _noise_fact(noise: VisitorNoise) -> Fact:
         "included in the figures: %(through)d."
     )
     values = {"sd": f"{noise.channel.variance**0.5:.3f}", "days": noise.max_days, "through": noise.through}
-    return Fact(name="noise", label=gettext("Presence noise"), value=text % values)
+    return Fact("noise", gettext("Presence noise"), text % values)

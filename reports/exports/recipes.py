@@ -120,7 +120,7 @@ class Written:
 def write(study: Study, recipe: Recipe, *, tick: Tick = lambda _: None) -> Written:
     """Make a file; ExportError or WindowError, in words, if there is no such file.
 
-    `tick` is told now and then how many percent are done; what it raises ends the writing.
+    `tick` takes, now and then, how many percent are done; what it raises ends the writing.
     """
     tick(0)
 

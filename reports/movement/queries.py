@@ -28,7 +28,6 @@ from ldp import (
     window_visitors,
 )
 from ldp.estimation.windows import IndicatorTallies
-from ldp.estimation.windows import Window as Days
 from reports.base.status import Status, estimates_status
 from reports.estimates.coverage import DayCoverage, coverage_of
 from reports.estimates.derived import KeyFigures, key_figures
@@ -160,40 +159,22 @@ def _points(source: _Source, show: Show, *, cohort: int, window: Window) -> tupl
         later = range(cohort + 1, source.days + 1)
         make = _back_within if show == Show.BACK_WITHIN else _there_again
         return tuple(make(source, cohort, day) for day in later)
-    daily = {Show.ARRIVALS: _arrivals, Show.RETURNING: _returning, Show.DEPARTURES: _departures}
-    return tuple(daily[show](source, day) for day in range(1, source.days + 1))
+    return tuple(_of_day(source, show, day) for day in range(1, source.days + 1))
 
 
-def _arrivals(source: _Source, day: int) -> Point:
-    today = Days(day, day)
-
-    def compute() -> WindowEstimate:
-        if day == 1:
-            return window_visitors(source.tallies, window=today, level=LEVEL)
-        return new_visitors(source.tallies, window=today, since=1, level=LEVEL)
-
-    return _visitors(source, day, source.totals[day - 1].arrivals, compute)
-
-
-def _returning(source: _Source, day: int) -> Point:
-    today = Days(day, day)
+def _of_day(source: _Source, show: Show, day: int) -> Point:
+    """Arrivals, returns or departures of a day."""
+    of_category: Callable[..., WindowEstimate] = window_visitors  # all who arrive first, or leave last
+    if show == Show.RETURNING:
+        of_category = partial(returning_visitors, since=1)
+    elif show == Show.ARRIVALS and day > 1:
+        of_category = partial(new_visitors, since=1)
+    elif show == Show.DEPARTURES and day < source.days:
+        of_category = partial(leaving_visitors, until=source.days)
+    total = getattr(source.totals[day - 1], show)
     return _visitors(
-        source,
-        day,
-        source.totals[day - 1].returning,
-        lambda: returning_visitors(source.tallies, window=today, since=1, level=LEVEL),
+        source, day, total, partial(of_category, source.tallies, window=Window(day, day), level=LEVEL)
     )
-
-
-def _departures(source: _Source, day: int) -> Point:
-    last, today = source.days, Days(day, day)
-
-    def compute() -> WindowEstimate:
-        if day == last:
-            return window_visitors(source.tallies, window=today, level=LEVEL)
-        return leaving_visitors(source.tallies, window=today, until=last, level=LEVEL)
-
-    return _visitors(source, day, source.totals[day - 1].departures, compute)
 
 
 def _window_points(source: _Source, window: Window) -> tuple[Point, ...]:
@@ -206,7 +187,7 @@ def _window_points(source: _Source, window: Window) -> tuple[Point, ...]:
             source,
             first,
             None if cut is None else total(cut),
-            partial(of_category, source.tallies, window=Days(first, last), since=1, level=LEVEL),
+            partial(of_category, source.tallies, window=window, since=1, level=LEVEL),
             status=status,
         )
         for total, of_category in (
@@ -217,7 +198,7 @@ def _window_points(source: _Source, window: Window) -> tuple[Point, ...]:
 
 
 def _back_within(source: _Source, cohort: int, day: int) -> Point:
-    first, later = Days(cohort, cohort), Days(cohort + 1, day)
+    first, later = Window(cohort, cohort), Window(cohort + 1, day)
     cut = source.shown.cut(first, later)
     return _share(
         source,

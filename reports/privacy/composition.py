@@ -64,7 +64,7 @@ class Losses:
 
 @lru_cache(maxsize=1024)
 def losses_of(spec: PlanSpec, *, voided_days: int = 0) -> Losses:
-    """Return the loss of a person by a plan, from the numbers in use; cached, since it takes a millisecond."""
+    """Return the loss of a person by a plan, from the numbers in use; cached: it takes a millisecond."""
     certificate = certify(spec, extra_daily_values=voided_days)
     presence = certify_presence(spec)
     location = Decimal(0)

@@ -18,10 +18,7 @@ def saved(request: HttpRequest) -> HttpResponse:
     user = account(request)
     if request.method == "POST":
         return _keep(request)
-    context = {
-        "views": saved_views_of(user),
-        "crumbs": crumbs_to(),
-    }
+    context = {"views": saved_views_of(user), "crumbs": crumbs_to()}
     return render(request, "sharing/saved.html", context)
 
 

@@ -21,7 +21,7 @@ def is_scenario(query: QueryDict) -> bool:
 
 
 def asked_scenario(query: QueryDict, indicator: Indicator) -> tuple[Window, str]:
-    """Days of the question that a query asks, and the query of its link; WindowError if there is none such."""
+    """Days of the question that a query asks, and the query of its link; WindowError if there is none."""
     if text := refusal(indicator.study, indicator):
         raise WindowError(text)
     question = question_of(query, study=indicator.study)

@@ -347,10 +347,7 @@ def _other_unit_words(best: Candidate, simulation: Simulation) -> str:
         "With the most accurate mechanism, the total privacy loss for all of a person's values would be "
         "epsilon %(then)s, compared with %(now)s for the mechanism selected here. The guarantee covers "
         "one value only."
-    ) % {
-        "then": formats.epsilon(then, decimals=2),
-        "now": formats.epsilon(now, decimals=2),
-    }
+    ) % {"then": formats.epsilon(then, decimals=2), "now": formats.epsilon(now, decimals=2)}
 
 
 def _digits(value: float) -> str:

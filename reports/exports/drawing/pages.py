@@ -73,10 +73,7 @@ def cut_words(selection: Selection, *, at_most: int = MAX_CATEGORIES) -> str:
     return gettext(
         "Only the first %(n)d of %(all)d categories are shown. The data files (CSV, XLSX, JSON) contain "
         "all of them."
-    ) % {
-        "n": at_most,
-        "all": n_categories,
-    }
+    ) % {"n": at_most, "all": n_categories}
 
 
 def text_alternative(selection: Selection) -> str:

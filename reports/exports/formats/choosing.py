@@ -85,6 +85,10 @@ def _answer_to_json(answer: Answer) -> bytes:
     return json.dumps(answer.to_json()).encode()
 
 
+def _later(name: str) -> Callable[[Any], bytes]:
+    return later(f"reports.exports.{name}")
+
+
 def _by_ending(*formats: Format) -> dict[str, Format]:
     return {found.ending: found for found in formats}
 
@@ -92,6 +96,8 @@ def _by_ending(*formats: Format) -> dict[str, Format]:
 _CSV_FOR: Final = _("one row per category, for use in any program")
 _XLSX_FOR: Final = _("spreadsheet, with a sheet that explains the data")
 _JSON_FOR: Final = _("all fields, for programs")
+_ZONES_FOR: Final = _("zones with their estimates, for maps")
+_TYPED_FOR: Final = _("the same data in typed columns")
 _HEXAGONS_FOR: Final = _(
     "totals per hexagon; each grid square counts towards the hexagon that contains its centre"
 )
@@ -100,34 +106,16 @@ _REPORTS: Final = (
     Format("csv", _CSV_FOR, _encoded(to_csv)),
     Format("xlsx", _XLSX_FOR, to_xlsx),
     Format("json", _JSON_FOR, _encoded(to_json)),
-    Format(
-        "parquet",
-        _("typed columns, for data science"),
-        later("reports.exports.formats.columnar.to_parquet"),
-    ),
+    Format("parquet", _("typed columns, for data science"), _later("formats.columnar.to_parquet")),
     Format("sdmx.csv", _("names and codes used by statistical offices"), _encoded(to_sdmx_csv)),
-    Format(
-        "pdf",
-        _("report to read and share: chart, table, method, privacy"),
-        later("reports.exports.pdf.to_pdf"),
-    ),
+    Format("pdf", _("report to read and share: chart, table, method, privacy"), _later("pdf.to_pdf")),
 )
 _ONE_INDICATOR: Final = (
     *_REPORTS,
-    Format(
-        "geojson",
-        _("zones with their estimates, for maps"),
-        later("reports.exports.formats.geographic.to_geojson"),
-        needs_zones=True,
-    ),
-    Format(
-        "geoparquet",
-        _("the same data in typed columns"),
-        later("reports.exports.formats.geographic.to_geoparquet"),
-        needs_zones=True,
-    ),
-    Format("png", _("the chart or map, for slides"), later("reports.exports.drawing.pages.to_png")),
-    Format("svg", _("the chart or map, sharp at any size"), later("reports.exports.drawing.pages.to_svg")),
+    Format("geojson", _ZONES_FOR, _later("formats.geographic.to_geojson"), needs_zones=True),
+    Format("geoparquet", _TYPED_FOR, _later("formats.geographic.to_geoparquet"), needs_zones=True),
+    Format("png", _("the chart or map, for slides"), _later("drawing.pages.to_png")),
+    Format("svg", _("the chart or map, sharp at any size"), _later("drawing.pages.to_svg")),
 )
 _FINDINGS: Final = (
     Format("csv", _CSV_FOR, findings.to_csv),
@@ -146,15 +134,12 @@ FORMATS: Final[Mapping[str, dict[str, Format]]] = {
         Format("csv", _("one row per zone, for use in any program"), zones_to_csv),
         Format("json", _("all fields of each zone, for use in programs"), zones_to_json),
         Format(
-            "geojson",
-            _("zones with their estimates, for maps"),
-            later("reports.exports.places.geographic.zones_to_geojson"),
-            name=_("GeoJSON of zones"),
+            "geojson", _ZONES_FOR, _later("places.geographic.zones_to_geojson"), name=_("GeoJSON of zones")
         ),
         Format(
             "geoparquet",
-            _("the same data in typed columns"),
-            later("reports.exports.places.geographic.zones_to_geoparquet"),
+            _TYPED_FOR,
+            _later("places.geographic.zones_to_geoparquet"),
             name=_("GeoParquet of zones"),
         ),
     ),
@@ -162,13 +147,13 @@ FORMATS: Final[Mapping[str, dict[str, Format]]] = {
         Format(
             "geojson",
             _("reports and density by grid square, for maps"),
-            later("reports.exports.places.geographic.squares_to_geojson"),
+            _later("places.geographic.squares_to_geojson"),
             name=_("GeoJSON of grid squares"),
         ),
         Format(
             "geoparquet",
             _("the same data in typed columns, with coordinates in metres"),
-            later("reports.exports.places.geographic.squares_to_geoparquet"),
+            _later("places.geographic.squares_to_geoparquet"),
             name=_("GeoParquet of grid squares"),
         ),
     ),
@@ -176,20 +161,18 @@ FORMATS: Final[Mapping[str, dict[str, Format]]] = {
         Format(
             "csv",
             _HEXAGONS_FOR,
-            later("reports.exports.places.hexagons.hexagons_to_csv"),
+            _later("places.hexagons.hexagons_to_csv"),
             name=_("CSV of hexagons (H3)"),
         ),
         Format(
             "geojson",
             _HEXAGONS_FOR,
-            later("reports.exports.places.hexagons.hexagons_to_geojson"),
+            _later("places.hexagons.hexagons_to_geojson"),
             name=_("GeoJSON of hexagons (H3)"),
         ),
     ),
     MAPS: _by_ending(
-        Format("png", _("both maps, for slides"), later("reports.exports.places.drawing.places_to_png")),
-        Format(
-            "svg", _("both maps, sharp at any size"), later("reports.exports.places.drawing.places_to_svg")
-        ),
+        Format("png", _("both maps, for slides"), _later("places.drawing.places_to_png")),
+        Format("svg", _("both maps, sharp at any size"), _later("places.drawing.places_to_svg")),
     ),
 }

@@ -99,10 +99,7 @@ def _note(study: Study, note: DayNote) -> str:
 
 def _key_facts(selection: Selection) -> list[tuple[str, str]]:
     report = selection.reports[0]
-    epsilon = (
-        gettext("Epsilon per answer"),
-        formats.epsilon(report.epsilon),
-    )
+    epsilon = (gettext("Epsilon per answer"), formats.epsilon(report.epsilon))
     if selection.scope == Scope.WINDOW:
         return [
             (studies_texts.visitors_title(report.study), visitors_words(report)),

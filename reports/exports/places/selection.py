@@ -52,8 +52,8 @@ _DECIMALS: Final = (
 class Places:
     """One window of a study's reported places.
 
-    `kept` is its deconvolved map in any state, None where none is up to date. What is drawn follows the
-    `options` of the page, data do not.
+    `kept` is its deconvolved map in any state, None where none is up to date. Drawings follow the `options`
+    of the page, data do not.
     """
 
     found: LocationWindow
