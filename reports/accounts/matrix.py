@@ -111,28 +111,23 @@ def _openings(accounts: Sequence[Account], studies: Sequence[Study]) -> Iterable
     for token in ApiToken.objects.filter(is_open):
         account = by_key.get(token.owner_id)
         for study_id in wanted if token.study_id is None else wanted.keys() & {token.study_id}:
-            yield from _of_token(token, account, wanted[study_id])
+            yield from _opening(token, account, wanted[study_id], name=token.name, last=token.last_used_at)
     links = ShareLink.objects.filter(is_open, indicator__study__in=wanted).select_related("indicator")
     for link in links.annotate(last_view=Max("views__at", filter=Q(views__is_granted=True))):
-        yield from _of_link(link, by_key.get(link.created_by_id), wanted[link.indicator.study_id])
+        study = wanted[link.indicator.study_id]
+        yield from _opening(link, by_key.get(link.created_by_id), study, name=link.note, last=link.last_view)
 
 
-def _of_token(token: ApiToken, account: Account | None, study: Study) -> Iterable[Opening]:
-    until = _until(token.expires_at, account, study)
+def _opening(
+    found: ApiToken | ShareLink, account: Account | None, study: Study, *, name: str, last: datetime | None
+) -> Iterable[Opening]:
+    link = found if isinstance(found, ShareLink) else None
+    until = _until(found.expires_at, account, study)
     if account is not None and until is not None:
         yield Opening(
-            kind="token", name=token.name, maker=account.user, study=study, report="", is_locked=False,
-            until=until, last_used=token.last_used_at,
-        )  # fmt: skip
-
-
-def _of_link(link: ShareLink, account: Account | None, study: Study) -> Iterable[Opening]:
-    until = _until(link.expires_at, account, study)
-    if account is not None and until is not None:
-        last_view: datetime | None = link.last_view  # type: ignore[attr-defined]  # annotated
-        yield Opening(
-            kind="link", name=link.note, maker=account.user, study=study, report=link.indicator.name,
-            is_locked=bool(link.password), until=until, last_used=last_view,
+            kind="link" if link else "token", name=name, maker=account.user, study=study,
+            report=link.indicator.name if link else "", is_locked=bool(link and link.password),
+            until=until, last_used=last,
         )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from reports.ledger.check import HEAD, left_out_line, line_of
+from reports.ledger.check import HEAD, line_of
 from reports.ledger.models import LedgerEntry, LedgerHead
 
 ROWS_AT_ONCE = 2000
@@ -26,7 +26,7 @@ def ledger_lines(*, study: str | None = None) -> Iterator[str]:
         if not found:
             break  # some are missing: anyone who checks the file sees it by the head
         for entry in found:
-            yield _line(line_of(entry) if study in (None, entry.study) else left_out_line(entry))
+            yield _line(line_of(entry, is_left_out=study not in (None, entry.study)))
         after = found[-1].number
     if head is not None and head.number:
         yield _line({HEAD: head.signed.to_json()})

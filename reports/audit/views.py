@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.db.models import QuerySet
@@ -62,17 +63,10 @@ class Filter:
     @property
     def query(self) -> str:
         """Return the filter as in an address."""
-        query = QueryDict(mutable=True)
-        for name, value in {
-            "study": self.study,
-            "kind": self.kind,
-            "actor": self.actor,
-            "from": self.first.isoformat() if self.first else "",
-            "to": self.last.isoformat() if self.last else "",
-        }.items():
-            if value:
-                query[name] = value
-        return query.urlencode()
+        values = {
+            "study": self.study, "kind": self.kind, "actor": self.actor, "from": self.first, "to": self.last,
+        }  # fmt: skip
+        return urlencode({name: value for name, value in values.items() if value})
 
 
 @require_safe

@@ -97,6 +97,16 @@ def percent(value: float | None) -> str:
     return MISSING if value is None else f"{_tenths(value)}{percent_sign()}"
 
 
+def amount(value: float | None, measure: str) -> str:
+    """A share as "12.3%" where the measure is "frequency", else visitors as a whole number."""
+    return percent(value) if measure == "frequency" else number(value)
+
+
+def amount_range(low: float | None, high: float | None, measure: str) -> str:
+    """Both bounds of an `amount`."""
+    return percent_range(low, high) if measure == "frequency" else number_range(low, high)
+
+
 def points(value: float) -> str:
     """Difference of two shares, in percentage points: 0.037 -> "3.7 points"."""
     return gettext("%(number)s points") % {"number": _tenths(value)}

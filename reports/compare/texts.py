@@ -11,16 +11,9 @@ from reports.compare.queries import Comparison, Kind, NotComparableError, Reason
 from reports.studies import texts as studies_texts
 
 
-def amount(value: float | None, of: Quantity) -> str:
-    """A share as "12.3%", visitors as whole numbers."""
-    return formats.percent(value) if of == "frequency" else formats.number(value)
-
-
 def value_range(value: Value, of: Quantity) -> str:
     """Both bounds of a value."""
-    if of == "frequency":
-        return formats.percent_range(value.low, value.high)
-    return formats.number_range(value.low, value.high)
+    return formats.amount_range(value.low, value.high, of)
 
 
 def change(row: Row, of: Quantity) -> str:

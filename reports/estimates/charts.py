@@ -271,7 +271,7 @@ def _bar_text(report: WindowReport, estimate: Estimate, *, options: ReportOption
     if estimate.status != Status.OK:
         return _figure_or_blank(estimate)
     value = shown_value(report, estimate, options=options).value
-    return formats.percent(value) if options.measure == "frequency" else formats.number(value)
+    return formats.amount(value, options.measure)
 
 
 def _numbers(bars: Sequence[_Bar], texts: Sequence[str]) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from django.urls import reverse
 from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
 
 from reports.accounts.access import indicator_or_404, study_or_404
-from reports.base import formats
+from reports.estimates.options import ReportOptions
+from reports.estimates.picker import build_picker, window_query, window_title
 from reports.estimates.queries import Counts, Window
 from reports.studies.models import Indicator, Study
 from reports.studies.texts import crumbs_to
@@ -30,6 +31,23 @@ def indicator_page(
     }
 
 
+def window_page(
+    indicator: Indicator, window: Window, *, visitors: Counts, options: ReportOptions
+) -> dict[str, Any]:
+    """Context of every page about a window; `query` names it alone, `full_query` the options too."""
+    study, query = indicator.study, window_query(indicator.study, window)
+    return {
+        "options": options,
+        "picker": build_picker(indicator, visitors=visitors, current=window, options=options),
+        "first": study.date_of(window.first_day),
+        "last": study.date_of(window.last_day),
+        "window_title": window_title(study, window),
+        "missing": missing_days(study, window, visitors=visitors),
+        "query": query,
+        "full_query": options.query(query),
+    }
+
+
 def weekdays() -> list[tuple[str, str]]:
     """Days of the week from Monday on, short and long."""
     return [(str(WEEKDAYS_ABBR[weekday]), str(WEEKDAYS[weekday])) for weekday in range(7)]
@@ -43,7 +61,4 @@ def missing_days(study: Study, window: Window, *, visitors: Counts) -> list[str]
     missing = [day for day in days if window.days > 1 and day not in here]
     starts = [day for day in missing if day - 1 not in missing]
     ends = [day for day in missing if day + 1 not in missing]
-    return [
-        formats.window_title(study.date_of(first), study.date_of(last))
-        for first, last in zip(starts, ends, strict=True)
-    ]
+    return [window_title(study, Window(*run)) for run in zip(starts, ends, strict=True)]

@@ -84,6 +84,11 @@ def window_query(study: Study, window: Window) -> str:
     return urlencode({"from": study.date_of(window.first_day), "to": study.date_of(window.last_day)})
 
 
+def window_title(study: Study, window: Window) -> str:
+    """Days of a window in words."""
+    return formats.window_title(study.date_of(window.first_day), study.date_of(window.last_day))
+
+
 def build_picker(
     indicator: Indicator,
     *,
@@ -136,7 +141,7 @@ def _choice(
     n_visitors = shown_visitors(study, int(visitors[window.first_day, window.last_day]))
     if study.presence is not None and n_visitors is not None:
         n_visitors = max(n_visitors, 0)  # noise alone can make it negative
-    days = formats.window_title(study.date_of(window.first_day), study.date_of(window.last_day))
+    days = window_title(study, window)
     return Choice(
         window=window,
         query=options.query(window_query(study, window)),

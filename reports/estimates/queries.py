@@ -94,6 +94,16 @@ class WindowReport:
         return None if self.n_visitors is None else _scale(self.study, self.n_visitors)
 
 
+def mean_half_width(estimates: Sequence[Estimate]) -> float | None:
+    """Half of the width of the intervals of shares, on average; None where no one answered."""
+    halves = [
+        (each.ci_high - each.ci_low) / 2
+        for each in estimates
+        if each.ci_low is not None and each.ci_high is not None
+    ]
+    return sum(halves) / len(halves) if halves else None
+
+
 def windows_of(study: Study) -> list[Window]:
     """All unions of consecutive days, single days included, by first and last day."""
     days = range(1, study.days + 1)

@@ -12,14 +12,16 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.translation import gettext
+from django.views.decorators.http import require_safe
 
-from reports.accounts.access import account
+from reports.accounts.access import account, exporters_only
 from reports.estimates.queries import WindowError
 from reports.exports.actions import Asked, ask_for_file
 from reports.exports.errors import ExportError
 from reports.exports.formats.choosing import FORMATS, Format
 from reports.exports.models import ExportFile
 from reports.exports.recipes import Recipe, write
+from reports.ledger.handed_out import P, View, handed_out
 from reports.studies.models import Study
 from reports.studies.texts import crumbs_to
 
@@ -31,6 +33,11 @@ AGAIN_S: Final = 5
 MAX_TURNS: Final = 5  # most clients follow as many
 TURN: Final = "turn"
 _places = threading.BoundedSemaphore(PLACES)
+
+
+def file_of_study(view: View[P]) -> View[P]:
+    """A file of the study in the address, for people who may have its figures; the ledger notes it."""
+    return require_safe(exporters_only(handed_out(view)))
 
 
 def format_or_404(scope: str, ending: str) -> Format:

@@ -5,9 +5,8 @@ from urllib.parse import urlencode
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext
-from django.views.decorators.http import require_safe
 
-from reports.accounts.access import exporters_only, indicator_or_404, readable, sees_all, study_or_404
+from reports.accounts.access import indicator_or_404, readable, sees_all, study_or_404
 from reports.compare import texts
 from reports.compare.queries import Kind, NotComparableError, comparable_indicators
 from reports.compare.query import (
@@ -24,11 +23,10 @@ from reports.estimates.picker import requested_window
 from reports.estimates.queries import UnionNotAvailableError, WindowError, check_union, visitor_unions
 from reports.exports.comparisons import comparison_findings
 from reports.exports.errors import ExportError
-from reports.exports.file_views import attachment, file_response, format_or_404, refused
+from reports.exports.file_views import attachment, file_of_study, file_response, format_or_404, refused
 from reports.exports.formats.choosing import COMPARISON, MOVEMENT, SCENARIO
 from reports.exports.recipes import BUNDLE, POPULATION, Recipe
 from reports.exports.selection import Scope
-from reports.ledger.handed_out import handed_out
 from reports.movement.query import NAMES
 from reports.movement.query import asked_of as asked_of_movement
 from reports.privacy.statement.document import privacy_statement
@@ -37,18 +35,14 @@ from reports.scenario.query import question_of
 from reports.studies.models import Indicator
 
 
-@require_safe
-@exporters_only
-@handed_out
+@file_of_study
 def download_study(request: HttpRequest, slug: str, file_format: str) -> HttpResponseBase:
     """All indicators: in all windows as data, over all days for reading."""
     study, found = study_or_404(request, slug), format_or_404(Scope.STUDY, file_format)
     return file_response(request, study, Recipe(scope=Scope.STUDY, ending=found.ending))
 
 
-@require_safe
-@exporters_only
-@handed_out
+@file_of_study
 def download_window(
     request: HttpRequest, slug: str, indicator_slug: str, file_format: str
 ) -> HttpResponseBase:
@@ -72,9 +66,7 @@ def download_window(
     return file_response(request, study, recipe)
 
 
-@require_safe
-@exporters_only
-@handed_out
+@file_of_study
 def download_days(request: HttpRequest, slug: str, indicator_slug: str, file_format: str) -> HttpResponseBase:
     """One indicator on each day; what is drawn as the page shows it."""
     indicator = _indicator(request, slug, indicator_slug)
@@ -88,9 +80,7 @@ def download_days(request: HttpRequest, slug: str, indicator_slug: str, file_for
     return file_response(request, indicator.study, recipe)
 
 
-@require_safe
-@exporters_only
-@handed_out
+@file_of_study
 def download_comparison(
     request: HttpRequest, slug: str, indicator_slug: str, file_format: str
 ) -> HttpResponse:
@@ -117,9 +107,7 @@ def download_comparison(
     return attachment(content, content_type=found.content_type, name=f"{findings.name}.{file_format}")
 
 
-@require_safe
-@exporters_only
-@handed_out
+@file_of_study
 def download_movement(
     request: HttpRequest, slug: str, indicator_slug: str, file_format: str
 ) -> HttpResponseBase:
@@ -135,9 +123,7 @@ def download_movement(
     return file_response(request, indicator.study, recipe)
 
 
-@require_safe
-@exporters_only
-@handed_out
+@file_of_study
 def download_scenario(
     request: HttpRequest, slug: str, file_format: str, indicator_slug: str = ""
 ) -> HttpResponseBase:
@@ -155,25 +141,19 @@ def download_scenario(
     return file_response(request, study, recipe)
 
 
-@require_safe
-@exporters_only
-@handed_out
+@file_of_study
 def download_bundle(request: HttpRequest, slug: str) -> HttpResponseBase:
     """All that someone else needs to recompute every number of a study."""
     return file_response(request, study_or_404(request, slug), Recipe(scope=BUNDLE, ending="zip"))
 
 
-@require_safe
-@exporters_only
-@handed_out
+@file_of_study
 def download_population(request: HttpRequest, slug: str) -> HttpResponseBase:
     """Synthetic people who have the published figures of a study."""
     return file_response(request, study_or_404(request, slug), Recipe(scope=POPULATION, ending="zip"))
 
 
-@require_safe
-@exporters_only
-@handed_out
+@file_of_study
 def download_statement(request: HttpRequest, slug: str) -> HttpResponse:
     """The privacy statement as JSON."""
     study = study_or_404(request, slug)

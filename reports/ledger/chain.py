@@ -47,15 +47,7 @@ class Content:
 
     def to_json(self) -> dict[str, Json]:
         # Not asdict(): it copies, and a check does this for every entry.
-        return {
-            "at": self.at,
-            "kind": self.kind,
-            "actor": self.actor,
-            "study": self.study,
-            "facts": self.facts,
-            "event_id": self.event_id,
-            "salt": self.salt,
-        }
+        return {name: getattr(self, name) for name in self.__slots__}
 
     @property
     def hash(self) -> str:

@@ -184,24 +184,10 @@ def read_head(text: bytes) -> SignedHead:
     return SignedHead.from_json(value)
 
 
-def line_of(entry: LedgerEntry) -> dict[str, Any]:
-    """An entry as an export writes it, and as it is checked."""
-    return {
-        "number": entry.number,
-        **entry.content.to_json(),
-        "previous_hash": entry.previous_hash,
-        "hash": entry.hash,
-    }
-
-
-def left_out_line(entry: LedgerEntry) -> dict[str, Any]:
-    """An entry of which an export shows that it is there, and nothing else."""
-    return {
-        "number": entry.number,
-        "content_hash": entry.content.hash,
-        "previous_hash": entry.previous_hash,
-        "hash": entry.hash,
-    }
+def line_of(entry: LedgerEntry, *, is_left_out: bool = False) -> dict[str, Any]:
+    """An entry as an export writes it, and as it is checked; or one of which it shows the hashes only."""
+    content = {"content_hash": entry.content.hash} if is_left_out else entry.content.to_json()
+    return {"number": entry.number, **content, "previous_hash": entry.previous_hash, "hash": entry.hash}
 
 
 def _report(chain: Chain, work: Callable[[], None]) -> LedgerReport:

@@ -12,8 +12,8 @@ from reports.base import formats
 from reports.base.status import Status
 from reports.estimates.locations import LocationWindow
 from reports.estimates.options import ReportOptions
-from reports.estimates.picker import window_query
-from reports.estimates.queries import Estimate, Window, WindowReport
+from reports.estimates.picker import window_query, window_title
+from reports.estimates.queries import Estimate, Window, WindowReport, mean_half_width
 from reports.maps.models import DensityMap
 from reports.maps.scale import NOT_ASKED, Scale, fixed_scale
 from reports.maps.zones import LegendRow, MapDocument
@@ -69,9 +69,8 @@ def density_frame(
 ) -> MapDocument:
     """One window: the noisy panel, and the deconvolved one, which may not have been computed yet."""
     study = found.study
-    first, last = study.date_of(found.window.first_day), study.date_of(found.window.last_day)
     return {
-        "title": formats.window_title(first, last),
+        "title": window_title(study, found.window),
         "query": options.query(window_query(study, found.window)),
         "panels": [
             _noisy_panel(found, scale=scale, options=options),
@@ -168,26 +167,16 @@ def _estimate(name: str, row: dict[str, Any], *, kept: DensityMap) -> Estimate |
     )
 
 
-def mean_half_width(rows: Sequence[ZoneRow]) -> float | None:
+def half_width_of_rows(rows: Sequence[ZoneRow]) -> float | None:
     """Half of the width of the intervals by zone, on average, in subscribers."""
-    widths = [_half_width(row.estimate) for row in rows if row.estimate is not None]
-    return sum(widths) / len(widths) if widths else None
-
-
-def _half_width(estimate: Estimate) -> float:
-    return ((estimate.visitors_ci_high or 0.0) - (estimate.visitors_ci_low or 0.0)) / 2
+    ends = [(row.estimate.visitors_ci_low, row.estimate.visitors_ci_high) for row in rows if row.estimate]
+    return sum((high or 0.0) - (low or 0.0) for low, high in ends) / 2 / len(ends) if ends else None
 
 
 def half_width_of_report(report: WindowReport, *, zones: Sequence[str]) -> float | None:
     """Return the same of a report of zones: in subscribers seen by the network, not scaled."""
-    widths = [
-        (estimate.ci_high - estimate.ci_low) / 2
-        for estimate in report.estimates
-        if estimate.category in zones and estimate.ci_low is not None and estimate.ci_high is not None
-    ]
-    if not widths or report.n_visitors is None:
-        return None
-    return report.n_visitors * sum(widths) / len(widths)
+    mean = mean_half_width([each for each in report.estimates if each.category in zones])
+    return None if mean is None or report.n_visitors is None else report.n_visitors * mean
 
 
 def single_days_and_whole(study: Study, windows: Sequence[Window]) -> list[Window]:

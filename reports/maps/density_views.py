@@ -16,8 +16,8 @@ from reports.base.status import Status
 from reports.estimates import locations
 from reports.estimates.locations import LocationWindow
 from reports.estimates.options import CHOICES, ReportOptions, switches
-from reports.estimates.page import missing_days, weekdays
-from reports.estimates.picker import build_picker, requested_window, window_query
+from reports.estimates.page import weekdays, window_page
+from reports.estimates.picker import build_picker, requested_window, window_query, window_title
 from reports.estimates.queries import Window, WindowError, WindowReport, study_reports, visitor_unions
 from reports.maps import actions as densities
 from reports.maps import density, texts
@@ -51,17 +51,8 @@ def location_maps(request: HttpRequest, slug: str) -> HttpResponse:
         picker = build_picker(places, visitors=visitors, current=None, options=options)
         context |= {"state": "bad_window", "reason": str(error), "picker": picker}
         return render(request, "maps/maps.html", context, status=400)
-    query = window_query(study, window)
-    context |= {
-        "picker": build_picker(places, visitors=visitors, current=window, options=options),
-        "first": study.date_of(window.first_day),
-        "last": study.date_of(window.last_day),
-        "window_title": formats.window_title(study.date_of(window.first_day), study.date_of(window.last_day)),
-        "missing": missing_days(study, window, visitors=visitors),
-        "query": query,
-        "full_query": options.query(query),
-        "switches": _switches(options, query),
-    }
+    context |= window_page(places, window, visitors=visitors, options=options)
+    context["switches"] = _switches(options, context["query"])
     return render(request, "maps/maps.html", context | _map(study, spec, window, options=options))
 
 
@@ -269,9 +260,7 @@ def _summary(this: LocationWindow, spec: LocationSpec) -> str:
 
 def _alternatives(this: LocationWindow) -> dict[str, str]:
     """Text alternatives of both maps."""
-    title = formats.window_title(
-        this.study.date_of(this.window.first_day), this.study.date_of(this.window.last_day)
-    )
+    title = window_title(this.study, this.window)
     return {
         "noisy_summary": gettext("Map of reported places, %(days)s.") % {"days": title},
         "density_summary": gettext("Map of the deconvolved density, %(days)s.") % {"days": title},

@@ -7,7 +7,7 @@ from django.utils.translation import gettext
 
 from reports.base import formats
 from reports.estimates.queries import WindowReport
-from reports.maps.density import ZoneRow, half_width_of_report, mean_half_width
+from reports.maps.density import ZoneRow, half_width_of_report, half_width_of_rows
 from reports.maps.models import DensityMap
 
 LEAST_BLOCKS: Final = 5  # of enough reports each: of fewer, a density that is wrong explains the sums, too
@@ -56,7 +56,7 @@ def better_view_words(
     rows : by reported places
     reports : of the indicators whose categories are zones, in the same window
     """
-    by_places = mean_half_width(rows)
+    by_places = half_width_of_rows(rows)
     widths = [(half_width_of_report(report, zones=zones), report) for report in reports]
     known = [(width, report) for width, report in widths if width is not None]
     if by_places is None:

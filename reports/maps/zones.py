@@ -134,11 +134,11 @@ def _text(report: WindowReport, estimate: Estimate | None, *, options: ReportOpt
         return gettext("not a category of this indicator")
     shown = shown_value(report, estimate, options=options)
     is_share = options.measure == "frequency"
-    interval = (formats.percent_range if is_share else formats.number_range)(shown.low, shown.high)
+    interval = formats.amount_range(shown.low, shown.high, options.measure)
     if estimate.status != Status.OK:
         word = formats.blank_words(estimate.status)
         return word if shown.low is None else f"{word} ({interval})"
-    text = (formats.percent if is_share else formats.number)(shown.value)
+    text = formats.amount(shown.value, options.measure)
     if not is_share:
         text = gettext("%(number)s visitors") % {"number": text}
     half = _drawn(report, estimate, options=options)

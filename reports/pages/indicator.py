@@ -12,20 +12,20 @@ from django.views.decorators.http import require_safe
 
 from ldp import PlanSpec
 from reports.accounts.access import readers_only
-from reports.base import formats
 from reports.base.status import WIDE_INTERVAL, Status
 from reports.estimates import charts
 from reports.estimates import texts as estimates_texts
 from reports.estimates.noise import has_totals
 from reports.estimates.options import CHOICES, ReportOptions, Switch, ordered, switches
-from reports.estimates.page import indicator_page, missing_days
-from reports.estimates.picker import build_picker, requested_window, window_query
+from reports.estimates.page import indicator_page, window_page
+from reports.estimates.picker import build_picker, requested_window
 from reports.estimates.queries import (
     Counts,
     UnionNotAvailableError,
     Window,
     WindowError,
     WindowReport,
+    mean_half_width,
     visitor_unions,
     window_report,
 )
@@ -59,25 +59,14 @@ def indicator(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
 def window_context(
     indicator: Indicator, window: Window, *, visitors: Counts, options: ReportOptions
 ) -> dict[str, Any]:
-    """Contents of the page of one window; `query` names the window alone, `full_query` the options too."""
-    study = indicator.study
-    query = window_query(study, window)
+    """Contents of the page of one window."""
     zones = maps.zones_of(indicator)
     if options.view == "map" and not zones:
         options = replace(options, view="both")
-    context = {
-        "options": options,
-        "has_map": bool(zones),
-        "picker": build_picker(indicator, visitors=visitors, current=window, options=options),
-        "first": study.date_of(window.first_day),
-        "last": study.date_of(window.last_day),
-        "window_title": formats.window_title(study.date_of(window.first_day), study.date_of(window.last_day)),
-        "missing": missing_days(study, window, visitors=visitors),
-        "query": query,
-        "full_query": options.query(query),
-        "table_query": options.query(query, view="table"),
-    }
-    if not has_totals(study, visitors):
+    context = window_page(indicator, window, visitors=visitors, options=options)
+    query = context["query"]
+    context |= {"has_map": bool(zones), "table_query": options.query(query, view="table")}
+    if not has_totals(indicator.study, visitors):
         return context | {"state": "no_data"}
     try:
         report = window_report(indicator, window)
@@ -92,7 +81,7 @@ def window_context(
 
 
 def _report_context(report: WindowReport, options: ReportOptions) -> dict[str, Any]:
-    half_width = typical_half_width(report)
+    half_width = mean_half_width(report.estimates)
     return {
         "protection": protections(report.plan)[report.indicator.slug],
         "spec": PlanSpec.from_json(report.plan.spec),
@@ -166,16 +155,6 @@ def report_switches(options: ReportOptions, query: str, *, has_map: bool) -> lis
     if not has_map:
         choices["view"] = tuple(view for view in choices["view"] if view != "map")
     return switches(options, titles=titles, labels=labels, choices=choices, kept=query)
-
-
-def typical_half_width(report: WindowReport) -> float | None:
-    """Mean half width of the intervals, as a share; None where no one answered."""
-    halves = [
-        (estimate.ci_high - estimate.ci_low) / 2
-        for estimate in report.estimates
-        if estimate.ci_low is not None and estimate.ci_high is not None
-    ]
-    return sum(halves) / len(halves) if halves else None
 
 
 def _state(report: WindowReport) -> str:

@@ -1,5 +1,6 @@
 """Tokens of programs that read: made here, shown once, listed with their last use, revoked."""
 
+from operator import attrgetter
 from typing import Any
 
 from django import forms
@@ -20,18 +21,11 @@ from reports.studies.policies import OPENERS, Role, roles_of, studies_for
 from reports.studies.texts import crumbs_to
 
 
-class StudyField(forms.ModelChoiceField):  # type: ignore[type-arg]  # generic in its stubs only
-    """A study by its name."""
-
-    def label_from_instance(self, obj: Any) -> str:
-        return str(obj.name)
-
-
 class TokenForm(forms.Form):
     """Form of a token: program, studies and validity."""
 
     name = forms.CharField(label=_("Name of the program"), max_length=access.NAME_MAX)
-    study = StudyField(
+    study = forms.ModelChoiceField(
         label=_("Access to"),
         queryset=Study.objects.none(),  # set for each person
         required=False,
@@ -46,6 +40,7 @@ class TokenForm(forms.Form):
         super().__init__(data)  # type: ignore[arg-type]
         found: Any = self.fields["study"]
         found.queryset = studies_for(user, *OPENERS).order_by("-first_day", "slug")
+        found.label_from_instance = attrgetter("name")
 
 
 @require_http_methods(["GET", "POST"])

@@ -18,7 +18,7 @@ from reports.accounts.access import account, indicator_or_404, openers_only
 from reports.accounts.access_models import ShareLink
 from reports.base import formats
 from reports.estimates.options import ReportOptions
-from reports.estimates.picker import requested_window, window_query
+from reports.estimates.picker import requested_window, window_query, window_title
 from reports.estimates.queries import Window, WindowError, visitor_unions
 from reports.pages.indicator import window_context
 from reports.sharing import actions as access
@@ -109,7 +109,7 @@ def new_share(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
     context = {
         "study": study,
         "indicator": indicator,
-        "window_title": formats.window_title(study.date_of(window.first_day), study.date_of(window.last_day)),
+        "window_title": window_title(study, window),
         "query": query,
         "form": form,
         "share_url": url,
@@ -132,19 +132,25 @@ def revoke_share(request: HttpRequest, link_id: int) -> HttpResponse:
 def shared(request: HttpRequest, token: str) -> HttpResponse:
     """The report behind a link, and nothing else. Wrong, expired and revoked links look the same.
 
-    HEAD computes, counts and writes nothing.
+    HEAD computes, counts and writes nothing. Search engines are asked to leave the page alone.
     """
+    response = _shared(request, token)
+    response["X-Robots-Tag"] = "noindex, nofollow, noarchive"
+    return response
+
+
+def _shared(request: HttpRequest, token: str) -> HttpResponse:
     link = access.link_of(token)
     if request.method == "HEAD":
-        return _kept_out(HttpResponse(status=404 if link is None else 200))
+        return HttpResponse(status=404 if link is None else 200)
     if link is None:
-        return _public(request, "sharing/share_ended.html", {}, status=404)
+        return render(request, "sharing/share_ended.html", status=404)
     if link.password and not _knows_password(request, link):
         return _ask_password(request, link)
     access.note_view(link)
     if is_scenario(QueryDict(link.query)):
-        return _public(request, "sharing/share_scenario.html", shared_scenario(link))
-    return _public(request, "sharing/share.html", _report(link))
+        return render(request, "sharing/share_scenario.html", shared_scenario(link))
+    return render(request, "sharing/share.html", _report(link))
 
 
 def _report(link: ShareLink) -> dict[str, Any]:
@@ -177,7 +183,7 @@ def _ask_password(request: HttpRequest, link: ShareLink) -> HttpResponse:
         else:
             status = 429
             form.add_error("password", gettext("Too many wrong passwords. Try again in an hour."))
-    return _public(request, "sharing/share_password.html", {"form": form}, status=status)
+    return render(request, "sharing/share_password.html", {"form": form}, status=status)
 
 
 def _remember(response: HttpResponse, request: HttpRequest, link: ShareLink) -> None:
@@ -201,27 +207,11 @@ def _knows_password(request: HttpRequest, link: ShareLink) -> bool:
     return bool(proof == access.proof_of(link))
 
 
-def _public(
-    request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200
-) -> HttpResponse:
-    return _kept_out(render(request, template, context, status=status))
-
-
-def _kept_out(response: HttpResponse) -> HttpResponse:
-    """Ask search engines to leave it alone."""
-    response["X-Robots-Tag"] = "noindex, nofollow, noarchive"
-    return response
-
-
 def _made(request: HttpRequest, form: ShareForm, indicator: Indicator, window: Window, *, query: str) -> str:
     """Whole address of a new link; empty when it could not be made, and the form says why."""
     try:
         _link, text = access.create_link(
-            indicator,
-            window,
-            query=query,
-            **form.cleaned_data,
-            by=account(request),
+            indicator, window, query=query, **form.cleaned_data, by=account(request)
         )
     except access.AccessError as error:
         form.add_error(None, str(error))

@@ -2,11 +2,12 @@
 
 from django import template
 
+from reports.base import formats
 from reports.compare import texts
 
 register = template.Library()
 for function in (
-    texts.amount,
+    formats.amount,
     texts.change,
     texts.change_range,
     texts.value_range,

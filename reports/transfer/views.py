@@ -55,33 +55,33 @@ def signed(
 @signed("GET", kind="state")
 def state(sender: Sender, _body: bytes, *, slug: str) -> HttpResponse:
     """Return the state of a study here: a sender sends the missing parts."""
-    return _answer(intake.state_of(sender, slug=slug))
+    return JsonResponse(intake.state_of(sender, slug=slug))
 
 
 @signed("POST", kind="study")
 def study(sender: Sender, body: bytes, *, slug: str) -> HttpResponse:
     """Create a study."""
-    return _answer({"is_new": intake.take_study(sender, slug=slug, body=body)})
+    return JsonResponse({"is_new": intake.take_study(sender, slug=slug, body=body)})
 
 
 @signed("POST", kind="publication")
 def publication(sender: Sender, body: bytes, *, slug: str, publication_id: UUID) -> HttpResponse:
     """Add to the totals of a study."""
     is_new = intake.take_publication(sender, slug=slug, publication_id=publication_id, body=body)
-    return _answer({"is_new": is_new})
+    return JsonResponse({"is_new": is_new})
 
 
 @signed("POST", kind="receipts")
 def receipts(sender: Sender, body: bytes, *, slug: str) -> HttpResponse:
     """Add receipts of batches to the ledger."""
     intake.take_receipts(sender, slug=slug, body=body)
-    return _answer({})
+    return JsonResponse({})
 
 
 @signed("POST", kind="closed")
 def closed(sender: Sender, body: bytes, *, slug: str) -> HttpResponse:
     """Mark a study as closed."""
-    return _answer({"is_new": intake.take_closed(sender, slug=slug, body=body)})
+    return JsonResponse({"is_new": intake.take_closed(sender, slug=slug, body=body)})
 
 
 def _opened(request: HttpRequest, *, kind: Kind) -> tuple[Sender, bytes]:
@@ -111,10 +111,6 @@ def _body(request: HttpRequest) -> bytes:
         raise intake.IntakeError(413, f"the body must have at most {most} bytes, got {int(length)}")
     # Not request.body, whose limit is that of forms.
     return request.read(int(length))
-
-
-def _answer(content: dict[str, Any]) -> HttpResponse:
-    return JsonResponse(content)
 
 
 def _refusal(error: intake.IntakeError) -> HttpResponse:

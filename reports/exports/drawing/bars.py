@@ -15,7 +15,6 @@ from reports.exports.drawing.canvas import (
     new_figure,
     plain_axes,
     value_axis,
-    value_word,
 )
 
 _ROW_IN = 0.3
@@ -82,7 +81,7 @@ def _draw_bar(axes: Axes, place: int, shown: ShownValue, *, status: Status, meas
         for end in ends:
             axes.plot([end, end], [place - 0.13, place + 0.13], color=COLOURS["--text"], linewidth=1.3)
         at = max(shown.high, at)
-    word = value_word(shown.value, measure=measure) if is_ok else formats.blank_words(status)
+    word = formats.amount(shown.value, measure) if is_ok else formats.blank_words(status)
     axes.annotate(
         word, (at, place), xytext=(5, 0), textcoords="offset points", va="center", size=8.5,
         color=COLOURS["--text"] if is_ok else COLOURS["--muted"],

@@ -110,11 +110,6 @@ def least_span(measure: str) -> float:
     return 0.01 if measure == "frequency" else 1.0
 
 
-def value_word(value: float | None, *, measure: str) -> str:
-    """A share in percent, or visitors."""
-    return formats.percent(value) if measure == "frequency" else formats.number(value)
-
-
 def _percent_tick(share: float, _place: int | None) -> str:
     """Share at a tick: whole percents where they are, else one decimal."""
     hundredths = round(share * 100, 1)

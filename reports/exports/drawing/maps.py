@@ -11,10 +11,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path as Outline
 
+from reports.base import formats
 from reports.base.status import Status
 from reports.estimates.options import ordered, shown_value
 from reports.estimates.queries import indicator_reports
-from reports.exports.drawing.canvas import COLOURS, new_figure, value_word
+from reports.exports.drawing.canvas import COLOURS, new_figure
 from reports.exports.drawing.letters import legible
 from reports.exports.selection import Scope, Selection
 from reports.maps import zones
@@ -91,7 +92,7 @@ def map_words(selection: Selection) -> str:
     for each in zones.not_on_map(ordered(report, options=options), names=names):
         value = shown_value(report, each, options=options).value
         if each.status == Status.OK:
-            rest.append(f"{each.category} {value_word(value, measure=options.measure)}")
+            rest.append(f"{each.category} {formats.amount(value, options.measure)}")
     beside = gettext("Not on the map: %(rest)s.") % {"rest": "; ".join(rest)} if rest else ""
     return " ".join(text for text in (f"{what}.", how, fixed, beside) if text)
 

@@ -2,21 +2,16 @@
 
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
-from django.views.decorators.http import require_safe
 
-from reports.accounts.access import exporters_only
 from reports.estimates.options import ReportOptions
 from reports.estimates.queries import WindowError
-from reports.exports.file_views import file_response, format_or_404, refused
+from reports.exports.file_views import file_of_study, file_response, format_or_404, refused
 from reports.exports.formats.choosing import HEXAGONS, PLACES
 from reports.exports.recipes import Recipe
-from reports.ledger.handed_out import handed_out
 from reports.maps.density_views import located_or_404, window_of
 
 
-@require_safe
-@exporters_only
-@handed_out
+@file_of_study
 def download_places(request: HttpRequest, slug: str, content: str, file_format: str) -> HttpResponseBase:
     """Zones, squares or both maps of the window of the address; what is not computed yet is missing."""
     study, spec = located_or_404(request, slug)

@@ -1,7 +1,7 @@
 """Polygons: repairing them, which of them holds a point, and the way to GeoJSON and back."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -36,18 +36,16 @@ def first_containing(lon: Degrees, lat: Degrees, shapes: Shapes) -> NDArray[np.i
 
 def in_metres(shapes: Shapes, projection: LocalProjection) -> Shapes:
     """Return the same shapes in metres of a projection; straight edges stay straight."""
-    moved: Shapes = np.asarray(
-        shapely.transform(shapes, lambda at: np.column_stack(projection.to_metres(at[:, 0], at[:, 1])))
-    )
-    return moved
+    return _moved(shapes, projection.to_metres)
 
 
 def in_degrees(shapes: Shapes, projection: LocalProjection) -> Shapes:
     """The reverse of `in_metres`."""
-    moved: Shapes = np.asarray(
-        shapely.transform(shapes, lambda at: np.column_stack(projection.to_degrees(at[:, 0], at[:, 1])))
-    )
-    return moved
+    return _moved(shapes, projection.to_degrees)
+
+
+def _moved(shapes: Shapes, to: Callable[[Degrees, Degrees], tuple[Degrees, Degrees]]) -> Shapes:
+    return np.asarray(shapely.transform(shapes, lambda at: np.column_stack(to(at[:, 0], at[:, 1]))))
 
 
 def to_geometry(shape: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Collection, Iterator
 from datetime import date
+from math import nan
 
 from reports.studies.studyfile.definition import Cell
 from reports.studies.studyfile.problems import Problems, unknown
@@ -105,32 +106,28 @@ def _read_cell(
     if len(problems.found) + problems.left_out > before:
         return None
     return Cell(
-        cell_id=cell_id,
-        lon=lon,
-        lat=lat,
-        zone=zone or None,
-        valid_from=first,
+        cell_id=cell_id, lon=lon, lat=lat, azimuth=azimuth, zone=zone or None, valid_from=first,
         valid_to=last,
-        azimuth=azimuth,
-    )
+    )  # fmt: skip
 
 
 def _azimuth(text: str, key: str, problems: Problems) -> float | None:
-    try:
-        value = float(text) if text else None
-    except ValueError:
-        value = float("nan")
+    value = _number(text) if text else None
     if value is not None and not 0 <= value <= MAX_AZIMUTH:
         problems.add(key, f"must be a number of degrees from 0 to {MAX_AZIMUTH}, or empty", text)
     return value
 
 
 def _degrees(text: str, key: str, problems: Problems, *, limit: int) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
+    value = _number(text)
     problem = degrees_problem(value, limit=limit)
     if problem:
         problems.add(key, problem, text)
     return value
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return nan

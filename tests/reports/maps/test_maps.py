@@ -506,7 +506,7 @@ def test_the_better_view_is_the_one_with_shorter_intervals(reader, located, sent
     assert outside.name == "Outside all zones"
     assert sum(row.noisy for row in [*rows, outside]) == kept.figures["n_reports"]
     report = window_report(located.indicators.get(slug="home"), WHOLE)
-    by_places = maps_density.mean_half_width(rows)
+    by_places = maps_density.half_width_of_rows(rows)
     by_zones = maps_density.half_width_of_report(report, zones=ZONES)
     halves = [(row["ci_high"] - row["ci_low"]) / 2 for row in kept.figures["zones"]]
     assert by_places == pytest.approx(sum(halves) / 4)
