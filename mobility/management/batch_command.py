@@ -2,7 +2,6 @@
 
 import json
 import sys
-from argparse import ArgumentTypeError
 from collections.abc import Callable
 from datetime import date
 from typing import Any
@@ -16,21 +15,28 @@ from mobility.batches import finalisation, outcomes, requests
 from mobility.embedded.shared import workers
 from mobility.management.patience import patiently
 from mobility.vault.models.batch import Batch
+from mobility.vault.queries import find_study
+from mobility.vault.unlocking import unlock
+from reports.management.arguments import naming_files, refusing
 
 ACTOR = "command line"
-
-
-def calendar_day(text: str) -> date:
-    """Argument type of a day."""
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise ArgumentTypeError(f"must be a date such as 2017-05-31, got {text!r}") from None
 
 
 class BatchCommand(BaseCommand):
     """Run a batch and wait for its end, also during outages of a database; exit 0 only if it is done."""
 
+    def run_for_day(self, slug: str, request: Callable[..., Batch], *, name: str, day: date) -> None:
+        """Run the batch that `request` makes for a day of a study; `name` is what it calls the day."""
+        with refusing(MobilityError):
+            study = patiently(lambda: find_study(slug))
+            number = unlock(study).definition.day_of(day)
+        self.run_batch(
+            lambda batch_id: request(study, **{name: number}, by=ACTOR, batch_id=batch_id),
+            result=lambda batch: {"study": slug, name: day.isoformat(), **outcomes.change(batch)},
+        )
+
+    @naming_files()
+    @refusing(MobilityError)
     def run_batch(
         self,
         start: Callable[[UUID], Batch],
@@ -60,13 +66,9 @@ class BatchCommand(BaseCommand):
             notes = patiently(lambda: list(outcomes.notes_for_reader(batch)))
             printed = patiently(lambda: json.dumps(result(batch)))
             problem = "" if refuse is None else patiently(lambda: refuse(batch))
-        except MobilityError as error:
-            raise CommandError(str(error)) from error
         except KeyboardInterrupt:
             say("\ninterrupted: the next command continues any batch that was received in full")
             sys.exit(130)
-        except OSError as error:
-            raise CommandError(f"{error.filename}: {error.strerror}") from error
         for note in notes:
             say(note)
         self.stdout.write(printed)

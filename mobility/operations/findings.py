@@ -42,3 +42,8 @@ class Finding:
     def __post_init__(self) -> None:
         if self.code not in CODES:
             raise ValueError(f"code must be one of CODES, got {self.code!r}")
+
+
+def finding(code: str, level: Level = Level.OK, subject: str = "", **facts: Fact) -> Finding:
+    """Make a finding of its facts by name."""
+    return Finding(code=code, level=level, subject=subject, facts=facts)

@@ -11,12 +11,21 @@ from reports.studies.models import Study
 
 
 @contextmanager
-def refusing(*errors: type[Exception]) -> Iterator[None]:
-    """End a command with the text of one of these errors."""
+def refusing(*errors: type[Exception], after: str = "") -> Iterator[None]:
+    """End a command with the text of one of these errors, `after` other words; with or as a decorator."""
     try:
         yield
     except errors as error:
-        raise CommandError(str(error)) from error
+        raise CommandError(f"{after}{error}") from error
+
+
+@contextmanager
+def naming_files() -> Iterator[None]:
+    """End a command with the name of a file that cannot be read or written, and why."""
+    try:
+        yield
+    except OSError as error:
+        raise CommandError(f"{error.filename}: {error.strerror}") from error
 
 
 def day_of(text: str) -> date:

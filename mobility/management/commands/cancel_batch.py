@@ -12,6 +12,7 @@ from mobility.batches import finalisation
 from mobility.management.batch_command import ACTOR
 from mobility.management.patience import patiently
 from mobility.vault.models.batch import Batch
+from reports.management.arguments import refusing
 
 
 class Command(BaseCommand):
@@ -28,6 +29,7 @@ class Command(BaseCommand):
             ),
         )
 
+    @refusing(MobilityError)
     def handle(self, *args: Any, batch: UUID, give_up: bool, **options: Any) -> None:
         end, tries = finalisation.give_up if give_up else finalisation.cancel, 0
 
@@ -44,8 +46,4 @@ class Command(BaseCommand):
                 found.refresh_from_db()
             return found.state
 
-        try:
-            state = patiently(ended)
-        except MobilityError as error:
-            raise CommandError(str(error)) from error
-        self.stdout.write(json.dumps({"batch": str(batch), "state": state}))
+        self.stdout.write(json.dumps({"batch": str(batch), "state": patiently(ended)}))

@@ -4,12 +4,13 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from mobility.base.errors import MobilityError
 from mobility.management.batch_command import ACTOR
 from mobility.management.patience import patiently
 from mobility.vault.queries import find_study
+from reports.management.arguments import refusing
 
 
 class Command(BaseCommand):
@@ -25,14 +26,11 @@ class Command(BaseCommand):
             "--cancel-batches", action="store_true", help="cancel batches that have changed nothing yet"
         )
         parser.add_argument(
-            "--drop-unpublished",
-            action="store_true",
-            help="discard days that were never published",
+            "--drop-unpublished", action="store_true", help="discard days that were never published"
         )
         parser.add_argument(
             "--key-is-lost", action="store_true", help="close although the key is missing from the keystore"
         )
-
         parser.add_argument(
             "--after-restore",
             action="store_true",
@@ -42,6 +40,7 @@ class Command(BaseCommand):
             ),
         )
 
+    @refusing(MobilityError)
     def handle(self, *args: Any, study: str, **options: Any) -> None:
         from mobility.plans.closing import Leave, close_study  # noqa: PLC0415 - numba: 0.5 s, not for --help
 
@@ -51,8 +50,5 @@ class Command(BaseCommand):
             lost_key=options["key_is_lost"],
             came_back=options["after_restore"],
         )
-        try:
-            certificate = patiently(lambda: close_study(find_study(study), by=ACTOR, leave=leave))
-        except MobilityError as error:
-            raise CommandError(str(error)) from error
+        certificate = patiently(lambda: close_study(find_study(study), by=ACTOR, leave=leave))
         self.stdout.write(json.dumps(certificate, ensure_ascii=False, indent=1))

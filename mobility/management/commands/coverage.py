@@ -4,14 +4,13 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from mobility.base.errors import MobilityError
 from mobility.batches.quality.coverage import coverage_of
 from mobility.batches.quality.records import coverage_record
 from mobility.batches.queries import study_head
 from mobility.vault.queries import find_study
 from reports.base.commands import ReadingCommand
+from reports.management.arguments import refusing
 
 
 class Command(ReadingCommand):
@@ -21,10 +20,8 @@ class Command(ReadingCommand):
         parser.add_argument("study", help="slug of the study")
 
     def handle(self, *args: Any, study: str, **options: Any) -> None:
-        try:
+        with refusing(MobilityError):
             row = find_study(study)
-        except MobilityError as error:
-            raise CommandError(str(error)) from error
         timezone = study_head(row.pk).timezone
         record = coverage_record(coverage_of(row.pk), study=row.slug, timezone=timezone)
         self.stdout.write(json.dumps(record))

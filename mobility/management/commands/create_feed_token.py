@@ -4,12 +4,13 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from mobility.base.errors import MobilityError
 from mobility.management.batch_command import ACTOR
 from mobility.uploads.feeds.actions import create_token
 from mobility.vault.queries import find_study
+from reports.management.arguments import refusing
 
 
 class Command(BaseCommand):
@@ -21,9 +22,7 @@ class Command(BaseCommand):
         parser.add_argument("--days", type=int, default=365, help="days until it expires")
 
     def handle(self, *args: Any, study: str, name: str, days: int, **options: Any) -> None:
-        try:
+        with refusing(MobilityError):
             token, text = create_token(find_study(study), name=name, days=days, by=ACTOR)
-        except MobilityError as error:
-            raise CommandError(str(error)) from error
         made = {"study": study, "name": token.name, "token": text, "expires_at": token.expires_at.isoformat()}
         self.stdout.write(json.dumps(made))

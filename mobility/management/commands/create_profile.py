@@ -5,12 +5,13 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from mobility.base.errors import MobilityError
 from mobility.extracts.profiles.parse import parse_profile
 from mobility.uploads.profiles import create_profile
 from mobility.vault.queries import find_study
+from reports.management.arguments import naming_files, refusing
 from reports.studies.studyfile import StudyDefinition
 
 
@@ -21,28 +22,15 @@ class Command(BaseCommand):
         parser.add_argument("study", help="slug of the study")
         parser.add_argument("file", type=Path)
 
+    @refusing(MobilityError)
+    @naming_files()
     def handle(self, *args: Any, study: str, file: Path, **options: Any) -> None:
-        try:
-            row = find_study(study)
-            typed = parse_profile(
-                file.read_bytes(),
-                filename=file.name,
-                definition=StudyDefinition.from_json(row.definition),
-            )
-            create_profile(typed, study=row, by="command line")
-        except OSError as error:
-            raise CommandError(f"{error.filename}: {error.strerror}") from error
-        except MobilityError as error:
-            raise CommandError(str(error)) from error
-        columns = {"subscriber": typed.subscriber, "timestamp": typed.timestamp, "cell": typed.cell}
-        self.stdout.write(
-            json.dumps(
-                {
-                    "study": row.slug,
-                    "profile": typed.name,
-                    "kind": typed.kind,
-                    "columns": {role: column for role, column in columns.items() if column}
-                    | {f"indicator.{slug}": column for slug, column in typed.columns.items()},
-                }
-            )
-        )
+        row = find_study(study)
+        definition = StudyDefinition.from_json(row.definition)
+        typed = parse_profile(file.read_bytes(), filename=file.name, definition=definition)
+        create_profile(typed, study=row, by="command line")
+        roles = {"subscriber": typed.subscriber, "timestamp": typed.timestamp, "cell": typed.cell}
+        columns = {role: column for role, column in roles.items() if column}
+        columns |= {f"indicator.{slug}": column for slug, column in typed.columns.items()}
+        made = {"study": row.slug, "profile": typed.name, "kind": typed.kind, "columns": columns}
+        self.stdout.write(json.dumps(made))

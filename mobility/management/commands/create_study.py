@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from mobility.base.errors import MobilityError
 from mobility.plans.studies import create_study
+from reports.management.arguments import naming_files, refusing
 from reports.privacy.budget.actions import BudgetExceededError
 from reports.privacy.location_texts import noise_words
 from reports.privacy.statement.locations import location_protection
@@ -26,23 +27,20 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path)
 
+    @refusing(StudyFileError, StudyExistsError, BudgetExceededError, MobilityError)
+    @naming_files()
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
-        try:
-            definition = parse_study(
-                file.read_bytes(),
-                filename=file.name,
-                read=partial(_beside, file),
-                default_min_publication=settings.MOBILITY_MIN_PUBLICATION,
-                note=lambda text: self.stderr.write(f"note: {text}", self.style.WARNING),
-            )
-            created = create_study(definition, by="command line")
-            located = location_protection(definition.plan_spec())
-            for sentence in [] if located is None else noise_words(located):
-                self.stderr.write(f"note: {sentence}")
-        except OSError as error:
-            raise CommandError(f"{error.filename}: {error.strerror}") from error
-        except (StudyFileError, StudyExistsError, BudgetExceededError, MobilityError) as error:
-            raise CommandError(str(error)) from error
+        definition = parse_study(
+            file.read_bytes(),
+            filename=file.name,
+            read=partial(_beside, file),
+            default_min_publication=settings.MOBILITY_MIN_PUBLICATION,
+            note=lambda text: self.stderr.write(f"note: {text}", self.style.WARNING),
+        )
+        created = create_study(definition, by="command line")
+        located = location_protection(definition.plan_spec())
+        for sentence in [] if located is None else noise_words(located):
+            self.stderr.write(f"note: {sentence}")
         self.stdout.write(json.dumps(created))
 
 

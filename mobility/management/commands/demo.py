@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from mobility.base.errors import MobilityError
 from mobility.base.locks import exclusive
@@ -22,6 +22,7 @@ from mobility.embedded.shared import workers
 from mobility.embedded.web import running_address, serve_until_stopped, web_server
 from mobility.management.patience import patiently
 from mobility.vault.models.subscribers import VaultStudy
+from reports.management.arguments import refusing
 
 
 class Command(BaseCommand):
@@ -35,12 +36,11 @@ class Command(BaseCommand):
         parser.add_argument("--subscribers", type=int, metavar="N", help="use fewer than 88,935 subscribers")
         parser.add_argument("--port", type=int, default=8000, help="first port to try")
 
+    @refusing(MobilityError, after="the demo stopped at this step: ")
     def handle(self, *args: Any, no_serve: bool, subscribers: int | None, port: int, **options: Any) -> None:
         try:
             with ExitStack() as running:
                 self._run(running, serve=not no_serve, subscribers=subscribers, port=port)
-        except MobilityError as error:
-            raise CommandError(f"the demo stopped at this step: {error}") from error
         except KeyboardInterrupt:
             say("\ninterrupted: the next run continues from here")
             sys.exit(130)

@@ -12,6 +12,7 @@ from mobility.plans.models import PlanDraft
 from mobility.plans.study_files import export_draft, export_study
 from mobility.vault.queries import find_study
 from reports.base.commands import ReadingCommand
+from reports.management.arguments import naming_files, refusing
 
 
 class Command(ReadingCommand):
@@ -25,20 +26,15 @@ class Command(ReadingCommand):
         parser.add_argument("--draft", action="store_true", help="export the open draft instead")
         parser.add_argument("--out", type=Path, metavar="FILE", help="output file")
 
+    @refusing(MobilityError)
+    @naming_files()
     def handle(self, *args: Any, study: str, draft: bool, out: Path | None, **options: Any) -> None:
-        try:
-            content = export_draft(_open_draft(study)) if draft else export_study(find_study(study))
-            text = json.dumps(content, ensure_ascii=False, indent=1)
-            if out is not None:
-                out.write_text(text + "\n")
-                facts = ("kind", "definition_sha256")
-                text = json.dumps(
-                    {"study": study, "file": str(out), **{name: content[name] for name in facts}}
-                )
-        except OSError as error:
-            raise CommandError(f"{error.filename}: {error.strerror}") from error
-        except MobilityError as error:
-            raise CommandError(str(error)) from error
+        content = export_draft(_open_draft(study)) if draft else export_study(find_study(study))
+        text = json.dumps(content, ensure_ascii=False, indent=1)
+        if out is not None:
+            out.write_text(text + "\n")
+            facts = {name: content[name] for name in ("kind", "definition_sha256")}
+            text = json.dumps({"study": study, "file": str(out), **facts})
         self.stdout.write(text)
 
 

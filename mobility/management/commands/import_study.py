@@ -5,11 +5,12 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from mobility.base.errors import MobilityError
 from mobility.management.batch_command import ACTOR
 from mobility.plans.study_files import import_study
+from reports.management.arguments import naming_files, refusing
 from reports.privacy.budget.actions import BudgetExceededError
 from reports.transfer.studies import StudyExistsError
 
@@ -26,11 +27,8 @@ class Command(BaseCommand):
             help="create a draft for approval and publication by a second person",
         )
 
+    @refusing(StudyExistsError, BudgetExceededError, MobilityError)
+    @naming_files()
     def handle(self, *args: Any, file: Path, slug: str, as_draft: bool, **options: Any) -> None:
-        try:
-            made = import_study(file.read_bytes(), by=ACTOR, slug=slug, as_draft=as_draft)
-        except OSError as error:
-            raise CommandError(f"{error.filename}: {error.strerror}") from error
-        except (StudyExistsError, BudgetExceededError, MobilityError) as error:
-            raise CommandError(str(error)) from error
+        made = import_study(file.read_bytes(), by=ACTOR, slug=slug, as_draft=as_draft)
         self.stdout.write(json.dumps(made))

@@ -16,6 +16,7 @@ from mobility.uploads import actions as uploads
 from mobility.vault.models.batch import Batch
 from mobility.vault.profiles import find_profile
 from mobility.vault.queries import find_study
+from reports.management.arguments import refusing
 
 
 class Command(BatchCommand):
@@ -28,9 +29,7 @@ class Command(BatchCommand):
         parser.add_argument("study", help="slug of the study")
         parser.add_argument("file", type=Path)
         parser.add_argument(
-            "--profile",
-            default=DEFAULT,
-            help="a profile of the study, or subscribers, or opt-out",
+            "--profile", default=DEFAULT, help="a profile of the study, or subscribers, or opt-out"
         )
         parser.add_argument(
             "--more-to-come",
@@ -38,9 +37,7 @@ class Command(BatchCommand):
             help="keep the days of this file open until a later file or close_days publishes them",
         )
         parser.add_argument(
-            "--validate-only",
-            action="store_true",
-            help="check and count only; keep and publish nothing",
+            "--validate-only", action="store_true", help="check and count only; keep and publish nothing"
         )
         parser.add_argument(
             "--allow-empty",
@@ -48,22 +45,10 @@ class Command(BatchCommand):
             help="exit with 0 even if no row counts, or if the file contains events instead of subscribers",
         )
 
-    def handle(
-        self,
-        *args: Any,
-        study: str,
-        file: Path,
-        profile: str,
-        more_to_come: bool,
-        validate_only: bool,
-        allow_empty: bool,
-        **options: Any,
-    ) -> None:
-        try:
+    def handle(self, *args: Any, study: str, file: Path, profile: str, **options: Any) -> None:
+        with refusing(MobilityError):
             row = patiently(lambda: find_study(study))
             patiently(lambda: find_profile(row, profile))
-        except MobilityError as error:
-            raise CommandError(str(error)) from error
         if file.is_dir():
             raise CommandError(f"{file} is a folder: name a file")
         if not file.is_file():
@@ -77,10 +62,10 @@ class Command(BatchCommand):
                     filename=file.name,
                     by=ACTOR,
                     profile=profile,
-                    more_to_come=more_to_come,
-                    validate_only=validate_only,
+                    more_to_come=options["more_to_come"],
+                    validate_only=options["validate_only"],
                     bytes_total=file.stat().st_size,
                     batch_id=batch_id,
                 )
 
-        self.run_batch(start, refuse=None if allow_empty else outcomes.misfit)
+        self.run_batch(start, refuse=None if options["allow_empty"] else outcomes.misfit)

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
+
+from reports.management.arguments import refusing
 
 
 class Command(BaseCommand):
@@ -24,18 +26,16 @@ class Command(BaseCommand):
         )
         parser.add_argument("--gzip", action="store_true", help="write .csv.gz")
 
+    @refusing(OSError, ValueError)
     def handle(self, *args: Any, **options: Any) -> None:
         from mobility.demo.extract import write_extract  # noqa: PLC0415 - pyarrow: not for --help
 
         directory = options["out"] or settings.MOBILITY_DATA_DIR / "demo" / "extract"
-        try:
-            summary = write_extract(
-                directory,
-                seed=options["seed"],
-                n_subscribers=options["subscribers"],
-                is_compressed=options["gzip"],
-                people=options["population"],
-            )
-        except (OSError, ValueError) as error:
-            raise CommandError(str(error)) from error
+        summary = write_extract(
+            directory,
+            seed=options["seed"],
+            n_subscribers=options["subscribers"],
+            is_compressed=options["gzip"],
+            people=options["population"],
+        )
         self.stdout.write(json.dumps(asdict(summary)))

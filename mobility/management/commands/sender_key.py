@@ -11,6 +11,7 @@ from django.core.management.base import CommandError
 from mobility.base.errors import MobilityError
 from mobility.batches.publication.analyst_server import sender_key
 from reports.base.commands import ReadingCommand
+from reports.management.arguments import refusing
 
 
 class Command(ReadingCommand):
@@ -22,9 +23,7 @@ class Command(ReadingCommand):
                 "this installation does not hand over totals: set MOBILITY_ZONE to operator and "
                 "MOBILITY_ANALYST_URL to the address of the analyst server"
             )
-        try:
+        with refusing(MobilityError):
             public_key = b64encode(sender_key().public_key().public_bytes_raw()).decode()
-        except MobilityError as error:
-            raise CommandError(str(error)) from error
         sys.stderr.write("on the analyst server: manage.py register_sender NAME PUBLIC_KEY\n")
         self.stdout.write(json.dumps({"sender": settings.MOBILITY_SENDER_NAME, "public_key": public_key}))

@@ -7,7 +7,7 @@ from redis.exceptions import ResponseError
 
 from mobility.embedded.redis_program import redis_program
 from mobility.operations.doctor.clocks import compared
-from mobility.operations.doctor.diagnosis import Diagnoses, error, fine, note
+from mobility.operations.doctor.diagnosis import Diagnoses, error_if, note
 from mobility.operations.probes.broker import ERRORS, is_asleep
 from mobility.workers.queues import client
 
@@ -20,26 +20,17 @@ def forgets_nothing() -> Diagnoses:
         policy = str(client().config_get("maxmemory-policy")["maxmemory-policy"])
         limit = int(str(client().config_get("maxmemory")["maxmemory"]))
     except ResponseError:
-        yield note(
-            "broker_setting",
-            "this account may not read the broker's settings",
-            "check that maxmemory-policy is noeviction",
-        )
+        what = "this account may not read the broker's settings"
+        yield note("broker_setting", what, "check that maxmemory-policy is noeviction")
         return
     except ERRORS as failure:
         if not is_asleep():
-            yield note(
-                "broker_setting", f"the broker's settings could not be read ({type(failure).__name__})", SEE
-            )
+            what = f"the broker's settings could not be read ({type(failure).__name__})"
+            yield note("broker_setting", what, SEE)
         return
-    if limit and policy != "noeviction":
-        yield error(
-            "broker_setting",
-            f"maxmemory-policy is {policy}: when Redis is full, it drops tasks",
-            "set maxmemory-policy noeviction in redis.conf",
-        )
-    else:
-        yield fine("broker_setting")
+    what = f"maxmemory-policy is {policy}: when Redis is full, it drops tasks"
+    todo = "set maxmemory-policy noeviction in redis.conf"
+    yield error_if(limit and policy != "noeviction", "broker_setting", what, todo)
 
 
 def version() -> str | None:

@@ -22,7 +22,5 @@ def compared(subject: str, *, theirs: float, before: float, after: float, whole_
     if skew < WARN_S:
         return fine("clock_skewed", subject)
     make = error if skew >= ERROR_S else warning
-    side = "ahead of" if theirs > after else "behind"
-    return make(
-        "clock_skewed", f"the clock is {skew:.0f} s {side} this host's clock", ADVICE, subject=subject
-    )
+    what = f"the clock is {skew:.0f} s {'ahead of' if theirs > after else 'behind'} this host's clock"
+    return make("clock_skewed", what, ADVICE, subject=subject)

@@ -8,7 +8,7 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from mobility.operations.doctor.clocks import compared
-from mobility.operations.doctor.diagnosis import Diagnoses, error, fine
+from mobility.operations.doctor.diagnosis import Diagnoses, error, error_if
 
 OLDEST_POSTGRESQL: Final = 150_000
 _POSTGRESQL: Final = {
@@ -31,11 +31,8 @@ _SQLITE: Final = {
 def promises() -> Diagnoses:
     """Return whether each database keeps what it has confirmed."""
     for alias in settings.DATABASES:
-        connection = connections[alias]
-        if connection.vendor == "postgresql":
-            yield from _of_postgresql(alias, connection)
-        else:
-            yield from _of_sqlite(alias, connection)
+        of_vendor = _of_postgresql if connections[alias].vendor == "postgresql" else _of_sqlite
+        yield from of_vendor(alias, connections[alias])
 
 
 def clocks() -> Diagnoses:
@@ -51,51 +48,35 @@ def clocks() -> Diagnoses:
 def whole() -> Diagnoses:
     """Files of SQLite, page by page. PostgreSQL has its own tools: docs/doctor.md."""
     for alias in settings.DATABASES:
-        connection = connections[alias]
-        if connection.vendor != "sqlite":
-            continue
-        if _value(connection, "PRAGMA quick_check(1)") == "ok":
-            yield fine("database_damaged", alias)
-        else:
-            yield error(
-                "database_damaged",
-                "the database file is damaged",
-                "stop all services, keep the file, and restore the last backup (docs/backup.md)",
-                subject=alias,
+        if connections[alias].vendor == "sqlite":
+            is_damaged = _value(connections[alias], "PRAGMA quick_check(1)") != "ok"
+            todo = "stop all services, keep the file, and restore the last backup (docs/backup.md)"
+            yield error_if(
+                is_damaged, "database_damaged", "the database file is damaged", todo, subject=alias
             )
 
 
 def _of_postgresql(alias: str, connection: BaseDatabaseWrapper) -> Diagnoses:
     version = int(_value(connection, "SHOW server_version_num"))
     if version < OLDEST_POSTGRESQL:
-        yield error(
-            "database_setting",
-            f"PostgreSQL must be version 15 or later, got {version // 10_000}",
-            "upgrade the server (pg_upgrade)",
-            subject=f"{alias} version",
-        )
+        what = f"PostgreSQL must be version 15 or later, got {version // 10_000}"
+        todo = "upgrade the server (pg_upgrade)"
+        yield error("database_setting", what, todo, subject=f"{alias} version")
     for name, (wanted, otherwise) in _POSTGRESQL.items():
         found = _value(connection, f"SHOW {name}")
-        subject = f"{alias} {name}"
-        if found in wanted.split(", "):
-            yield fine("database_setting", subject)
-            continue
+        what, is_wrong = f"{name} is {found}: {otherwise}", found not in wanted.split(", ")
         todo = f"set {name} to {wanted.partition(',')[0]} in postgresql.conf, and reload the server"
         if name == "server_encoding":
             todo = "create the database with ENCODING 'UTF8', and restore a dump to it"
-        yield error("database_setting", f"{name} is {found}: {otherwise}", todo, subject=subject)
+        yield error_if(is_wrong, "database_setting", what, todo, subject=f"{alias} {name}")
 
 
 def _of_sqlite(alias: str, connection: BaseDatabaseWrapper) -> Diagnoses:
     for name, (wanted, otherwise) in _SQLITE.items():
         found = _value(connection, f"PRAGMA {name}")
-        subject = f"{alias} {name}"
-        if found == wanted:
-            yield fine("database_setting", subject)
-        else:
-            what = f"PRAGMA {name} is {found} instead of {wanted}: {otherwise}"
-            todo = "move the file to a local disk: network file systems do not support this setting"
-            yield error("database_setting", what, todo, subject=subject)
+        what = f"PRAGMA {name} is {found} instead of {wanted}: {otherwise}"
+        todo = "move the file to a local disk: network file systems do not support this setting"
+        yield error_if(found != wanted, "database_setting", what, todo, subject=f"{alias} {name}")
 
 
 def _value(connection: BaseDatabaseWrapper, statement: str) -> str:

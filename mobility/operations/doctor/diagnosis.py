@@ -1,7 +1,7 @@
 """Result of one check of the doctor."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from mobility.operations.findings import Level
@@ -60,14 +60,7 @@ class Diagnosis:
     page: str = "docs/doctor.md"
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "code": self.code,
-            "level": self.level.name.lower(),
-            "subject": self.subject,
-            "what": self.what,
-            "todo": self.todo,
-            "page": self.page,
-        }
+        return asdict(self) | {"level": self.level.name.lower()}
 
 
 Diagnoses = Iterator[Diagnosis]
@@ -88,3 +81,11 @@ def warning(code: str, what: str, todo: str, *, subject: str = "") -> Diagnosis:
 
 def note(code: str, what: str, todo: str, *, subject: str = "") -> Diagnosis:
     return Diagnosis(code=code, level=Level.NOTE, subject=subject, what=what, todo=todo)
+
+
+def error_if(wrong: object, code: str, what: str, todo: str, *, subject: str = "") -> Diagnosis:
+    return error(code, what, todo, subject=subject) if wrong else fine(code, subject)
+
+
+def warning_if(wrong: object, code: str, what: str, todo: str, *, subject: str = "") -> Diagnosis:
+    return warning(code, what, todo, subject=subject) if wrong else fine(code, subject)

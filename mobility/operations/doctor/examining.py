@@ -11,8 +11,7 @@ from functools import partial
 from typing import Final
 
 from django.conf import settings
-from django.core.checks import CheckMessage, run_checks
-from django.core.checks import Warning as CheckWarning
+from django.core.checks import WARNING, CheckMessage, run_checks
 
 from mobility.embedded.shared import in_use
 from mobility.operations.doctor import broker, databases, host, workers
@@ -33,7 +32,7 @@ ONLY_WITH_HTTPS: Final = frozenset({"security.W004", "security.W008", "security.
 AGAIN_S: Final = 1.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Look:
     """A check and the databases without which it cannot look.
 
@@ -102,16 +101,13 @@ def _safely(look: Look) -> list[Diagnosis]:
         # Its kind only: an error's words may quote anything.
         log.warning("check_failed check=%s error=%s", look.name, type(failure).__name__)
         what = f"the check failed to run ({type(failure).__name__})"
-        return [
-            error(
-                "check_failed", what, "see the other findings first, then run doctor again", subject=look.name
-            )
-        ]
+        todo = "see the other findings first, then run doctor again"
+        return [error("check_failed", what, todo, subject=look.name)]
 
 
 def _looks(*, deep: bool) -> Iterator[Look]:
     every = tuple(settings.DATABASES)
-    yield Look(name="settings", check=system_checks)
+    yield Look("settings", system_checks)
     for name in (
         "core_dumps",
         "open_files",
@@ -120,50 +116,48 @@ def _looks(*, deep: bool) -> Iterator[Look]:
         "static_files",
         "translations",
     ):
-        yield Look(name=name, check=getattr(host, name))
-    yield Look(name="promises", check=databases.promises, needs=every)
-    yield Look(name="clocks", check=databases.clocks, needs=every)
-    yield Look(name="broker", check=broker.forgets_nothing)
-    yield Look(name="broker clock", check=broker.clock)
-    yield Look(name="workers", check=workers.same_installation, needs=every)
+        yield Look(name, getattr(host, name))
+    yield Look("promises", databases.promises, needs=every)
+    yield Look("clocks", databases.clocks, needs=every)
+    yield Look("broker", broker.forgets_nothing)
+    yield Look("broker clock", broker.clock)
+    yield Look("workers", workers.same_installation, needs=every)
     if deep:
-        yield Look(name="files", check=databases.whole, needs=every, is_long=True)
-        yield Look(name="ledger", check=ledger, needs=("default",), is_long=True)
+        yield Look("files", databases.whole, needs=every, is_long=True)
+        yield Look("ledger", ledger, needs=("default",), is_long=True)
     if settings.HAS_VAULT:
         yield from _looks_of_vault(deep=deep)
 
 
 def _looks_of_vault(*, deep: bool) -> Iterator[Look]:
     every = tuple(settings.DATABASES)
-    yield Look(name="kernels", check=host.kernels)
-    yield Look(name="key files", check=host.key_files)
-    yield Look(name="storage", check=storage.usable)
-    yield Look(name="orphans", check=storage.orphans, needs=("vault",))
-    yield Look(name="seals", check=partial(sealed.seals, deep=deep), needs=("vault",), is_long=deep)
-    yield Look(name="shards", check=sealed.shards, needs=("vault",))
-    yield Look(name="keys", check=sealed.keys_that_outlived, needs=("vault",))
-    yield Look(name="studies", check=tallies.studies, needs=every)
-    yield Look(name="publications", check=tallies.publications, needs=every)
-    yield Look(name="negative", check=tallies.negative, needs=every)
+    yield Look("kernels", host.kernels)
+    yield Look("key files", host.key_files)
+    yield Look("storage", storage.usable)
+    yield Look("orphans", storage.orphans, needs=("vault",))
+    yield Look("seals", partial(sealed.seals, deep=deep), needs=("vault",), is_long=deep)
+    yield Look("shards", sealed.shards, needs=("vault",))
+    yield Look("keys", sealed.keys_that_outlived, needs=("vault",))
+    yield Look("studies", tallies.studies, needs=every)
+    yield Look("publications", tallies.publications, needs=every)
+    yield Look("negative", tallies.negative, needs=every)
     if deep:
-        yield Look(name="totals", check=tallies.recomputed, needs=every, is_long=True)
+        yield Look("totals", tallies.recomputed, needs=every, is_long=True)
     if settings.MOBILITY_ANALYST_URL:
-        yield Look(name="analyst server", check=zones.analyst_server)
+        yield Look("analyst server", zones.analyst_server)
 
 
 def system_checks() -> Diagnoses:
     """Django's and our own, with those of a deployment."""
-    messages = run_checks(include_deployment_checks=True)
-    found = False
-    for message in messages:
-        if message.is_silenced() or message.level < CheckWarning("").level or _is_local(message):
-            continue
-        found = True
-        make = error if message.is_serious() else warning
-        yield make(
-            "settings_unsafe", str(message.msg), message.hint or "see the finding", subject=str(message.id)
-        )
-    if not found:
+    messages = [
+        each
+        for each in run_checks(include_deployment_checks=True)
+        if not (each.is_silenced() or each.level < WARNING or _is_local(each))
+    ]
+    for each in messages:
+        make = error if each.is_serious() else warning
+        yield make("settings_unsafe", str(each.msg), each.hint or "see the finding", subject=str(each.id))
+    if not messages:
         yield fine("settings_unsafe")
 
 
@@ -173,10 +167,10 @@ def _is_local(message: CheckMessage) -> bool:
 
 def ledger() -> Diagnoses:
     """Every hash of the ledger computed again."""
-    report = check_ledger()
-    if report.problem is None:
+    problem = check_ledger().problem
+    if problem is None:
         yield fine("ledger_broken")
     else:
-        where = "" if report.problem.number is None else f"entry {report.problem.number}: "
+        where = "" if problem.number is None else f"entry {problem.number}: "
         todo = "compare the ledger with a saved head (docs/ledger.md), and restore the main database"
-        yield error("ledger_broken", f"{where}{report.problem.what}", todo)
+        yield error("ledger_broken", f"{where}{problem.what}", todo)

@@ -14,7 +14,7 @@ from django.contrib.staticfiles.finders import get_finders
 from django.contrib.staticfiles.storage import staticfiles_storage
 from django.contrib.staticfiles.utils import get_files
 
-from mobility.operations.doctor.diagnosis import Diagnoses, error, fine, note, warning
+from mobility.operations.doctor.diagnosis import Diagnoses, error, error_if, fine, note, warning_if
 
 OPEN_FILES: Final = 1024
 OTHERS: Final = 0o077
@@ -35,14 +35,12 @@ def key_files() -> Diagnoses:
     loose = sum(1 for entry in entries if stat.S_ISREG(entry.st_mode) and entry.st_mode & OTHERS)
     foreign = sum(1 for entry in entries if entry.st_uid != mine)
     if loose:
-        yield error(
-            "keystore_open", f"other accounts may read {loose} keys", "chmod 600 every key in the keystore"
-        )
+        what = f"other accounts may read {loose} keys"
+        yield error("keystore_open", what, "chmod 600 every key in the keystore")
     if foreign:
         what = f"{foreign} files in the keystore belong to another account"
-        yield error(
-            "keystore_open", what, "run all processes under one account, and make it the owner of the keys"
-        )
+        todo = "run all processes under one account, and make it the owner of the keys"
+        yield error("keystore_open", what, todo)
     if not (loose or foreign or folder.stat().st_mode & OTHERS):
         yield fine("keystore_open")
 
@@ -50,34 +48,24 @@ def key_files() -> Diagnoses:
 def core_dumps() -> Diagnoses:
     """A process that crashes must not write its memory, which holds raw rows, to a disk."""
     soft, _ = resource.getrlimit(resource.RLIMIT_CORE)
-    if soft == 0:
-        yield fine("core_dumps")
-    else:
-        todo = "start commands with manage.py, and workers with `celery -A mobility`"
-        yield error("core_dumps", "a process that crashes writes its memory to a file", todo)
+    todo = "start commands with manage.py, and workers with `celery -A mobility`"
+    yield error_if(soft != 0, "core_dumps", "a process that crashes writes its memory to a file", todo)
 
 
 def open_files() -> Diagnoses:
     """Connections, uploads and segments need file descriptors."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or soft >= OPEN_FILES:
-        yield fine("open_files")
-    else:
-        what = f"a process may open {soft} files, fewer than {OPEN_FILES}"
-        yield warning(
-            "open_files", what, (f"raise the limit (LimitNOFILE in systemd, ulimit -n); hard limit: {hard}")
-        )
+    what = f"a process may open {soft} files, fewer than {OPEN_FILES}"
+    todo = f"raise the limit (LimitNOFILE in systemd, ulimit -n); hard limit: {hard}"
+    yield warning_if(soft != resource.RLIM_INFINITY and soft < OPEN_FILES, "open_files", what, todo)
 
 
 def temporary_folder() -> Diagnoses:
     """Libraries put sockets and build results there; one that all may write to protects names by its bit."""
-    folder = Path(tempfile.gettempdir())
-    mode = folder.stat().st_mode
-    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-        what = "any account may replace files of other accounts in the temporary folder"
-        yield error("temporary_folder", what, "chmod 1777, or set TMPDIR to a folder of this account")
-    else:
-        yield fine("temporary_folder")
+    mode = Path(tempfile.gettempdir()).stat().st_mode
+    what = "any account may replace files of other accounts in the temporary folder"
+    todo = "chmod 1777, or set TMPDIR to a folder of this account"
+    yield error_if(mode & stat.S_IWOTH and not mode & stat.S_ISVTX, "temporary_folder", what, todo)
 
 
 def time_zones() -> Diagnoses:
@@ -104,27 +92,21 @@ def static_files() -> Diagnoses:
     if not missing:
         yield fine("static_missing")
     elif settings.EMBEDDED_REDIS:
-        yield note(
-            "static_missing",
-            "static files are not collected",
-            "no action needed: manage.py run collects them",
-        )
+        todo = "no action needed: manage.py run collects them"
+        yield note("static_missing", "static files are not collected", todo)
     else:
         what = f"{missing} static files are not collected: pages that need them fail"
-        yield error(
-            "static_missing", what, "manage.py collectstatic --no-input, then restart the web servers"
-        )
+        todo = "manage.py collectstatic --no-input, then restart the web servers"
+        yield error("static_missing", what, todo)
 
 
 def translations() -> Diagnoses:
     """Compiled catalogues come with the code."""
     sources = [path for folder in settings.LOCALE_PATHS for path in Path(folder).rglob("*.po")]
     missing = sorted({path.parts[-3] for path in sources if not path.with_suffix(".mo").exists()})
-    if missing:
-        what = f"translations are not compiled: {', '.join(missing)}"
-        yield warning("translations_missing", what, "run make messages, or install a complete release")
-    else:
-        yield fine("translations_missing")
+    what = f"translations are not compiled: {', '.join(missing)}"
+    todo = "run make messages, or install a complete release"
+    yield warning_if(missing, "translations_missing", what, todo)
 
 
 def kernels() -> Diagnoses:
@@ -132,13 +114,9 @@ def kernels() -> Diagnoses:
     own = os.environ.get("NUMBA_CACHE_DIR")
     folders = [Path(own)] if own else [settings.BASE_DIR / "ldp", settings.BASE_DIR / "mobility"]
     folders = [folder if own else folder / "__pycache__" for folder in folders]
-    if all(_is_writable(folder) for folder in folders):
-        yield fine("kernels_uncached")
-    else:
-        what = "compiled kernels cannot be cached, so every worker start takes half a minute longer"
-        yield warning(
-            "kernels_uncached", what, "set NUMBA_CACHE_DIR to a folder that this account can write to"
-        )
+    what = "compiled kernels cannot be cached, so every worker start takes half a minute longer"
+    todo = "set NUMBA_CACHE_DIR to a folder that this account can write to"
+    yield warning_if(not all(map(_is_writable, folders)), "kernels_uncached", what, todo)
 
 
 def _is_writable(folder: Path) -> bool:

@@ -10,7 +10,7 @@ from django.db.models import Model, QuerySet
 from django.utils import timezone
 
 from mobility.base.errors import KeyMissingError, SealBrokenError
-from mobility.operations.doctor.diagnosis import Diagnoses, error, fine, warning
+from mobility.operations.doctor.diagnosis import Diagnoses, error, error_if, fine, warning
 from mobility.operations.forgetting import PARTS_KEPT
 from mobility.vault.keystore import keystore
 from mobility.vault.models.batch import KEY_PREFIX, Applied, Batch
@@ -46,18 +46,10 @@ def seals(*, deep: bool) -> Diagnoses:
                     opens(row)
                 except (SealBrokenError, ValueError):
                     broken += 1
-        if broken:
-            yield error(
-                "seal_broken",
-                (
-                    f"{broken} of {total} sealed parts cannot be opened: they were altered, or sealed "
-                    "with another key"
-                ),
-                "mount the right keystore; if parts are damaged, restore the vault (docs/backup.md)",
-                subject=study.row.slug,
-            )
-        else:
-            yield fine("seal_broken", study.row.slug)
+        what = f"{broken} of {total} sealed parts cannot be opened: they were altered, or sealed "
+        what += "with another key"
+        todo = "mount the right keystore; if parts are damaged, restore the vault (docs/backup.md)"
+        yield error_if(broken, "seal_broken", what, todo, subject=study.row.slug)
 
 
 def _sealed(study: OpenStudy) -> list[tuple[QuerySet[Any, Any], Opener]]:
@@ -88,18 +80,10 @@ def shards() -> Diagnoses:
             taken.setdefault(batch, set()).add(shard)
         lacking = sum(1 for batch, wanted in done if not taken.get(batch, set()).issuperset(wanted))
         strange = PresenceShard.objects.filter(study=study, shard__gte=study.n_shards).count()
-        if lacking or strange:
-            yield error(
-                "shard_unfinished",
-                (
-                    f"{lacking} finished batches are missing from some of their shards; {strange} shards "
-                    "are unusable: the vault was changed by hand, or partly restored"
-                ),
-                "restore the whole vault from one backup (docs/backup.md)",
-                subject=study.slug,
-            )
-        else:
-            yield fine("shard_unfinished", study.slug)
+        what = f"{lacking} finished batches are missing from some of their shards; {strange} shards "
+        what += "are unusable: the vault was changed by hand, or partly restored"
+        todo = "restore the whole vault from one backup (docs/backup.md)"
+        yield error_if(lacking or strange, "shard_unfinished", what, todo, subject=study.slug)
 
 
 def keys_that_outlived() -> Diagnoses:
@@ -110,12 +94,8 @@ def keys_that_outlived() -> Diagnoses:
         if keys.exists(study.key_id):
             found = True
             what = "the study is closed, but its key still exists"
-            yield error(
-                "key_outlived",
-                what,
-                f"close the study again: manage.py close_study {study.slug}",
-                subject=study.slug,
-            )
+            todo = f"close the study again: manage.py close_study {study.slug}"
+            yield error("key_outlived", what, todo, subject=study.slug)
     names = keys.names(prefix=KEY_PREFIX)  # before the batches: one of those that came since is no news
     at_work = {str(pk) for pk in Batch.objects.exclude(state__in=Batch.FINAL).values_list("pk", flat=True)}
     left = [name for name in names if name not in at_work and keys.exists(f"{KEY_PREFIX}{name}")]

@@ -9,7 +9,7 @@ from uuid import uuid4
 from mobility.base.errors import StagingUnavailableError
 from mobility.batches import staging
 from mobility.batches.storages import Pieces, staging_storage
-from mobility.operations.doctor.diagnosis import Diagnoses, error, fine, warning
+from mobility.operations.doctor.diagnosis import Diagnoses, error, fine, warning_if
 from mobility.vault.models.batch import Batch
 
 MARK: Final = "doctor"
@@ -24,9 +24,8 @@ def usable() -> Diagnoses:
         with marked() as (folder, content):
             storage = staging_storage()
             if storage.read_range(f"{folder}/{MARK}") != content:
-                yield error(
-                    "storage_unusable", "data read from staging differs from the data written", ADVICE
-                )
+                what = "data read from staging differs from the data written"
+                yield error("storage_unusable", what, ADVICE)
                 return
             _, names = storage.listdir(folder)
             if MARK not in names:
@@ -60,11 +59,6 @@ def orphans() -> Diagnoses:
     left = staged - at_work
     if left:
         left &= staging.staged_batches()  # missing ones belonged to batches that have just ended
-    if left:
-        what = f"{len(left)} folders of ended or unknown batches remain; their keys are destroyed"
-        todo = (
-            "start a worker, which removes those of ended batches; other installations may share the storage"
-        )
-        yield warning("storage_orphans", what, todo)
-    else:
-        yield fine("storage_orphans")
+    what = f"{len(left)} folders of ended or unknown batches remain; their keys are destroyed"
+    todo = "start a worker, which removes those of ended batches; other installations may share the storage"
+    yield warning_if(left, "storage_orphans", what, todo)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ldp.estimation.tallies import Delta
 from mobility.base.errors import SealBrokenError
 from mobility.batches import queries
-from mobility.operations.doctor.diagnosis import Diagnoses, Diagnosis, error, fine, note, warning
+from mobility.operations.doctor.diagnosis import Diagnoses, Diagnosis, error, error_if, fine, note, warning
 from mobility.operations.doctor.sealed import open_studies
 from mobility.operations.findings import Level
 from mobility.vault.models.outbox import OutboxDelta, VaultPublication
@@ -46,13 +46,9 @@ def studies() -> Diagnoses:
     in_force = Plan.objects.filter(superseded_at=None, study__slug__in=vault)
     hashes = dict(in_force.values_list("study__slug", "spec_hash"))
     for slug in sorted(vault.keys() & hashes.keys()):
-        if vault[slug] == hashes[slug]:
-            yield fine("plan_differs", slug)
-        else:
-            what = "the vault sanitises with a plan that differs from the plan shown to analysts"
-            yield error(
-                "plan_differs", what, f"upload nothing until the cause is known; {TOGETHER}", subject=slug
-            )
+        what = "the vault sanitises with a plan that differs from the plan shown to analysts"
+        todo = f"upload nothing until the cause is known; {TOGETHER}"
+        yield error_if(vault[slug] != hashes[slug], "plan_differs", what, todo, subject=slug)
 
 
 def publications() -> Diagnoses:
@@ -62,19 +58,13 @@ def publications() -> Diagnoses:
         sent = set(VaultPublication.objects.filter(study=study).values_list("pk", flat=True))
         if missing := len(sent - known):
             what = f"{missing} publications are not yet in the totals"
-            todo = (
-                "no action needed if workers run: each worker start and each batch sends the "
-                "missing publications"
-            )
+            todo = "no action needed if workers run: each worker start and each batch sends the "
+            todo += "missing publications"
             yield warning("publication_missing", what, todo, subject=study.slug)
         if strange := len(known - sent):
             what = f"the totals contain {strange} publications that the vault does not know"
-            yield error(
-                "publication_unknown",
-                f"{what}: the vault was restored from an older dump",
-                TOGETHER,
-                subject=study.slug,
-            )
+            what += ": the vault was restored from an older dump"
+            yield error("publication_unknown", what, TOGETHER, subject=study.slug)
         if sent == known:
             yield fine("publication_missing", study.slug)
 
@@ -86,10 +76,9 @@ def negative() -> Diagnoses:
             *VisitorTally.objects.filter(study=study).values_list("counts", flat=True),
             *Tally.objects.filter(plan__study=study).values_list("counts", flat=True),
         ]
-        if any((np.frombuffer(blob, "<i8") < 0).any() for blob in blobs):
-            yield error("totals_negative", "a total is below zero", TOGETHER, subject=study.slug)
-        else:
-            yield fine("totals_negative", study.slug)
+        is_negative = any((np.frombuffer(blob, "<i8") < 0).any() for blob in blobs)
+        what = "a total is below zero"
+        yield error_if(is_negative, "totals_negative", what, TOGETHER, subject=study.slug)
 
 
 def recomputed() -> Diagnoses:
@@ -135,15 +124,9 @@ def _compared(study: OpenStudy) -> Diagnosis:
         what = "the totals could not be recomputed: some parts cannot be opened or are missing"
         return warning("totals_differ", what, "see the other findings", subject=slug)
     differ = sum(int(np.count_nonzero(was != now)) for was, now in zip(published, expected, strict=True))
-    if not differ:
-        return fine("totals_differ", slug)
     what = f"{differ} numbers in the totals differ from the presence data in the vault"
-    return error(
-        "totals_differ",
-        what,
-        f"publish nothing from this study until the cause is known; {TOGETHER}",
-        subject=slug,
-    )
+    todo = f"publish nothing from this study until the cause is known; {TOGETHER}"
+    return error_if(differ, "totals_differ", what, todo, subject=slug)
 
 
 def _of_presence(study: OpenStudy) -> Arrays:

@@ -25,13 +25,10 @@ def installation(state: Any, staged: str = "", keys: list[str] | None = None) ->
     staged : name of an object that the doctor has just staged
     keys : ids of keys that should be in the keystore
     """
-    answer: dict[str, Any] = {
-        "version": software()["version"],
-        "zone": settings.MOBILITY_ZONE,
-        "time": time.time(),
-    }
+    answer = {"version": software()["version"], "zone": settings.MOBILITY_ZONE, "time": time.time()}
     if settings.HAS_VAULT:
-        answer |= {"sees_staged": _sees(staged), "keys_missing": _missing(keys or [])}
+        missing = sum(not keystore().exists(key) for key in keys or [])
+        answer |= {"sees_staged": _sees(staged), "keys_missing": missing}
     return answer
 
 
@@ -40,7 +37,3 @@ def _sees(staged: str) -> bool:
         return bool(staging_storage().read_range(staged))
     except (OSError, ValueError):  # absent, or the storage does not answer
         return False
-
-
-def _missing(keys: list[str]) -> int:
-    return sum(not keystore().exists(key) for key in keys)

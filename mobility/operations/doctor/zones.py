@@ -28,14 +28,10 @@ def analyst_server() -> Diagnoses:
         date = refusal.headers.get("Date", "")
     except (OSError, HTTPException, ValueError) as failure:
         reason = type(getattr(failure, "reason", failure)).__name__
-        yield error(
-            "analyst_unreachable",
-            f"the server at MOBILITY_ANALYST_URL is not responding ({reason})",
-            (
-                "check its address, its certificate (MOBILITY_ANALYST_CA_FILE) and the firewall; totals "
-                "wait in the vault, and no data is lost"
-            ),
-        )
+        todo = "check its address, its certificate (MOBILITY_ANALYST_CA_FILE) and the firewall; totals "
+        todo += "wait in the vault, and no data is lost"
+        what = f"the server at MOBILITY_ANALYST_URL is not responding ({reason})"
+        yield error("analyst_unreachable", what, todo)
         return
     yield fine("analyst_unreachable")
     after = time.time()

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from mobility.operations.findings import Finding, Level
+from mobility.operations.findings import Finding, Level, finding
 from mobility.operations.models import Backup
 from mobility.operations.probes.trial import is_trial
 
@@ -16,15 +16,11 @@ def backed_up() -> Iterator[Finding]:
     """Check the age of the last backup."""
     last = made(Backup.Kind.BACKUP).first()
     if last is None:
-        yield Finding(code="backup_old", level=missing_level(), facts={"why": "never"})
+        yield finding("backup_old", missing_level(), why="never")
         return
     age_s = round((timezone.now() - last.made_at).total_seconds())
     is_old = age_s > timedelta(days=settings.MOBILITY_BACKUP_DAYS).total_seconds()
-    yield Finding(
-        code="backup_old",
-        level=Level.WARNING if is_old else Level.OK,
-        facts={"age_s": age_s, "bytes": last.bytes},
-    )
+    yield finding("backup_old", Level.WARNING if is_old else Level.OK, age_s=age_s, bytes=last.bytes)
 
 
 def made(kind: Backup.Kind) -> QuerySet[Backup]:

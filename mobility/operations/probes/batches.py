@@ -13,7 +13,7 @@ from django.utils import timezone
 from mobility.batches.quality.calendar import StudyCalendar
 from mobility.batches.quality.deliveries import calendar_of
 from mobility.batches.states import AT_WORK
-from mobility.operations.findings import Fact, Finding, Level
+from mobility.operations.findings import Finding, Level, finding
 from mobility.operations.probes.trial import is_trial
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultDay
@@ -39,10 +39,9 @@ def failed() -> Iterator[Finding]:
     )
     within_s = round(FAILED_WITHIN.total_seconds())
     for slug, n in sorted(lost.items()):
-        facts = {"batches": n, "within_s": within_s}
-        yield Finding(code="batch_failed", level=Level.WARNING, subject=slug, facts=facts)
+        yield finding("batch_failed", Level.WARNING, slug, batches=n, within_s=within_s)
     if not lost:
-        yield Finding(code="batch_failed", level=Level.OK, facts={"within_s": within_s})
+        yield finding("batch_failed", within_s=within_s)
 
 
 def waiting() -> Iterator[Finding]:
@@ -65,7 +64,7 @@ def waiting() -> Iterator[Finding]:
     for slug, (n, at) in queued.items():
         if at < limit and slug not in stuck and slug not in held_up:
             found.append(_batches(slug, n, oldest=at, now=now))
-    yield from found or [Finding(code="batch_waiting", level=Level.OK, facts={"batches": unfinished.count()})]
+    yield from found or [finding("batch_waiting", batches=unfinished.count())]
 
 
 def days() -> Iterator[Finding]:
@@ -85,7 +84,7 @@ def days() -> Iterator[Finding]:
         if (each := _days_of(slug, calendar_of(study_id), touched, now)) is not None
     ]
     n_open = sum(state == VaultDay.State.OPEN for touched in by_study.values() for _, state in touched)
-    yield from found or [Finding(code="day_open", level=Level.OK, facts={"days": n_open})]
+    yield from found or [finding("day_open", days=n_open)]
 
 
 def _days_of(
@@ -97,19 +96,15 @@ def _days_of(
     if waiting:
         over = now - end_of(calendar, min(waiting))
         if over > limit:
-            facts: dict[str, Fact] = {
-                "days": len(waiting),
-                "day": calendar.date_of(min(waiting)).isoformat(),
-                "over_s": round(over.total_seconds()),
-            }
-            return Finding(code="day_open", level=Level.WARNING, subject=slug, facts=facts)
+            day, over_s = calendar.date_of(min(waiting)).isoformat(), round(over.total_seconds())
+            return finding("day_open", Level.WARNING, slug, days=len(waiting), day=day, over_s=over_s)
     published = (day for day, state in touched if state == VaultDay.State.PUBLISHED)
     kept = sum(now - end_of(calendar, day) > limit for day in published)
     if not kept:
         return None
     is_long_over = now - end_of(calendar, calendar.days) > LONG_OVER * limit
     level = Level.WARNING if is_long_over and not is_trial() else Level.NOTE
-    return Finding(code="day_open", level=level, subject=slug, facts={"why": "not_closed", "days": kept})
+    return finding("day_open", level, slug, why="not_closed", days=kept)
 
 
 def end_of(calendar: StudyCalendar, day: int) -> datetime:
@@ -130,8 +125,6 @@ def _oldest(batches: Any, moment: str) -> dict[str, tuple[int, datetime]]:
 
 
 def _batches(slug: str, n: int, *, oldest: datetime, now: datetime, why: str = "") -> Finding:
-    facts: dict[str, Fact] = {"batches": n, "oldest_s": round((now - oldest).total_seconds())}
-    level = Level.WARNING
-    if why:
-        level, facts["why"] = Level.ERROR, why
-    return Finding(code="batch_waiting", level=level, subject=slug, facts=facts)
+    level, reason = (Level.ERROR, {"why": why}) if why else (Level.WARNING, {})
+    oldest_s = round((now - oldest).total_seconds())
+    return finding("batch_waiting", level, slug, batches=n, oldest_s=oldest_s, **reason)

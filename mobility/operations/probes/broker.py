@@ -6,7 +6,7 @@ import redis
 from django.conf import settings
 
 from mobility.embedded.shared import in_use
-from mobility.operations.findings import Fact, Finding, Level
+from mobility.operations.findings import Fact, Finding, Level, finding
 from mobility.workers.queues import depth, ping, queue_names
 
 ERRORS = (redis.RedisError, OSError)
@@ -26,11 +26,11 @@ def answer() -> Finding:
     try:
         ms = round(ping() * 1000)
     except ERRORS as error:
-        facts: dict[str, Fact] = {"error": type(error).__name__}
+        kind = type(error).__name__
         if is_asleep():
-            return Finding(code="broker_unreachable", level=Level.NOTE, facts=facts | {"why": "asleep"})
-        return Finding(code="broker_unreachable", level=Level.ERROR, facts=facts)
-    return Finding(code="broker_unreachable", level=Level.OK, facts={"ms": ms})
+            return finding("broker_unreachable", Level.NOTE, error=kind, why="asleep")
+        return finding("broker_unreachable", Level.ERROR, error=kind)
+    return finding("broker_unreachable", ms=ms)
 
 
 def is_asleep() -> bool:
@@ -45,5 +45,4 @@ def _queue(queue: str) -> Finding:
     if found.oldest_s is not None:
         facts["oldest_s"] = round(found.oldest_s)
     is_long = found.oldest_s is not None and found.oldest_s > settings.MOBILITY_WAITING_MAX_S
-    level = Level.WARNING if is_long else Level.OK
-    return Finding(code="queue_long", level=level, subject=queue, facts=facts)
+    return finding("queue_long", Level.WARNING if is_long else Level.OK, queue, **facts)

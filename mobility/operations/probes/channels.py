@@ -7,7 +7,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from mobility.operations.alerts.channels import channels
-from mobility.operations.findings import Fact, Finding, Level
+from mobility.operations.findings import Finding, Level, finding
 from mobility.operations.models import AlertChannel
 
 FAILURES_IN_A_ROW: Final = 2  # one alone is a server that starts again
@@ -19,11 +19,8 @@ def telling() -> Iterator[Finding]:
     for channel in channels():
         row = rows.get(channel.name)
         if row is not None and row.failures >= FAILURES_IN_A_ROW and row.failing_since is not None:
-            facts: dict[str, Fact] = {
-                "error": row.error,
-                "failures": row.failures,
-                "failing_s": round((timezone.now() - row.failing_since).total_seconds()),
-            }
-            yield Finding(code="alert_untold", level=Level.ERROR, subject=channel.name, facts=facts)
+            failing_s = round((timezone.now() - row.failing_since).total_seconds())
+            facts = {"error": row.error, "failures": row.failures, "failing_s": failing_s}
+            yield finding("alert_untold", Level.ERROR, channel.name, **facts)
         else:
-            yield Finding(code="alert_untold", level=Level.OK, subject=channel.name)
+            yield finding("alert_untold", subject=channel.name)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from mobility.operations.findings import Finding, Level
+from mobility.operations.findings import Finding, Level, finding
 from mobility.vault.consistency import PASSING
 from mobility.vault.models.subscribers import VaultStudy
 
@@ -11,12 +11,7 @@ def stopped() -> Iterator[Finding]:
     """Open studies that take nothing in until databases that fit are there."""
     studies = VaultStudy.objects.filter(certificate__isnull=True).exclude(stopped="").order_by("slug")
     found = [
-        Finding(
-            code="study_stopped",
-            level=Level.ERROR,
-            subject=slug,
-            facts={} if why in PASSING else {"why": "presence"},
-        )
+        finding("study_stopped", Level.ERROR, slug, **({} if why in PASSING else {"why": "presence"}))
         for slug, why in studies.values_list("slug", "stopped")
     ]
-    yield from found or [Finding(code="study_stopped", level=Level.OK)]
+    yield from found or [finding("study_stopped")]

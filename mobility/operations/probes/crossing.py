@@ -7,7 +7,7 @@ from typing import Final
 from django.db.models import Count, Min
 from django.utils import timezone
 
-from mobility.operations.findings import Finding, Level
+from mobility.operations.findings import Finding, Level, finding
 from mobility.vault.models.handover import Handover
 from mobility.vault.models.outbox import VaultPublication
 
@@ -22,13 +22,10 @@ def waiting() -> Iterator[Finding]:
     rows = waits.values_list("study__slug").annotate(n=Count("pk"), oldest=Min("created_at"))
     ahead = Handover.objects.filter(is_ahead=True, study__certificate__isnull=True).order_by("study__slug")
     slugs = list(ahead.values_list("study__slug", flat=True))
-    found = [
-        Finding(code="handover_waiting", level=Level.ERROR, subject=slug, facts={"why": "ahead"})
-        for slug in slugs
-    ]
+    found = [finding("handover_waiting", Level.ERROR, slug, why="ahead") for slug in slugs]
     for slug, n, oldest in rows.order_by("study__slug"):
         if now - oldest > LATE_AFTER and slug not in slugs:
             level = Level.ERROR if now - oldest > ERROR_AFTER else Level.WARNING
-            facts = {"publications": n, "oldest_s": round((now - oldest).total_seconds())}
-            found.append(Finding(code="handover_waiting", level=level, subject=slug, facts=facts))
-    yield from found or [Finding(code="handover_waiting", level=Level.OK)]
+            oldest_s = round((now - oldest).total_seconds())
+            found.append(finding("handover_waiting", level, slug, publications=n, oldest_s=oldest_s))
+    yield from found or [finding("handover_waiting")]

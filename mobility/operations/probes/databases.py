@@ -11,7 +11,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from mobility.operations.findings import Finding, Level
+from mobility.operations.findings import Finding, Level, finding
 
 CONNECT_S: Final = 2  # libpq takes no less
 ERRORS: Final = (DatabaseError, InterfaceError)
@@ -23,8 +23,7 @@ _SIZES: Final = {
 
 def reached() -> Iterator[Finding]:
     """Return whether each database answers a new connection."""
-    for alias in settings.DATABASES:
-        yield answer(alias)
+    yield from map(answer, settings.DATABASES)
 
 
 def answer(alias: str) -> Finding:
@@ -33,12 +32,9 @@ def answer(alias: str) -> Finding:
     try:
         n_bytes = _asked(alias)
     except Exception as error:  # noqa: BLE001 - drivers have different kinds
-        facts = {"error": type(error).__name__}
-        return Finding(code="database_unreachable", level=Level.ERROR, subject=alias, facts=facts)
+        return finding("database_unreachable", Level.ERROR, alias, error=type(error).__name__)
     ms = round((time.monotonic() - began) * 1000)
-    return Finding(
-        code="database_unreachable", level=Level.OK, subject=alias, facts={"ms": ms, "bytes": n_bytes}
-    )
+    return finding("database_unreachable", subject=alias, ms=ms, bytes=n_bytes)
 
 
 def migrated() -> Iterator[Finding]:
@@ -46,9 +42,7 @@ def migrated() -> Iterator[Finding]:
     for alias in settings.DATABASES:
         missing = pending(alias)
         level = Level.ERROR if missing else Level.OK
-        yield Finding(
-            code="migrations_pending", level=level, subject=alias, facts={"migrations": len(missing)}
-        )
+        yield finding("migrations_pending", level, alias, migrations=len(missing))
 
 
 def pending(alias: str) -> frozenset[tuple[str, str]]:

@@ -22,7 +22,7 @@ from django.db.models import Max, Q
 from django.utils import timezone
 
 from mobility.batches.quality.deliveries import calendar_of, closed_days
-from mobility.operations.findings import Fact, Finding, Level
+from mobility.operations.findings import Finding, Level, finding
 from mobility.operations.probes.batches import end_of
 from mobility.uploads.watched_folder import ACTOR
 from mobility.vault.models.batch import BY_FEED, Batch
@@ -41,10 +41,10 @@ def late() -> Iterator[Finding]:
         calendar = calendar_of(study_id)
         if missing := _missing(study_id, expected[study_id]):
             n_late += 1
-            facts: dict[str, Fact] = {"days": len(missing), "day": calendar.date_of(missing[0]).isoformat()}
-            yield Finding(code="feed_late", level=Level.WARNING, subject=slug, facts=facts)
+            day = calendar.date_of(missing[0]).isoformat()
+            yield finding("feed_late", Level.WARNING, slug, days=len(missing), day=day)
     if not n_late:
-        yield Finding(code="feed_late", level=Level.OK, facts={"studies": len(slugs)})
+        yield finding("feed_late", studies=len(slugs))
 
 
 def _expected() -> dict[int, set[str]]:

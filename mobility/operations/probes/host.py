@@ -12,7 +12,7 @@ from typing import Final
 
 from django.conf import settings
 
-from mobility.operations.findings import Fact, Finding, Level
+from mobility.operations.findings import Finding, Level, finding
 
 GB: Final = 1_000_000_000
 ERROR_SHARE: Final = 5  # a fifth of what warns
@@ -45,8 +45,7 @@ def disks() -> Iterator[Finding]:
             space = question.answer.result(max(question.asked_at + ANSWER_S - time.monotonic(), 0))
         except TimeoutError:
             silent_s = round(time.monotonic() - question.asked_at)
-            facts: dict[str, Fact] = {"why": "silent", "silent_s": silent_s}
-            yield Finding(code="disk_low", level=Level.ERROR, subject=subject, facts=facts)
+            yield finding("disk_low", Level.ERROR, subject, why="silent", silent_s=silent_s)
             continue
         if space.device not in seen:
             seen.add(space.device)
@@ -106,9 +105,6 @@ def _disk(subject: str, space: _Space) -> Finding:
     level = Level.OK
     if space.free < wanted:
         level = Level.ERROR if space.free < wanted / ERROR_SHARE else Level.WARNING
-    facts = {
-        "free_bytes": space.free,
-        "total_bytes": space.total,
-        "free_percent": round(100 * space.free / space.total, 1),
-    }
-    return Finding(code="disk_low", level=level, subject=subject, facts=facts)
+    percent = round(100 * space.free / space.total, 1)
+    facts = {"free_bytes": space.free, "total_bytes": space.total, "free_percent": percent}
+    return finding("disk_low", level, subject, **facts)

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from mobility.base.errors import MobilityError
-from mobility.operations.findings import Finding, Level
+from mobility.operations.findings import Finding, Level, finding
 from mobility.operations.models import Backup
 from mobility.operations.probes.backups import made, missing_level
 from mobility.operations.probes.host import is_silent
@@ -32,13 +32,13 @@ def usable() -> Iterator[Finding]:
         return
     open_studies = VaultStudy.objects.filter(closed_at=None)
     if why := _why_unusable(folder, is_needed=open_studies.exists()):
-        yield Finding(code="keystore_unusable", level=Level.ERROR, facts={"why": why})
+        yield finding("keystore_unusable", Level.ERROR, why=why)
         return
     keys = list(open_studies.values_list("slug", "key_id"))
-    yield Finding(code="keystore_unusable", level=Level.OK, facts={"keys": len(keys)})
-    missing = [Finding(code="key_missing", level=Level.ERROR, subject=slug, facts={"why": why})
+    yield finding("keystore_unusable", keys=len(keys))
+    missing = [finding("key_missing", Level.ERROR, slug, why=why)
                for slug, key_id in keys if (why := _why_no_key(key_id))]  # fmt: skip
-    yield from missing or [Finding(code="key_missing", level=Level.OK, facts={"keys": len(keys)})]
+    yield from missing or [finding("key_missing", keys=len(keys))]
 
 
 def due() -> Iterator[Finding]:
@@ -52,15 +52,12 @@ def due() -> Iterator[Finding]:
     for slug, text in studies.values_list("slug", "definition__key_until").order_by("slug"):
         if text is None:  # JSON's null is there
             continue
-        day = date.fromisoformat(text)
-        left = (day - today).days
+        left = (date.fromisoformat(text) - today).days
         if left < 0:
-            facts = {"why": "over", "day": text, "days_left": left}
-            found.append(Finding(code="key_due", level=Level.ERROR, subject=slug, facts=facts))
+            found.append(finding("key_due", Level.ERROR, slug, why="over", day=text, days_left=left))
         elif left <= settings.MOBILITY_KEY_DUE_DAYS:
-            facts = {"day": text, "days_left": left}
-            found.append(Finding(code="key_due", level=Level.WARNING, subject=slug, facts=facts))
-    yield from found or [Finding(code="key_due", level=Level.OK)]
+            found.append(finding("key_due", Level.WARNING, slug, day=text, days_left=left))
+    yield from found or [finding("key_due")]
 
 
 def escrowed() -> Iterator[Finding]:
@@ -68,19 +65,15 @@ def escrowed() -> Iterator[Finding]:
     kept = {key_id for each in made(Backup.Kind.ESCROW) for key_id in each.contents}
     keys = VaultStudy.objects.filter(closed_at=None).values_list("key_id", flat=True)
     n_missing = len(set(keys) - kept)
-    is_trouble = n_missing and settings.MOBILITY_ESCROW != NO_ESCROW
-    yield Finding(
-        code="escrow_old",
-        level=missing_level() if is_trouble else Level.OK,
-        facts={"keys": n_missing, "escrow": settings.MOBILITY_ESCROW},
-    )
+    level = missing_level() if n_missing and settings.MOBILITY_ESCROW != NO_ESCROW else Level.OK
+    yield finding("escrow_old", level, keys=n_missing, escrow=settings.MOBILITY_ESCROW)
 
 
 def _unerased() -> Iterator[Finding]:
     for study in unerased():
         if study.closed_at is not None and timezone.now() - study.closed_at >= ERASED_WITHIN:
-            facts = {"why": "unerased", "day": study.closed_at.date().isoformat()}
-            yield Finding(code="key_due", level=Level.ERROR, subject=study.slug, facts=facts)
+            day = study.closed_at.date().isoformat()
+            yield finding("key_due", Level.ERROR, study.slug, why="unerased", day=day)
 
 
 def _why_unusable(folder: Path, *, is_needed: bool) -> str:

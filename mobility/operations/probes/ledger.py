@@ -6,7 +6,7 @@ from typing import Final
 
 from django.utils import timezone
 
-from mobility.operations.findings import Fact, Finding, Level
+from mobility.operations.findings import Finding, Level, finding
 from reports.ledger.models import LedgerHead
 
 UNCHECKED_AFTER: Final = timedelta(hours=6)  # workers check it every hour
@@ -16,15 +16,13 @@ def checked() -> Iterator[Finding]:
     """Check that the chain was intact, and was checked lately."""
     head = LedgerHead.objects.filter(pk=LedgerHead.ONLY).first()
     entries = head.number if head else 0
-    facts: dict[str, Fact] = {"entries": entries}
-    level = Level.OK
     if head and head.problem:
-        level = Level.ERROR
-        facts["number"] = head.problem.get("number") or "?"
+        number = head.problem.get("number") or "?"
+        yield finding("ledger_broken", Level.ERROR, entries=entries, number=number)
     elif head and entries and _is_unchecked(head):
-        level = Level.NOTE
-        facts["why"] = "unchecked"
-    yield Finding(code="ledger_broken", level=level, facts=facts)
+        yield finding("ledger_broken", Level.NOTE, entries=entries, why="unchecked")
+    else:
+        yield finding("ledger_broken", entries=entries)
 
 
 def _is_unchecked(head: LedgerHead) -> bool:

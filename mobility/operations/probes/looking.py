@@ -13,7 +13,7 @@ from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 
 from mobility.operations.alerts.channels import channels as set_up
-from mobility.operations.findings import Finding, Level
+from mobility.operations.findings import Finding, Level, finding
 from mobility.operations.probes import backups, broker, channels, databases, host, ledger, safety, workers
 
 if settings.HAS_VAULT:  # the models of a vault exist there only
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 Findings = Iterator[Finding]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Probe:
     """A look at one thing.
 
@@ -61,7 +61,7 @@ def look() -> list[Finding]:
         if not lacking.intersection(probe.needs):
             found += _safely(probe)
     if not any(each.code == BROKEN for each in found):
-        found.append(Finding(code=BROKEN, level=Level.OK))
+        found.append(finding(BROKEN))
     return found
 
 
@@ -99,45 +99,39 @@ def _safely(probe: Probe) -> list[Finding]:
     except Exception as error:  # noqa: BLE001 - what is broken must not hide the rest
         # Its kind only: an error's words may quote anything.
         log.warning("look_failed probe=%s error=%s", probe.name, type(error).__name__)
-        is_database = isinstance(error, DatabaseError | InterfaceError)
-        level = Level.WARNING if is_database else Level.ERROR
-        facts = {"error": type(error).__name__}
-        return [Finding(code=BROKEN, level=level, subject=probe.name, facts=facts)]
+        level = Level.WARNING if isinstance(error, DatabaseError | InterfaceError) else Level.ERROR
+        return [finding(BROKEN, level, probe.name, error=type(error).__name__)]
 
 
 def _probes() -> Iterator[Probe]:
     """Return the probes in the order in which pages show them."""
-    main = ("default",)
-    yield Probe(name="databases", codes=(UNREACHABLE,), look=databases.reached)
-    yield Probe(
-        name="migrations", codes=(UNMIGRATED,), look=databases.migrated, needs=tuple(settings.DATABASES)
-    )
-    yield Probe(
-        name="own main", codes=("main_shared",), look=safety.own_main, needs=tuple(settings.DATABASES)
-    )
-    yield Probe(name="broker", codes=("broker_unreachable", "queue_long"), look=broker.reached)
-    yield Probe(name="workers", codes=("workers_missing", "worker_silent"), look=workers.living, needs=main)
-    yield Probe(name="jobs", codes=("job_failed",), look=workers.jobs_run, needs=main)
-    yield Probe(name="disks", codes=("disk_low",), look=host.disks)
+    main, every = ("default",), tuple(settings.DATABASES)
+    yield Probe("databases", (UNREACHABLE,), databases.reached)
+    yield Probe("migrations", (UNMIGRATED,), databases.migrated, needs=every)
+    yield Probe("own main", ("main_shared",), safety.own_main, needs=every)
+    yield Probe("broker", ("broker_unreachable", "queue_long"), broker.reached)
+    yield Probe("workers", ("workers_missing", "worker_silent"), workers.living, needs=main)
+    yield Probe("jobs", ("job_failed",), workers.jobs_run, needs=main)
+    yield Probe("disks", ("disk_low",), host.disks)
     if settings.HAS_VAULT:
         yield from _of_vault()
-    yield Probe(name="ledger", codes=("ledger_broken",), look=ledger.checked, needs=main)
-    yield Probe(name="backups", codes=("backup_old",), look=backups.backed_up, needs=main)
+    yield Probe("ledger", ("ledger_broken",), ledger.checked, needs=main)
+    yield Probe("backups", ("backup_old",), backups.backed_up, needs=main)
     if settings.HAS_VAULT:
-        yield Probe(name="escrow", codes=("escrow_old",), look=keys.escrowed, needs=("default", "vault"))
-    yield Probe(name="settings", codes=("settings_unsafe",), look=safety.checked)
+        yield Probe("escrow", ("escrow_old",), keys.escrowed, needs=("default", "vault"))
+    yield Probe("settings", ("settings_unsafe",), safety.checked)
     if set_up():
-        yield Probe(name="channels", codes=("alert_untold",), look=channels.telling, needs=main)
+        yield Probe("channels", ("alert_untold",), channels.telling, needs=main)
 
 
 def _of_vault() -> Iterator[Probe]:
     vault = ("vault",)
-    yield Probe(name="keystore", codes=("keystore_unusable", "key_missing"), look=keys.usable, needs=vault)
-    yield Probe(name="keys", codes=("key_due",), look=keys.due, needs=vault)
-    yield Probe(name="failures", codes=("batch_failed",), look=batches.failed, needs=vault)
-    yield Probe(name="waiting", codes=("batch_waiting",), look=batches.waiting, needs=vault)
-    yield Probe(name="days", codes=("day_open",), look=batches.days, needs=vault)
-    yield Probe(name="feeds", codes=("feed_late",), look=feeds.late, needs=vault)
-    yield Probe(name="fitting", codes=("study_stopped",), look=consistency.stopped, needs=vault)
+    yield Probe("keystore", ("keystore_unusable", "key_missing"), keys.usable, needs=vault)
+    yield Probe("keys", ("key_due",), keys.due, needs=vault)
+    yield Probe("failures", ("batch_failed",), batches.failed, needs=vault)
+    yield Probe("waiting", ("batch_waiting",), batches.waiting, needs=vault)
+    yield Probe("days", ("day_open",), batches.days, needs=vault)
+    yield Probe("feeds", ("feed_late",), feeds.late, needs=vault)
+    yield Probe("fitting", ("study_stopped",), consistency.stopped, needs=vault)
     if settings.HANDS_OVER:
-        yield Probe(name="handover", codes=("handover_waiting",), look=crossing.waiting, needs=vault)
+        yield Probe("handover", ("handover_waiting",), crossing.waiting, needs=vault)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.utils import timezone
 
-from mobility.operations.findings import Fact, Finding, Level
+from mobility.operations.findings import Fact, Finding, Level, finding
 from mobility.operations.jobs import NOT_PLANNED, jobs
 from mobility.operations.models import JobRun
 from mobility.operations.probes.broker import is_asleep
@@ -24,22 +24,20 @@ def living() -> Iterator[Finding]:
     known = signs(now)
     alive = [sign for sign in known if _age_s(sign.seen_at, now) <= SILENT_S]
     for queue in queue_names():
-        mine = [sign for sign in alive if queue in sign.queues]
-        yield _workers(queue, mine)
+        yield _workers(queue, [sign for sign in alive if queue in sign.queues])
     silent = [sign for sign in known if sign not in alive]
     for sign in silent:
-        facts: dict[str, Fact] = {"silent_s": round(_age_s(sign.seen_at, now))}
-        yield Finding(code="worker_silent", level=Level.WARNING, subject=sign.name, facts=facts)
+        silent_s = round(_age_s(sign.seen_at, now))
+        yield finding("worker_silent", Level.WARNING, sign.name, silent_s=silent_s)
     if not silent:
-        yield Finding(code="worker_silent", level=Level.OK, facts={"workers": len(alive)})
+        yield finding("worker_silent", workers=len(alive))
 
 
 def _workers(queue: str, mine: list[WorkerSign]) -> Finding:
     facts: dict[str, Fact] = {"workers": len(mine), "processes": sum(sign.processes for sign in mine)}
-    level = Level.OK if mine else Level.ERROR
     if not mine and is_asleep():
-        level, facts["why"] = Level.NOTE, "asleep"
-    return Finding(code="workers_missing", level=level, subject=queue, facts=facts)
+        return finding("workers_missing", Level.NOTE, queue, **facts, why="asleep")
+    return finding("workers_missing", Level.OK if mine else Level.ERROR, queue, **facts)
 
 
 def signs(now: datetime) -> list[WorkerSign]:
@@ -68,14 +66,14 @@ def _job(job: str, run: JobRun | None, *, every_s: int, working_s: float, now: d
     elif finished is None:
         facts["why"] = "never"
         if not is_due:
-            return Finding(code="job_failed", level=Level.OK, subject=job, facts={"every_s": every_s})
+            return finding("job_failed", subject=job, every_s=every_s)
     else:
         age_s = _age_s(finished, now)
         facts["age_s"] = round(age_s)
         if not is_due or age_s <= late_s:
-            return Finding(code="job_failed", level=Level.OK, subject=job, facts=facts)
+            return finding("job_failed", subject=job, **facts)
         facts["why"] = "late"
-    return Finding(code="job_failed", level=Level.WARNING, subject=job, facts=facts)
+    return finding("job_failed", Level.WARNING, job, **facts)
 
 
 def _age_s(moment: datetime, now: datetime) -> float:

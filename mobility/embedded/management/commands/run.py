@@ -10,6 +10,7 @@ from mobility.base.errors import MobilityError
 from mobility.base.messages import say
 from mobility.embedded.shared import workers
 from mobility.embedded.web import running_address, serve_until_stopped, web_server
+from reports.management.arguments import refusing
 
 
 class Command(BaseCommand):
@@ -24,11 +25,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, port: int, **options: Any) -> None:
         if address := running_address():
             raise CommandError(f"another command already serves the site: {address}")
-        try:
-            with workers() as check, web_server(port=port) as address:
-                self.stdout.write(json.dumps({"address": address}))
-                self.stdout.flush()
-                say(f"serving at {address}; stop with Ctrl-C")
-                serve_until_stopped(check)
-        except MobilityError as error:
-            raise CommandError(str(error)) from error
+        with refusing(MobilityError), workers() as check, web_server(port=port) as address:
+            self.stdout.write(json.dumps({"address": address}))
+            self.stdout.flush()
+            say(f"serving at {address}; stop with Ctrl-C")
+            serve_until_stopped(check)

@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from mobility.base.errors import OperationsError
 from mobility.operations.backup.making import make_backup
 from reports.accounts.actions import COMMAND_LINE
+from reports.management.arguments import refusing
 
 
 class Command(BaseCommand):
@@ -20,24 +21,14 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "--out",
-            type=Path,
-            metavar="FOLDER",
-            help="folder to write the backup to; default: MOBILITY_BACKUP_DIR",
-        )
-        parser.add_argument(
-            "--keep",
-            type=_at_least_one,
-            metavar="N",
-            help="number of backups to keep, including this one, of any age",
-        )
+        out = "folder to write the backup to; default: MOBILITY_BACKUP_DIR"
+        parser.add_argument("--out", type=Path, metavar="FOLDER", help=out)
+        keep = "number of backups to keep, including this one, of any age"
+        parser.add_argument("--keep", type=_at_least_one, metavar="N", help=keep)
 
     def handle(self, *, out: Path | None, keep: int | None, **options: Any) -> None:
-        try:
+        with refusing(OperationsError, after="the backup failed: "):
             made = make_backup((out or settings.MOBILITY_BACKUP_DIR).resolve(), by=COMMAND_LINE, keep=keep)
-        except OperationsError as error:
-            raise CommandError(f"the backup failed: {error}") from None
         self.stdout.write(json.dumps(made.to_json()))
         if made.problem:
             raise CommandError(f"the backup was made but could not be recorded in the ledger: {made.problem}")

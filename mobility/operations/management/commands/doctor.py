@@ -37,16 +37,22 @@ class Command(BaseCommand):
         found = sorted(examining.examine(deep=deep), key=lambda each: -each.level)
         wrong = [each for each in found if each.level > Level.OK]
         is_ok = not any(each.level == Level.ERROR for each in wrong)
-        self.stdout.write(_json(found, wrong, is_ok=is_ok, redis=broker.version(), deep=deep))
+        self._print(found, wrong, ok=is_ok, redis=broker.version(), deep=deep)
         if not json:
             self._say(wrong, n_checked=len(found))
         if not is_ok:
             sys.exit(1)
 
+    def _print(self, found: list[Diagnosis], wrong: list[Diagnosis], *, ok: bool, **facts: Any) -> None:
+        value = {"ok": ok, "version": software()["version"], "zone": settings.MOBILITY_ZONE, **facts}
+        value |= {"looked_at": len(found), "findings": [each.to_json() for each in wrong]}
+        self.stdout.write(json.dumps(value, ensure_ascii=False, indent=1))
+
     def _say(self, wrong: list[Diagnosis], *, n_checked: int) -> None:
         for each in wrong:
             subject = f" [{each.subject}]" if each.subject else ""
-            self.stderr.write(f"{MARKS[each.level]} {each.code}{subject}: {each.what}", self._style(each))
+            style = self.style.ERROR if each.level == Level.ERROR else self.style.WARNING
+            self.stderr.write(f"{MARKS[each.level]} {each.code}{subject}: {each.what}", style)
             if each.todo:
                 self.stderr.write(f"  fix: {each.todo}")
             self.stderr.write(f"  see: {each.page}")
@@ -54,21 +60,3 @@ class Command(BaseCommand):
             f"{sum(each.level == level for each in wrong)} {mark.lower()}" for level, mark in MARKS.items()
         )
         self.stderr.write(f"{n_checked} checked: {counts}")
-
-    def _style(self, each: Diagnosis) -> Any:
-        return self.style.ERROR if each.level == Level.ERROR else self.style.WARNING
-
-
-def _json(
-    found: list[Diagnosis], wrong: list[Diagnosis], *, is_ok: bool, redis: str | None, deep: bool
-) -> str:
-    value = {
-        "ok": is_ok,
-        "version": software()["version"],
-        "zone": settings.MOBILITY_ZONE,
-        "redis": redis,
-        "deep": deep,
-        "looked_at": len(found),
-        "findings": [each.to_json() for each in wrong],
-    }
-    return json.dumps(value, ensure_ascii=False, indent=1)

@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from mobility.base.errors import OperationsError
 from mobility.operations.backup.escrow import damaged_keys, make_escrow, read_recipient
 from reports.accounts.actions import COMMAND_LINE
+from reports.management.arguments import refusing
 
 
 class Command(BaseCommand):
@@ -27,11 +28,9 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, to: Path, recipient: Path, **options: Any) -> None:
-        try:
+        with refusing(OSError, OperationsError, after="the escrow failed: "):
             key = read_recipient(recipient.read_bytes())
             folder, listed = make_escrow(to.resolve(), recipient=key, by=COMMAND_LINE)
-        except (OSError, OperationsError) as error:
-            raise CommandError(f"the escrow failed: {error}") from None
         told: dict[str, Any] = {
             "escrow": str(folder),
             "keys": sorted(listed.keys),

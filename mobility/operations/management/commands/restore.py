@@ -6,13 +6,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from mobility.base.errors import OperationsError
 from mobility.base.messages import say
 from mobility.operations.backup.folder import read_manifest
 from mobility.operations.management.settling import add_ledger, closings, say_settled
 from reports.accounts.actions import COMMAND_LINE
+from reports.management.arguments import refusing
 
 
 class Command(BaseCommand):
@@ -46,24 +47,22 @@ class Command(BaseCommand):
         )
         add_ledger(parser)
 
+    @refusing(OperationsError)
     def handle(self, *, folder: Path, **options: Any) -> None:
         from mobility.operations.backup.restore import restore  # noqa: PLC0415 - numba: 0.5 s, not for --help
 
-        try:
-            closed = closings(options, head=read_manifest(folder).ledger_head)
-            if not options["yes"]:
-                _ask(folder)
-            told = restore(
-                folder.resolve(),
-                by=COMMAND_LINE,
-                replaces=options["replace"],
-                stays_other=options["other_installation"],
-                revokes=options["revoke_tokens"],
-                closed=closed,
-                no_day_closed=options["no_day_closed_since"],
-            )
-        except OperationsError as error:
-            raise CommandError(str(error)) from None
+        closed = closings(options, head=read_manifest(folder).ledger_head)
+        if not options["yes"]:
+            _ask(folder)
+        told = restore(
+            folder.resolve(),
+            by=COMMAND_LINE,
+            replaces=options["replace"],
+            stays_other=options["other_installation"],
+            revokes=options["revoke_tokens"],
+            closed=closed,
+            no_day_closed=options["no_day_closed_since"],
+        )
         _say_lost(told)
         say_settled(told)
         self.stdout.write(json.dumps(told, ensure_ascii=False))

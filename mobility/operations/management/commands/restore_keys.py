@@ -12,6 +12,7 @@ from mobility.base.messages import say
 from mobility.operations.backup.escrow import read_private_key
 from mobility.operations.management.settling import add_ledger, closings, say_settled
 from reports.accounts.actions import COMMAND_LINE
+from reports.management.arguments import refusing
 
 
 class Command(BaseCommand):
@@ -39,7 +40,7 @@ class Command(BaseCommand):
         from mobility.operations.backup import escrow_restore  # noqa: PLC0415 - numba: 0.5 s, not for --help
 
         file = options["password_file"]
-        try:
+        with refusing(OSError, OperationsError, after="no key was restored: "):
             password = None if file is None else file.read_bytes().rstrip(b"\r\n")
             key = read_private_key(private_key.read_bytes(), password=password)
             told = escrow_restore.restore_keys(
@@ -49,8 +50,6 @@ class Command(BaseCommand):
                 closed=closings(options).studies(),
                 without_asking=options["without_asking"],
             )
-        except (OSError, OperationsError) as error:
-            raise CommandError(f"no key was restored: {error}") from None
         for key_id in told["refused"]:
             say(f"{key_id} was destroyed and is not restored. Destroy its copy in the escrow, too.")
         for key_id in told["differs"]:

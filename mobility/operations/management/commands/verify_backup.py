@@ -5,11 +5,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from mobility.base.errors import OperationsError
 from mobility.operations.backup.making import verify_backup
 from reports.base.commands import ReadingCommand
+from reports.management.arguments import refusing
 
 
 class Command(ReadingCommand):
@@ -19,10 +18,8 @@ class Command(ReadingCommand):
         parser.add_argument("folder", type=Path, help="backup folder, as printed by backup")
 
     def handle(self, *, folder: Path, **options: Any) -> None:
-        try:
+        with refusing(OperationsError, after="the backup is not valid: "):
             manifest = verify_backup(folder.resolve())
-        except OperationsError as error:
-            raise CommandError(f"the backup is not valid: {error}") from None
         told = {
             "ok": True,
             "made_at": manifest.made_at.isoformat(),
