@@ -49,9 +49,8 @@ class DraftOpenError(DraftError):
 
 def definition_hash(definition: StudyDefinition) -> str:
     """SHA-256 of the canonical JSON of a definition: what a reviewer approves, to the last cell."""
-    return hashlib.sha256(
-        json.dumps(definition.to_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-    ).hexdigest()
+    text = json.dumps(definition.to_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def draft_new_study(
@@ -133,7 +132,8 @@ def save_draft(draft: PlanDraft, definition: StudyDefinition, *, revision: int, 
             with transaction.atomic(using="vault"):
                 locked.save()
         except IntegrityError:
-            raise DraftOpenError(_open_draft(definition.slug)) from None
+            there = PlanDraft.objects.get(slug=definition.slug, state__in=PlanDraft.OPEN)
+            raise DraftOpenError(there) from None
         record_draft(locked, LedgerKind.PLAN_DRAFTED, by=by)
     return True
 
@@ -291,16 +291,18 @@ def _step(draft: PlanDraft, *, revision: int | None = None) -> Iterator[PlanDraf
         locked = PlanDraft.objects.select_for_update().get(pk=draft.pk)
         if not locked.is_open:
             raise DraftError(f"the draft must be open to be changed, but it is {locked.state}")
-        if revision is not None and locked.revision != revision:
-            raise DraftConflictError(
-                f"the draft was changed by {locked.edited_by} since you opened it: review the changes first"
-            )
+        if revision is not None:
+            check_seen(locked, revision=revision)
         yield locked
     draft.refresh_from_db()
 
 
-def _open_draft(slug: str) -> PlanDraft:
-    return PlanDraft.objects.get(slug=slug, state__in=PlanDraft.OPEN)
+def check_seen(draft: PlanDraft, *, revision: int) -> None:
+    """Raise DraftConflictError if a draft was changed since someone looked at that revision of it."""
+    if draft.revision != revision:
+        raise DraftConflictError(
+            f"the draft was changed by {draft.edited_by} since you opened it: review the changes first"
+        )
 
 
 def record_draft(draft: PlanDraft, kind: LedgerKind, *, by: str) -> None:

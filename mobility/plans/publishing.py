@@ -18,6 +18,7 @@ from mobility.plans.drafts import (
     DraftConflictError,
     DraftError,
     approval_obstacle,
+    check_seen,
     reasons_of,
     record_draft,
     record_review,
@@ -67,26 +68,18 @@ def publish_draft(draft: PlanDraft, *, revision: int, by: str) -> None:
         return
     if not draft.is_open:
         raise DraftError(f"the draft must be open to be published, but it is {draft.state}")
-    if draft.revision != revision:
-        raise DraftConflictError(
-            f"the draft was changed by {draft.edited_by} since you opened it: review the changes first"
-        )
+    check_seen(draft, revision=revision)
     before, review = draft.state, review_of(draft)
     record_review(draft)
-
-    def claim() -> None:
-        _claim(draft, review=review, by=by)
-
     draft.review, draft.published_by = review, by
     try:
-        _put_in_force(draft, with_copy=claim)
+        _put_in_force(draft, with_copy=lambda: _claim(draft, review=review, by=by))
     except Exception as error:
         _take_back(draft, to=before)
         if PlanDraft.objects.filter(pk=draft.pk, state=before, revision=revision).exists():
             raise
-        raise DraftConflictError(
-            f"another person changed the draft first: it is no longer {before}"
-        ) from error
+        text = f"another person changed the draft first: it is no longer {before}"
+        raise DraftConflictError(text) from error
     _announce(draft)
 
 
@@ -155,13 +148,10 @@ def _put_in_force(draft: PlanDraft, *, with_copy: Callable[[], None]) -> None:
     try:
         create_study(definition, by=draft.published_by, approval=approval, with_copy=with_copy)
     except StudyExistsError:
-        if not draft.is_unfinished or not _is_there(draft):
+        # Unless the main rows of this very draft were committed before a crash.
+        mine = Plan.objects.filter(study__slug=draft.slug, spec_hash=draft.plan_hash)
+        if not draft.is_unfinished or not mine.exists():
             raise
-
-
-def _is_there(draft: PlanDraft) -> bool:
-    """Return whether the main rows of this very draft were committed before the crash."""
-    return Plan.objects.filter(study__slug=draft.slug, spec_hash=draft.plan_hash).exists()
 
 
 def _replace(
@@ -194,9 +184,8 @@ def _check_copy(row: VaultStudy, draft: PlanDraft) -> None:
     old = StudyDefinition.from_json(row.definition)
     new = StudyDefinition.from_json(draft.definition)
     profiles = ExtractProfile.objects.filter(study=row).order_by("name").values_list("name", flat=True)
-    if profiles and [(each.slug, each.categories) for each in old.static_indicators] != [
-        (each.slug, each.categories) for each in new.static_indicators
-    ]:
+    was, now = ([(each.slug, each.categories) for each in of.static_indicators] for of in (old, new))
+    if profiles and was != now:
         raise DraftError(
             f"extract profiles must not outlive their indicators, got {', '.join(profiles)}: ask an "
             "operator to remove these profiles first"

@@ -64,11 +64,8 @@ def bury(closed: Collection[str]) -> None:
 def keys_missing() -> list[str]:
     """Ids of keys of open studies that are not in the keystore."""
     keys = keystore()
-    wanted = (
-        VaultStudy.objects.filter(certificate__isnull=True)
-        .order_by("key_id")
-        .values_list("key_id", flat=True)
-    )
+    going_on = VaultStudy.objects.filter(certificate__isnull=True).order_by("key_id")
+    wanted = going_on.values_list("key_id", flat=True)
     return [key_id for key_id in wanted if keys.is_destroyed(key_id) or not keys.exists(key_id)]
 
 

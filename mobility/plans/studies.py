@@ -78,25 +78,6 @@ def create_study(
     HandoverRefusedError : an analyst server that runs apart refuses the study
     BudgetExceededError : a cap of its population forbids it
     """
-    _create_in_both(
-        definition, by=by, approval=approval, version=version, with_copy=with_copy, is_demo=is_demo
-    )
-    return {
-        "study": definition.slug,
-        "indicators": len(definition.indicators),
-        "windows": definition.n_windows,
-    }
-
-
-def _create_in_both(
-    definition: StudyDefinition,
-    *,
-    by: str,
-    approval: Approval,
-    version: int,
-    with_copy: Callable[[], None],
-    is_demo: bool,
-) -> None:
     copy: VaultStudy | None = None
     try:
         with transaction.atomic(using="default"):
@@ -111,6 +92,8 @@ def _create_in_both(
         if copy is not None:
             _withdraw(copy)
         raise
+    n_indicators, n_windows = len(definition.indicators), definition.n_windows
+    return {"study": definition.slug, "indicators": n_indicators, "windows": n_windows}
 
 
 def _keep_in_vault(definition: StudyDefinition, *, version: int, with_copy: Callable[[], None]) -> VaultStudy:

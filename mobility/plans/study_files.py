@@ -33,10 +33,8 @@ class StudyImportError(MobilityError):
 def export_study(row: VaultStudy) -> dict[str, Any]:
     """Return the study as `import_study` reads it; its schema is docs/study_export.schema.json."""
     definition = StudyDefinition.from_json(row.definition)
-    versions = Plan.objects.filter(study__slug=row.slug).order_by("version")
-    return _file(
-        STUDY, definition, version=int(row.plan["version"]), plans=[_plan(each) for each in versions]
-    )
+    plans = [_plan(each) for each in Plan.objects.filter(study__slug=row.slug).order_by("version")]
+    return _file(STUDY, definition, version=int(row.plan["version"]), plans=plans)
 
 
 def export_draft(draft: PlanDraft) -> dict[str, Any]:
@@ -172,9 +170,6 @@ def _check_cells(definition: StudyDefinition) -> None:
 
 
 def _hashes(definition: StudyDefinition, *, version: int) -> dict[str, Any]:
-    spec = definition.plan_spec(version=version)
-    return {
-        "plan_version": version,
-        "plan_sha256": plan_hash(spec),
-        "definition_sha256": definition_hash(definition),
-    }
+    plan_sha256 = plan_hash(definition.plan_spec(version=version))
+    sha256 = definition_hash(definition)
+    return {"plan_version": version, "plan_sha256": plan_sha256, "definition_sha256": sha256}

@@ -93,9 +93,8 @@ def receive(
         fail(batch, reason)
         if not isinstance(error, Exception):  # Ctrl-C
             raise
-        raise errors.UploadBrokenError(reason) from (
-            errors.UploadLapsedError(reason) if has_lapsed else error
-        )
+        cause = errors.UploadLapsedError(reason) if has_lapsed else error
+        raise errors.UploadBrokenError(reason) from cause
 
 
 def begin(
@@ -182,15 +181,15 @@ def append(batch: Batch, stream: Readable, *, offset: int, length: int | None = 
     admission.check_room()
     hold = Hold(batch, rest_s=settings.MOBILITY_UPLOAD_EXPIRES_S)
     batch.refresh_from_db()
+    end = offset + (length or 0)
     if offset != batch.bytes_received:
         hold.release()
         raise errors.OffsetError(batch.bytes_received)
-    if batch.bytes_total is not None and offset + (length or 0) > batch.bytes_total:
+    if batch.bytes_total is not None and end > batch.bytes_total:
         hold.release()
         raise errors.UploadTooLargeError(
             f"the file was announced with {batch.bytes_total:,} bytes, but this part would end at "
-            f"byte {offset + (length or 0):,}, so none of it was kept. If the file has grown, upload "
-            "it again"
+            f"byte {end:,}, so none of it was kept. If the file has grown, upload it again"
         )
     _append(batch, stream, hold)
     return batch.bytes_received
@@ -332,10 +331,9 @@ def _chained(study: UnlockedStudy, before: bytes, frame: bytes | memoryview) -> 
 
 def _has_lapsed(error: BaseException, batch: Batch) -> bool:
     """Return whether the sweep ended the upload before its sender continued."""
-    met_its_end = isinstance(
-        error, errors.SupersededError | errors.KeyMissingError | errors.StagingUnavailableError
-    )
-    return met_its_end and Batch.objects.filter(pk=batch.pk, state=Batch.State.FAILED).exists()
+    its_end = (errors.SupersededError, errors.KeyMissingError, errors.StagingUnavailableError)
+    failed = Batch.objects.filter(pk=batch.pk, state=Batch.State.FAILED)
+    return isinstance(error, its_end) and failed.exists()
 
 
 def _why_broken(error: BaseException, batch: Batch) -> str:
@@ -347,9 +345,8 @@ def _why_broken(error: BaseException, batch: Batch) -> str:
     if isinstance(error, errors.MobilityError) and not isinstance(error, passed_on):
         return f"{error}. Nothing was kept"
     of_total = f" of {batch.bytes_total}" if batch.bytes_total else ""
-    problem = (
-        os.strerror(error.errno) if isinstance(error, OSError) and error.errno else "the upload ended early"
-    )
+    errno = error.errno if isinstance(error, OSError) else None
+    problem = os.strerror(errno) if errno else "the upload ended early"
     return (
         f"the upload was interrupted after {batch.bytes_received}{of_total} bytes ({problem}), and "
         "nothing was kept: send the file again"

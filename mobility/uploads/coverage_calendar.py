@@ -32,12 +32,8 @@ class Mark:
 
     @classmethod
     def of(cls, status: DayStatus) -> "Mark":
-        return cls(
-            status=status.value,
-            letter=LETTERS[status],
-            words=words.status_words(status),
-            help=words.status_help(status),
-        )
+        said, explained = words.status_words(status), words.status_help(status)
+        return cls(status=status.value, letter=LETTERS[status], words=said, help=explained)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

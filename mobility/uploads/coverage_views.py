@@ -5,19 +5,14 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
-from django.utils.translation import gettext
 from django.views.decorators.http import require_GET
 
 from mobility.batches import queries
-from mobility.batches.pages.access import batch_or_404, vault_study_or_404
+from mobility.batches.pages.access import batch_or_404, crumbs_to, operators_only, vault_study_or_404
 from mobility.batches.quality.coverage import coverage_of
 from mobility.batches.quality.facts import Facts
 from mobility.uploads.coverage_calendar import calendars, legend
-from reports.studies.policies import Role, require_role
-
-operators_only = require_role(Role.OPERATOR)
 
 
 @require_GET
@@ -33,10 +28,7 @@ def coverage(request: HttpRequest, slug: str) -> HttpResponse:
         "unattributed": found.unattributed,
         "legend": legend(),
         "weekdays": [(WEEKDAYS_ABBR[weekday], WEEKDAYS[weekday]) for weekday in range(7)],
-        "crumbs": [
-            (gettext("Uploads"), reverse("operator:studies")),
-            (head.name, reverse("operator:study", args=[head.slug])),
-        ],
+        "crumbs": crumbs_to(head.name, head.slug),
     }
     return render(request, "uploads/coverage.html", context)
 
@@ -50,7 +42,6 @@ def unmatched_cells(request: HttpRequest, batch_id: UUID) -> HttpResponse:
     response.headers["Content-Disposition"] = f'attachment; filename="unmatched-cells-{batch_id}.csv"'
     writer = csv.writer(response, lineterminator="\n")
     writer.writerow(("cell_id", "rows"))
-    # Only texts of the form of the study's own cells are kept (mobility.extracts.cells.unlisted): no
-    # formulas.
+    # Only texts of the form of the study's own cells are kept, no formulas: mobility.extracts.cells.unlisted.
     writer.writerows(Facts.of(batch.checks).unmatched_cells)
     return response

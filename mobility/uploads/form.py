@@ -1,7 +1,5 @@
 """The upload form of a study: profiles to choose from, uploads that rest, and what its script says."""
 
-from dataclasses import dataclass
-
 from django.conf import settings
 from django.urls import reverse
 from django.utils.translation import gettext
@@ -12,39 +10,28 @@ from mobility.vault.models.subscribers import VaultStudy
 from mobility.vault.profiles import profile_names
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnfinishedUpload:
-    """An upload of this person that rests, as the page shows it and its script finds it again."""
-
-    batch: Batch
-    url: str
-
-    def facts(self) -> dict[str, object]:
-        batch = self.batch
-        return {
-            "url": self.url,
-            "filename": batch.filename,
-            "total": batch.bytes_total,
-            "received": batch.bytes_received,
-            "profile": batch.profile,
-            "more_to_come": batch.more_to_come,
-            "validate_only": batch.validate_only,
-        }
-
-
 def upload_context(study: VaultStudy, *, by: str) -> dict[str, object]:
     """Context of templates/uploads/_upload.html."""
     resting = study.batches.filter(
         state=Batch.State.RECEIVING, created_by=by, kind__in=Batch.FILES, bytes_total__isnull=False
     )
-    unfinished = [
-        UnfinishedUpload(batch=batch, url=reverse("operator:upload", args=[study.slug, batch.pk]))
-        for batch in resting
-    ]
     return {
         "profiles": [(name, _profile_words(name)) for name in profile_names(study)],
-        "unfinished": unfinished,
-        "upload_data": {"texts": upload_texts(), "unfinished": [upload.facts() for upload in unfinished]},
+        "unfinished": resting,
+        "upload_data": {"texts": upload_texts(), "unfinished": [_facts(study, each) for each in resting]},
+    }
+
+
+def _facts(study: VaultStudy, batch: Batch) -> dict[str, object]:
+    """An upload of this person that rests, as the script finds it again."""
+    return {
+        "url": reverse("operator:upload", args=[study.slug, batch.pk]),
+        "filename": batch.filename,
+        "total": batch.bytes_total,
+        "received": batch.bytes_received,
+        "profile": batch.profile,
+        "more_to_come": batch.more_to_come,
+        "validate_only": batch.validate_only,
     }
 
 

@@ -23,11 +23,6 @@ class DayForm(forms.Form):
         self.choices = choices
         self.fields["day"] = forms.TypedChoiceField(coerce=int, choices=choices)
 
-    @property
-    def chosen(self) -> int:
-        """The day of a valid form."""
-        return int(self.cleaned_data["day"])
-
 
 def close_form(days: Sequence[StudyDay], data: QueryDict | None = None) -> DayForm:
     """Closing makes every day up to the chosen one final."""

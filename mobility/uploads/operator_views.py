@@ -13,7 +13,13 @@ from django.views.decorators.http import require_GET, require_POST
 
 from mobility.base.errors import MobilityError
 from mobility.batches import finalisation, queries, requests
-from mobility.batches.pages.access import batch_or_404, slugs_of, vault_study_or_404
+from mobility.batches.pages.access import (
+    batch_or_404,
+    crumbs_to,
+    operators_only,
+    slugs_of,
+    vault_study_or_404,
+)
 from mobility.batches.pages.progress import batch_progress
 from mobility.batches.pages.undoing import waiting_undos
 from mobility.batches.publication.undoing import UndoWaitsError, needs_second_person, rise_of
@@ -23,10 +29,7 @@ from mobility.uploads.coverage_calendar import day_marks, legend
 from mobility.uploads.form import upload_context
 from mobility.uploads.forms import DayForm, close_form, void_form
 from mobility.vault.models.batch import Batch
-from mobility.vault.models.subscribers import VaultStudy
-from reports.studies.policies import READERS, Role, require_role, studies_for
-
-operators_only = require_role(Role.OPERATOR)
+from reports.studies.policies import READERS, studies_for
 
 
 @require_GET
@@ -80,10 +83,7 @@ def batch(request: HttpRequest, batch_id: UUID) -> HttpResponse:
         "handover": queries.waiting_handover(found.study_id) if found.is_final else None,
         "can_read": settings.HAS_REPORTS
         and studies_for(request.user, *READERS).filter(slug=head.slug).exists(),
-        "crumbs": [
-            (gettext("Uploads"), reverse("operator:studies")),
-            (head.name, reverse("operator:study", args=[head.slug])),
-        ],
+        "crumbs": crumbs_to(head.name, head.slug),
     }
     is_fragment = bool(request.htmx)  # type: ignore[attr-defined]
     template = "uploads/_batch.html" if is_fragment else "uploads/batch.html"
@@ -106,35 +106,30 @@ def cancel(request: HttpRequest, batch_id: UUID) -> HttpResponse:
 @operators_only
 def close_days(request: HttpRequest, slug: str) -> HttpResponse:
     """Ask for days to be made final."""
-    row = vault_study_or_404(request, slug)
-    form = close_form(_days(row), request.POST)
-    by = request.user.get_username()
-    return _start(request, row, form, lambda: requests.request_close_days(row, through=form.chosen, by=by))
+    return _start(request, slug, close_form, requests.request_close_days, name="through")
 
 
 @require_POST
 @operators_only
 def void_day(request: HttpRequest, slug: str) -> HttpResponse:
     """Ask for everything that was uploaded for a day to be undone."""
+    return _start(request, slug, void_form, requests.request_void_day, name="day")
+
+
+def _start(
+    request: HttpRequest, slug: str, form: Callable[..., DayForm], start: Callable[..., Batch], *, name: str
+) -> HttpResponse:
+    """Start a batch for a day, `name` of its argument, and show it; or say why not on the study's page."""
     row = vault_study_or_404(request, slug)
-    form = void_form(_days(row), request.POST)
-    by = request.user.get_username()
-    return _start(request, row, form, lambda: requests.request_void_day(row, day=form.chosen, by=by))
-
-
-def _start(request: HttpRequest, row: VaultStudy, form: DayForm, start: Callable[[], Batch]) -> HttpResponse:
-    """Start a batch and show it, or say why not on the page of the study."""
-    if not form.is_valid():
+    chosen = form(queries.study_days(row.pk, queries.study_head(row.pk)), request.POST)
+    if not chosen.is_valid():
         messages.error(request, gettext("Nothing was changed. Choose a day and tick the confirmation."))
     else:
         try:
-            return redirect("operator:batch", batch_id=start().pk)
+            begun = start(row, **{name: chosen.cleaned_data["day"]}, by=request.user.get_username())
+            return redirect("operator:batch", batch_id=begun.pk)
         except UndoWaitsError as waits:
             messages.warning(request, str(waits))
         except MobilityError as error:
             messages.error(request, str(error))
     return redirect("operator:study", slug=row.slug)
-
-
-def _days(row: VaultStudy) -> list[queries.StudyDay]:
-    return queries.study_days(row.pk, queries.study_head(row.pk))

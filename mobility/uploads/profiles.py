@@ -22,9 +22,8 @@ def create_profile(typed: TypedProfile, *, study: VaultStudy, by: str) -> Extrac
         raise closed_error(study.closed_at)
     try:
         with transaction.atomic(using="vault"):
-            return ExtractProfile.objects.create(
-                study=study, name=typed.name, definition=typed.to_json(), created_by=by
-            )
+            made = {"name": typed.name, "definition": typed.to_json(), "created_by": by}
+            return ExtractProfile.objects.create(study=study, **made)
     except IntegrityError:
         raise ProfileExistsError(
             f"study {study.slug!r} already has a profile {typed.name!r}, and profiles never change: "

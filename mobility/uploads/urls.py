@@ -13,11 +13,7 @@ urlpatterns = [
     path("", operator.studies, name="studies"),
     path("batches/<uuid:batch_id>/", operator.batch, name="batch"),
     path("batches/<uuid:batch_id>/cancel/", operator.cancel, name="cancel"),
-    path(
-        "batches/<uuid:batch_id>/unmatched-cells.csv",
-        coverage.unmatched_cells,
-        name="unmatched_cells",
-    ),
+    path("batches/<uuid:batch_id>/unmatched-cells.csv", coverage.unmatched_cells, name="unmatched_cells"),
     path("<slug:slug>/", operator.study, name="study"),
     path("<slug:slug>/coverage/", coverage.coverage, name="coverage"),
     path("<slug:slug>/uploads/", uploads.collection, name="uploads"),

@@ -4,10 +4,19 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils.translation import gettext
 
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultStudy
-from reports.studies.policies import Role, studies_for, study_for
+from reports.studies.policies import Role, require_role, studies_for, study_for
+
+operators_only = require_role(Role.OPERATOR)
+
+
+def crumbs_to(name: str, slug: str) -> list[tuple[str, str]]:
+    """Breadcrumbs of a page below that of a study."""
+    return [(gettext("Uploads"), reverse("operator:studies")), (name, reverse("operator:study", args=[slug]))]
 
 
 def vault_study_or_404(request: HttpRequest, slug: str, *roles: Role, whole: bool = False) -> VaultStudy:

@@ -10,12 +10,12 @@ from django.views.decorators.http import require_POST
 
 from mobility.base.errors import MobilityError
 from mobility.batches import requests
-from mobility.batches.pages.access import vault_study_or_404
+from mobility.batches.pages.access import operators_only, vault_study_or_404
 from mobility.batches.publication import undoing
 from mobility.batches.queries import study_head
 from mobility.vault.models.subscribers import VaultStudy
 from mobility.vault.models.undo import DayUndo
-from reports.studies.policies import OVERSEERS, Role, require_role
+from reports.accounts.access import overseers_only
 
 
 def waiting_undos(study: VaultStudy | None, *, me: str) -> list[dict[str, Any]]:
@@ -33,7 +33,7 @@ def waiting_undos(study: VaultStudy | None, *, me: str) -> list[dict[str, Any]]:
 
 
 @require_POST
-@require_role(*OVERSEERS)
+@overseers_only
 def decide(request: HttpRequest, slug: str, undo_id: int) -> HttpResponse:
     """Approve or refuse that a published day is undone."""
     undo = get_object_or_404(DayUndo, pk=undo_id, study__slug=slug)
@@ -52,7 +52,7 @@ def decide(request: HttpRequest, slug: str, undo_id: int) -> HttpResponse:
 
 
 @require_POST
-@require_role(Role.OPERATOR)
+@operators_only
 def withdraw(request: HttpRequest, slug: str, undo_id: int) -> HttpResponse:
     """Take a request back, by any operator of the study."""
     study = vault_study_or_404(request, slug)

@@ -24,6 +24,7 @@ from mobility.plans.pages.drafts import open_drafts
 from mobility.plans.pages.study_form import StudyForm, StudyFormError, check_given, check_size
 from mobility.plans.publishing import obstacle
 from mobility.vault.models.subscribers import VaultStudy
+from reports.accounts.access import administrators_only, overseers_only
 from reports.privacy.budget.texts import spent_populations
 from reports.privacy.location_texts import noise_words
 from reports.privacy.statement.document import certified
@@ -31,14 +32,11 @@ from reports.privacy.statement.locations import location_protection
 from reports.studies import texts as studies_texts
 from reports.studies.models import Area, Indicator, Study
 from reports.studies.plan_models import Plan
-from reports.studies.policies import OVERSEERS, Role, require_role
 from reports.studies.queries import current_plan
 from reports.studies.studyfile import StudyDefinition, StudyFileError, parse_study
 from reports.transfer.studies import StudyExistsError, plan_hash
 
 MAX_NOTES = 10  # on a page
-administrators_only = require_role(Role.ADMINISTRATOR)
-overseers_only = require_role(*OVERSEERS)
 
 
 class UnconfirmedError(Exception):
@@ -83,11 +81,10 @@ def create(request: HttpRequest) -> HttpResponse:
             problems = str(error).split("\n")
             other = error.draft_id if isinstance(error, DraftOpenError) else None
         else:
-            messages.success(
-                request,
-                gettext("The study file is valid. Nothing takes effect until the draft is published."),
-            )
-            return _to(request, reverse("administrator:draft", args=[made.pk]))
+            said = gettext("The study file is valid. Nothing takes effect until the draft is published.")
+            messages.success(request, said)
+            address = reverse("administrator:draft", args=[made.pk])
+            return HttpResponseClientRedirect(address) if request.htmx else redirect(address)  # type: ignore[attr-defined]
     context = {
         "problems": problems,
         "promise": promise,
@@ -136,12 +133,6 @@ def _show_notes(request: HttpRequest, notes: list[str]) -> None:
             request,
             ngettext("%(n)s more note is not shown.", "%(n)s more notes are not shown.", more) % {"n": more},
         )
-
-
-def _to(request: HttpRequest, address: str) -> HttpResponse:
-    if request.htmx:  # type: ignore[attr-defined]
-        return HttpResponseClientRedirect(address)
-    return redirect(address)
 
 
 @require_GET

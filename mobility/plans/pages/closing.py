@@ -1,7 +1,5 @@
 """The end of a study: closing it permanently, and its erasure certificate."""
 
-import json
-
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -14,11 +12,9 @@ from mobility.batches.publication.certificate import is_complete
 from mobility.batches.queries import study_head
 from mobility.plans.closing import close_study
 from mobility.plans.pages.closing_form import ClosingForm, Obstacles
+from mobility.plans.pages.study_files import attached
 from mobility.vault.models.subscribers import VaultStudy
-from reports.studies.policies import OVERSEERS, Role, require_role
-
-administrators_only = require_role(Role.ADMINISTRATOR)
-overseers_only = require_role(*OVERSEERS)
+from reports.accounts.access import administrators_only, overseers_only
 
 
 @require_http_methods(["GET", "POST"])
@@ -46,10 +42,7 @@ def close(request: HttpRequest, slug: str) -> HttpResponse:
         "row": row,
         "form": form,
         "obstacles": obstacles,
-        "crumbs": [
-            (gettext("Administration"), reverse("administrator:studies")),
-            (head.name, page),
-        ],
+        "crumbs": [(gettext("Administration"), reverse("administrator:studies")), (head.name, page)],
     }
     return render(request, "plans/close.html", context, status=422 if form.errors else 200)
 
@@ -62,6 +55,4 @@ def certificate(request: HttpRequest, slug: str) -> HttpResponse:
     if not is_complete(row.certificate):
         messages.error(request, gettext("There is no erasure certificate, because the study is not closed."))
         return redirect("administrator:study", slug=slug)
-    text = json.dumps(row.certificate, ensure_ascii=False, indent=1)
-    disposition = f'attachment; filename="{slug}-erasure-certificate.json"'
-    return HttpResponse(text, content_type="application/json", headers={"Content-Disposition": disposition})
+    return attached(row.certificate, filename=f"{slug}-erasure-certificate.json")

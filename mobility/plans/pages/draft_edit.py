@@ -11,7 +11,8 @@ from mobility.plans.drafts import DraftConflictError, DraftError, save_draft
 from mobility.plans.models import PlanDraft
 from mobility.plans.pages.draft_fields import draft_form
 from mobility.plans.pages.draft_typed import DAILY, STATIC, Typed
-from reports.studies.policies import Role, require_role
+from mobility.plans.pages.drafts import crumbs, revision_of
+from reports.accounts.access import administrators_only
 from reports.studies.studyfile import Problem, StudyDefinition, StudyFileError
 from reports.studies.studyfile.redraft import read_tables
 from reports.transfer.studies import StudyExistsError
@@ -20,7 +21,7 @@ ADDS = {"add-static": STATIC, "add-daily": DAILY}
 
 
 @require_http_methods(["GET", "POST"])
-@require_role(Role.ADMINISTRATOR)
+@administrators_only
 def edit(request: HttpRequest, draft_id: int) -> HttpResponse:
     """Show the form, change its rows, or save it."""
     found = get_object_or_404(PlanDraft, pk=draft_id)
@@ -31,7 +32,7 @@ def edit(request: HttpRequest, draft_id: int) -> HttpResponse:
     if request.method == "GET":
         return _page(request, found, Typed.of(definition), revision=found.revision)
     typed = Typed.sent(dict(request.POST.lists()))
-    revision = _whole(request.POST.get("revision", ""))
+    revision = revision_of(request)
     action = request.POST.get("do", "save")
     if action in ADDS:
         return _page(request, found, typed, revision=revision, new=typed.add(ADDS[action]))
@@ -80,15 +81,7 @@ def _page(
         "conflict": conflict,
         "new": new,
         "is_changed": is_changed or bool(new),
-        "crumbs": [
-            (gettext("Administration"), reverse("administrator:studies")),
-            (gettext("Plan drafts"), reverse("administrator:drafts")),
-            (found.name, reverse("administrator:draft", args=[found.pk])),
-        ],
+        "crumbs": [*crumbs(), (found.name, reverse("administrator:draft", args=[found.pk]))],
     }
     status = 409 if conflict else 422 if problems else 200
     return render(request, "plans/draft_edit.html", context, status=status)
-
-
-def _whole(text: str) -> int:
-    return int(text) if text.isdecimal() and len(text) < 10 else 0

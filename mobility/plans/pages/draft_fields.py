@@ -1,16 +1,96 @@
 """The form of a draft: its fields, what they are called, and what is wrong with each."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Final
 
-from django.utils.translation import gettext
+from django.utils.functional import Promise
+from django.utils.text import format_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from mobility.extracts.form_fields import Field
 from mobility.plans.pages.draft_typed import DAILY, Typed
 from reports.studies.studyfile import NIGHT_ZONE, Problem
 from reports.studies.studyfile.definition import DERIVED
 from reports.studies.studyfile.sections import MECHANISMS, UNITS
+
+NIGHT: Final = gettext_lazy("Only for the night zone. Default:")
+# By the key in the study file, in the order of the page.
+LABELS: Final[dict[str, Promise]] = {
+    "study.name": gettext_lazy("Name"),
+    "study.slug": gettext_lazy("Short name"),
+    "study.first_day": gettext_lazy("First day"),
+    "study.days": gettext_lazy("Days"),
+    "study.market_share": gettext_lazy("Market share"),
+    "study.small_cell": gettext_lazy("Suppress windows with fewer visitors than"),
+    "study.min_publication": gettext_lazy("Minimum subscribers per publication"),
+    "study.population": gettext_lazy("Population"),
+    "study.key_until": gettext_lazy("Destroy key by (optional)"),
+    "plan.mechanism": gettext_lazy("Mechanism"),
+    "plan.unit": gettext_lazy("Privacy unit"),
+    "plan.epsilon": gettext_lazy("Epsilon"),
+    "plan.epsilon_profile": gettext_lazy("Maximum epsilon per profile (epsilon_profile, optional)"),
+    "plan.presence_epsilon": gettext_lazy("Presence epsilon (optional)"),
+    "plan.presence_days": gettext_lazy("Maximum days counted per subscriber (with presence epsilon)"),
+    "indicator.name": gettext_lazy("Name"),
+    "indicator.slug": gettext_lazy("Short name"),
+    "indicator.column": gettext_lazy("Column in the extract"),
+    "indicator.derive": gettext_lazy("Value derived from a day's events"),
+    "indicator.max_values": gettext_lazy("Maximum answers per person (optional)"),
+    "indicator.epsilon": gettext_lazy("Separate epsilon (optional)"),
+    "indicator.weight": gettext_lazy("Weight (optional)"),
+    "indicator.night_from": gettext_lazy("Night starts at (optional)"),
+    "indicator.night_to": gettext_lazy("Night ends at (optional)"),
+    "indicator.categories": gettext_lazy("Categories, one per line"),
+}
+HINTS: Final[dict[str, Promise | str]] = {
+    "study.slug": gettext_lazy("Used in web addresses and file names. Lower-case letters, digits, - and _."),
+    "study.days": gettext_lazy("From 1 to 62."),
+    "study.market_share": gettext_lazy("Above 0, up to 1. Visitor numbers are divided by this share."),
+    "study.small_cell": gettext_lazy(
+        "0 = never suppress. Lowering this weakens protection, so it may need approval by a second person."
+    ),
+    "study.min_publication": gettext_lazy(
+        "Lowering this weakens protection, so it may need approval by a second person."
+    ),
+    "study.population": gettext_lazy(
+        "Name of the group of people studied. Studies of the same population share a privacy budget."
+    ),
+    "study.key_until": gettext_lazy("The study must be closed by this day."),
+    "plan.epsilon": gettext_lazy(
+        "Above 0, up to 20. Smaller values protect better; larger values give more accurate results."
+    ),
+    "plan.epsilon_profile": gettext_lazy("Plans with a higher certified epsilon per profile are refused."),
+    "plan.presence_epsilon": gettext_lazy(
+        "Adds noise to visitor counts. If empty, visitor counts are exact and presence is not protected."
+    ),
+    "plan.presence_days": gettext_lazy(
+        "Only the first days on which a subscriber is present are counted, up to this number."
+    ),
+    "indicator.max_values": gettext_lazy(
+        "Maximum number of days on which each person answers. Leave empty for all days of the study."
+    ),
+    "indicator.epsilon": gettext_lazy("Leave empty to use the plan's epsilon."),
+    "indicator.weight": gettext_lazy(
+        "Relative frequency with which people report on this indicator. Leave empty for 1."
+    ),
+    "indicator.night_from": format_lazy("{} 22:00", NIGHT),
+    "indicator.night_to": format_lazy("{} 06:00", NIGHT),
+    "indicator.categories": gettext_lazy(
+        "Cannot be changed once the study has rows. A row with any other value is rejected."
+    ),
+}
+# By the last part of the key: controls that are no line of text.
+KINDS: Final = {
+    "first_day": "date",
+    "key_until": "date",
+    "mechanism": "select",
+    "unit": "select",
+    "derive": "select",
+    "categories": "textarea",
+}
+ONLY_STATIC: Final = ("column", "categories")
+ONLY_DAILY: Final = ("derive", "max_values", "night_from", "night_to")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +120,14 @@ def draft_form(typed: Typed, *, problems: Iterable[Problem] = (), slug_is_fixed:
     """Return the form with the problems next to their fields."""
     found = list(problems)
     errors = _Errors(found)
-    study = [_with_errors(each, errors) for each in _study_fields(typed, slug_is_fixed=slug_is_fixed)]
-    plan = [_with_errors(each, errors) for each in _plan_fields(typed)]
+    study, plan = (
+        [
+            _field(typed, key, name=key, errors=errors.of(key))
+            for key in LABELS
+            if key.startswith(section) and not (slug_is_fixed and key == "study.slug")
+        ]
+        for section in ("study.", "plan.")
+    )
     rows = [
         _row(typed, row, errors=errors, key=key)
         for row, key in zip(typed.rows, _keys_of_rows(typed), strict=True)
@@ -74,11 +160,6 @@ def _words(problem: Problem, *, below: str) -> str:
     return (f"{place}: " if place else "") + problem.rule + found
 
 
-def _with_errors(each: Field, errors: _Errors) -> Field:
-    """The field with the problems of its key."""
-    return replace(each, errors=errors.of(each.name))
-
-
 def _keys_of_rows(typed: Typed) -> list[str]:
     """Return the parser's name of each indicator: its slug, or its place while it has no slug."""
     keys: list[str] = []
@@ -92,14 +173,15 @@ def _keys_of_rows(typed: Typed) -> list[str]:
 
 def _row(typed: Typed, row: str, *, errors: _Errors, key: str) -> IndicatorRow:
     is_daily = typed.values.get(f"{row}.kind") == DAILY
-    fields = []
-    for each in _daily_fields(typed, row) if is_daily else _static_fields(typed, row):
-        name = each.name.rpartition(".")[2]
-        fields.append(replace(each, errors=errors.of(f"{key}.{name}")))
-    title = typed.values.get(f"{row}.name", "").strip() or gettext("New indicator")
+    others = ONLY_STATIC if is_daily else ONLY_DAILY
+    fields = [
+        _field(typed, label, name=f"{row}.{part}", errors=errors.of(f"{key}.{part}"))
+        for label in LABELS
+        if label.startswith("indicator.") and (part := label.removeprefix("indicator.")) not in others
+    ]
     return IndicatorRow(
         key=row,
-        title=title,
+        title=typed.values.get(f"{row}.name", "").strip() or gettext("New indicator"),
         is_daily=is_daily,
         fields=[each for each in fields if each.kind != "textarea"],
         categories=next((each for each in fields if each.kind == "textarea"), None),
@@ -107,194 +189,26 @@ def _row(typed: Typed, row: str, *, errors: _Errors, key: str) -> IndicatorRow:
     )
 
 
-def _field(typed: Typed, name: str, label: str, *, kind: str = "text", hint: str = "", **more: Any) -> Field:
-    value = typed.values.get(name, "")
-    return Field(name=name, label=label, value=value, kind=kind, help=hint, **more)
+def _field(typed: Typed, key: str, *, name: str, errors: Sequence[str]) -> Field:
+    part = key.partition(".")[2]
+    return Field(
+        name=name,
+        label=str(LABELS[key]),
+        value=typed.values.get(name, ""),
+        kind=KINDS.get(part, "text"),
+        options=_options(part),
+        help=str(HINTS.get(key, "")),
+        errors=errors,
+    )
 
 
-def _study_fields(typed: Typed, *, slug_is_fixed: bool) -> list[Field]:
-    fields = [*_name_fields(typed), *_rule_fields(typed)]
-    return [each for each in fields if not (slug_is_fixed and each.name == "study.slug")]
-
-
-def _name_fields(typed: Typed) -> list[Field]:
-    return [
-        _field(typed, "study.name", gettext("Name")),
-        _field(
-            typed,
-            "study.slug",
-            gettext("Short name"),
-            hint=gettext("Used in web addresses and file names. Lower-case letters, digits, - and _."),
-        ),
-        _field(typed, "study.first_day", gettext("First day"), kind="date"),
-        _field(typed, "study.days", gettext("Days"), hint=gettext("From 1 to 62.")),
-        _field(
-            typed,
-            "study.market_share",
-            gettext("Market share"),
-            hint=gettext("Above 0, up to 1. Visitor numbers are divided by this share."),
-        ),
-    ]
-
-
-def _rule_fields(typed: Typed) -> list[Field]:
-    return [
-        _field(
-            typed,
-            "study.small_cell",
-            gettext("Suppress windows with fewer visitors than"),
-            hint=gettext(
-                "0 = never suppress. Lowering this weakens protection, so it may need approval "
-                "by a second person."
-            ),
-        ),
-        _field(
-            typed,
-            "study.min_publication",
-            gettext("Minimum subscribers per publication"),
-            hint=gettext("Lowering this weakens protection, so it may need approval by a second person."),
-        ),
-        _field(
-            typed,
-            "study.population",
-            gettext("Population"),
-            hint=gettext(
-                "Name of the group of people studied. Studies of the same population share a privacy budget."
-            ),
-        ),
-        _field(
-            typed,
-            "study.key_until",
-            gettext("Destroy key by (optional)"),
-            kind="date",
-            hint=gettext("The study must be closed by this day."),
-        ),
-    ]
-
-
-def _plan_fields(typed: Typed) -> list[Field]:
-    return [*_choice_fields(typed), *_epsilon_fields(typed)]
-
-
-def _choice_fields(typed: Typed) -> list[Field]:
-    return [
-        _field(
-            typed,
-            "plan.mechanism",
-            gettext("Mechanism"),
-            kind="select",
-            options=[(each, _mechanism_choice(each)) for each in MECHANISMS],
-        ),
-        _field(
-            typed,
-            "plan.unit",
-            gettext("Privacy unit"),
-            kind="select",
-            options=[(each, _unit_words(each)) for each in UNITS],
-        ),
-    ]
-
-
-def _epsilon_fields(typed: Typed) -> list[Field]:
-    return [
-        _field(
-            typed,
-            "plan.epsilon",
-            gettext("Epsilon"),
-            hint=gettext(
-                "Above 0, up to 20. Smaller values protect better; larger values give more accurate results."
-            ),
-        ),
-        _field(
-            typed,
-            "plan.epsilon_profile",
-            gettext("Maximum epsilon per profile (epsilon_profile, optional)"),
-            hint=gettext("Plans with a higher certified epsilon per profile are refused."),
-        ),
-        _field(
-            typed,
-            "plan.presence_epsilon",
-            gettext("Presence epsilon (optional)"),
-            hint=gettext(
-                "Adds noise to visitor counts. If empty, visitor counts are exact and presence is "
-                "not protected."
-            ),
-        ),
-        _field(
-            typed,
-            "plan.presence_days",
-            gettext("Maximum days counted per subscriber (with presence epsilon)"),
-            hint=gettext(
-                "Only the first days on which a subscriber is present are counted, up to this number."
-            ),
-        ),
-    ]
-
-
-def _own_fields(typed: Typed, row: str) -> list[Field]:
-    return [
-        _field(
-            typed,
-            f"{row}.epsilon",
-            gettext("Separate epsilon (optional)"),
-            hint=gettext("Leave empty to use the plan's epsilon."),
-        ),
-        _field(
-            typed,
-            f"{row}.weight",
-            gettext("Weight (optional)"),
-            hint=gettext("Relative frequency with which people report on this indicator. Leave empty for 1."),
-        ),
-    ]
-
-
-def _named_fields(typed: Typed, row: str) -> list[Field]:
-    return [
-        _field(typed, f"{row}.name", gettext("Name")),
-        _field(typed, f"{row}.slug", gettext("Short name")),
-    ]
-
-
-def _static_fields(typed: Typed, row: str) -> list[Field]:
-    return [
-        *_named_fields(typed, row),
-        _field(typed, f"{row}.column", gettext("Column in the extract")),
-        *_own_fields(typed, row),
-        _field(
-            typed,
-            f"{row}.categories",
-            gettext("Categories, one per line"),
-            kind="textarea",
-            hint=gettext(
-                "Cannot be changed once the study has rows. A row with any other value is rejected."
-            ),
-        ),
-    ]
-
-
-def _daily_fields(typed: Typed, row: str) -> list[Field]:
-    night = gettext("Only for the night zone. Default:")
-    return [
-        *_named_fields(typed, row),
-        _field(
-            typed,
-            f"{row}.derive",
-            gettext("Value derived from a day's events"),
-            kind="select",
-            options=[(each, derived_words(each)) for each in DERIVED],
-        ),
-        _field(
-            typed,
-            f"{row}.max_values",
-            gettext("Maximum answers per person (optional)"),
-            hint=gettext(
-                "Maximum number of days on which each person answers. Leave empty for all days of the study."
-            ),
-        ),
-        *_own_fields(typed, row),
-        _field(typed, f"{row}.night_from", gettext("Night starts at (optional)"), hint=f"{night} 22:00"),
-        _field(typed, f"{row}.night_to", gettext("Night ends at (optional)"), hint=f"{night} 06:00"),
-    ]
+def _options(part: str) -> list[tuple[str, str]]:
+    """Return the choices of a key of the study file."""
+    if part == "mechanism":
+        return [(each, _mechanism_choice(each)) for each in MECHANISMS]
+    if part == "unit":
+        return [(each, _unit_words(each)) for each in UNITS]
+    return [(each, derived_words(each)) for each in DERIVED] if part == "derive" else []
 
 
 def derived_words(derive: str) -> str:

@@ -119,10 +119,8 @@ def _words(draft: PlanDraft, following: Next, *, is_reviewer: bool, is_administr
         if not is_administrator:
             return gettext("An administrator can publish the draft.")
         if draft.state == State.REVIEWED:
-            return (
-                gettext("%(reviewer)s approved exactly this text. Publish the draft to put it into force.")
-                % values
-            )
+            said = gettext("%(reviewer)s approved exactly this text. Publish the draft to put it into force.")
+            return said % values
         return gettext("No further approval is needed. Publish the draft to put it into force.")
     if following == Next.SUBMIT:
         if is_administrator:

@@ -1,6 +1,7 @@
 """Pages of drafts: what each would change, and the next step of anyone who looks."""
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -21,6 +22,7 @@ from mobility.plans.pages.draft_fields import derived_words
 from mobility.plans.pages.draft_state import DraftState, state_of
 from mobility.plans.pages.simulator_source import expected_visitors
 from mobility.plans.publishing import obstacle, publish_draft
+from reports.accounts.access import administrators_only, overseers_only
 from reports.privacy.budget.actions import BudgetExceededError, outlook_of
 from reports.privacy.budget.texts import outlook_sentences
 from reports.privacy.location_texts import noise_words
@@ -28,14 +30,12 @@ from reports.privacy.plan_changes import plan_changes
 from reports.privacy.statement.locations import location_protection
 from reports.simulator.plan_effects import DEFAULT_VISITORS, MOST_VISITORS, plan_effects
 from reports.studies.models import Study
-from reports.studies.policies import OVERSEERS, Role, require_role, roles_of
+from reports.studies.policies import Role, roles_of
 from reports.studies.studyfile import StudyDefinition, StudyFileError
 from reports.studies.texts import plan_words
 from reports.transfer.plans import PlanInUseError
 from reports.transfer.studies import StudyExistsError
 
-overseers_only = require_role(*OVERSEERS)
-administrators_only = require_role(Role.ADMINISTRATOR)
 Somebody = AbstractBaseUser | AnonymousUser
 GOING_ON = Q(state__in=PlanDraft.OPEN) | Q(state=PlanDraft.State.PUBLISHED, announced_at=None)
 MAX_ENDED = 200
@@ -51,7 +51,7 @@ def drafts(request: HttpRequest) -> HttpResponse:
     context = {
         "going_on": open_drafts(request.user),
         "ended": _states(request.user, ended.annotate(title=KT("definition__name"))[:MAX_ENDED]),
-        "crumbs": _crumbs()[:1],
+        "crumbs": crumbs()[:1],
     }
     return render(request, "plans/drafts.html", context)
 
@@ -67,7 +67,7 @@ def draft(request: HttpRequest, draft_id: int) -> HttpResponse:
     visitors = _visitors(request, expected=expected_visitors(definition))
     outlook = outlook_of(definition) if found.is_open else None
     context = {
-        "state": state_for(request.user, found),
+        "state": _state(request.user, found),
         "draft": found,
         "definition": definition,
         "before": before,
@@ -81,7 +81,7 @@ def draft(request: HttpRequest, draft_id: int) -> HttpResponse:
         "most_visitors": MOST_VISITORS,
         "budget": outlook_sentences(outlook) if outlook else [],
         "exceeds_budget": bool(outlook and outlook.exceeded),
-        "crumbs": _crumbs(),
+        "crumbs": crumbs(),
     }
     return render(request, "plans/draft.html", context)
 
@@ -92,27 +92,23 @@ def step(request: HttpRequest, draft_id: int) -> HttpResponse:
     """Take the next step with a draft; what cannot be done says why, and changes nothing."""
     found = get_object_or_404(PlanDraft, pk=draft_id)
     name = request.POST.get("step", "")
-    state = state_for(request.user, found)
+    problem = ""
     if name not in STEPS:
-        messages.error(
-            request,
-            gettext(
-                "Nothing was changed: the form did not include an action. Reload the page and try again."
-            ),
+        problem = gettext(
+            "Nothing was changed: the form did not include an action. Reload the page and try again."
         )
-    elif name not in state.may:
-        messages.error(
-            request,
-            gettext(
-                "Nothing was changed because you are not allowed to take this step, or "
-                "because it is not the next step."
-            ),
+    elif name not in _state(request.user, found).may:
+        problem = gettext(
+            "Nothing was changed because you are not allowed to take this step, or because it is not the "
+            "next step."
         )
     else:
         try:
             messages.success(request, STEPS[name](request, found))
         except REFUSALS as error:
-            messages.error(request, str(error))
+            problem = str(error)
+    if problem:
+        messages.error(request, problem)
     found.refresh_from_db()
     if found.state == PlanDraft.State.PUBLISHED and not found.is_unfinished and name in ("publish", "finish"):
         return redirect("administrator:study", slug=found.slug)
@@ -143,11 +139,6 @@ def _next_version(slug: str, *, by: str) -> PlanDraft:
     return draft_of_study(slug, by=by)
 
 
-def state_for(user: Somebody, found: PlanDraft) -> DraftState:
-    """A draft from the view of an account."""
-    return _state(found, by=user.get_username(), is_administrator=Role.ADMINISTRATOR in roles_of(user))
-
-
 def open_drafts(user: Somebody) -> list[DraftState]:
     """Drafts that wait for someone, for the page of all studies."""
     return _states(user, PlanDraft.objects.filter(GOING_ON).annotate(title=KT("definition__name")))
@@ -155,12 +146,14 @@ def open_drafts(user: Somebody) -> list[DraftState]:
 
 def _states(user: Somebody, rows: Iterable[PlanDraft]) -> list[DraftState]:
     by, is_administrator = user.get_username(), Role.ADMINISTRATOR in roles_of(user)
-    return [_state(each, by=by, is_administrator=is_administrator) for each in rows]
-
-
-def _state(found: PlanDraft, *, by: str, is_administrator: bool) -> DraftState:
     asks_second = settings.MOBILITY_SECOND_PERSON
-    return state_of(found, by=by, is_administrator=is_administrator, asks_second=asks_second)
+    return [
+        state_of(each, by=by, is_administrator=is_administrator, asks_second=asks_second) for each in rows
+    ]
+
+
+def _state(user: Somebody, found: PlanDraft) -> DraftState:
+    return _states(user, [found])[0]
 
 
 def _visitors(request: HttpRequest, *, expected: int | None) -> int:
@@ -169,16 +162,22 @@ def _visitors(request: HttpRequest, *, expected: int | None) -> int:
     return min(max(typed, 1), MOST_VISITORS)
 
 
-def _revision(request: HttpRequest) -> int:
+def revision_of(request: HttpRequest) -> int:
+    """The revision of a draft that a form was made from; 0: it does not say."""
     text = request.POST.get("revision", "")
     return int(text) if text.isdecimal() and len(text) < 10 else 0
 
 
-def _crumbs() -> list[tuple[str, str]]:
+def crumbs() -> list[tuple[str, str]]:
     return [
         (gettext("Administration"), reverse("administrator:studies")),
         (gettext("Plan drafts"), reverse("administrator:drafts")),
     ]
+
+
+def _seen(request: HttpRequest) -> dict[str, Any]:
+    """Who takes a step, and which revision of the draft was seen."""
+    return {"revision": revision_of(request), "by": request.user.get_username()}
 
 
 def _remark(request: HttpRequest) -> str:
@@ -186,29 +185,27 @@ def _remark(request: HttpRequest) -> str:
 
 
 def _submit(request: HttpRequest, found: PlanDraft) -> str:
-    services.submit_draft(found, revision=_revision(request), by=request.user.get_username())
+    services.submit_draft(found, **_seen(request))
     return gettext("The draft is waiting for review. Tell another administrator or a privacy officer.")
 
 
 def _approve(request: HttpRequest, found: PlanDraft) -> str:
-    by = request.user.get_username()
-    services.approve_draft(found, revision=_revision(request), by=by, remark=_remark(request))
+    services.approve_draft(found, **_seen(request), remark=_remark(request))
     return gettext("You approved the draft in its current form. An administrator can publish it.")
 
 
 def _send_back(request: HttpRequest, found: PlanDraft) -> str:
-    by = request.user.get_username()
-    services.send_back(found, revision=_revision(request), by=by, remark=_remark(request))
+    services.send_back(found, **_seen(request), remark=_remark(request))
     return gettext("The draft was sent back with your remark.")
 
 
 def _withdraw(request: HttpRequest, found: PlanDraft) -> str:
-    services.withdraw_draft(found, revision=_revision(request), by=request.user.get_username())
+    services.withdraw_draft(found, **_seen(request))
     return gettext("The draft was withdrawn. It is kept here as a record.")
 
 
 def _publish(request: HttpRequest, found: PlanDraft) -> str:
-    publish_draft(found, revision=_revision(request), by=request.user.get_username())
+    publish_draft(found, **_seen(request))
     if found.is_new_study:
         return gettext(
             "The study has been created. Next, check who can see it. On the People page, give access to "

@@ -1,6 +1,5 @@
 """Predict accuracy and risks of a plan, before anything is collected; all state is in the address."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -10,13 +9,13 @@ from django.views.decorators.http import require_GET
 from ldp.errors import LdpError
 from mobility.plans.pages.simulator_form import WORST, SimulatorForm
 from mobility.plans.pages.simulator_source import crumbs_of, source_of
+from reports.accounts.access import overseers_only
 from reports.base import formats
 from reports.base.status import Status
 from reports.estimates import texts as estimates_texts
 from reports.simulator import model, texts
 from reports.simulator.advice import advice
 from reports.simulator.example import MOST_BARS, draw_example, example_figure, example_report
-from reports.studies.policies import OVERSEERS, require_role
 
 BADGES = {
     model.Reading.CLEAR: "badge--ok",
@@ -27,7 +26,7 @@ BADGES = {
 
 
 @require_GET
-@require_role(*OVERSEERS)
+@overseers_only
 def simulator(request: HttpRequest) -> HttpResponse:
     """Sliders and what follows from them; htmx asks for what follows only."""
     form = SimulatorForm(request.GET, source=source_of(request))
@@ -58,7 +57,11 @@ def result_context(form: SimulatorForm) -> dict[str, Any]:
         "odds": texts.odds_words(found),
         "totals": texts.totals_words(found),
         "days_in_all": setting.crowd.in_all(setting.days),
-        "recognition": found.recognition and [_recognition(each) for each in found.recognition],
+        "recognition": found.recognition
+        and [
+            {"answered": _guess(each.answered), "with_value": _guess(each.with_value)}
+            for each in found.recognition
+        ],
         "is_static": all(each.kind == "static" for each in found.plan.indicators),
         **_example(found, slug=form.cleaned_data["show"]),
         **_ranking(found, form=form),
@@ -103,17 +106,12 @@ def _guess(guess: model.Guess) -> tuple[str, str]:
     return texts.of_100(guess.before), texts.of_100(guess.after)
 
 
-def _recognition(found: model.Recognition) -> dict[str, tuple[str, str]]:
-    return {"answered": _guess(found.answered), "with_value": _guess(found.with_value)}
-
-
 def _example(simulation: model.Simulation, *, slug: str) -> dict[str, Any]:
     """A made-up day of one indicator, drawn as reports are."""
     row = simulation.row(slug)
     shown = {"shown": row.question, "truth": texts.truth_words(row.channel)}
-    example = draw_example(
-        simulation.plan, row.forecast.index, n_visitors=round(simulation.setting.crowd.visitors)
-    )
+    n_visitors = round(simulation.setting.crowd.visitors)
+    example = draw_example(simulation.plan, row.forecast.index, n_visitors=n_visitors)
     if example is None:
         return shown
     name = row.question.name
@@ -125,7 +123,7 @@ def _example(simulation: model.Simulation, *, slug: str) -> dict[str, Any]:
         "figure_summary": estimates_texts.report_summary(report),
         "is_readable": report.status == Status.OK,
         "n_bars": MOST_BARS if example.truth.size > MOST_BARS else None,
-        "is_cut": example.n_visitors < round(simulation.setting.crowd.visitors),
+        "is_cut": example.n_visitors < n_visitors,
     }
 
 
@@ -157,19 +155,13 @@ def _wanted(setting: model.Setting, *, form: SimulatorForm) -> dict[str, Any]:
     context: dict[str, Any] = {"can_solve": bool(choices), "hidden": form.hidden("wanted", "of", "over")}
     if wanted is None or not choices:
         return context
-    slugs = _asked(of, choices=choices)
+    slugs = [slug for slug in choices if of in (WORST, slug)]
     if not slugs:
         return context | {"solved": texts.own_epsilon_words()}
     try:
-        epsilon = model.epsilon_wanted(
-            setting, half_width=float(wanted) / 100, slugs=slugs, of_union=of_union
-        )
+        width = float(wanted) / 100
+        epsilon = model.epsilon_wanted(setting, half_width=width, slugs=slugs, of_union=of_union)
     except LdpError:
         return context | {"solved": texts.unreachable_words(setting, slugs=slugs, of_union=of_union)}
     query = form.query(epsilon=f"{epsilon.normalize():f}", wanted="", of="", over="")
     return context | {"solved": texts.wanted_words(epsilon), "solved_query": query}
-
-
-def _asked(of: str, *, choices: Sequence[str]) -> list[str]:
-    """Indicators that a wanted error is about: one, or all that follow the plan's epsilon."""
-    return [slug for slug in choices if of in (WORST, slug)]

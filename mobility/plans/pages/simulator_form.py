@@ -7,7 +7,7 @@ from typing import Any, cast, get_args
 
 from django import forms
 from django.http import QueryDict
-from django.utils.translation import gettext, pgettext
+from django.utils.translation import gettext, gettext_lazy, pgettext
 
 from ldp.estimation.simulation import LARGEST_EPSILON, LEAST_EPSILON, Crowd
 from ldp.privacy.plans import MAX_DAYS, Kind, Mechanism
@@ -22,7 +22,7 @@ MOST_INDICATORS, MOST_CATEGORIES = 50, 1000
 WORST = ""  # of all indicators that follow the plan
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Slider:
     """A number with a slider; both of its ends are named.
 
@@ -32,9 +32,9 @@ class Slider:
     field: forms.BoundField
     low: Decimal
     high: Decimal
+    scale: str  # "log" or "linear"
     low_words: str
     high_words: str
-    scale: str  # "log" or "linear"
 
     @property
     def digits(self) -> int:
@@ -45,33 +45,69 @@ class Slider:
 class SimulatorForm(forms.Form):
     """Settings that an administrator may change; missing fields have the value of the source."""
 
-    mechanism = forms.ChoiceField()
-    unit = forms.ChoiceField(widget=forms.RadioSelect)
-    epsilon = forms.DecimalField(min_value=LEAST_EPSILON, max_value=LARGEST_EPSILON, max_digits=12)
-    visitors = forms.IntegerField(min_value=1, max_value=MOST_VISITORS)
-    stay = forms.DecimalField(min_value=1, max_value=MAX_DAYS, max_digits=8)
-    presence_epsilon = forms.DecimalField(
-        required=False, min_value=Decimal("0.001"), max_value=LARGEST_EPSILON, max_digits=12
+    mechanism = forms.ChoiceField(
+        label=gettext_lazy("Mechanism"),
+        choices=lambda: [(each, mechanism_words(each)) for each in get_args(Mechanism)],
     )
-    presence_days = forms.IntegerField(required=False, min_value=1, max_value=MAX_DAYS)
-    show = forms.ChoiceField(required=False)
-    wanted = forms.DecimalField(required=False, min_value=Decimal("0.001"), max_value=100, max_digits=8)
-    of = forms.ChoiceField(required=False)
-    over = forms.ChoiceField(required=False)
+    unit = forms.ChoiceField(
+        label=gettext_lazy("Privacy unit"),
+        widget=forms.RadioSelect,
+        choices=[
+            ("profile", gettext_lazy("all of a person's values (profile)")),
+            ("attribute", gettext_lazy("one of a person's values (attribute)")),
+        ],
+    )
+    epsilon = forms.DecimalField(
+        label=gettext_lazy("Epsilon"), min_value=LEAST_EPSILON, max_value=LARGEST_EPSILON, max_digits=12
+    )
+    visitors = forms.IntegerField(
+        label=gettext_lazy("Visitors per day"), min_value=1, max_value=MOST_VISITORS
+    )
+    stay = forms.DecimalField(
+        label=gettext_lazy("Mean number of days on which a visitor is present"),
+        min_value=1,
+        max_value=MAX_DAYS,
+        max_digits=8,
+    )
+    presence_epsilon = forms.DecimalField(
+        label=gettext_lazy("Presence epsilon (leave empty for exact totals)"),
+        required=False,
+        min_value=Decimal("0.001"),
+        max_value=LARGEST_EPSILON,
+        max_digits=12,
+    )
+    presence_days = forms.IntegerField(
+        label=gettext_lazy("Maximum days counted per person (leave empty for all)"),
+        required=False,
+        min_value=1,
+        max_value=MAX_DAYS,
+    )
+    show = forms.ChoiceField(label=gettext_lazy("Indicator in the example"), required=False)
+    wanted = forms.DecimalField(
+        label=gettext_lazy("Target error (± points)"),
+        required=False,
+        min_value=Decimal("0.001"),
+        max_value=100,
+        max_digits=8,
+    )
+    of = forms.ChoiceField(label=gettext_lazy("for which indicator"), required=False)
+    over = forms.ChoiceField(
+        label=gettext_lazy("over which days"),
+        required=False,
+        choices=[("", gettext_lazy("one day")), ("union", gettext_lazy("all days together"))],
+    )
 
     def __init__(self, query: QueryDict, *, source: Source) -> None:
         super().__init__({**source.initial, **query.dict()}, auto_id="simulator-%s", label_suffix="")
         self.source = source
-        self._label()
-        if not source.questions:
-            self._add_typed()
-        self._add_categories(source.questions)
-        if "cap" in source.initial:
-            self.fields["cap"] = forms.IntegerField(
-                label=gettext("Maximum days on which a person reports on daily indicators"),
-                min_value=1,
-                max_value=MAX_DAYS,
-            )
+        names = [(each.slug, each.name) for each in source.questions]
+        without = {"show": gettext("the least accurate indicator"), "of": gettext("every indicator")}
+        for name, words in without.items():
+            cast(forms.ChoiceField, self.fields[name]).choices = [(WORST, words), *names]
+        self.fields |= {
+            name: forms.IntegerField(label=label, min_value=low, max_value=high)
+            for name, label, low, high in self._numbers()
+        }
         for field in self.fields.values():
             field.widget.attrs["autocomplete"] = "off"
 
@@ -79,19 +115,9 @@ class SimulatorForm(forms.Form):
         """Check what concerns several fields."""
         given: dict[str, Any] = super().clean() or {}
         days = given.get("days", self.source.days)
-        for name, text in (
-            (
-                "stay",
-                gettext(
-                    "A person cannot be present on more days than the study has. Enter at most %(days)d."
-                ),
-            ),
-            ("cap", gettext("This is more than the number of days in the study. Enter at most %(days)d.")),
-            (
-                "presence_days",
-                gettext("This is more than the number of days in the study. Enter at most %(days)d."),
-            ),
-        ):
+        too_long = gettext("This is more than the number of days in the study. Enter at most %(days)d.")
+        stays = gettext("A person cannot be present on more days than the study has. Enter at most %(days)d.")
+        for name, text in (("stay", stays), ("cap", too_long), ("presence_days", too_long)):
             if given.get(name) is not None and given[name] > days:
                 self.add_error(name, text % {"days": days})
         if given.get("daily", 0) > given.get("indicators", MOST_INDICATORS):
@@ -119,10 +145,6 @@ class SimulatorForm(forms.Form):
             presence_days=given["presence_days"] or days,
         )
 
-    def sliders(self) -> list[Slider]:
-        """Numbers that are worth trying out."""
-        return list(self._sliders())
-
     @property
     def category_errors(self) -> bool:
         """Return whether a number of categories is wrong, so that its field must not be folded away."""
@@ -136,11 +158,8 @@ class SimulatorForm(forms.Form):
         """Address of this state with some values changed; an empty one is left out."""
         query = QueryDict(mutable=True)
         typed = {name: self.data.get(name, "") for name in self.fields}
-        state = {
-            **self.source.kept,
-            **typed,
-            **{self._name_of(name): value for name, value in changes.items()},
-        }
+        changed = {self._name_of(name): value for name, value in changes.items()}
+        state = {**self.source.kept, **typed, **changed}
         query.update({name: value for name, value in state.items() if value not in ("", None)})
         return query.urlencode()
 
@@ -153,70 +172,27 @@ class SimulatorForm(forms.Form):
         """Typed numbers have one number of categories for all indicators."""
         return "categories" if name.startswith("k-") and name not in self.fields else name
 
-    def _label(self) -> None:
-        self.fields["mechanism"] = forms.ChoiceField(
-            label=gettext("Mechanism"),
-            choices=[(each, mechanism_words(each)) for each in get_args(Mechanism)],
-        )
-        self.fields["unit"] = forms.ChoiceField(
-            label=gettext("Privacy unit"),
-            widget=forms.RadioSelect,
-            choices=[
-                ("profile", gettext("all of a person's values (profile)")),
-                ("attribute", gettext("one of a person's values (attribute)")),
-            ],
-        )
-        self.fields["epsilon"].label = gettext("Epsilon")
-        self.fields["visitors"].label = gettext("Visitors per day")
-        self.fields["stay"].label = gettext("Mean number of days on which a visitor is present")
-        self.fields["presence_epsilon"].label = gettext("Presence epsilon (leave empty for exact totals)")
-        self.fields["presence_days"].label = gettext("Maximum days counted per person (leave empty for all)")
-        names = [(each.slug, each.name) for each in self.source.questions]
-        self.fields["show"] = forms.ChoiceField(
-            label=gettext("Indicator in the example"),
-            required=False,
-            choices=[("", gettext("the least accurate indicator")), *names],
-        )
-        self.fields["wanted"].label = gettext("Target error (± points)")
-        self.fields["of"] = forms.ChoiceField(
-            label=gettext("for which indicator"),
-            required=False,
-            choices=[(WORST, gettext("every indicator")), *names],
-        )
-        self.fields["over"] = forms.ChoiceField(
-            label=gettext("over which days"),
-            required=False,
-            choices=[("", gettext("one day")), ("union", gettext("all days together"))],
-        )
-
-    def _add_typed(self) -> None:
-        for name, label, low, high in (
-            ("days", gettext("Days of the study"), 1, MAX_DAYS),
-            ("indicators", gettext("Indicators"), 1, MOST_INDICATORS),
-            ("daily", gettext("Daily indicators"), 0, MOST_INDICATORS),
-            ("categories", gettext("Categories of each indicator"), 2, MOST_CATEGORIES),
-        ):
-            self.fields[name] = forms.IntegerField(label=label, min_value=low, max_value=high)
-
-    def _add_categories(self, questions: tuple[Question, ...]) -> None:
-        for each in questions:
-            self.fields[f"k-{each.slug}"] = forms.IntegerField(
-                label=each.name, min_value=2, max_value=MAX_DOMAIN_SIZE
-            )
+    def _numbers(self) -> Iterator[tuple[str, str, int, int]]:
+        """Whole numbers that depend on the source: name, label, and limits."""
+        if not self.source.questions:
+            yield "days", gettext("Days of the study"), 1, MAX_DAYS
+            yield "indicators", gettext("Indicators"), 1, MOST_INDICATORS
+            yield "daily", gettext("Daily indicators"), 0, MOST_INDICATORS
+            yield "categories", gettext("Categories of each indicator"), 2, MOST_CATEGORIES
+        for each in self.source.questions:
+            yield f"k-{each.slug}", each.name, 2, MAX_DOMAIN_SIZE
+        if "cap" in self.source.initial:
+            label = gettext("Maximum days on which a person reports on daily indicators")
+            yield "cap", label, 1, MAX_DAYS
 
     def _questions(self) -> tuple[Question, ...]:
         given = self.cleaned_data
         if self.source.questions:
             return tuple(replace(each, domain_size=given[f"k-{each.slug}"]) for each in self.source.questions)
-        n, n_daily = given["indicators"], given["daily"]
+        n, n_daily, size = given["indicators"], given["daily"], given["categories"]
         kinds: list[Kind] = ["static" if number < n - n_daily else "daily" for number in range(n)]
         return tuple(
-            Question(
-                slug=f"i{number}",
-                name=typed_name(kind, number=number),
-                kind=kind,
-                domain_size=given["categories"],
-            )
+            Question(slug=f"i{number}", name=typed_name(kind, number=number), kind=kind, domain_size=size)
             for number, kind in enumerate(kinds, start=1)
         )
 
@@ -227,48 +203,24 @@ class SimulatorForm(forms.Form):
         most = None if cap >= days else cap
         return tuple(each if each.kind == "static" else replace(each, max_values=most) for each in questions)
 
-    def _sliders(self) -> Iterator[Slider]:
-        yield Slider(
-            field=self["epsilon"],
-            low=Decimal("0.1"),
-            high=Decimal(10),
-            low_words=pgettext("end of a slider", "more private"),
-            high_words=pgettext("end of a slider", "more accurate"),
-            scale="log",
-        )
-        yield Slider(
-            field=self["visitors"],
-            low=Decimal(100),
-            high=Decimal(1_000_000),
-            low_words=pgettext("end of a slider", "few people, much noise"),
-            high_words=pgettext("end of a slider", "many people, little noise"),
-            scale="log",
-        )
-        yield Slider(
-            field=self["stay"],
-            low=Decimal(1),
-            high=Decimal(max(self.source.days, 2)),
-            low_words=pgettext("end of a slider", "different people every day"),
-            high_words=pgettext("end of a slider", "the same people every day"),
-            scale="linear",
-        )
+    def sliders(self) -> Iterator[Slider]:
+        """Numbers that are worth trying out."""
+        private = pgettext("end of a slider", "more private")
+        accurate = pgettext("end of a slider", "more accurate")
+        yield Slider(self["epsilon"], Decimal("0.1"), Decimal(10), "log", private, accurate)
+        few = pgettext("end of a slider", "few people, much noise")
+        many = pgettext("end of a slider", "many people, little noise")
+        yield Slider(self["visitors"], Decimal(100), Decimal(1_000_000), "log", few, many)
+        others = pgettext("end of a slider", "different people every day")
+        same = pgettext("end of a slider", "the same people every day")
+        yield Slider(self["stay"], Decimal(1), Decimal(max(self.source.days, 2)), "linear", others, same)
         if "categories" in self.fields:
-            yield Slider(
-                field=self["categories"],
-                low=Decimal(2),
-                high=Decimal(100),
-                low_words=pgettext("end of a slider", "few categories, each accurate"),
-                high_words=pgettext("end of a slider", "many categories, each less accurate"),
-                scale="log",
-            )
-            yield Slider(
-                field=self["indicators"],
-                low=Decimal(1),
-                high=Decimal(20),
-                low_words=pgettext("end of a slider", "one indicator"),
-                high_words=pgettext("end of a slider", "many indicators, fewer answers for each"),
-                scale="linear",
-            )
+            few = pgettext("end of a slider", "few categories, each accurate")
+            many = pgettext("end of a slider", "many categories, each less accurate")
+            yield Slider(self["categories"], Decimal(2), Decimal(100), "log", few, many)
+            one = pgettext("end of a slider", "one indicator")
+            many = pgettext("end of a slider", "many indicators, fewer answers for each")
+            yield Slider(self["indicators"], Decimal(1), Decimal(20), "linear", one, many)
 
 
 def typed_name(kind: Kind, *, number: int) -> str:

@@ -87,13 +87,14 @@ def _of_draft(draft: PlanDraft) -> Source:
     # Positions of a study's cells may be megabytes, and nothing here is about places.
     definition = StudyDefinition.from_json({**draft.definition, "area": None, "location": None})
     questions, days = questions_of_definition(definition), definition.days
+    visitors = expected_visitors(definition)
     return Source(
         name=definition.name,
         kept={"draft": str(draft.pk)},
         address="",
         initial={
             **_initial(questions, days=days),
-            **_expected(definition),
+            **({} if visitors is None else {"visitors": visitors}),
             "mechanism": definition.plan.mechanism,
             "unit": definition.plan.unit,
             "epsilon": f"{definition.plan.epsilon.normalize():f}",
@@ -126,11 +127,6 @@ def expected_visitors(definition: StudyDefinition) -> int | None:
         return None
     stay = min(Decimal(CROWD["stay"]), Decimal(definition.days))
     return max(1, round(definition.expected_subscribers * stay / definition.days))
-
-
-def _expected(definition: StudyDefinition) -> dict[str, Any]:
-    visitors = expected_visitors(definition)
-    return {} if visitors is None else {"visitors": visitors}
 
 
 def crumbs_of(source: Source) -> list[tuple[str, str]]:

@@ -8,14 +8,19 @@ from django.views.decorators.http import require_GET
 
 from mobility.plans.study_files import export_study
 from mobility.vault.models.subscribers import VaultStudy
-from reports.studies.policies import Role, require_role
+from reports.accounts.access import administrators_only
 
 
 @require_GET
-@require_role(Role.ADMINISTRATOR)
+@administrators_only
 def export(request: HttpRequest, slug: str) -> HttpResponse:  # noqa: ARG001 - every view has one
     """Contents read by `import_study`: definition, area and plan versions; no data and no keys."""
     row = get_object_or_404(VaultStudy, slug=slug)
-    text = json.dumps(export_study(row), ensure_ascii=False, indent=1)
-    disposition = f'attachment; filename="{slug}-study.json"'
+    return attached(export_study(row), filename=f"{slug}-study.json")
+
+
+def attached(content: object, *, filename: str) -> HttpResponse:
+    """Return JSON as a file to keep."""
+    text = json.dumps(content, ensure_ascii=False, indent=1)
+    disposition = f'attachment; filename="{filename}"'
     return HttpResponse(text, content_type="application/json", headers={"Content-Disposition": disposition})

@@ -5,7 +5,7 @@ No session and no cookie counts here, so that no CSRF token is needed either. Er
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Concatenate, ParamSpec, cast
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -58,8 +58,7 @@ def feed(*methods: str) -> Callable[[View[P]], Callable[Concatenate[HttpRequest,
                 say_when(refusal)
                 return refusal
 
-        exempt: Any = csrf_exempt(guarded)
-        return exempt  # type: ignore[no-any-return]
+        return cast("Callable[Concatenate[HttpRequest, P], HttpResponse]", csrf_exempt(guarded))
 
     return decorate
 
@@ -124,9 +123,8 @@ def _options(request: HttpRequest) -> tuple[str, dict[str, bool]]:
 def _flag(request: HttpRequest, name: str) -> bool:
     text = request.GET.get(name, "").lower()
     if text not in (*ON, *OFF):
-        raise MobilityError(
-            f"{name} must be one of {', '.join(ON)}; or one of {', '.join(filter(None, OFF))}, or empty"
-        )
+        off = ", ".join(filter(None, OFF))
+        raise MobilityError(f"{name} must be one of {', '.join(ON)}; or one of {off}, or empty")
     return text in ON
 
 
@@ -143,8 +141,7 @@ def _body(request: HttpRequest) -> tuple[Readable, int | None] | None:
     if length:
         raise MobilityError(gettext("Content-Length must be a whole number of bytes."))
     # Of a body in chunks the server knows the end; the framework would take it for empty.
-    if request.headers.get("Transfer-Encoding", "").lower() == "chunked" and request.META.get(
-        "wsgi.input_terminated"
-    ):
+    is_chunked = request.headers.get("Transfer-Encoding", "").lower() == "chunked"
+    if is_chunked and request.META.get("wsgi.input_terminated"):
         return request.META["wsgi.input"], None
     return None

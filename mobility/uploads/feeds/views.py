@@ -10,10 +10,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from mobility.base.errors import MobilityError
 from mobility.batches import queries
-from mobility.batches.pages.access import vault_study_or_404
+from mobility.batches.pages.access import crumbs_to, vault_study_or_404
 from mobility.uploads.feeds import actions as service
 from mobility.vault.models.profiles import FeedToken
-from mobility.vault.models.subscribers import VaultStudy
 from reports.studies.policies import Role, require_role, studies_for
 
 people = require_role(*service.MAKERS)
@@ -42,38 +41,31 @@ def feeds(request: HttpRequest, slug: str) -> HttpResponse:
                 form = FeedForm()
             except MobilityError as error:
                 form.add_error(None, str(error))
-    return render(request, "uploads/feeds.html", _context(request, study, form, text))
+    head = queries.study_head(study.pk)
+    context = {
+        "study": head,
+        "tokens": service.tokens_of(study),
+        "form": form,
+        "token_text": text,
+        "put_url": request.build_absolute_uri(reverse("api:extract", args=[study.slug, "FILE"])),
+        "crumbs": _crumbs(request, head),
+    }
+    return render(request, "uploads/feeds.html", context)
 
 
 @require_POST
 @people
 def revoke_feed(request: HttpRequest, slug: str, token_id: int) -> HttpResponse:
     """Close the door to a token."""
-    token = get_object_or_404(
-        FeedToken, pk=token_id, study=vault_study_or_404(request, slug, *service.MAKERS)
-    )
+    study = vault_study_or_404(request, slug, *service.MAKERS)
+    token = get_object_or_404(FeedToken, pk=token_id, study=study)
     service.revoke(token, by=request.user.get_username())
     messages.success(request, gettext("The token “{name}” was revoked.").format(name=token.name))
     return redirect("operator:feeds", slug=slug)
 
 
-def _context(request: HttpRequest, study: VaultStudy, form: FeedForm, text: str) -> dict[str, object]:
-    head = queries.study_head(study.pk)
-    put = reverse("api:extract", args=[study.slug, "FILE"])
-    return {
-        "study": head,
-        "tokens": service.tokens_of(study),
-        "form": form,
-        "token_text": text,
-        "put_url": request.build_absolute_uri(put),
-        "crumbs": _crumbs(request, head),
-    }
-
-
 def _crumbs(request: HttpRequest, study: queries.StudyHead) -> list[tuple[str, str]]:
-    zone, title = (
-        ("operator", gettext("Uploads"))
-        if studies_for(request.user, Role.OPERATOR).filter(slug=study.slug).exists()
-        else ("administrator", gettext("Administration"))
-    )
-    return [(title, reverse(f"{zone}:studies")), (study.name, reverse(f"{zone}:study", args=[study.slug]))]
+    if studies_for(request.user, Role.OPERATOR).filter(slug=study.slug).exists():
+        return crumbs_to(study.name, study.slug)
+    own = (study.name, reverse("administrator:study", args=[study.slug]))
+    return [(gettext("Administration"), reverse("administrator:studies")), own]

@@ -62,13 +62,13 @@ def attribute_fields(indicator: IndicatorDefinition, columns: Columns, *, first_
     key = f"{INDICATOR}.{slug}"
     rule = columns.proposal.draft[INDICATOR].get(slug, {})
     none = gettext("none (not in these files)")
-    column = columns.field(
-        f"column-{slug}", gettext("Column"), rule.get("column", ""), key=f"{key}.column", none=none
-    )
+    chosen = rule.get("column", "")
+    column = columns.field(f"column-{slug}", gettext("Column"), chosen, key=f"{key}.column", none=none)
     if not column.value:
         return AttributeFields(slug=slug, title=indicator.name, column=column)
     kind = next((each for each in (BIRTH_YEAR, BIRTH_DATE, PREFIX) if each in rule), TEXTS)
-    fields = [_rule_field(slug, kind)]
+    options = [(name, str(label)) for name, label in RULE_NAMES.items()]
+    fields = [select(f"rule-{slug}", gettext("Content"), kind, options)]
     seen: list[SeenText] = []
     bands: list[Field] = []
     not_listed = 0
@@ -93,9 +93,9 @@ def attribute_fields(indicator: IndicatorDefinition, columns: Columns, *, first_
     )
 
 
-def _rule_field(slug: str, kind: str) -> Field:
-    options = [(name, str(label)) for name, label in RULE_NAMES.items()]
-    return Field(name=f"rule-{slug}", kind="select", label=gettext("Content"), value=kind, options=options)
+def select(name: str, label: str, value: str, options: Sequence[tuple[str, str]], **more: Any) -> Field:
+    """A choice among `options`, each a value and its label."""
+    return Field(name=name, kind="select", label=label, value=value, options=options, **more)
 
 
 def _prefix_field(slug: str, rule: Mapping[str, Any], errors: Errors) -> Field:
@@ -112,33 +112,22 @@ def _birth_fields(
     slug: str, kind: str, birth: Mapping[str, Any], first_day: date, errors: Errors
 ) -> list[Field]:
     key = f"{INDICATOR}.{slug}.{kind}"
-    fields = [
-        Field(
-            name=f"reference-{slug}",
-            kind="date",
-            label=gettext("Calculate ages as of"),
-            value=str(birth.get("reference", first_day)),
-            help=gettext(
-                "If only the year of birth is known, the age that the subscriber reaches in the calendar "
-                "year of this date is used."
-            )
-            if kind == BIRTH_YEAR
-            else "",
-            errors=errors.of(f"{key}.reference"),
-        )
-    ]
-    if kind == BIRTH_DATE:
-        fields.append(
-            Field(
-                name=f"pattern-{slug}",
-                kind="select",
-                label=gettext("Date format"),
-                value=birth.get("pattern", ""),
-                options=[("", gettext("choose a format")), *((each, each) for each in DATE_PATTERNS)],
-                errors=errors.of(f"{key}.pattern"),
-            )
-        )
-    return fields
+    of_year = gettext(
+        "If only the year of birth is known, the age that the subscriber reaches in the calendar year of this date is used."
+    )
+    reference = Field(
+        name=f"reference-{slug}",
+        kind="date",
+        label=gettext("Calculate ages as of"),
+        value=str(birth.get("reference", first_day)),
+        help=of_year if kind == BIRTH_YEAR else "",
+        errors=errors.of(f"{key}.reference"),
+    )
+    if kind == BIRTH_YEAR:
+        return [reference]
+    options = [("", gettext("choose a format")), *((each, each) for each in DATE_PATTERNS)]
+    value, found = birth.get("pattern", ""), errors.of(f"{key}.pattern")
+    return [reference, select(f"pattern-{slug}", gettext("Date format"), value, options, errors=found)]
 
 
 def _band_fields(indicator: IndicatorDefinition, birth: Mapping[str, Any]) -> list[Field]:
@@ -167,13 +156,12 @@ def _seen(
         SeenText(
             text=text,
             rows=rows,
-            choice=Field(
-                name=f"meaning-{indicator.slug}",
+            choice=select(
+                f"meaning-{indicator.slug}",
+                text,
+                sent_for(known.get(text)),
+                _category_options(indicator, gettext("Not mapped") if text not in own else ""),
                 key=f"meaning-{indicator.slug}-{place}",
-                kind="select",
-                label=text,
-                value=sent_for(known.get(text)),
-                options=_category_options(indicator, gettext("Not mapped") if text not in own else ""),
             ),
         )
         for place, (text, rows) in enumerate(listed)
@@ -189,11 +177,8 @@ def _meanings(
     if table is None:  # the rule has problems: what was chosen stays chosen
         return dict(rule.get("values", {}))
     codes = {text[: prefix or None]: table.code_of(text.encode()) for text in texts if text}
-    return {
-        text: "" if code == NO_ANSWER else indicator.categories[code]
-        for text, code in codes.items()
-        if code is not None
-    }
+    found = {text: code for text, code in codes.items() if code is not None}
+    return {text: "" if code == NO_ANSWER else indicator.categories[code] for text, code in found.items()}
 
 
 def _category_options(indicator: IndicatorDefinition, others: str) -> list[tuple[str, str]]:
@@ -227,12 +212,11 @@ def _last_fields(
             value="on" if rule.get("ignore_case") else "",
             errors=errors.of(f"{key}.ignore_case"),
         ),
-        Field(
-            name=f"otherwise-{indicator.slug}",
-            kind="select",
-            label=gettext("Any other value"),
-            value=sent_for(rule.get("otherwise")),
-            options=_category_options(indicator, gettext("Reject the row")),
+        select(
+            f"otherwise-{indicator.slug}",
+            gettext("Any other value"),
+            sent_for(rule.get("otherwise")),
+            _category_options(indicator, gettext("Reject the row")),
             errors=errors.of(f"{key}.otherwise"),
         ),
     ]

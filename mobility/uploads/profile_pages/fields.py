@@ -9,7 +9,7 @@ from django.utils.translation import gettext, gettext_lazy
 from mobility.extracts.form_fields import Columns, Errors, Field
 from mobility.extracts.profiles.proposals import Proposal
 from mobility.extracts.profiles.sample import Sample
-from mobility.uploads.profile_pages.attributes import AttributeFields, attribute_fields
+from mobility.uploads.profile_pages.attributes import AttributeFields, attribute_fields, select
 from mobility.uploads.profile_pages.draft import PATTERN_FORM
 from reports.studies.studyfile import Problem, StudyDefinition
 from reports.studies.studyfile.formats import DELIMITERS, EPOCH_MS, EPOCH_S, ISO
@@ -65,6 +65,9 @@ def profile_fields(
 
 
 def _head(profile: Mapping[str, Any], definition: StudyDefinition, errors: Errors) -> list[Field]:
+    kinds = [("events", gettext("events (CDRs)")), ("subscribers", gettext("subscriber attributes"))]
+    delimiters = [(name, str(DELIMITER_NAMES[name])) for name in DELIMITERS]
+    usual = gettext("From 0 to 1. Leave empty to use %(share)s, the value set in the study.")
     return [
         Field(
             name="name",
@@ -75,34 +78,25 @@ def _head(profile: Mapping[str, Any], definition: StudyDefinition, errors: Error
             ),
             errors=errors.of("profile.name"),
         ),
-        Field(
-            name="kind",
-            kind="select",
-            label=gettext("Content of the files"),
-            value=profile.get("kind", "events"),
-            options=[
-                ("events", gettext("events (CDRs)")),
-                ("subscribers", gettext("subscriber attributes")),
-            ],
+        select(
+            "kind",
+            gettext("Content of the files"),
+            profile.get("kind", "events"),
+            kinds,
             errors=errors.of("profile.kind"),
         ),
-        Field(
-            name="delimiter",
-            kind="select",
-            label=gettext("Column separator"),
-            value=profile.get("delimiter", ""),
-            options=[
-                ("", gettext("detected from each file's header")),
-                *((name, str(DELIMITER_NAMES[name])) for name in DELIMITERS),
-            ],
+        select(
+            "delimiter",
+            gettext("Column separator"),
+            profile.get("delimiter", ""),
+            [("", gettext("detected from each file's header")), *delimiters],
             errors=errors.of("profile.delimiter"),
         ),
         Field(
             name="max_bad_share",
             label=gettext("Refuse a file if the share of rejected rows exceeds"),
             value=str(profile.get("max_bad_share", "")),
-            help=gettext("From 0 to 1. Leave empty to use %(share)s, the value set in the study.")
-            % {"share": f"{definition.extract.max_bad_share:f}"},
+            help=usual % {"share": f"{definition.extract.max_bad_share:f}"},
             errors=errors.of("profile.max_bad_share"),
         ),
     ]
@@ -120,34 +114,24 @@ def _timestamp_format(proposal: Proposal, errors: Errors) -> list[Field]:
     form = proposal.draft["profile"].get("timestamp_format", "")
     offered = [*FORMAT_NAMES, *(each for each in proposal.formats if each not in FORMAT_NAMES)]
     is_own = form not in ("", *offered)
-    fields = [
-        Field(
-            name="timestamp_format",
-            kind="select",
-            label=gettext("Time format"),
-            value=PATTERN_FORM if is_own else form,
-            options=[
-                ("", gettext("choose a format")),
-                *((each, format_words(each)) for each in offered),
-                (PATTERN_FORM, gettext("custom format")),
-            ],
-            note=_format_note(form, proposal.formats),
-            errors=[] if is_own else errors.of("profile.timestamp_format"),
-        )
-    ]
-    if is_own:
-        fields.append(
-            Field(
-                name="timestamp_pattern",
-                label=gettext("Custom time format"),
-                value=form,
-                help=gettext(
-                    "%Y year, %m month, %d day, %H hour, %M minute, %S second, %f fraction, %z offset"
-                ),
-                errors=errors.of("profile.timestamp_format"),
-            )
-        )
-    return fields
+    found = errors.of("profile.timestamp_format")
+    choice = select(
+        "timestamp_format",
+        gettext("Time format"),
+        PATTERN_FORM if is_own else form,
+        [
+            ("", gettext("choose a format")),
+            *((each, format_words(each)) for each in offered),
+            (PATTERN_FORM, gettext("custom format")),
+        ],
+        note=_format_note(form, proposal.formats),
+        errors=[] if is_own else found,
+    )
+    if not is_own:
+        return [choice]
+    parts = gettext("%Y year, %m month, %d day, %H hour, %M minute, %S second, %f fraction, %z offset")
+    label = gettext("Custom time format")
+    return [choice, Field(name="timestamp_pattern", label=label, value=form, help=parts, errors=found)]
 
 
 def _format_note(form: str, formats: Sequence[str]) -> str:

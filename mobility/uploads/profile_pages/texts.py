@@ -54,9 +54,8 @@ def profile_words(profile: Profile, definition: StudyDefinition) -> ProfileWords
     delimiter = profile.delimiter
     separated = str(DELIMITER_NAMES[delimiter]) if delimiter else gettext("detected from each file's header")
     facts.append((gettext("Column separator"), separated))
-    facts.append(
-        (gettext("File refused if the share of rejected rows exceeds"), f"{profile.max_bad_share:f}")
-    )
+    most = gettext("File refused if the share of rejected rows exceeds")
+    facts.append((most, f"{profile.max_bad_share:f}"))
     return ProfileWords(
         name=profile.name,
         sentence=str(BUILT_IN.get(profile.name, "")),

@@ -1,7 +1,6 @@
 """Pages of extract profiles: those of a study, one of them, and making one from the first rows of a file."""
 
 from django.contrib import messages
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -10,7 +9,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from django_htmx.http import HttpResponseClientRedirect
 
 from mobility.base.errors import StudyClosedError
-from mobility.batches.pages.access import vault_study_or_404
+from mobility.batches.pages.access import crumbs_to, operators_only, vault_study_or_404
 from mobility.extracts.profiles import errors
 from mobility.extracts.profiles.parse import read_profile
 from mobility.extracts.profiles.preview import preview
@@ -25,12 +24,9 @@ from mobility.vault.models.batch import Batch
 from mobility.vault.models.profiles import ExtractProfile
 from mobility.vault.models.subscribers import VaultStudy
 from mobility.vault.profiles import find_profile, profile_names
-from reports.studies.policies import Role, require_role
 from reports.studies.studyfile import Problem, StudyDefinition
 from reports.studies.studyfile.formats import DELIMITERS
 from reports.studies.studyfile.problems import Problems
-
-operators_only = require_role(Role.OPERATOR)
 
 
 @require_GET
@@ -65,7 +61,7 @@ def profile(request: HttpRequest, slug: str, name: str) -> HttpResponse:
         "profile": found,
         "words": profile_words(typed.compiled(definition), definition),
         "rules": [(titles[key], typed.columns[key], rule_words(rule)) for key, rule in typed.rules.items()],
-        "n_batches": _batches(found).count(),
+        "n_batches": Batch.objects.filter(study=row, profile=name).count(),
         "crumbs": _crumbs(definition),
     }
     return render(request, "uploads/profile.html", context)
@@ -109,12 +105,7 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _save(
-    request: HttpRequest,
-    proposal: Proposal,
-    row: VaultStudy,
-    definition: StudyDefinition,
-    *,
-    is_sound: bool,
+    request: HttpRequest, proposal: Proposal, row: VaultStudy, definition: StudyDefinition, *, is_sound: bool
 ) -> list[Problem]:
     """Keep the profile, or return what is wrong with it; without `is_sound` only the latter."""
     try:
@@ -160,9 +151,8 @@ def _sample(request: HttpRequest) -> Sample:
 
 def _form(request: HttpRequest, context: dict[str, object]) -> HttpResponse:
     is_fragment = bool(request.htmx)  # type: ignore[attr-defined]
-    return render(
-        request, "uploads/_profile_mapping.html" if is_fragment else "uploads/profile_new.html", context
-    )
+    template = "uploads/_profile_mapping.html" if is_fragment else "uploads/profile_new.html"
+    return render(request, template, context)
 
 
 def _to(request: HttpRequest, address: str) -> HttpResponse:
@@ -174,13 +164,6 @@ def _study_or_404(request: HttpRequest, slug: str) -> tuple[VaultStudy, StudyDef
     return row, StudyDefinition.from_json(row.definition)
 
 
-def _batches(profile: ExtractProfile) -> "QuerySet[Batch]":
-    return Batch.objects.filter(study=profile.study_id, profile=profile.name)
-
-
 def _crumbs(definition: StudyDefinition) -> list[tuple[str, str]]:
-    return [
-        (gettext("Uploads"), reverse("operator:studies")),
-        (definition.name, reverse("operator:study", args=[definition.slug])),
-        (gettext("Profiles"), reverse("operator:profiles", args=[definition.slug])),
-    ]
+    profiles = (gettext("Profiles"), reverse("operator:profiles", args=[definition.slug]))
+    return [*crumbs_to(definition.name, definition.slug), profiles]
