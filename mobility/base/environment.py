@@ -15,10 +15,8 @@ class _Files(FileAwareMapping):  # type: ignore[misc]
             return str(super().__getitem__(key)).rstrip("\r\n")
         except (OSError, UnicodeDecodeError) as error:
             problem = getattr(error, "strerror", None) or "the file is not UTF-8 text"
-            file = self.env[f"{key}_FILE"]
-            raise ImproperlyConfigured(
-                f"{key}_FILE must name a readable file, got {file}: {problem}"
-            ) from None
+            text = f"{key}_FILE must name a readable file, got {self.env[f'{key}_FILE']}: {problem}"
+            raise ImproperlyConfigured(text) from None
 
 
 class Env(environ.FileAwareEnv):  # type: ignore[misc]

@@ -31,13 +31,9 @@ AWAY = (
 # The database, the network or the keystore failed, a disk is full, or the task's time is over: the same
 # work can be tried again. Nothing staged may be destroyed for it: it is all that is left of the file.
 PASSING_ERRORS = (
-    OperationalError,
-    InterfaceError,
-    ConnectionError,
-    errors.DiskFullError,
-    errors.KeyAwayError,
+    OperationalError, InterfaceError, ConnectionError, errors.DiskFullError, errors.KeyAwayError,
     SoftTimeLimitExceeded,
-)
+)  # fmt: skip
 
 
 @contextmanager
@@ -171,9 +167,8 @@ def give_up(batch: Batch, *, by: str) -> None:
     CancelError : it has ended
     """
     if batch.state in Batch.FINAL:
-        raise errors.CancelError(
-            f"the batch cannot be given up, because it has already ended ({batch.state})"
-        )
+        text = f"the batch cannot be given up, because it has already ended ({batch.state})"
+        raise errors.CancelError(text)
     reason = stopped(batch, f"given up by {by}", see_log=False)
     Batch.objects.filter(pk=batch.pk, failure="").exclude(state__in=Batch.FINAL).update(failure=reason)
     batch.refresh_from_db()

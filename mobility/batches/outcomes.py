@@ -92,11 +92,8 @@ def notes_for_reader(batch: Batch) -> Iterator[str]:
             f"nothing new: this file was already processed as batch {batch.duplicate_of_id}, so it "
             "was not read again"
         )
-    elif (
-        batch.rows_accepted
-        and not batch.more_to_come
-        and not batch.validate_only
-        and not (batch.subscriber_days or batch.reports)
+    elif batch.rows_accepted and not (
+        batch.more_to_come or batch.validate_only or batch.subscriber_days or batch.reports
     ):
         yield "nothing new: the study already had all of this data"
     if batch.more_to_come and not batch.validate_only:

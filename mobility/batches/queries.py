@@ -7,7 +7,6 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
-from django.utils import timezone
 
 from mobility.batches.quality.facts import Facts
 from mobility.extracts.rows.counts import IGNORED, REJECTED
@@ -124,32 +123,21 @@ def study_rows(*, slugs: Collection[str]) -> list[StudyRow]:
     last = dict(studies.annotate(last=Subquery(newest)).values_list("pk", "last"))
     batches = Batch.objects.in_bulk([pk for pk in last.values() if pk is not None])
     days: dict[int, dict[str, int]] = {pk: dict.fromkeys(VaultDay.State.values, 0) for pk in last}
-    counted = (
-        VaultDay.objects.filter(study__in=last)
-        .order_by()
-        .values_list("study", "state")
-        .annotate(n=Count("pk"))
-    )
-    for study_id, state, n in counted:
+    counted = VaultDay.objects.filter(study__in=last).order_by().values_list("study", "state")
+    for study_id, state, n in counted.annotate(n=Count("pk")):
         days[study_id][state] = n
-    rows = [
-        StudyRow(head=head, days=days[pk], last_batch=batches.get(last[pk]))
-        for pk, head in _heads(last).items()
-    ]
+    heads = _heads(last)
+    rows = [StudyRow(head=heads[pk], days=days[pk], last_batch=batches.get(last[pk])) for pk in heads]
     return sorted(rows, key=lambda row: (row.head.first_day, row.head.slug), reverse=True)
 
 
 def study_days(study_id: int, head: StudyHead) -> list[StudyDay]:
     """Every day of a study with its state."""
-    found = {row.day: row for row in VaultDay.objects.filter(study=study_id)}
+    found = {row.day: (row.state, row.pending) for row in VaultDay.objects.filter(study=study_id)}
     return [
-        StudyDay(
-            day=day,
-            date=head.date_of(day),
-            state=found[day].state if day in found else "",
-            pending=day in found and found[day].pending,
-        )
+        StudyDay(day=day, date=head.date_of(day), state=state, pending=pending)
         for day in range(1, head.days + 1)
+        for state, pending in [found.get(day, ("", False))]
     ]
 
 
@@ -170,11 +158,8 @@ def ignored_rows(batch: Batch) -> list[RowOutcome]:
 
 def is_blocked(batch: Batch) -> bool:
     """Return whether a queued batch waits for another one of its study."""
-    return (
-        VaultStudy.objects.filter(pk=batch.study_id)
-        .exclude(Q(active_batch__isnull=True) | Q(active_batch=batch.pk))
-        .exists()
-    )
+    is_free = Q(active_batch__isnull=True) | Q(active_batch=batch.pk)
+    return VaultStudy.objects.filter(pk=batch.study_id).exclude(is_free).exists()
 
 
 def waiting_subscribers(batch: Batch) -> int:
@@ -184,31 +169,21 @@ def waiting_subscribers(batch: Batch) -> int:
     """
     if not batch.waiting_subscribers or batch.study.closed_at is not None:
         return batch.waiting_subscribers
-    waiting = OutboxDelta.objects.filter(
-        batch__study=batch.study_id, number=F("batch__study__publication_number")
-    )
+    current = F("batch__study__publication_number")
+    waiting = OutboxDelta.objects.filter(batch__study=batch.study_id, number=current)
     total = waiting.aggregate(total=Sum("subscribers"))["total"]
     return 0 if total is None else max(total, 1)
-
-
-def waits_s(batch: Batch) -> float:
-    """Seconds since a batch was created, for a queue that no one serves."""
-    return (timezone.now() - batch.created_at).total_seconds()
 
 
 def _outcomes(
     batch: Batch, rows: dict[str, int], *, order: Iterable[str], lines: dict[str, list[int]]
 ) -> list[RowOutcome]:
     known, columns = list(order), Facts.of(batch.checks).columns
-    reasons = sorted(rows, key=lambda reason: (-rows[reason], known.index(reason)))
+    found = sorted(rows.items(), key=lambda each: (-each[1], known.index(each[0])))
+    first = {reason: tuple(lines.get(reason, ())) for reason in rows}
     return [
-        RowOutcome(
-            reason=reason,
-            rows=rows[reason],
-            first_lines=tuple(lines.get(reason, ())),
-            columns=columns.get(reason, ()),
-        )
-        for reason in reasons
+        RowOutcome(reason=reason, rows=n, first_lines=first[reason], columns=columns.get(reason, ()))
+        for reason, n in found
     ]
 
 

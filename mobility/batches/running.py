@@ -68,13 +68,8 @@ def _start(batch: Batch) -> None:
 
 def _is_overtaking(batch: Batch) -> bool:
     """Return whether one that came before could start now: no one heard who asked for it."""
-    earlier = Batch.objects.filter(
-        study_id=batch.study_id,
-        study__active_batch=None,
-        state=State.QUEUED,
-        created_at__lt=batch.created_at,
-    )
-    return earlier.exists()
+    queued = Batch.objects.filter(study_id=batch.study_id, study__active_batch=None, state=State.QUEUED)
+    return queued.filter(created_at__lt=batch.created_at).exists()
 
 
 def _begin(batch: Batch, study: OpenStudy) -> None:
@@ -212,9 +207,8 @@ def _attempt(batch: Batch, work: Batch | Chunk | ShardRun) -> Iterator[None]:
         goes_on(batch)
     except SoftTimeLimitExceeded:
         if work.attempts + 1 >= MAX_ATTEMPTS:
-            raise MobilityError(
-                finalisation.stopped(batch, finalisation.time_problem(tries=MAX_ATTEMPTS))
-            ) from None
+            problem = finalisation.time_problem(tries=MAX_ATTEMPTS)
+            raise MobilityError(finalisation.stopped(batch, problem)) from None
         raise
     except finalisation.PASSING_ERRORS:
         with suppress(*finalisation.PASSING_ERRORS):

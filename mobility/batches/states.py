@@ -133,11 +133,9 @@ def show_life(batch: Batch, *, state: str, **progress: object) -> None:
 
 def activate(batch: Batch) -> bool:
     """Make `batch` the one that changes its study; False while another one does, or the study is closed."""
-    return bool(
-        VaultStudy.objects.filter(
-            Q(active_batch__isnull=True) | Q(active_batch=batch), pk=batch.study_id, closed_at__isnull=True
-        ).update(active_batch=batch)
-    )
+    is_free = Q(active_batch__isnull=True) | Q(active_batch=batch)
+    study = VaultStudy.objects.filter(is_free, pk=batch.study_id, closed_at__isnull=True)
+    return bool(study.update(active_batch=batch))
 
 
 def deactivate(batch: Batch) -> None:

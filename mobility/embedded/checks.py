@@ -25,11 +25,8 @@ def folders(**_: Any) -> list[CheckMessage]:
         hint = "set MOBILITY_DATA_DIR to a folder that this account can write to"
         return [Error(f"MOBILITY_DATA_DIR must be writable, got {root}", hint=hint, id="mobility.E001")]
     if root.exists() and root.stat().st_mode & 0o077:
-        return [
-            checks.Warning(
-                f"MOBILITY_DATA_DIR must be private, got {root}", hint="chmod 700", id="mobility.W001"
-            )
-        ]
+        text = f"MOBILITY_DATA_DIR must be private, got {root}"
+        return [checks.Warning(text, hint="chmod 700", id="mobility.W001")]
     return []
 
 
@@ -40,9 +37,8 @@ def keystore(**_: Any) -> list[CheckMessage]:
     code: Path = settings.BASE_DIR
     if keys.is_relative_to(code) and not keys.is_relative_to(code / UNVERSIONED):
         text = f"MOBILITY_KEYSTORE_DIR must be outside the code folder, got {keys}"
-        return [
-            Error(text, hint="choose a folder that is not part of any backup or image", id="mobility.E002")
-        ]
+        hint = "choose a folder that is not part of any backup or image"
+        return [Error(text, hint=hint, id="mobility.E002")]
     return []
 
 
@@ -51,11 +47,8 @@ def databases(**_: Any) -> list[CheckMessage]:
     """The vault is its own database: an analyst's server must never hold it."""
     if not settings.HAS_VAULT:
         return _knows_no_vault()
-    places = [
-        tuple(settings.DATABASES[alias].get(part) for part in ("HOST", "PORT", "NAME"))
-        for alias in ("default", "vault")
-    ]
-    if places[0] == places[1]:
+    main, vault = (settings.DATABASES[alias] for alias in ("default", "vault"))
+    if all(main.get(part) == vault.get(part) for part in ("HOST", "PORT", "NAME")):
         text = "VAULT_DATABASE_URL must name another database than DATABASE_URL"
         return [Error(text, hint="the two zones must not share a database", id="mobility.E003")]
     return []

@@ -39,13 +39,8 @@ def secret_key(**_: Any) -> list[CheckMessage]:
     if len(key) >= SECRET_KEY_MIN and len(set(key)) >= DIFFERENT_MIN and not is_example:
         return []
     text = f"SECRET_KEY must be random and have at least {SECRET_KEY_MIN} characters"
-    return [
-        Error(
-            text,
-            hint="generate one with openssl rand -base64 48, or leave SECRET_KEY unset",
-            id="mobility.E010",
-        )
-    ]
+    hint = "generate one with openssl rand -base64 48, or leave SECRET_KEY unset"
+    return [Error(text, hint=hint, id="mobility.E010")]
 
 
 @register(INSTALLATION)
@@ -105,13 +100,12 @@ def debugging(**_: Any) -> list[CheckMessage]:
 def files_of_secrets(**_: Any) -> list[CheckMessage]:
     """A file that holds a secret is for the account of the service alone."""
     hint = "run chmod 400, and make the account that runs this the owner"
-    return [
-        checks.Warning(
-            f"{name} must name a file that other accounts cannot read", hint=hint, id="mobility.W002"
-        )
+    texts = [
+        f"{name} must name a file that other accounts cannot read"
         for name, file in sorted(_files())
         if file.is_file() and file.stat().st_mode & OPEN_TO_OTHERS
     ]
+    return [checks.Warning(text, hint=hint, id="mobility.W002") for text in texts]
 
 
 def is_this_machine(host: str) -> bool:

@@ -44,11 +44,8 @@ def prepare(argv: list[str]) -> None:
 def embedded_files() -> dict[str, Path]:
     """Files of the SQLite databases that are ours, by alias; those named by a URL are left alone."""
     ours = {"default": settings.PATHS.main_database, "vault": settings.PATHS.vault_database}
-    return {
-        alias: ours[alias]
-        for alias, database in settings.DATABASES.items()
-        if database["NAME"] == str(ours[alias])
-    }
+    names = {alias: database["NAME"] for alias, database in settings.DATABASES.items()}
+    return {alias: ours[alias] for alias, name in names.items() if name == str(ours[alias])}
 
 
 def is_migrated(file: Path) -> bool:

@@ -45,9 +45,8 @@ def redis_program() -> RedisProgram:
 def _program(path: str) -> RedisProgram | None:
     """Ask a program for its version; None if it does not say it."""
     try:
-        done = subprocess.run(
-            [path, "--version"], capture_output=True, text=True, timeout=TIMEOUT_S, check=False
-        )
+        command = [path, "--version"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
         return None
     said = VERSION.search(done.stdout) if done.returncode == 0 else None

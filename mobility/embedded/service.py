@@ -64,9 +64,8 @@ class Service:
             if not self.is_alive():
                 raise ServiceError(f"{self.name} stopped during start-up\n{self.last_words()}")
             if time.monotonic() > deadline:
-                raise ServiceError(
-                    f"{self.name} has not responded within {timeout_s:.0f} s\n{self.last_words()}"
-                )
+                problem = f"{self.name} has not responded within {timeout_s:.0f} s"
+                raise ServiceError(f"{problem}\n{self.last_words()}")
             time.sleep(POLL_S)
 
     def stop(self, *, grace_s: float = 10.0) -> None:

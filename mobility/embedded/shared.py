@@ -37,9 +37,8 @@ def workers() -> Iterator[Callable[[], None]]:
     """
     if not settings.EMBEDDED_REDIS:
         if not worker_answers(3.0):
-            raise ServiceError(
-                "no worker is responding at REDIS_URL: start one with `celery -A mobility worker`"
-            )
+            text = "no worker is responding at REDIS_URL: start one with `celery -A mobility worker`"
+            raise ServiceError(text)
         yield lambda: None
         return
     redis, worker = Service("redis"), Service("worker")

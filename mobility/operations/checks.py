@@ -22,9 +22,8 @@ def telling(**_: Any) -> list[CheckMessage]:
         try:
             check_webhook_url(url)
         except ValueError as error:
-            found.append(
-                Error(str(error), hint="http:// is allowed for this machine only", id="mobility.E031")
-            )
+            hint = "http:// is allowed for this machine only"
+            found.append(Error(str(error), hint=hint, id="mobility.E031"))
     if url and not secret:
         text = "MOBILITY_ALERT_WEBHOOK_SECRET must be set, got nothing"
         hint = "without it, the receiver cannot verify the sender of a message"

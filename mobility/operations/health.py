@@ -14,8 +14,10 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
+from django.http import HttpRequest, HttpResponseNotAllowed, JsonResponse
+from django.http.response import HttpResponseBase
 
+from mobility.base.middleware import Middleware
 from mobility.operations.alerts.rules import offer_to_stand_in
 from mobility.operations.findings import Level
 from mobility.operations.probes import broker, databases
@@ -25,16 +27,11 @@ OK, DEGRADED, FAILED = "ok", "degraded", "failed"
 BROKER: Final = "broker"
 KEPT_S: Final = 2.0  # anyone who asks more often gets the same answer
 
-Respond = Callable[[HttpRequest], HttpResponse]
 
-
-class HealthMiddleware:
+class HealthMiddleware(Middleware):
     """Answers before everything else: a balancer asks by any host name, and without TLS."""
 
-    def __init__(self, get_response: Respond) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
         asked = request.path_info.rstrip("/")
         if not asked.startswith(PREFIX) or asked not in ANSWERS:
             return self.get_response(request)

@@ -9,6 +9,7 @@ from mobility.operations import jobs
 from mobility.workers import signs
 
 
+@worker_ready.connect
 def _begins(sender: Any, **_: Any) -> None:
     signs.begin(sender)
     # One that must stop at once (REMAP_SIGTERM=SIGQUIT) sends no `worker_shutdown`. At the end of its
@@ -17,24 +18,21 @@ def _begins(sender: Any, **_: Any) -> None:
     atexit.register(signs.end, sender.hostname)
 
 
+@worker_shutdown.connect
 def _stops(sender: Any, **_: Any) -> None:
     signs.end(sender.hostname)
 
 
+@task_prerun.connect
 def _task_begins(task: Any, **_: Any) -> None:
     jobs.begins(task)
 
 
+@task_success.connect
 def _task_done(sender: Any, **_: Any) -> None:
     jobs.ends(sender)
 
 
+@task_failure.connect
 def _task_failed(sender: Any, exception: BaseException | None = None, **_: Any) -> None:
     jobs.ends(sender, failure=type(exception).__name__)
-
-
-worker_ready.connect(_begins)
-worker_shutdown.connect(_stops)
-task_prerun.connect(_task_begins)
-task_success.connect(_task_done)
-task_failure.connect(_task_failed)

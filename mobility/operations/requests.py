@@ -7,7 +7,6 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import Callable
 from typing import Final
 
 from django.conf import settings
@@ -16,6 +15,7 @@ from django.http.response import HttpResponseBase
 from django.utils.translation import gettext
 
 from mobility.base.logs import REQUEST_ID
+from mobility.base.middleware import Middleware
 from mobility.operations.metrics.requests import observe
 from reports.base.outages import API
 from reports.base.problems import problem
@@ -32,14 +32,10 @@ STUDY_FILES: Final = "/administrator/create/"
 MAX_STUDY_FILES_BYTES: Final = 1_000_000_000  # the form says itself what it takes
 STREAMED: Final = re.compile(r"/(operator/[^/]+/uploads|api/v1/studies/[^/]+/extracts|api/v1/intake)/")
 PLAIN: Final = "text/plain; charset=utf-8"
-Respond = Callable[[HttpRequest], HttpResponseBase]
 
 
-class RequestIdMiddleware:
+class RequestIdMiddleware(Middleware):
     """Each request has an id: the one that a proxy gave in X-Request-ID, or a new one."""
-
-    def __init__(self, get_response: Respond) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         given = request.headers.get(HEADER, "")
@@ -81,15 +77,12 @@ def method_of(request: HttpRequest) -> str:
     return method if method in METHODS else "other"
 
 
-class BodyLimitMiddleware:
+class BodyLimitMiddleware(Middleware):
     """Refuse a body that is too large for who sends it, before any of it is read.
 
     After the session is known, and before a view or the check of forms reads. Where files go through as they
     come, their views know the sender by then and count bytes themselves.
     """
-
-    def __init__(self, get_response: Respond) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         length = request.headers.get("Content-Length", "")

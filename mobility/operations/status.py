@@ -1,7 +1,7 @@
 """Contents of the status page: all findings, in words, and the tables."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Final
 
@@ -50,7 +50,7 @@ class Badge:
     @classmethod
     def of(cls, level: Level) -> "Badge":
         sign, style = SIGNS[level]
-        return cls(sign=sign, word=texts.level_words(level), style=style)
+        return cls(sign=sign, word=str(texts.LEVEL_WORDS[level]), style=style)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,16 +110,15 @@ def status() -> Status:
     looked, now = look_lately(), timezone.now()
     found = looked.findings
     trouble = sorted((each for each in found if each.level > Level.OK), key=lambda each: -each.level)
-    known = signs(now)
     return Status(
         at=looked.at,
         badge=Badge.of(worst(found)),
         verdict=_verdict(trouble),
-        next_step=_next_step(trouble[0]) if trouble else "",
+        next_step=_("%(title)s. %(todo)s") % asdict(texts.words(trouble[0])) if trouble else "",
         trouble=tuple(_row(each) for each in trouble if each.level > Level.NOTE),
         notes=tuple(_row(each) for each in trouble if each.level == Level.NOTE),
         fine=tuple(_row(each) for each in found if each.level == Level.OK and each.code not in _IN_TABLES),
-        workers=tuple(_worker(sign, now) for sign in known),
+        workers=tuple(_worker(sign, now) for sign in signs(now)),
         queues=tuple(_queue(each) for each in found if each.code == "queue_long"),
         has_vault=settings.HAS_VAULT,
         batches=_batches_if_known(found, now) if settings.HAS_VAULT else (),
@@ -133,8 +132,9 @@ _IN_TABLES: Final = frozenset({"queue_long", "job_failed"})
 
 
 def _verdict(trouble: list[Finding]) -> str:
-    n_errors = sum(each.level == Level.ERROR for each in trouble)
-    n_warnings = sum(each.level == Level.WARNING for each in trouble)
+    n_errors, n_warnings = (
+        sum(each.level == level for each in trouble) for level in (Level.ERROR, Level.WARNING)
+    )
     if n_errors:
         text = ngettext("%(n)d problem needs attention now.", "%(n)d problems need attention now.", n_errors)
         return text % {"n": n_errors}
@@ -146,11 +146,6 @@ def _verdict(trouble: list[Finding]) -> str:
         )
         return text % {"n": n_warnings}
     return _("Everything is working. See the notes below.") if trouble else _("Everything is working.")
-
-
-def _next_step(finding: Finding) -> str:
-    found = texts.words(finding)
-    return _("%(title)s. %(todo)s") % {"title": found.title, "todo": found.todo}
 
 
 def _row(finding: Finding) -> Row:

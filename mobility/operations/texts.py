@@ -79,10 +79,6 @@ def subject_words(subject: str) -> str:
     return str(SUBJECTS.get(subject, subject))
 
 
-def level_words(level: Level) -> str:
-    return str(LEVEL_WORDS[level])
-
-
 def fact_words(name: str, fact: Fact) -> str:
     """A fact with its unit, which its name ends in: 5400 of `oldest_s` is "1 hour"."""
     if isinstance(fact, str):

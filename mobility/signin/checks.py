@@ -21,19 +21,13 @@ def provider(**_: Any) -> list[CheckMessage]:
     found: list[CheckMessage] = []
     if not (settings.MOBILITY_OIDC_CLIENT_ID and settings.MOBILITY_OIDC_CLIENT_SECRET):
         text = "MOBILITY_OIDC_CLIENT_ID and MOBILITY_OIDC_CLIENT_SECRET must be set with MOBILITY_OIDC_ISSUER"
-        found.append(
-            Error(text, hint="the provider issues both when you register a client", id="signin.E001")
-        )
+        hint = "the provider issues both when you register a client"
+        found.append(Error(text, hint=hint, id="signin.E001"))
     parts = urlsplit(issuer)
     if parts.scheme != "https" and parts.hostname not in HERE:
         text = f"MOBILITY_OIDC_ISSUER must begin with https://, got {issuer!r}"
-        found.append(
-            Error(
-                text,
-                hint="without TLS, anyone on the network path can impersonate the provider",
-                id="signin.E002",
-            )
-        )
+        hint = "without TLS, anyone on the network path can impersonate the provider"
+        found.append(Error(text, hint=hint, id="signin.E002"))
     return found
 
 

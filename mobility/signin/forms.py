@@ -7,75 +7,70 @@ from allauth.account.forms import ReauthenticateForm as PasswordAgain
 from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
 from allauth.mfa.totp.forms import ActivateTOTPForm
 from django.contrib.auth.password_validation import password_validators_help_texts
+from django.forms import Form
 from django.utils.translation import gettext_lazy as _
 
 
-class SignInForm(LoginForm):
+class _Plain(Form):
+    """A label says what a field is: a hint inside of it, which goes when it is needed, is left out.
+
+    `at_once` is the field that has the cursor; for codes phones offer digits.
+    """
+
+    at_once = ""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, field in self.fields.items():
+            field.widget.attrs.pop("placeholder", None)
+            if name == self.at_once:
+                field.widget.attrs["autofocus"] = True
+            if name == "code":
+                field.widget.attrs["inputmode"] = "numeric"
+
+
+class SignInForm(_Plain, LoginForm):
     """User name and password, under the names that browsers and scripts know: `username` and `password`."""
+
+    at_once = "login"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["login"].label = _("User name")
-        self.fields["login"].widget.attrs["autofocus"] = True
-        _without_hints(self)
 
     def add_prefix(self, field_name: str) -> str:
         return "username" if field_name == "login" else field_name
 
 
-class PasswordForm(ChangePasswordForm):
+class PasswordForm(_Plain, ChangePasswordForm):
     """The present password, and the new one twice."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["password1"].help_text = " ".join(password_validators_help_texts())
-        _without_hints(self)
 
 
-class ConfirmForm(PasswordAgain):
+class ConfirmForm(_Plain, PasswordAgain):
     """The password once more."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        _ask_at_once(self, "password")
+    at_once = "password"
 
 
-class SecondFactorForm(AuthenticateForm):
+class SecondFactorForm(_Plain, AuthenticateForm):
     """A code, after the password."""
+
+    at_once = "code"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["code"].help_text = _("Code from your authenticator app, or one of your recovery codes.")
-        _ask_at_once(self, "code")
 
 
-class ConfirmCodeForm(ReauthenticateForm):
+class ConfirmCodeForm(_Plain, ReauthenticateForm):
     """A code once more."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        _ask_at_once(self, "code")
+    at_once = "code"
 
 
-class NewAppForm(ActivateTOTPForm):
+class NewAppForm(_Plain, ActivateTOTPForm):
     """The first code of an app."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["code"].widget.attrs["inputmode"] = "numeric"
-        _without_hints(self)
-
-
-def _ask_at_once(form: Any, name: str) -> None:
-    """The one field of a page has the cursor, and phones offer digits for codes."""
-    attributes = form.fields[name].widget.attrs
-    attributes["autofocus"] = True
-    if name == "code":
-        attributes["inputmode"] = "numeric"
-    _without_hints(form)
-
-
-def _without_hints(form: Any) -> None:
-    """A label says what a field is; a hint inside of it goes when it is needed."""
-    for field in form.fields.values():
-        field.widget.attrs.pop("placeholder", None)

@@ -6,8 +6,10 @@ from typing import Any
 
 from allauth.core.internal import ratelimit
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 
+from mobility.base.middleware import Middleware
 from mobility.signin import factors, limits
 
 # Nothing of a device is asked for, but security keys.
@@ -29,37 +31,28 @@ WITHOUT_FACTOR = frozenset(
         "mfa_activate_totp", "mfa_add_webauthn", "mfa_index", "set_language",
     }
 )  # fmt: skip
-Respond = Callable[[HttpRequest], HttpResponse]
 
 
-class _Middleware:
-    def __init__(self, get_response: Respond) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
-
-
-class HeadersMiddleware(_Middleware):
+class HeadersMiddleware(Middleware):
     """Headers that neither Django nor django-csp sets."""
 
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
         response.headers.setdefault("Permissions-Policy", PERMISSIONS_POLICY)
         response.headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
         return response
 
 
-class NoStoreMiddleware(_Middleware):
+class NoStoreMiddleware(Middleware):
     """Mark every answer as private and not cacheable: page, file or API."""
 
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
         response.headers["Cache-Control"] = "private, no-store"
         return response
 
 
-class WithoutAccountMiddleware(_Middleware):
+class WithoutAccountMiddleware(Middleware):
     """Limit readings without an account: by address, and by link."""
 
     def process_view(
@@ -78,7 +71,7 @@ class WithoutAccountMiddleware(_Middleware):
         return None
 
 
-class SecondFactorMiddleware(_Middleware):
+class SecondFactorMiddleware(Middleware):
     """Where a role needs a second factor, its people add one before they see anything else."""
 
     def process_view(

@@ -19,6 +19,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from mobility.signin import factors
 from mobility.signin.forms import PasswordForm
+from reports.accounts.access import account as account_of
 
 # Of what browsers say of themselves, first what only one of them says; each also names those that it is like.
 BROWSERS = (
@@ -37,14 +38,6 @@ SYSTEMS = (
     ("Linux", "Linux"),
 )
 SHOWN_CHARS = 60
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenSession:
-    """Places where someone is signed in."""
-
-    row: UserSession
-    browser: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +72,7 @@ sign_in = SignInView.as_view()
 @login_required
 def account(request: HttpRequest) -> HttpResponse:
     """Page of the own account: name, ways to sign in, sessions."""
-    user = _user(request)
+    user = account_of(request)
     sessions = UserSession.objects.purge_and_list(user)
     context = {
         "factors": second_factors(user),
@@ -87,7 +80,7 @@ def account(request: HttpRequest) -> HttpResponse:
         "provider_name": settings.MOBILITY_OIDC_NAME,
         "has_password": user.has_usable_password(),
         "sessions": [
-            OpenSession(row=row, browser=browser_in_words(row.user_agent))
+            {"row": row, "browser": browser_in_words(row.user_agent)}
             for row in sorted(sessions, key=lambda row: row.created_at, reverse=True)
         ],
     }
@@ -115,7 +108,7 @@ def second_factors(user: User) -> SecondFactors:
 @login_required
 def end_others(request: HttpRequest) -> HttpResponse:
     """Sign out everywhere else."""
-    end_other_sessions(request, _user(request))
+    end_other_sessions(request, account_of(request))
     messages.success(request, gettext("You signed out all other sessions."))
     return redirect("account")
 
@@ -128,7 +121,7 @@ class ChangePasswordView(PasswordChangeView):
     success_url = reverse_lazy("account")
 
     def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
-        if not _user(request).has_usable_password():
+        if not account_of(request).has_usable_password():
             raise Http404
         response: HttpResponseBase = super().dispatch(request, *args, **kwargs)
         return response
@@ -138,9 +131,3 @@ class ChangePasswordView(PasswordChangeView):
 
 
 change_password = login_required(ChangePasswordView.as_view())
-
-
-def _user(request: HttpRequest) -> User:
-    if not isinstance(request.user, User):
-        raise Http404
-    return request.user

@@ -3,7 +3,6 @@
 import json
 import re
 import time
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
@@ -17,14 +16,6 @@ from mobility.workers.app import SENT_AT, app
 TIMEOUT_S: Final = 2
 # As kombu.transport.redis names the lists of a queue with priorities.
 SEPARATOR, STEPS = "\x06\x16", (0, 3, 6, 9)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Depth:
-    """Tasks that no worker has fetched; age of the oldest in seconds, None where it is not known."""
-
-    tasks: int
-    oldest_s: float | None
 
 
 def client() -> redis.Redis:
@@ -45,28 +36,25 @@ def ping() -> float:
     redis.RedisError, OSError : it does not
     """
     began = time.monotonic()
-    _client(settings.CELERY_BROKER_URL).ping()
+    client().ping()
     return time.monotonic() - began
 
 
-def depth(queue: str) -> Depth:
-    """Return the number of messages that wait in a queue.
+def depth(queue: str) -> tuple[int, float | None]:
+    """Tasks of a queue that no worker has fetched; age of the oldest in seconds, None where it is not known.
 
     Raises
     ------
     redis.RedisError, OSError : the broker does not answer
     """
     lists = _lists(queue)
-    pipeline = _client(settings.CELERY_BROKER_URL).pipeline(transaction=False)
+    pipeline = client().pipeline(transaction=False)
     for name in lists:
         pipeline.llen(name)
         pipeline.lindex(name, -1)  # pushed at the left, fetched at the right
     answers = pipeline.execute()
     sent = [at for at in map(_sent_at, answers[1::2]) if at is not None]
-    return Depth(
-        tasks=sum(answers[::2]),
-        oldest_s=max(time.time() - min(sent), 0.0) if sent else None,
-    )
+    return sum(answers[::2]), max(time.time() - min(sent), 0.0) if sent else None
 
 
 def waits_since(queue: str, *, level: int) -> float | None:
@@ -78,7 +66,7 @@ def waits_since(queue: str, *, level: int) -> float | None:
     """
     options: dict[str, Any] = settings.CELERY_BROKER_TRANSPORT_OPTIONS
     name = _lists(queue)[sorted(options.get("priority_steps", STEPS)).index(level)]
-    oldest: Any = _client(settings.CELERY_BROKER_URL).lindex(name, -1)
+    oldest: Any = client().lindex(name, -1)
     return _sent_at(oldest)
 
 
@@ -103,9 +91,5 @@ def _client(url: str) -> redis.Redis:
     """Return a client with short timeouts; after a connection error, the next question opens another."""
     address = re.sub(r"^redis\+socket://", "unix://", url)
     address = re.sub(r"ssl_cert_reqs=CERT_(\w+)", lambda found: f"ssl_cert_reqs={found[1].lower()}", address)
-    return redis.Redis.from_url(
-        address,
-        socket_connect_timeout=TIMEOUT_S,
-        socket_timeout=TIMEOUT_S,
-        retry=Retry(NoBackoff(), 0),
-    )
+    limits = {"socket_connect_timeout": TIMEOUT_S, "socket_timeout": TIMEOUT_S}
+    return redis.Redis.from_url(address, **limits, retry=Retry(NoBackoff(), 0))

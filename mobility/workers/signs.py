@@ -47,13 +47,8 @@ def end(name: str) -> None:
 
 def show(name: str, *, queues: Sequence[str], processes: int, started_at: Any) -> None:
     """Note that a worker is alive."""
-    facts = {
-        "queues": list(queues),
-        "processes": processes,
-        "version": software()["version"],
-        "started_at": started_at,
-        "seen_at": timezone.now(),
-    }
+    facts = {"queues": list(queues), "processes": processes, "version": software()["version"]}
+    facts |= {"started_at": started_at, "seen_at": timezone.now()}
     WorkerSign.objects.update_or_create(zone=settings.MOBILITY_ZONE, name=name, defaults=facts)
 
 

@@ -1,7 +1,9 @@
 """Progress and end of a batch, in words."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
+from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
 from mobility.batches import queries
@@ -10,7 +12,7 @@ from mobility.batches.texts import BATCH_BADGES, BATCH_STATES
 from mobility.vault.models.batch import Batch
 from reports.base.formats import number
 
-QUEUE_PATIENCE_S = 15
+QUEUE_PATIENCE = timedelta(seconds=15)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,17 +36,15 @@ def batch_progress(batch: Batch, study: StudyHead) -> BatchProgress:
     """Describe a batch; the text of a failure is the batch's own."""
     done = batch.state == Batch.State.DONE
     sentence, hint = _done(batch, study) if done else _running(batch)
+    brought_nothing = batch.duplicate_of_id is not None or batch.more_to_come or batch.validate_only
+    waits = (queries.waiting_subscribers, _waits_for_closing, _waits_for_server)
     return BatchProgress(
         title=str(BATCH_STATES[batch.state]),
         badge=str(BATCH_BADGES[batch.state]),
         sentence=sentence,
         percent=_percent(batch),
         hint=hint,
-        is_published=done
-        and _brought_something(batch)
-        and not queries.waiting_subscribers(batch)
-        and not _waits_for_closing(batch)
-        and not _waits_for_server(batch),
+        is_published=done and not brought_nothing and not any(each(batch) for each in waits),
     )
 
 
@@ -100,7 +100,7 @@ def _queued(batch: Batch) -> tuple[str, str]:
             "finished."
         ), ""
     hint = ""
-    if queries.waits_s(batch) > QUEUE_PATIENCE_S:
+    if timezone.now() - batch.created_at > QUEUE_PATIENCE:
         hint = gettext(
             "No worker has started this batch yet. The file is stored safely. If this persists, ask "
             "your site administrator whether a worker is running."
@@ -110,10 +110,6 @@ def _queued(batch: Batch) -> tuple[str, str]:
     if batch.kind in Batch.FILES:
         return gettext("The complete file has been received."), hint
     return gettext("The change has been requested."), hint
-
-
-def _brought_something(batch: Batch) -> bool:
-    return batch.duplicate_of_id is None and not batch.more_to_come and not batch.validate_only
 
 
 def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:

@@ -49,24 +49,20 @@ def batch_checks(batch: Batch) -> BatchChecks | None:
     """Checks of a batch; None until its rows were read, and for changes without a file."""
     if not batch.checks:
         return None
-    delivery = _delivery(batch)
-    facts = delivery.facts
-    calendar = calendar_of(batch.study_id)
-    zone = ZoneInfo(calendar.timezone)
+    delivery, calendar = _delivery(batch), calendar_of(batch.study_id)
+    facts, zone = delivery.facts, ZoneInfo(calendar.timezone)
     compared = _compared(batch, delivery, calendar)
+    unusual = words.warnings(compared, calendar) if compared else ()
     return BatchChecks(
         facts=facts,
         calendar=calendar,
         first_event=_local(facts.first_event, zone),
         last_event=_local(facts.last_event, zone),
-        located=Share(part=facts.located, of=facts.locatable_of) if facts.locatable_of else None,
-        duplicates=_duplicates(facts),
+        located=_share(facts.located, facts.locatable_of or None),
+        duplicates=_share(facts.duplicates, facts.duplicates_of),
         empty=tuple(_empty(delivery)),
         compared=compared,
-        warnings=(
-            *words.misfits(batch, facts, calendar),
-            *(words.warnings(compared, calendar) if compared else ()),
-        ),
+        warnings=(*words.misfits(batch, facts, calendar), *unusual),
     )
 
 
@@ -78,11 +74,9 @@ def warnings_of(batch: Batch) -> list[str]:
 
 def misfits_of(batch: Batch) -> list[str]:
     """Say why a file does not fit its study or its profile, though no rule refuses it."""
-    return (
-        list(words.misfits(batch, Facts.of(batch.checks), calendar_of(batch.study_id)))
-        if batch.checks
-        else []
-    )
+    if not batch.checks:
+        return []
+    return list(words.misfits(batch, Facts.of(batch.checks), calendar_of(batch.study_id)))
 
 
 def _delivery(batch: Batch) -> Delivery:
@@ -104,10 +98,8 @@ def _empty(delivery: Delivery) -> Iterator[tuple[str, Share]]:
         yield column, Share(part=rows, of=delivery.rows_formed)
 
 
-def _duplicates(facts: Facts) -> Share | None:
-    if facts.duplicates is None or facts.duplicates_of is None:
-        return None
-    return Share(part=facts.duplicates, of=facts.duplicates_of)
+def _share(part: int | None, of: int | None) -> Share | None:
+    return None if part is None or of is None else Share(part=part, of=of)
 
 
 def _local(second: int | None, zone: ZoneInfo) -> datetime | None:

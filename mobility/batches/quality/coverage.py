@@ -77,22 +77,12 @@ def coverage_of(study_id: int, *, now: datetime | None = None) -> Coverage:
     calendar = calendar_of(study_id)
     history = history_of(study_id)
     today = (now or timezone.now()).astimezone(ZoneInfo(calendar.timezone)).date()
-    return cover(
-        history,
-        calendar=calendar,
-        sources=_sources(study_id, history),
-        closed=closed_days(study_id),
-        today=today,
-    )
+    sources, closed = _sources(study_id, history), closed_days(study_id)
+    return cover(history, calendar=calendar, sources=sources, closed=closed, today=today)
 
 
 def cover(
-    history: History,
-    *,
-    calendar: StudyCalendar,
-    sources: Iterable[str],
-    closed: Collection[int],
-    today: date,
+    history: History, *, calendar: StudyCalendar, sources: Iterable[str], closed: Collection[int], today: date
 ) -> Coverage:
     """The calendar of `sources`.
 
@@ -101,13 +91,11 @@ def cover(
     closed : days that take no more rows
     today : in the study's time zone; a day is missing only when it is over
     """
-    return Coverage(
-        sources=tuple(
-            _source_coverage(source, history.of_source(source), calendar, closed=closed, today=today)
-            for source in sources
-        ),
-        unattributed=_unattributed(history),
+    covered = tuple(
+        _source_coverage(source, history.of_source(source), calendar, closed=closed, today=today)
+        for source in sources
     )
+    return Coverage(sources=covered, unattributed=_unattributed(history))
 
 
 def _sources(study_id: int, history: History) -> list[str]:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, Self
 from uuid import UUID
@@ -45,6 +45,7 @@ class Delivery:
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
         rejected: dict[str, int] = row["rows_rejected"]
+        unformed = rejected.get("wrong_columns", 0) + rejected.get("bad_text", 0)
         return cls(
             batch=row["pk"],
             source=row["profile"],
@@ -56,10 +57,7 @@ class Delivery:
             days=frozenset(row["days_touched"]),
             rows_read=row["rows_read"],
             rows_rejected=sum(rejected.values()),
-            rows_formed=row["rows_read"]
-            - rejected.get("wrong_columns", 0)
-            - rejected.get("bad_text", 0)
-            - row["rows_ignored"].get("opted_out", 0),
+            rows_formed=row["rows_read"] - unformed - row["rows_ignored"].get("opted_out", 0),
             facts=Facts.of(row["checks"]),
         )
 
@@ -83,9 +81,7 @@ class History:
         )
 
     def of_source(self, source: str) -> "History":
-        return History(
-            deliveries=tuple(each for each in self.deliveries if each.source == source), undone=self.undone
-        )
+        return replace(self, deliveries=tuple(each for each in self.deliveries if each.source == source))
 
     def last_undone(self, day: int) -> datetime | None:
         return max(self.undone.get(day, ()), default=None)

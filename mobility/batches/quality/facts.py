@@ -91,13 +91,14 @@ def checks_of(counts: RowCounts, *, profile: Profile) -> dict[str, Any]:
     profile : how the file was read
     """
     listed = _listed(counts)
+    unlisted = counts.unmatched_cells.total() - sum(rows for _, rows in listed)
     hours = counts.hours.tolist()
     return {
         "empty": {column: counts.empty.get(column, 0) for column in _columns(profile)},
         "columns": columns_of_reasons(profile) | columns_of_unknown(counts),
         "unmatched_cells": listed,
         "unmatched_more": counts.unmatched_more,
-        "unmatched_hidden": counts.unmatched_hidden + counts.unmatched_cells.total() - _rows(listed),
+        "unmatched_hidden": counts.unmatched_hidden + unlisted,
         "located": counts.located,
         "locatable_of": counts.locatable_of,
         "first_event": counts.first_event,
@@ -133,20 +134,15 @@ def merged_checks(
 
 def columns_of_reasons(profile: Profile) -> dict[str, list[str]]:
     """Columns that each reason can concern; reasons of whole lines have none."""
-    of_reason: dict[str, list[str | None]] = {
-        "empty_subscriber": [profile.subscriber],
-        "opted_out": [profile.subscriber],
-        "bad_timestamp": [profile.timestamp],
-        "nonexistent_time": [profile.timestamp],
-        "outside_period": [profile.timestamp],
-        "outside_hours": [profile.timestamp],
-        "day_closed": [profile.timestamp],
-        "empty_cell": [profile.cell],
-        "outside_area": [profile.cell],
-        "unknown_value": [*dict.fromkeys(profile.columns.values())],
+    of_times = ("bad_timestamp", "nonexistent_time", "outside_period", "outside_hours", "day_closed")
+    found = {
+        **dict.fromkeys(("empty_subscriber", "opted_out"), profile.subscriber),
+        **dict.fromkeys(of_times, profile.timestamp),
+        **dict.fromkeys(("empty_cell", "outside_area"), profile.cell),
     }
-    named = {reason: [name for name in names if name] for reason, names in of_reason.items()}
-    return {reason: names for reason, names in named.items() if names}
+    named = {reason: [name] for reason, name in found.items() if name}
+    values = [*dict.fromkeys(name for name in profile.columns.values() if name)]
+    return named | ({"unknown_value": values} if values else {})
 
 
 def columns_of_unknown(counts: RowCounts) -> dict[str, list[str]]:
@@ -166,7 +162,3 @@ def _listed(counts: RowCounts) -> list[tuple[str, int]]:
     if counts.located < LEAST_LOCATED * counts.locatable_of:
         return []
     return sorted(counts.unmatched_cells.items(), key=lambda each: (-each[1], each[0]))
-
-
-def _rows(cells: list[tuple[str, int]]) -> int:
-    return sum(rows for _, rows in cells)

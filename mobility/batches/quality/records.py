@@ -11,16 +11,11 @@ def coverage_record(coverage: Coverage, *, study: str, timezone: str) -> dict[st
         "study": study,
         "timezone": timezone,
         "sources": [
-            {"source": source.source, "days": [_day(day) for day in source.days]}
-            for source in coverage.sources
+            {"source": each.source, "days": [_day(day) for day in each.days]} for each in coverage.sources
         ],
         "unattributed": [
-            {
-                "batch": str(each.batch),
-                "filename": each.filename,
-                "source": each.source,
-                "failure": each.failure,
-            }
+            {"batch": str(each.batch)}
+            | {name: getattr(each, name) for name in ("filename", "source", "failure")}
             for each in coverage.unattributed
         ],
     }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from mobility.batches.quality.calendar import StudyCalendar
 from mobility.batches.quality.coverage import DayCoverage, DayStatus
@@ -19,6 +19,12 @@ from reports.base.formats import day_title, number, percent, window_title
 SMALL_SHARE = 0.001
 # Of the rows of a file of subscribers: registers repeat few of them, files of events most.
 REPEATED_SHARE = 0.2
+VERDICTS = {
+    "usual": gettext_lazy("as usual"),
+    "low": gettext_lazy("unusually low"),
+    "high": gettext_lazy("unusually high"),
+    "few": gettext_lazy("too few to compare"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +49,7 @@ def comparison_words(each: Comparison, calendar: StudyCalendar) -> ComparisonWor
         value=figure_value(each, each.value),
         usual=figure_value(each, each.usual),
         basis=basis_words(each.basis, each.n),
-        verdict=verdict_words(each),
+        verdict=str(VERDICTS[each.verdict]),
         is_warning=each.is_warning,
     )
 
@@ -75,11 +81,8 @@ def warnings(found: LookBack, calendar: StudyCalendar) -> Iterator[str]:
 
 def misfits(batch: Batch, facts: Facts, calendar: StudyCalendar) -> Iterator[str]:
     """Files that no rule refuses, and that are hardly what was meant: no row counts, or the wrong profile."""
-    if (
-        batch.kind in (Batch.Kind.EXTRACT, Batch.Kind.SUBSCRIBERS)
-        and batch.rows_read
-        and not batch.rows_accepted
-    ):
+    has_rows = batch.kind in (Batch.Kind.EXTRACT, Batch.Kind.SUBSCRIBERS)
+    if has_rows and batch.rows_read and not batch.rows_accepted:
         yield _nothing_counts(batch, facts, calendar)
     repeated, rows = facts.duplicates or 0, facts.duplicates_of or 0
     if batch.kind == Batch.Kind.SUBSCRIBERS and repeated >= REPEATED_SHARE * rows > 0:
@@ -92,16 +95,9 @@ def misfits(batch: Batch, facts: Facts, calendar: StudyCalendar) -> Iterator[str
 
 def _nothing_counts(batch: Batch, facts: Facts, calendar: StudyCalendar) -> str:
     outside = batch.rows_ignored.get("outside_period", 0)
-    if (
-        outside
-        and outside == sum(batch.rows_ignored.values())
-        and facts.first_event is not None
-        and facts.last_event is not None
-    ):
-        zone = ZoneInfo(calendar.timezone)
-        first, last = (
-            datetime.fromtimestamp(second, zone).date() for second in (facts.first_event, facts.last_event)
-        )
+    seconds = [each for each in (facts.first_event, facts.last_event) if each is not None]
+    if outside and outside == sum(batch.rows_ignored.values()) and len(seconds) == 2:
+        first, last = (datetime.fromtimestamp(each, ZoneInfo(calendar.timezone)).date() for each in seconds)
         return gettext(
             "No rows were counted because the dates in the file are outside the days of the study. The "
             "file covers %(found)s; the study covers %(expected)s. Check that this is the right study "
@@ -130,10 +126,7 @@ def silence(silent: SilentHours, calendar: StudyCalendar) -> str:
 
 def hours_range(silent: SilentHours) -> str:
     """Hours of a day in words: "14:00 and 16:00"."""
-    return gettext("%(begin)s and %(end)s") % {
-        "begin": f"{silent.begin:02}:00",
-        "end": f"{silent.end:02}:00",
-    }
+    return gettext("%(begin)s and %(end)s") % {"begin": f"{silent.begin:02}:00", "end": f"{silent.end:02}:00"}
 
 
 def basis_words(basis: Basis, n: int) -> str:
@@ -168,16 +161,6 @@ def figure_words(each: Comparison) -> str:
 def figure_value(each: Comparison, value: float) -> str:
     """A number, or a share."""
     return number(value) if each.day is not None else percent(value)
-
-
-def verdict_words(each: Comparison) -> str:
-    """Result of the comparison of a figure."""
-    return {
-        "usual": gettext("as usual"),
-        "low": gettext("unusually low"),
-        "high": gettext("unusually high"),
-        "few": gettext("too few to compare"),
-    }[each.verdict]
 
 
 def status_words(status: DayStatus) -> str:

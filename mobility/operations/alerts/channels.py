@@ -3,7 +3,6 @@
 import hashlib
 import hmac
 import json
-import logging
 import ssl
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +27,6 @@ from django.core.mail import EmailMessage
 from mobility.base.errors import MobilityError
 from mobility.operations.findings import Fact
 
-log = logging.getLogger(__name__)
 TIMEOUT_S: Final = 10
 LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
 ID_HEADER: Final = "Mobility-Alert-Id"

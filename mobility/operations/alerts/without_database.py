@@ -33,9 +33,8 @@ def take_turn(*, after_s: float) -> bool:
 
 def check(findings: list[Finding], *, now: datetime) -> Outcome:
     """Send an alert when the main database does not answer: at first sight, and then now and then."""
-    seen = [
-        each for each in findings if (each.code, each.subject, each.level) == (CODE, SUBJECT, Level.ERROR)
-    ]
+    alarm = (CODE, SUBJECT, Level.ERROR)
+    seen = [each for each in findings if (each.code, each.subject, each.level) == alarm]
     result = Outcome(open=len(seen))
     if not seen:
         return result

@@ -23,6 +23,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily, HistogramMetricFam
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
+from mobility.base.middleware import Middleware
 from mobility.operations.findings import Finding
 from mobility.operations.metrics.folder import FOLDER
 from mobility.operations.metrics.requests import own_registry
@@ -38,7 +39,6 @@ if settings.HAS_VAULT:  # the models of a vault exist there only
 
 PATH: Final = "/metrics"
 Families = Iterator[Metric]
-Respond = Callable[[HttpRequest], HttpResponseBase]
 UNKNOWN_AGE_S: Final = -1.0
 # A fact of a finding as a gauge: code, fact, metric, label of the subject, what it is.
 FACTS: Final = (
@@ -83,11 +83,8 @@ FACTS: Final = (
 )
 
 
-class MetricsMiddleware:
+class MetricsMiddleware(Middleware):
     """Answers before everything else: Prometheus asks a web server by any host name, and without TLS."""
-
-    def __init__(self, get_response: Respond) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         return metrics(request) if request.path_info == PATH else self.get_response(request)
@@ -160,12 +157,10 @@ class Installation(Collector):
 
 def _workers() -> Families:
     now = timezone.now()
-    family = GaugeMetricFamily(
-        "mobility_worker_sign_age_seconds", "Seconds since a worker last responded.", labels=("worker",)
-    )
-    for name, seen_at in WorkerSign.objects.filter(zone=settings.MOBILITY_ZONE).values_list(
-        "name", "seen_at"
-    ):
+    text = "Seconds since a worker last responded."
+    family = GaugeMetricFamily("mobility_worker_sign_age_seconds", text, labels=("worker",))
+    signs = WorkerSign.objects.filter(zone=settings.MOBILITY_ZONE)
+    for name, seen_at in signs.values_list("name", "seen_at"):
         family.add_metric((name,), (now - seen_at).total_seconds())
     yield family
 
@@ -174,10 +169,8 @@ def _ledger() -> Families:
     """Yield the state of the ledger; nothing where it has no entry yet."""
     head = LedgerHead.objects.filter(pk=LedgerHead.ONLY).first()
     if head is not None:
-        whole = 0 if head.problem else 1
-        yield GaugeMetricFamily(
-            "mobility_ledger_whole", "1 if the last check verified the ledger's integrity.", value=whole
-        )
+        text = "1 if the last check verified the ledger's integrity."
+        yield GaugeMetricFamily("mobility_ledger_whole", text, value=0 if head.problem else 1)
 
 
 def _findings(findings: tuple[Finding, ...]) -> Families:
@@ -215,17 +208,13 @@ def _alerts() -> Families:
     yield family
     looked_at = AlertWatch.objects.filter(zone=zone).values_list("looked_at", flat=True).first()
     age_s = (timezone.now() - looked_at).total_seconds() if looked_at else UNKNOWN_AGE_S
-    yield GaugeMetricFamily(
-        "mobility_alerts_look_age_seconds",
-        "Seconds since the last check for alerts; -1 if never.",
-        value=age_s,
-    )
+    text = "Seconds since the last check for alerts; -1 if never."
+    yield GaugeMetricFamily("mobility_alerts_look_age_seconds", text, value=age_s)
 
 
 def _tasks() -> Families:
-    family = HistogramMetricFamily(
-        "mobility_task_seconds", "Duration of worker tasks, by outcome.", labels=("task", "outcome")
-    )
+    text = "Duration of worker tasks, by outcome."
+    family = HistogramMetricFamily("mobility_task_seconds", text, labels=("task", "outcome"))
     for task, outcome, buckets, sum_s in totals():
         family.add_metric((task, outcome), buckets, sum_s)
     yield family

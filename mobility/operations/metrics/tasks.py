@@ -23,19 +23,17 @@ INFINITE: Final = "+Inf"
 _began: dict[str, float] = {}
 
 
+@task_prerun.connect
 def _begins(task_id: str = "", **_: Any) -> None:
     if settings.MOBILITY_METRICS_TOKEN:
         _began[task_id] = time.perf_counter()
 
 
+@task_postrun.connect
 def _ends(task_id: str = "", task: Any = None, state: str | None = None, **_: Any) -> None:
     began = _began.pop(task_id, None)
     if began is not None and task.name in TASKS:
         add(_short(task.name), state=state or "", seconds=time.perf_counter() - began)
-
-
-task_prerun.connect(_begins)
-task_postrun.connect(_ends)
 
 
 def add(task: str, *, state: str, seconds: float) -> None:

@@ -30,11 +30,8 @@ def batches() -> Iterator[Metric]:
 
 def open_days() -> Iterator[Metric]:
     """Return the age of the oldest open day of each study since its end."""
-    family = GaugeMetricFamily(
-        "mobility_day_over_seconds",
-        "Seconds since the end of the oldest day that is over but still open.",
-        labels=("study",),
-    )
+    text = "Seconds since the end of the oldest day that is over but still open."
+    family = GaugeMetricFamily("mobility_day_over_seconds", text, labels=("study",))
     now = timezone.now()
     still = VaultDay.objects.filter(state=VaultDay.State.OPEN, study__closed_at=None)
     for study_id, slug, day in still.order_by().values_list("study", "study__slug").annotate(day=Min("day")):
@@ -47,6 +44,5 @@ def open_days() -> Iterator[Metric]:
 def publications() -> Iterator[Metric]:
     """Samples of publications that a separate analyst server lacks."""
     n = VaultPublication.objects.filter(handed_over_at=None).count() if settings.HANDS_OVER else 0
-    yield GaugeMetricFamily(
-        "mobility_publications_waiting", "Publications waiting to be handed over.", value=n
-    )
+    text = "Publications waiting to be handed over."
+    yield GaugeMetricFamily("mobility_publications_waiting", text, value=n)

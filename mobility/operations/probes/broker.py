@@ -40,9 +40,9 @@ def is_asleep() -> bool:
 
 def _queue(queue: str) -> Finding:
     """Many tasks alone are no trouble: a large file is cut into many. One that waits long is."""
-    found = depth(queue)
-    facts: dict[str, Fact] = {"tasks": found.tasks}
-    if found.oldest_s is not None:
-        facts["oldest_s"] = round(found.oldest_s)
-    is_long = found.oldest_s is not None and found.oldest_s > settings.MOBILITY_WAITING_MAX_S
+    tasks, oldest_s = depth(queue)
+    facts: dict[str, Fact] = {"tasks": tasks}
+    if oldest_s is not None:
+        facts["oldest_s"] = round(oldest_s)
+    is_long = oldest_s is not None and oldest_s > settings.MOBILITY_WAITING_MAX_S
     return finding("queue_long", Level.WARNING if is_long else Level.OK, queue, **facts)

@@ -37,7 +37,7 @@ class Broker:
             getattr(tasks, task).apply_async(args=ids, connection=connection)
 
     def length(self) -> int:
-        return queues.depth("celery").tasks
+        return queues.depth("celery")[0]
 
     def work_one(self) -> tuple[str, list[str | int]] | None:
         """Fetch a message, do what it says, and acknowledge it; None: there is none."""

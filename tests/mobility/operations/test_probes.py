@@ -89,7 +89,7 @@ def test_an_embedded_broker_that_nobody_needs_is_no_error(settings, data_dir):
 
 
 def test_depth_and_age_of_queues_with_priorities(redis_server, settings, monkeypatch):
-    assert queues.depth("celery") == queues.Depth(tasks=0, oldest_s=None)
+    assert queues.depth("celery") == (0, None)
     with app.connection_for_write(settings.CELERY_BROKER_URL) as connection:
         for priority in (0, 9):
             app.send_task("mobility.tasks.sweep", connection=connection, priority=priority)
