@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 from django.conf import settings
 from django.core.checks import ERROR, run_checks
@@ -16,6 +17,11 @@ from mobility.operations.probes import databases
 EXIT_CODE = 4
 
 
+def _refuse(*lines: str) -> NoReturn:
+    print(*lines, sep="\n", file=sys.stderr, flush=True)  # noqa: T201
+    raise SystemExit(EXIT_CODE)
+
+
 def refuse_unreadable() -> None:
     """End this process where a setting means nothing, or names a file that cannot be read.
 
@@ -26,8 +32,7 @@ def refuse_unreadable() -> None:
     try:
         hasattr(settings, "MOBILITY_ZONE")  # the first look at any reads them all
     except ImproperlyConfigured as error:
-        print(f"refusing to start: {error}", file=sys.stderr, flush=True)  # noqa: T201
-        raise SystemExit(EXIT_CODE) from None
+        _refuse(f"refusing to start: {error}")
 
 
 def refuse_unsafe() -> None:
@@ -40,8 +45,7 @@ def refuse_unsafe() -> None:
     errors = [message for message in run_checks() if message.is_serious(ERROR) and not message.is_silenced()]
     if errors:
         lines = [f"{message.msg} ({message.id})\n  hint: {message.hint}" for message in errors]
-        print("refusing to start:", *lines, sep="\n", file=sys.stderr, flush=True)  # noqa: T201
-        raise SystemExit(EXIT_CODE)
+        _refuse("refusing to start:", *lines)
 
 
 def hold_files() -> None:
@@ -86,8 +90,7 @@ def refuse_outdated() -> None:
     if any(behind.values()):
         lines = [f"database {alias}: migrations not applied: {n}" for alias, n in behind.items() if n]
         hint = "make a backup, then run manage.py migrate for each database (docs/upgrading.md)"
-        print("refusing to start:", *lines, f"  hint: {hint}", sep="\n", file=sys.stderr, flush=True)  # noqa: T201
-        raise SystemExit(EXIT_CODE)
+        _refuse("refusing to start:", *lines, f"  hint: {hint}")
 
 
 def refuse_shared() -> None:
@@ -108,5 +111,4 @@ def refuse_shared() -> None:
             connections[alias].close()
     if why:
         hint = f"give each zone its own main database; no data is lost: {PAGE}"
-        print("refusing to start:", why, f"  hint: {hint}", sep="\n", file=sys.stderr, flush=True)  # noqa: T201
-        raise SystemExit(EXIT_CODE)
+        _refuse("refusing to start:", why, f"  hint: {hint}")

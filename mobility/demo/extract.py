@@ -20,16 +20,9 @@ from mobility.demo.synthetic import read_population
 from reports.studies.studyfile import StudyDefinition
 
 COLUMNS: Final = (
-    "msisdn",
-    "timestamp",
-    "cell_id",
-    "visitor_category",
-    "gender",
-    "age",
-    "geolife",
-    "region",
-    "sleeping_area",
-)
+    "msisdn", "timestamp", "cell_id",
+    "visitor_category", "gender", "age", "geolife", "region", "sleeping_area",
+)  # fmt: skip
 ATTRIBUTES: Final = COLUMNS[3:]
 UTC_OFFSET: Final = "+02:00"  # Paris in summer
 CENTRE_ZONE: Final = "City of Belfort"
@@ -116,12 +109,10 @@ def _cast(population: Population, *, study: StudyDefinition, stream: KeyedStream
     n_people = population.n_subscribers + population.n_subscribers // PASSERS_SHARE + 1
     names = {slug: np.array(population.categories[slug], np.object_) for slug in ATTRIBUTES}
     n_passers = n_people - population.n_subscribers
-    values = {
-        slug: np.concatenate(
-            [names[slug][codes], names[slug][stream.uniform_int(n_passers, 0, names[slug].size)]]
-        )
-        for slug, codes in population.static.items()
-    }
+    values = {}
+    for slug, codes in population.static.items():
+        of_passers = stream.uniform_int(n_passers, 0, names[slug].size)
+        values[slug] = names[slug][np.concatenate([codes, of_passers])]
     columns = [pa.array(values[slug], pa.string()) for slug in ATTRIBUTES]
     lines = pc.binary_join_element_wise(*columns, ",")
     is_foreign = values["visitor_category"] == "Foreign tourist"

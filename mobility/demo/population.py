@@ -21,22 +21,15 @@ Codes = NDArray[np.int32]
 Indices = NDArray[np.int64]
 
 ABROAD: Final = (
-    "Asia Oceania",
-    "Belgium + Luxembourg",
-    "China",
-    "Eastern country",
-    "Germany",
-    "Italy",
-    "Netherlands",
-    "Other countries in Europe",
-    "Rest of the world",
-    "Russia",
-    "Scandinavia",
-    "Spain",
-    "Swiss",
-    "United Kingdom",
-    "United States",
-)
+    "Asia Oceania", "Belgium + Luxembourg", "China", "Eastern country", "Germany", "Italy", "Netherlands",
+    "Other countries in Europe", "Rest of the world", "Russia", "Scandinavia", "Spain", "Swiss",
+    "United Kingdom", "United States",
+)  # fmt: skip
+AROUND: Final = (
+    "City of Belfort", "Agglomeration of Belfort", "Rest Territory of Belfort", "Agglomeration of Hericourt",
+    "Agglomeration of Montbeliard", "Rest of Doubs", "Rest of Haute Saone", "South Haut Rhin",
+    "North Haut Rhin", "Vosges",
+)  # fmt: skip
 # The facts count each indicator alone; these groups make them go together. Others get what is left.
 FOREIGN: Final[Mapping[str, tuple[str, ...]]] = {
     "visitor_category": ("Foreign tourist",),
@@ -48,18 +41,7 @@ FOREIGN: Final[Mapping[str, tuple[str, ...]]] = {
 RESIDENT: Final[Mapping[str, tuple[str, ...]]] = {
     "visitor_category": ("Resident",),
     "region": ("Franche-Comté",),
-    "sleeping_area": (
-        "City of Belfort",
-        "Agglomeration of Belfort",
-        "Rest Territory of Belfort",
-        "Agglomeration of Hericourt",
-        "Agglomeration of Montbeliard",
-        "Rest of Doubs",
-        "Rest of Haute Saone",
-        "South Haut Rhin",
-        "North Haut Rhin",
-        "Vosges",
-    ),
+    "sleeping_area": AROUND,
 }
 
 

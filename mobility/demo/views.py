@@ -8,9 +8,7 @@ from django.views.decorators.http import require_http_methods
 
 from mobility.base.errors import MobilityError
 from mobility.demo.removal import NoDemoError, demo_study, remove_demo
-from reports.studies.policies import Role, require_role
-
-administrators_only = require_role(Role.ADMINISTRATOR)
+from reports.accounts.access import administrators_only
 
 
 @require_http_methods(["GET", "POST"])

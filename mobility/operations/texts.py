@@ -1,5 +1,6 @@
 """Findings in words: what it is, what was found, what to do. In the language that is active when asked."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -59,7 +60,7 @@ class Words:
 
 def words(finding: Finding) -> Words:
     """A finding in words; a fact that a text names and the finding lacks is a question mark."""
-    facts = _Facts({name: fact_words(name, fact) for name, fact in finding.facts.items()})
+    facts = _known({name: fact_words(name, fact) for name, fact in finding.facts.items()})
     facts["subject"] = subject_words(finding.subject)
     if finding.level == Level.OK:
         title, what = FINE[finding.code]
@@ -71,7 +72,7 @@ def words(finding: Finding) -> Words:
 
 def component(finding: Finding) -> str:
     """Return the subject of a check, fine or not."""
-    return str(FINE[finding.code][0]) % _Facts(subject=subject_words(finding.subject))
+    return str(FINE[finding.code][0]) % _known({"subject": subject_words(finding.subject)})
 
 
 def subject_words(subject: str) -> str:
@@ -121,11 +122,9 @@ def _in_units(seconds: float, words_of: Mapping[int, Any]) -> str:
     return str(words_of[unit_s] % {"n": s // unit_s})
 
 
-class _Facts(dict[str, str]):
+def _known(facts: dict[str, str]) -> dict[str, str]:
     """Facts by name; nothing that is missing stops a message."""
-
-    def __missing__(self, name: str) -> str:
-        return "?"
+    return defaultdict(lambda: "?", facts)
 
 
 UNITS: Final[dict[str, Callable[[float], str]]] = {

@@ -3,7 +3,6 @@
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,16 +21,8 @@ Ask = Callable[[str], Sequence[Sequence[Any]]]
 Look = Callable[[Ask], dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dumped:
-    """A dump, and what a look at the same state of the database found."""
-
-    part: Part
-    seen: dict[str, Any]
-
-
-def dump(alias: str, folder: Path, *, look: Look) -> Dumped:
-    """Write a dump into `folder`.
+def dump(alias: str, folder: Path, *, look: Look) -> tuple[Part, dict[str, Any]]:
+    """Write a dump into `folder`; returns it, and what the look at the same state of the database found.
 
     Parameters
     ----------
@@ -55,7 +46,7 @@ def dump(alias: str, folder: Path, *, look: Look) -> Dumped:
         rows=found["rows"],
         migrations=found["migrations"],
     )
-    return Dumped(part=part, seen=found["seen"])
+    return part, found["seen"]
 
 
 def count_rows(alias: str) -> dict[str, int]:

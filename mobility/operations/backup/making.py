@@ -17,7 +17,7 @@ from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from mobility.base.errors import OperationsError
-from mobility.operations.backup.dumps import Ask, Dumped, check_readable, dump
+from mobility.operations.backup.dumps import Ask, check_readable, dump
 from mobility.operations.backup.folder import (
     MANIFEST,
     PREFIX,
@@ -131,26 +131,17 @@ def _check(folder: Path, manifest: Manifest) -> None:
 def _dumped(folder: Path, made_at: datetime) -> Manifest:
     for _ in range(TRIES):
         before = _shape()
-        main = dump("default", folder, look=_look_at_main)
-        dumps = [main, *([dump("vault", folder, look=_look_at_vault)] if settings.HAS_VAULT else [])]
+        main, seen = dump("default", folder, look=_look_at_main)
+        parts = [main]
+        if settings.HAS_VAULT:
+            vault, keys = dump("vault", folder, look=_look_at_vault)
+            parts, seen = [main, vault], seen | keys
         if _shape() == before:
-            return _manifest(dumps, made_at)
-        for each in dumps:
-            (folder / each.part.file).unlink()
+            zone, seen = settings.MOBILITY_ZONE, {"keys": [], **seen}
+            return Manifest(software=software(), zone=zone, made_at=made_at, parts=parts, **seen)
+        for part in parts:
+            (folder / part.file).unlink()
     raise OperationsError("studies were created or closed during every attempt: try again later")
-
-
-def _manifest(dumps: list[Dumped], made_at: datetime) -> Manifest:
-    seen = {name: value for each in dumps for name, value in each.seen.items()}
-    return Manifest(
-        software=software(),
-        zone=settings.MOBILITY_ZONE,
-        made_at=made_at,
-        parts=[each.part for each in dumps],
-        keys=seen.get("keys", []),
-        ledger_head=seen["ledger_head"],
-        installation=seen["installation"],
-    )
 
 
 def _shape() -> object:

@@ -46,41 +46,21 @@ FACTS: Final = (
     ("queue_long", "oldest_s", "mobility_queue_oldest_seconds", "queue", "Age of the oldest such task."),
     ("workers_missing", "workers", "mobility_workers", "queue", "Workers that respond."),
     ("workers_missing", "processes", "mobility_worker_processes", "queue", "Processes of these workers."),
-    (
-        "job_failed",
-        "age_s",
-        "mobility_job_age_seconds",
-        "job",
-        "Seconds since a job last ended, whether or not it succeeded.",
-    ),
+    ("job_failed", "age_s", "mobility_job_age_seconds", "job",
+     "Seconds since a job last ended, whether or not it succeeded."),
     ("disk_low", "free_bytes", "mobility_disk_free_bytes", "folder", "Free bytes by disk."),
     ("disk_low", "total_bytes", "mobility_disk_total_bytes", "folder", "Size of the disk."),
-    (
-        "database_unreachable",
-        "ms",
-        "mobility_database_answer_ms",
-        "database",
-        "Milliseconds until the database responds.",
-    ),
+    ("database_unreachable", "ms", "mobility_database_answer_ms", "database",
+     "Milliseconds until the database responds."),
     ("database_unreachable", "bytes", "mobility_database_bytes", "database", "Size of a database in bytes."),
     ("broker_unreachable", "ms", "mobility_broker_answer_ms", "", "Milliseconds until the broker responds."),
-    (
-        "backup_old",
-        "age_s",
-        "mobility_backup_age_seconds",
-        "",
-        "Seconds since the last backup; absent if there is none.",
-    ),
+    ("backup_old", "age_s", "mobility_backup_age_seconds", "",
+     "Seconds since the last backup; absent if there is none."),
     ("escrow_old", "keys", "mobility_keys_in_no_escrow", "", "Keys of open studies without an escrow copy."),
     ("ledger_broken", "entries", "mobility_ledger_entries", "", "Entries of the ledger."),
-    (
-        "feed_late",
-        "days",
-        "mobility_feed_late_days",
-        "study",
-        "Overdue days of a feed; absent if there are none.",
-    ),
-)
+    ("feed_late", "days", "mobility_feed_late_days", "study",
+     "Overdue days of a feed; absent if there are none."),
+)  # fmt: skip
 
 
 class MetricsMiddleware(Middleware):
