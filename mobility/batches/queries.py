@@ -46,15 +46,6 @@ class StudyHead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyRow:
-    """One line of the list of studies; `days` counts them by state."""
-
-    head: StudyHead
-    days: dict[str, int]
-    last_batch: Batch | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StudyDay:
     """One day of a study; `state` is empty while nothing was uploaded for it."""
 
@@ -116,8 +107,8 @@ def study_head(study_id: int) -> StudyHead:
     return _heads([study_id])[study_id]
 
 
-def study_rows(*, slugs: Collection[str]) -> list[StudyRow]:
-    """Some studies of the vault, newest first."""
+def study_rows(*, slugs: Collection[str]) -> list[dict[str, Any]]:
+    """Some studies of the vault, newest first: head, number of days by state, last batch."""
     newest = Batch.objects.filter(study=OuterRef("pk")).order_by("-created_at").values("pk")[:1]
     studies = VaultStudy.objects.filter(slug__in=slugs)
     last = dict(studies.annotate(last=Subquery(newest)).values_list("pk", "last"))
@@ -126,9 +117,8 @@ def study_rows(*, slugs: Collection[str]) -> list[StudyRow]:
     counted = VaultDay.objects.filter(study__in=last).order_by().values_list("study", "state")
     for study_id, state, n in counted.annotate(n=Count("pk")):
         days[study_id][state] = n
-    heads = _heads(last)
-    rows = [StudyRow(head=heads[pk], days=days[pk], last_batch=batches.get(last[pk])) for pk in heads]
-    return sorted(rows, key=lambda row: (row.head.first_day, row.head.slug), reverse=True)
+    heads = sorted(_heads(last).items(), key=lambda each: (each[1].first_day, each[1].slug), reverse=True)
+    return [{"head": head, "days": days[pk], "last_batch": batches.get(last[pk])} for pk, head in heads]
 
 
 def study_days(study_id: int, head: StudyHead) -> list[StudyDay]:

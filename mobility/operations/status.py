@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
@@ -54,27 +54,6 @@ class Badge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """A finding."""
-
-    component: str
-    badge: Badge
-    words: texts.Words
-    runbook: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Worker:
-    name: str
-    badge: Badge
-    queues: str
-    processes: int
-    version: str
-    up: str
-    seen: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
     """A row of one of the smaller tables: what, a badge, and some words; `code`: its name in commands."""
 
@@ -85,47 +64,30 @@ class Line:
     code: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
-    """Contents of the page. `next_step` is empty if no action is needed; `batches` None without the vault."""
+def status() -> dict[str, Any]:
+    """The state of this installation, as it was found some seconds ago at most: contents of the page.
 
-    at: datetime
-    badge: Badge
-    verdict: str
-    next_step: str
-    trouble: tuple[Row, ...]
-    notes: tuple[Row, ...]
-    fine: tuple[Row, ...]
-    workers: tuple[Worker, ...]
-    queues: tuple[Line, ...]
-    has_vault: bool
-    batches: tuple[Line, ...] | None
-    jobs: tuple[Line, ...]
-    backups: tuple[Line, ...]
-    alerts: tuple[Line, ...]
-
-
-def status() -> Status:
-    """The state of this installation, as it was found some seconds ago at most."""
+    `next_step` is empty if no action is needed; `batches` None if the vault does not answer.
+    """
     looked, now = look_lately(), timezone.now()
     found = looked.findings
     trouble = sorted((each for each in found if each.level > Level.OK), key=lambda each: -each.level)
-    return Status(
-        at=looked.at,
-        badge=Badge.of(worst(found)),
-        verdict=_verdict(trouble),
-        next_step=_("%(title)s. %(todo)s") % asdict(texts.words(trouble[0])) if trouble else "",
-        trouble=tuple(_row(each) for each in trouble if each.level > Level.NOTE),
-        notes=tuple(_row(each) for each in trouble if each.level == Level.NOTE),
-        fine=tuple(_row(each) for each in found if each.level == Level.OK and each.code not in _IN_TABLES),
-        workers=tuple(_worker(sign, now) for sign in signs(now)),
-        queues=tuple(_queue(each) for each in found if each.code == "queue_long"),
-        has_vault=settings.HAS_VAULT,
-        batches=_batches_if_known(found, now) if settings.HAS_VAULT else (),
-        jobs=tuple(_jobs(found, now)),
-        backups=tuple(_backups(found, now)),
-        alerts=tuple(_alerts(now)),
-    )
+    return {
+        "at": looked.at,
+        "badge": Badge.of(worst(found)),
+        "verdict": _verdict(trouble),
+        "next_step": _("%(title)s. %(todo)s") % asdict(texts.words(trouble[0])) if trouble else "",
+        "trouble": [_row(each) for each in trouble if each.level > Level.NOTE],
+        "notes": [_row(each) for each in trouble if each.level == Level.NOTE],
+        "fine": [_row(each) for each in found if each.level == Level.OK and each.code not in _IN_TABLES],
+        "workers": [_worker(sign, now) for sign in signs(now)],
+        "queues": [_queue(each) for each in found if each.code == "queue_long"],
+        "has_vault": settings.HAS_VAULT,
+        "batches": _batches_if_known(found, now) if settings.HAS_VAULT else (),
+        "jobs": list(_jobs(found, now)),
+        "backups": list(_backups(found, now)),
+        "alerts": list(_alerts(now)),
+    }
 
 
 _IN_TABLES: Final = frozenset({"queue_long", "job_failed"})
@@ -148,26 +110,24 @@ def _verdict(trouble: list[Finding]) -> str:
     return _("Everything is working. See the notes below.") if trouble else _("Everything is working.")
 
 
-def _row(finding: Finding) -> Row:
-    return Row(
-        component=texts.component(finding),
-        badge=Badge.of(finding.level),
-        words=texts.words(finding),
-        runbook=runbook_of(finding.code),
-    )
+def _row(finding: Finding) -> dict[str, Any]:
+    return {
+        "component": texts.component(finding),
+        "badge": Badge.of(finding.level),
+        "words": texts.words(finding),
+        "runbook": runbook_of(finding.code),
+    }
 
 
-def _worker(sign: WorkerSign, now: datetime) -> Worker:
-    silent_s = (now - sign.seen_at).total_seconds()
-    return Worker(
-        name=sign.name,
-        badge=Badge.of(Level.WARNING if silent_s > SILENT_S else Level.OK),
-        queues=", ".join(sign.queues),
-        processes=sign.processes,
-        version=sign.version,
-        up=texts.duration((sign.seen_at - sign.started_at).total_seconds()),
-        seen=_ago(sign.seen_at, now),
-    )
+def _worker(sign: WorkerSign, now: datetime) -> dict[str, Any]:
+    is_silent = (now - sign.seen_at).total_seconds() > SILENT_S
+    return {
+        "sign": sign,
+        "badge": Badge.of(Level.WARNING if is_silent else Level.OK),
+        "queues": ", ".join(sign.queues),
+        "up": texts.duration((sign.seen_at - sign.started_at).total_seconds()),
+        "seen": _ago(sign.seen_at, now),
+    }
 
 
 def _queue(finding: Finding) -> Line:

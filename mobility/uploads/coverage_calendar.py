@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import groupby
+from typing import Any
 
 from mobility.batches.quality import words
 from mobility.batches.quality.coverage import Coverage, DayCoverage, DayStatus, SourceCoverage
@@ -46,23 +47,13 @@ class CalendarDay:
     line: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceCalendar:
-    """A source: titled lines of days, weeks from Monday (None: no day of the study), and days by state."""
-
-    source: str
-    lines: tuple[tuple[str, CalendarDay], ...]
-    weeks: tuple[tuple[CalendarDay | None, ...], ...]
-    counts: tuple[tuple[Mark, int], ...]
-
-
 def legend() -> list[Mark]:
     """All states."""
     return [Mark.of(status) for status in DayStatus]
 
 
-def calendars(coverage: Coverage) -> list[SourceCalendar]:
-    """One calendar for each source."""
+def calendars(coverage: Coverage) -> list[dict[str, Any]]:
+    """For each source titled lines of days, weeks from Monday (None: no day of it), and days by state."""
     return [_calendar(each) for each in coverage.sources]
 
 
@@ -75,7 +66,7 @@ def day_marks(coverage: Coverage) -> Mapping[int, list[tuple[str, Mark]]]:
     return marks
 
 
-def _calendar(source: SourceCoverage) -> SourceCalendar:
+def _calendar(source: SourceCoverage) -> dict[str, Any]:
     runs = [list(run) for _, run in groupby(source.days, key=_run_of)]
     days = tuple(
         CalendarDay(
@@ -85,9 +76,9 @@ def _calendar(source: SourceCoverage) -> SourceCalendar:
         for day in run
     )
     titles = {run[0].day: window_title(run[0].date, run[-1].date) for run in runs}
-    lines = tuple((titles[day.line], day) for day in days if day.line == day.coverage.day)
-    counts = tuple((Mark.of(status), source.count(status)) for status in DayStatus if source.count(status))
-    return SourceCalendar(source=source.source, lines=lines, weeks=tuple(_weeks(days)), counts=counts)
+    lines = [(titles[day.line], day) for day in days if day.line == day.coverage.day]
+    counts = [(Mark.of(status), source.count(status)) for status in DayStatus if source.count(status)]
+    return {"source": source.source, "lines": lines, "weeks": list(_weeks(days)), "counts": counts}
 
 
 def _run_of(day: DayCoverage) -> tuple[DayStatus, int]:

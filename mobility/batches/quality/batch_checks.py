@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.utils import timezone
@@ -32,7 +33,7 @@ class BatchChecks:
     warnings: tuple[str, ...]
 
     @property
-    def comparisons(self) -> list[words.ComparisonWords]:
+    def comparisons(self) -> list[dict[str, Any]]:
         found = self.compared.comparisons if self.compared else ()
         return [words.comparison_words(each, self.calendar) for each in found]
 

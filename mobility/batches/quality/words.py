@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.utils.translation import gettext, gettext_lazy, ngettext
@@ -27,31 +27,22 @@ VERDICTS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonWords:
-    """A figure, what it usually is and what that is taken of, as text."""
-
-    figure: str
-    value: str
-    usual: str
-    basis: str
-    verdict: str
-    is_warning: bool
-
-
-def comparison_words(each: Comparison, calendar: StudyCalendar) -> ComparisonWords:
+def comparison_words(each: Comparison, calendar: StudyCalendar) -> dict[str, Any]:
     """A line of the table of comparisons."""
-    figure = figure_words(each)
+    values = _values(each)
     if each.day is not None:
-        figure = f"{day_title(calendar.date_of(each.day))}: {figure}"
-    return ComparisonWords(
-        figure=figure,
-        value=figure_value(each, each.value),
-        usual=figure_value(each, each.usual),
-        basis=basis_words(each.basis, each.n),
-        verdict=str(VERDICTS[each.verdict]),
-        is_warning=each.is_warning,
-    )
+        values["figure"] = f"{day_title(calendar.date_of(each.day))}: {values['figure']}"
+    return {**values, "verdict": VERDICTS[each.verdict], "is_warning": each.is_warning}
+
+
+def _values(each: Comparison) -> dict[str, str]:
+    """A figure, what it usually is and what that is taken of, as text."""
+    return {
+        "figure": figure_words(each),
+        "value": figure_value(each, each.value),
+        "usual": figure_value(each, each.usual),
+        "basis": basis_words(each.basis, each.n),
+    }
 
 
 def part_of_all(share: Share) -> str:
@@ -222,12 +213,7 @@ def unmatched_notes(facts: Facts) -> Iterator[str]:
 
 
 def _comparison(each: Comparison, calendar: StudyCalendar) -> str:
-    values = {
-        "figure": figure_words(each),
-        "value": figure_value(each, each.value),
-        "usual": figure_value(each, each.usual),
-        "basis": basis_words(each.basis, each.n),
-    }
+    values = _values(each)
     if each.day is None:
         text = gettext("%(figure)s: %(value)s in this file, usually %(usual)s (%(basis)s).")
         return text % values

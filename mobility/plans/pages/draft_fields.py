@@ -1,8 +1,7 @@
 """The form of a draft: its fields, what they are called, and what is wrong with each."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from django.utils.functional import Promise
 from django.utils.text import format_lazy
@@ -93,31 +92,8 @@ ONLY_STATIC: Final = ("column", "categories")
 ONLY_DAILY: Final = ("derive", "max_values", "night_from", "night_to")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndicatorRow:
-    """The fields of one indicator."""
-
-    key: str
-    title: str
-    is_daily: bool
-    fields: Sequence[Field]
-    categories: Field | None
-    errors: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DraftForm:
-    """All fields, with what is wrong with each; `errors` belong to none of them."""
-
-    study: Sequence[Field]
-    plan: Sequence[Field]
-    rows: Sequence[IndicatorRow]
-    errors: Sequence[str]
-    n_problems: int
-
-
-def draft_form(typed: Typed, *, problems: Iterable[Problem] = (), slug_is_fixed: bool) -> DraftForm:
-    """Return the form with the problems next to their fields."""
+def draft_form(typed: Typed, *, problems: Iterable[Problem] = (), slug_is_fixed: bool) -> dict[str, Any]:
+    """Return the form with the problems next to their fields; `errors` belong to none of them."""
     found = list(problems)
     errors = _Errors(found)
     study, plan = (
@@ -132,7 +108,7 @@ def draft_form(typed: Typed, *, problems: Iterable[Problem] = (), slug_is_fixed:
         _row(typed, row, errors=errors, key=key)
         for row, key in zip(typed.rows, _keys_of_rows(typed), strict=True)
     ]
-    return DraftForm(study=study, plan=plan, rows=rows, errors=errors.left(), n_problems=len(found))
+    return {"study": study, "plan": plan, "rows": rows, "errors": errors.left(), "n_problems": len(found)}
 
 
 class _Errors:
@@ -171,7 +147,8 @@ def _keys_of_rows(typed: Typed) -> list[str]:
     return keys
 
 
-def _row(typed: Typed, row: str, *, errors: _Errors, key: str) -> IndicatorRow:
+def _row(typed: Typed, row: str, *, errors: _Errors, key: str) -> dict[str, Any]:
+    """The fields of one indicator."""
     is_daily = typed.values.get(f"{row}.kind") == DAILY
     others = ONLY_STATIC if is_daily else ONLY_DAILY
     fields = [
@@ -179,14 +156,14 @@ def _row(typed: Typed, row: str, *, errors: _Errors, key: str) -> IndicatorRow:
         for label in LABELS
         if label.startswith("indicator.") and (part := label.removeprefix("indicator.")) not in others
     ]
-    return IndicatorRow(
-        key=row,
-        title=typed.values.get(f"{row}.name", "").strip() or gettext("New indicator"),
-        is_daily=is_daily,
-        fields=[each for each in fields if each.kind != "textarea"],
-        categories=next((each for each in fields if each.kind == "textarea"), None),
-        errors=errors.of(key),
-    )
+    return {
+        "key": row,
+        "title": typed.values.get(f"{row}.name", "").strip() or gettext("New indicator"),
+        "is_daily": is_daily,
+        "fields": [each for each in fields if each.kind != "textarea"],
+        "categories": next((each for each in fields if each.kind == "textarea"), None),
+        "errors": errors.of(key),
+    }
 
 
 def _field(typed: Typed, key: str, *, name: str, errors: Sequence[str]) -> Field:

@@ -33,15 +33,6 @@ RULE_NAMES: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeenText:
-    """A text of the first rows, in how many of them, and the choice of what it means."""
-
-    text: str
-    rows: int
-    choice: Field
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AttributeFields:
     """The fields of one indicator; `seen` are texts, `bands` ages of categories, as its `rule` needs them."""
 
@@ -50,7 +41,7 @@ class AttributeFields:
     column: Field
     rule: str = ""
     fields: Sequence[Field] = ()
-    seen: Sequence[SeenText] = ()
+    seen: Sequence[Mapping[str, Any]] = ()
     not_listed: int = 0
     bands: Sequence[Field] = ()
     errors: Sequence[str] = ()
@@ -69,7 +60,7 @@ def attribute_fields(indicator: IndicatorDefinition, columns: Columns, *, first_
     kind = next((each for each in (BIRTH_YEAR, BIRTH_DATE, PREFIX) if each in rule), TEXTS)
     options = [(name, str(label)) for name, label in RULE_NAMES.items()]
     fields = [select(f"rule-{slug}", gettext("Content"), kind, options)]
-    seen: list[SeenText] = []
+    seen: list[dict[str, Any]] = []
     bands: list[Field] = []
     not_listed = 0
     if kind in (BIRTH_YEAR, BIRTH_DATE):
@@ -79,7 +70,7 @@ def attribute_fields(indicator: IndicatorDefinition, columns: Columns, *, first_
         if kind == PREFIX:
             fields.append(_prefix_field(slug, rule, errors))
         seen, not_listed = _seen(indicator, rule, columns.sample.column(column.value))
-    fields += _last_fields(indicator, rule, {each.text for each in seen}, errors)
+    fields += _last_fields(indicator, rule, {each["text"] for each in seen}, errors)
     return AttributeFields(
         slug=slug,
         title=indicator.name,
@@ -145,27 +136,18 @@ def _band_fields(indicator: IndicatorDefinition, birth: Mapping[str, Any]) -> li
 
 def _seen(
     indicator: IndicatorDefinition, rule: Mapping[str, Any], texts: list[str]
-) -> tuple[list[SeenText], int]:
-    """The texts of the first rows, each with a choice of what it means, and how many are not listed."""
+) -> tuple[list[dict[str, Any]], int]:
+    """Texts of the first rows, in how many, each with a choice of what it means; how many are not listed."""
     length = rule.get("prefix", 0)
     prefix = length if isinstance(length, int) and length > 0 else 0
     known = _meanings(indicator, rule, texts, prefix=prefix)
     listed, not_listed = texts_seen(texts, prefix=prefix, known=known)
     own = () if prefix else indicator.categories  # categories mean themselves in any case
-    seen = [
-        SeenText(
-            text=text,
-            rows=rows,
-            choice=select(
-                f"meaning-{indicator.slug}",
-                text,
-                sent_for(known.get(text)),
-                _category_options(indicator, gettext("Not mapped") if text not in own else ""),
-                key=f"meaning-{indicator.slug}-{place}",
-            ),
-        )
-        for place, (text, rows) in enumerate(listed)
-    ]
+    name, seen = f"meaning-{indicator.slug}", []
+    for place, (text, rows) in enumerate(listed):
+        options = _category_options(indicator, gettext("Not mapped") if text not in own else "")
+        choice = select(name, text, sent_for(known.get(text)), options, key=f"{name}-{place}")
+        seen.append({"text": text, "rows": rows, "choice": choice})
     return seen, not_listed
 
 

@@ -1,7 +1,6 @@
 """The form of a profile as the page shows it: fields with their choices, reasons and errors."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from django.utils.translation import gettext, gettext_lazy
@@ -9,7 +8,7 @@ from django.utils.translation import gettext, gettext_lazy
 from mobility.extracts.form_fields import Columns, Errors, Field
 from mobility.extracts.profiles.proposals import Proposal
 from mobility.extracts.profiles.sample import Sample
-from mobility.uploads.profile_pages.attributes import AttributeFields, attribute_fields, select
+from mobility.uploads.profile_pages.attributes import attribute_fields, select
 from mobility.uploads.profile_pages.draft import PATTERN_FORM
 from reports.studies.studyfile import Problem, StudyDefinition
 from reports.studies.studyfile.formats import DELIMITERS, EPOCH_MS, EPOCH_S, ISO
@@ -32,36 +31,29 @@ ROLE_NAMES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProfileFields:
-    """The whole form; `errors` are those of no field."""
-
-    head: Sequence[Field]
-    roles: Sequence[Field]
-    attributes: Sequence[AttributeFields]
-    errors: Sequence[str]
-
-
 def profile_fields(
     proposal: Proposal, sample: Sample, *, definition: StudyDefinition, problems: Sequence[Problem]
-) -> ProfileFields:
-    """Lay the form out for a draft; `sample` says which columns and texts there are."""
+) -> dict[str, Any]:
+    """Lay the form out for a draft; `sample` says which columns and texts there are.
+
+    `errors` are those of no field.
+    """
     errors = Errors(problems)
     columns = Columns(proposal, sample, errors)
     draft = proposal.draft
     is_events = draft["profile"].get("kind") != "subscribers"
     roles = [role for role in ROLE_NAMES if is_events or role == "subscriber"]
-    fields = {
+    fields: dict[str, Any] = {
         "head": _head(draft["profile"], definition, errors),
         "roles": [_role(role, columns, definition) for role in roles],
     }
     if is_events:
         fields["roles"] += _timestamp_format(proposal, errors)
-    attributes = [
+    fields["attributes"] = [
         attribute_fields(each, columns, first_day=definition.first_day)
         for each in definition.static_indicators
     ]
-    return ProfileFields(**fields, attributes=attributes, errors=errors.left())
+    return fields | {"errors": errors.left()}
 
 
 def _head(profile: Mapping[str, Any], definition: StudyDefinition, errors: Errors) -> list[Field]:

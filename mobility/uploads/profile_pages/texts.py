@@ -1,7 +1,6 @@
 """A profile in words: for people who did not make it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from django.utils.formats import date_format
 from django.utils.translation import gettext, gettext_lazy
@@ -31,19 +30,8 @@ KINDS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProfileWords:
-    """Description of a profile on a page; facts are (title, text), columns (what, name)."""
-
-    name: str
-    sentence: str
-    kind: str
-    facts: Sequence[tuple[str, str]]
-    columns: Sequence[tuple[str, str]]
-
-
-def profile_words(profile: Profile, definition: StudyDefinition) -> ProfileWords:
-    """Describe a profile."""
+def profile_words(profile: Profile, definition: StudyDefinition) -> dict[str, Any]:
+    """Describe a profile for a page; facts are (title, text), columns (what, name)."""
     titles = {indicator.slug: indicator.name for indicator in definition.static_indicators}
     roles = {"subscriber": profile.subscriber, "timestamp": profile.timestamp, "cell": profile.cell}
     columns = [(str(ROLE_NAMES[role]), name) for role, name in roles.items() if name]
@@ -56,13 +44,8 @@ def profile_words(profile: Profile, definition: StudyDefinition) -> ProfileWords
     facts.append((gettext("Column separator"), separated))
     most = gettext("File refused if the share of rejected rows exceeds")
     facts.append((most, f"{profile.max_bad_share:f}"))
-    return ProfileWords(
-        name=profile.name,
-        sentence=str(BUILT_IN.get(profile.name, "")),
-        kind=str(KINDS[profile.kind]),
-        facts=facts,
-        columns=columns,
-    )
+    sentence, kind = str(BUILT_IN.get(profile.name, "")), str(KINDS[profile.kind])
+    return {"name": profile.name, "sentence": sentence, "kind": kind, "facts": facts, "columns": columns}
 
 
 def rule_words(rule: ValueRule) -> list[str]:

@@ -41,8 +41,8 @@ def profiles(request: HttpRequest, slug: str) -> HttpResponse:
     ]
     context = {
         "study": definition,
-        "built_in": [each for each in words if each.name not in made],
-        "made": [(each, made[each.name]) for each in words if each.name in made],
+        "built_in": [each for each in words if each["name"] not in made],
+        "made": [(each, made[each["name"]]) for each in words if each["name"] in made],
         "crumbs": _crumbs(definition)[:2],
     }
     return render(request, "uploads/profiles.html", context)

@@ -61,7 +61,7 @@ def test_what_only_an_older_release_could_find_stops_nothing_and_ends():
     old = {"zone": "all", "level": "error", "since": since, "told": {}}
     Alert.objects.create(code="of_an_older_release", seen_at=START - timedelta(minutes=5), **old)
     assert looks(disk(), disk()) == [f"opened: {DISK}"]
-    assert [str(line.name) for line in status().alerts] == ["Low disk space: data folder"]
+    assert [str(line.name) for line in status()["alerts"]] == ["Low disk space: data folder"]
     looks(disk(), begin_s=600)
     assert Alert.objects.get(code="of_an_older_release").ended_at is not None
 

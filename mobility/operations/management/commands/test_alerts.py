@@ -2,14 +2,15 @@
 
 import json
 import secrets
+from dataclasses import replace
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from mobility.operations.alerts.channels import ChannelError, Message, channels
-from mobility.operations.alerts.sending import runbook_of, status_url
+from mobility.operations.alerts.sending import message
+from mobility.operations.findings import finding
 
 
 class Command(BaseCommand):
@@ -36,19 +37,6 @@ class Command(BaseCommand):
 
 
 def _test_message() -> Message:
-    now = timezone.now().isoformat(timespec="seconds")
-    return Message(
-        id=secrets.token_hex(16),
-        kind="test",
-        at=now,
-        zone=settings.MOBILITY_ZONE,
-        code="alert_untold",
-        level="ok",
-        subject="",
-        since=now,
-        title="Test alert",
-        what="This is a test sent with test_alerts. No action is needed.",
-        todo="",
-        status_url=status_url(),
-        runbook=runbook_of("alert_untold"),
-    )
+    now, text = timezone.now(), "This is a test sent with test_alerts. No action is needed."
+    usual = message(finding("alert_untold"), kind="test", since=now, now=now, name=secrets.token_hex(16))
+    return replace(usual, title="Test alert", what=text)
