@@ -117,16 +117,16 @@ def void_day(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _start(
-    request: HttpRequest, slug: str, form: Callable[..., DayForm], start: Callable[..., Batch], *, name: str
+    request: HttpRequest, slug: str, make: Callable[..., DayForm], start: Callable[..., Batch], *, name: str
 ) -> HttpResponse:
     """Start a batch for a day, `name` of its argument, and show it; or say why not on the study's page."""
     row = vault_study_or_404(request, slug)
-    chosen = form(queries.study_days(row.pk, queries.study_head(row.pk)), request.POST)
-    if not chosen.is_valid():
+    form = make(queries.study_days(row.pk, queries.study_head(row.pk)), request.POST)
+    if not form.is_valid():
         messages.error(request, gettext("Nothing was changed. Choose a day and tick the confirmation."))
     else:
         try:
-            begun = start(row, **{name: chosen.cleaned_data["day"]}, by=request.user.get_username())
+            begun = start(row, **{name: form.cleaned_data["day"]}, by=request.user.get_username())
             return redirect("operator:batch", batch_id=begun.pk)
         except UndoWaitsError as waits:
             messages.warning(request, str(waits))
