@@ -7,7 +7,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from mobility.operations.alerts.channels import channels
-from mobility.operations.findings import Finding, Level, finding
+from mobility.operations.findings import Fact, Finding, Level, finding
 from mobility.operations.models import AlertChannel
 
 FAILURES_IN_A_ROW: Final = 2  # one alone is a server that starts again
@@ -20,7 +20,7 @@ def telling() -> Iterator[Finding]:
         row = rows.get(channel.name)
         if row is not None and row.failures >= FAILURES_IN_A_ROW and row.failing_since is not None:
             failing_s = round((timezone.now() - row.failing_since).total_seconds())
-            facts = {"error": row.error, "failures": row.failures, "failing_s": failing_s}
+            facts: dict[str, Fact] = {"error": row.error, "failures": row.failures, "failing_s": failing_s}
             yield finding("alert_untold", Level.ERROR, channel.name, **facts)
         else:
             yield finding("alert_untold", subject=channel.name)

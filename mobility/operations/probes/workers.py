@@ -71,7 +71,7 @@ def _job(job: str, run: JobRun | None, *, every_s: int, working_s: float, now: d
         age_s = _age_s(finished, now)
         facts["age_s"] = round(age_s)
         if not is_due or age_s <= late_s:
-            return finding("job_failed", subject=job, **facts)
+            return finding("job_failed", Level.OK, job, **facts)
         facts["why"] = "late"
     return finding("job_failed", Level.WARNING, job, **facts)
 
