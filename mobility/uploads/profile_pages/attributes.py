@@ -104,7 +104,8 @@ def _birth_fields(
 ) -> list[Field]:
     key = f"{INDICATOR}.{slug}.{kind}"
     of_year = gettext(
-        "If only the year of birth is known, the age that the subscriber reaches in the calendar year of this date is used."
+        "If only the year of birth is known, the age that the subscriber reaches in the calendar "
+        "year of this date is used."
     )
     reference = Field(
         name=f"reference-{slug}",
