@@ -14,7 +14,6 @@ from django.core.files.uploadhandler import MemoryFileUploadHandler, TemporaryFi
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
-from mobility.base import errors
 from mobility.base.errors import NoRoomError, StagingUnavailableError, UploadBrokenError
 from mobility.batches import staging
 from mobility.batches.staging import UploadReader
@@ -258,20 +257,6 @@ def test_a_sender_that_falls_silent_does_not_hold_a_thread_for_ever(monkeypatch)
         with pytest.raises(TimeoutError):
             here.recv(1)
     incoming.notice_silence(RequestFactory().put("/"))  # a server that does not tell its socket is fine
-
-
-class KindOfMissing(errors.KeyMissingError):
-    """A refusal of a kind that has a status."""
-
-
-@pytest.mark.parametrize(
-    ("error", "status"),
-    [(errors.OffsetError(3), 409), (KindOfMissing("gone"), 410), (errors.QueueFullError("many"), 503),
-     (StagingUnavailableError("down"), 503), (errors.KeyAwayError("another keystore"), 503),
-     (errors.MobilityError("other"), 400)],
-)  # fmt: skip
-def test_refusals_have_a_status(error, status):
-    assert incoming.status_of(error) == status
 
 
 @pytest.mark.parametrize(

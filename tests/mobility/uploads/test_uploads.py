@@ -16,7 +16,6 @@ from mobility.batches import staging
 from mobility.batches.finalisation import cancel
 from mobility.batches.staging import UploadReader
 from mobility.batches.storages import staging_storage
-from mobility.extracts.profiles.errors import ProfileMissingError
 from mobility.models import Batch, VaultStudy
 from mobility.operations import sweeping
 from mobility.uploads import actions as uploads
@@ -220,14 +219,6 @@ class TestRefused:
         begin(study)
         with pytest.raises(NoRoomError, match=r"after the reserve of .*uploads in progress"):
             begin(study)  # the first one's announced size is reserved
-
-    def test_an_unknown_profile_and_a_study_without_its_key(self, study):
-        with pytest.raises(ProfileMissingError):
-            begin(study, profile="other")
-        keystore().destroy(study.key_id)
-        with pytest.raises(errors.KeyMissingError):
-            begin(study)
-        assert not Batch.objects.exists()
 
 
 class TestResumed:
