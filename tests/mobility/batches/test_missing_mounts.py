@@ -5,10 +5,8 @@ It destroys nothing, and its tasks are tried again; but a task that needs too mu
 
 import errno
 import gzip
-import json
 import resource
 from datetime import timedelta
-from io import StringIO
 
 import numpy as np
 import pytest
@@ -29,6 +27,7 @@ from mobility.vault.keystore import Keystore, keystore
 from mobility.vault.models.batch import Batch, Chunk
 from mobility.vault.studies import open_study
 from tests.mobility.batches.test_formats import parquet, rows_of, zstd
+from tests.mobility.commands import printed
 from tests.mobility.pipeline import SMALL, Pipeline, fresh, raising
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
@@ -211,9 +210,7 @@ def test_a_lost_batch_is_given_up_and_its_file_completes_it(pipeline, make_pipel
     (data_dir / name).rename(data_dir / "lost")
     with pytest.raises(CommandError, match="can no longer be cancelled"):
         call_command("cancel_batch", str(batch.pk))
-    out = StringIO()
-    call_command("cancel_batch", str(batch.pk), "--give-up", stdout=out)
-    assert json.loads(out.getvalue()) == {"batch": str(batch.pk), "state": "failed"}
+    assert printed("cancel_batch", str(batch.pk), "--give-up") == {"batch": str(batch.pk), "state": "failed"}
     assert fresh(batch).failure == (
         "stopped while merging: given up by command line. Some rows may be merged. Upload the same "
         "file again to complete the batch; no row counts twice"

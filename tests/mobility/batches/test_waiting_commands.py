@@ -1,13 +1,10 @@
 """Commands that wait outlive an outage of a database, and print the same."""
 
-import json
-from contextlib import contextmanager
+from contextlib import nullcontext
 from datetime import timedelta
 from functools import partial
-from io import StringIO
 
 import pytest
-from django.core.management import call_command
 from django.db import OperationalError, connections
 
 from mobility.base.errors import MobilityError
@@ -15,6 +12,7 @@ from mobility.management import batch_command, patience
 from mobility.management.patience import DatabasesAwayError, patiently
 from reports.studies.studyfile import StudyDefinition
 from tests.mobility.batches.killing import KillAt, run, spread
+from tests.mobility.commands import printed
 from tests.mobility.pipeline import SMALL
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
@@ -39,19 +37,6 @@ def prepared(make_pipeline, few, command, *, slug):
     return pipeline, (slug, "--through", (first_day + timedelta(days=1)).isoformat()), CHANGED
 
 
-def printed(pipeline, command, words, monkeypatch):
-    """The JSON value of a command; its workers are this process, whenever it maintains them."""
-
-    @contextmanager
-    def workers():
-        yield partial(pipeline.work, retries=True)
-
-    monkeypatch.setattr(batch_command, "workers", workers)
-    out = StringIO()
-    call_command(command, *words, stdout=out)
-    return json.loads(out.getvalue())
-
-
 @pytest.mark.parametrize("command", ["ingest", "close_days", "void_day", "cancel_batch", "close_study"])
 def test_a_command_that_meets_no_database_for_a_moment_prints_its_json(
     make_pipeline, few, command, monkeypatch, settings
@@ -60,8 +45,12 @@ def test_a_command_that_meets_no_database_for_a_moment_prints_its_json(
 
     def told_by(slug, kill):
         pipeline, words, compared = prepared(make_pipeline, few, command, slug=slug)
+        works = nullcontext(
+            partial(pipeline.work, retries=True)
+        )  # this process, whenever they are maintained
+        monkeypatch.setattr(batch_command, "workers", lambda: works)
         told = []
-        run(lambda: told.append(printed(pipeline, command, words, monkeypatch)), kill)
+        run(lambda: told.append(printed(command, *words)), kill)
         return [told[0][name] for name in compared]
 
     count = KillAt()

@@ -3,10 +3,8 @@
 import csv
 import gzip
 import hashlib
-import json
 import re
 from collections import Counter
-from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ from django.core.management import CommandError, call_command
 
 from mobility.demo.extract import COLUMNS, write_extract
 from mobility.demo.population import ABSENT, STUDY_FILE, build_population, load_study
+from tests.mobility.commands import printed
 from tests.reference import read_extract, read_study
 
 STUDY = read_study(STUDY_FILE)
@@ -156,21 +155,15 @@ def test_one_subscriber_is_enough(tmp_path: Path) -> None:
     assert len(extract["duration"]) == summary.subscriber_days >= 1
 
 
-def run(*arguments: str) -> dict[str, object]:
-    out = StringIO()
-    call_command("make_extract", *arguments, stdout=out)
-    return json.loads(out.getvalue())
-
-
 def test_command_prints_one_json_value_about_the_files_or_refuses(tmp_path, settings) -> None:
     with pytest.raises(CommandError, match=r"n_subscribers must be in \[1, 88935\], got 90000"):
-        run("--out", str(tmp_path), "--subscribers", "90000")
+        call_command("make_extract", "--out", str(tmp_path), "--subscribers", "90000")
     assert list(tmp_path.iterdir()) == []
     settings.MOBILITY_DATA_DIR = tmp_path / "var"
     for options, folder in (("--seed 5", "new/folder"), ("--gzip", "var/demo/extract")):
         out = [] if "var" in folder else ["--out", str(tmp_path / folder)]
-        printed = run("--subscribers", "20", *options.split(), *out)
-        assert set(printed) == {"directory", "files", "rows", "seed", "subscribers", "subscriber_days"}
-        assert printed["directory"] == str(tmp_path / folder)
-        assert sorted(path.name for path in (tmp_path / folder).iterdir()) == printed["files"]
-        assert all(name.endswith(".csv.gz" if "gzip" in options else ".csv") for name in printed["files"])
+        told = printed("make_extract", "--subscribers", "20", *options.split(), *out)
+        assert set(told) == {"directory", "files", "rows", "seed", "subscribers", "subscriber_days"}
+        assert told["directory"] == str(tmp_path / folder)
+        assert sorted(path.name for path in (tmp_path / folder).iterdir()) == told["files"]
+        assert all(name.endswith(".csv.gz" if "gzip" in options else ".csv") for name in told["files"])

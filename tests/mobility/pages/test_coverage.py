@@ -17,6 +17,7 @@ from mobility.plans.studies import create_study
 from mobility.uploads import actions as uploads
 from reports.studies.studyfile import parse_study
 from tests.mobility.batches.quality.deliveries_by_hand import day_hours
+from tests.mobility.commands import printed
 from tests.mobility.pages.pages import AS_OPERATOR, html_of, page, says, text_of
 from tests.mobility.pages.small_study import STUDY, STUDY_URL
 
@@ -40,12 +41,6 @@ def ended(study, at, hours=None, *, checks=None, **fields) -> Batch:
 
 def shown(client, batch):
     return page(client, reverse("operator:batch", args=[batch.pk]))
-
-
-def printed():
-    out = io.StringIO()
-    call_command("coverage", "fair", stdout=out)
-    return json.loads(out.getvalue())
 
 
 class TestCoverage:
@@ -124,7 +119,10 @@ class TestCoverage:
     def test_the_command_prints_one_json_value(self, study):
         ended(study, 1, {1: day_hours(100, silent=(9,)), 2: FULL, 3: FULL})
         failed = ended(study, 2, {2: FULL}, state=Batch.State.FAILED, failure="refused", more_to_come=True)
-        lost, found = ended(study, 3, state=Batch.State.FAILED, failure="truncated"), printed()
+        lost, found = (
+            ended(study, 3, state=Batch.State.FAILED, failure="truncated"),
+            printed("coverage", "fair"),
+        )
         assert (found["study"], found["timezone"]) == ("fair", "Europe/Paris")
         (source,) = found["sources"]
         assert source["source"] == "default"
@@ -273,8 +271,8 @@ class TestOfFiles:  # checks of real files, from the upload to the page and to t
         text = shown(client, batch)
         says(text, "9 of 13 rows contain errors", "age 0 of 13 (0.0%)")
         assert "Duplicates" not in text
-        (source,) = printed()["sources"]
+        (source,) = printed("coverage", "fair")["sources"]
         assert [day["status"] for day in source["days"]] == ["missing", "failed", "missing"]
         take_in(filename="empty.csv")
-        (lost,) = printed()["unattributed"]
+        (lost,) = printed("coverage", "fair")["unattributed"]
         assert lost["filename"] == "empty.csv" and "no rows" in lost["failure"]

@@ -1,7 +1,5 @@
 """A study is closed once and for all: only its reports stay, and the certificate counts what was."""
 
-import io
-import json
 from datetime import timedelta
 from typing import Any
 
@@ -39,6 +37,7 @@ from reports.sharing.actions import save_view
 from tests.mobility.batches.killing import Killed, dies, spread, statements_of
 from tests.mobility.batches.test_publishing import with_more
 from tests.mobility.batches.test_subscribers import list_of, opted_out
+from tests.mobility.commands import printed
 from tests.mobility.pipeline import SCHEMA, SMALL, Pipeline, fresh, raising, some_people
 
 # Real transactions: old pages are given back outside of any, and a death inside one rolls back nothing else.
@@ -475,10 +474,8 @@ def test_command_prints_the_certificate_or_says_why_not(filled):
         call_command("close_study", filled.study.slug)
     with pytest.raises(CommandError, match="no study 'nope'"):
         call_command("close_study", "nope")
-    out = io.StringIO()
-    call_command("close_study", filled.study.slug, "--drop-unpublished", stdout=out)
-    printed = json.loads(out.getvalue())
-    assert (printed, printed["closed_by"]) == (VaultStudy.objects.get().certificate, "command line")
+    told = printed("close_study", filled.study.slug, "--drop-unpublished")
+    assert (told, told["closed_by"]) == (VaultStudy.objects.get().certificate, "command line")
 
 
 # Removing the demo erases its study by closing it: nothing of it stays in either zone, and nothing else goes.

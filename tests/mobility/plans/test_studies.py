@@ -1,7 +1,5 @@
 """Creating a study: in both zones or in none, and again after a crash."""
 
-import io
-import json
 from dataclasses import replace
 from decimal import Decimal
 
@@ -18,6 +16,7 @@ from mobility.vault.keystore import Keystore, keystore
 from reports.models import Area, Indicator, Plan, PlanIndicator, Study, Tally, VisitorTally
 from reports.studies.studyfile import StudyDefinition
 from reports.transfer.studies import StudyExistsError, delete_study_rows, plan_hash
+from tests.mobility.commands import printed
 from tests.mobility.pipeline import STUDY_FILE, raising
 
 ALL_MODELS = (Study, Area, Indicator, Plan, PlanIndicator, Tally, VisitorTally, VaultStudy)
@@ -157,7 +156,7 @@ def test_the_number_of_shards_follows_the_expected_subscribers():
 
 
 def test_the_command_lists_the_problems_prints_one_json_value_and_says_when_the_study_exists(tmp_path):
-    file, out = tmp_path / "bad.toml", io.StringIO()
+    file = tmp_path / "bad.toml"
     file.write_text(STUDY_FILE.read_text().replace("days = 7", "days = 70"))
     with pytest.raises(CommandError) as caught:
         call_command("create_study", str(file))
@@ -170,7 +169,7 @@ def test_the_command_lists_the_problems_prints_one_json_value_and_says_when_the_
     assert everything() == NOTHING
     with pytest.raises(CommandError, match=r"nowhere\.toml: No such file"):
         call_command("create_study", str(tmp_path / "nowhere.toml"))
-    call_command("create_study", str(STUDY_FILE), stdout=out)
-    assert json.loads(out.getvalue()) == {"study": "fimu-2017", "indicators": 7, "windows": 28}
+    expected = {"study": "fimu-2017", "indicators": 7, "windows": 28}
+    assert printed("create_study", str(STUDY_FILE)) == expected
     with pytest.raises(CommandError, match="a study with this name already exists"):
-        call_command("create_study", str(STUDY_FILE), stdout=io.StringIO())
+        call_command("create_study", str(STUDY_FILE))

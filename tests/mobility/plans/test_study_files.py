@@ -1,6 +1,5 @@
 """Studies and drafts as files: what comes back is the same, and what is not sound makes nothing."""
 
-import io
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from mobility.plans.study_files import StudyImportError, export_draft, export_st
 from reports.models import LedgerEntry, Plan, Study
 from reports.studies.studyfile import StudyDefinition
 from reports.transfer.studies import StudyExistsError
+from tests.mobility.commands import printed
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = json.loads((ROOT / "docs" / "study_export.schema.json").read_text())
@@ -114,16 +114,12 @@ def test_rules_of_study_files_hold_for_whoever_computes_hashes_again(exported):
 
 def test_commands(definition, tmp_path):
     create_study(definition, by="adam")
-    printed, told = io.StringIO(), io.StringIO()
-    call_command("export_study", "fimu-2017", stdout=printed)
-    call_command("export_study", "fimu-2017", "--out", str(tmp_path / "study.json"), stdout=told)
-    assert json.loads(printed.getvalue())["definition"] == definition.to_json()
-    assert json.loads(told.getvalue())["file"] == str(tmp_path / "study.json")
+    file = str(tmp_path / "study.json")
+    assert printed("export_study", "fimu-2017")["definition"] == definition.to_json()
+    assert printed("export_study", "fimu-2017", "--out", file)["file"] == file
     with pytest.raises(CommandError, match="must be new"):
-        call_command("import_study", str(tmp_path / "study.json"))
-    made = io.StringIO()
-    call_command("import_study", str(tmp_path / "study.json"), "--slug", "copy", stdout=made)
-    assert json.loads(made.getvalue())["study"] == "copy"
+        call_command("import_study", file)
+    assert printed("import_study", file, "--slug", "copy")["study"] == "copy"
     (tmp_path / "no.json").write_text("[]")
     for words, problem in {
         ("export_study", "fimu-2017", "--draft"): "no open draft",

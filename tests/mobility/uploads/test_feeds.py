@@ -1,9 +1,7 @@
 """Tokens of feeds: they open one study, for a while, and only their digest is kept."""
 
 import hashlib
-import json
 from datetime import timedelta
-from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -15,6 +13,7 @@ from mobility.uploads.feeds import actions as feeds
 from mobility.vault.keystore import keystore
 from mobility.vault.models.profiles import FeedToken
 from reports.accounts.actions import COMMAND_LINE
+from tests.mobility.commands import printed
 from tests.mobility.pipeline import fresh
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
@@ -68,9 +67,7 @@ def test_names_and_days_have_bounds_and_the_study_its_key(pipeline):
 
 
 def test_the_command_prints_the_token_once_or_refuses_with_a_reason(pipeline):
-    output = StringIO()
-    call_command("create_feed_token", pipeline.study.slug, "nightly", "--days", "7", stdout=output)
-    made = json.loads(output.getvalue())
+    made = printed("create_feed_token", pipeline.study.slug, "nightly", "--days", "7")
     assert list(made) == ["study", "name", "token", "expires_at"]
     token = feeds.token_of(made["token"])
     assert made["expires_at"] == token.expires_at.isoformat()

@@ -1,7 +1,5 @@
 """Profiles are made once, removed while no batch needs them, and give our own tallies dialect."""
 
-import io
-import json
 from datetime import UTC, date, datetime
 from itertools import cycle
 from typing import Any
@@ -17,6 +15,7 @@ from mobility.extracts.profiles.typed import TypedProfile
 from mobility.models import Batch, ExtractProfile, VaultStudy
 from mobility.uploads.profiles import create_profile, delete_profile
 from reports.studies.studyfile import StudyDefinition
+from tests.mobility.commands import printed
 from tests.mobility.extracts.profiles import made_profiles
 from tests.mobility.extracts.profiles.made_profiles import PROFILE, edited
 from tests.mobility.pipeline import fresh
@@ -64,10 +63,9 @@ def test_a_profile_is_removed_unless_a_batch_was_read_with_it_and_a_closed_study
 
 
 def test_the_command_makes_it_from_a_file_and_says_what_is_wrong(study, tmp_path):
-    file, out = tmp_path / "x.toml", io.StringIO()
+    file = tmp_path / "x.toml"
     file.write_text(PROFILE)
-    call_command("create_profile", "fair", str(file), stdout=out)
-    assert json.loads(out.getvalue()) == {
+    assert printed("create_profile", "fair", str(file)) == {
         "study": "fair", "profile": "operator-x", "kind": "events", "columns": {
             "subscriber": "ServedMSISDN", "timestamp": "recordOpeningTime", "cell": "CellIdentifier",
             "indicator.gender": "Sexe", "indicator.age": "Année de naissance",

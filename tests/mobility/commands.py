@@ -1,0 +1,14 @@
+"""Commands, run in this process."""
+
+import io
+import json
+from typing import Any
+
+from django.core.management import call_command
+
+
+def printed(*words: str, **options: Any) -> Any:
+    """The JSON value that a command prints."""
+    out = io.StringIO()
+    call_command(*words, stdout=out, **options)
+    return json.loads(out.getvalue())
