@@ -100,10 +100,6 @@ class _Kept:
     def _age_s(self) -> float:
         return time.monotonic() - self._at
 
-    def forget(self) -> None:
-        """Look again when next asked: for tests."""
-        self._at = float("-inf")
-
 
 def _name(alias: str) -> str:
     return "database" if alias == "default" else alias

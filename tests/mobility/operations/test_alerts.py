@@ -165,7 +165,7 @@ def test_web_server_stands_in_when_no_worker_looked_and_readiness_offers_it(clie
 
     def ask(offered_at):
         monkeypatch.setattr(alerts, "_offered_at", offered_at)
-        health._kept.forget()
+        monkeypatch.setattr(health, "_kept", health._Kept())
         client.get("/healthz/ready")
         return began
 

@@ -26,9 +26,7 @@ FRAGMENT = {"HX-Request": "true"}
 @pytest.fixture(autouse=True)
 def _looked_at_anew(monkeypatch):
     monkeypatch.setattr(looking, "_last", None)
-    health._kept.forget()
-    yield
-    health._kept.forget()
+    monkeypatch.setattr(health, "_kept", health._Kept())
 
 
 @pytest.fixture
@@ -196,13 +194,13 @@ def test_live_touches_nothing_and_ready_while_all_answers(client, redis_server, 
     assert client.get("/healthz").json()["components"] == {"web": "ok", **well}
     assert answer.headers["Cache-Control"] == "no-store"
     redis_server.stop()
-    health._kept.forget()
+    health._kept = health._Kept()
     answer = client.get("/healthz/ready")
     assert answer.status_code == 200  # pages are served, uploads are taken; batches wait
     assert answer.json() == {"status": "degraded", "components": {**well, "broker": "failed"}}
     assert client.get("/healthz/live").status_code == 200
     redis_server.start()
-    health._kept.forget()
+    health._kept = health._Kept()
     assert client.get("/healthz/ready").json()["status"] == "ok"
     with django_assert_num_queries(0):
         answer = client.get("/healthz/live")
