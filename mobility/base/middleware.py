@@ -1,4 +1,4 @@
-"""What all middleware has in common."""
+"""The shared base of middleware."""
 
 from collections.abc import Callable
 

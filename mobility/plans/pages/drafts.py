@@ -176,7 +176,7 @@ def crumbs() -> list[tuple[str, str]]:
 
 
 def _seen(request: HttpRequest) -> dict[str, Any]:
-    """Who takes a step, and which revision of the draft was seen."""
+    """Return the person of a step and the revision of the draft that they saw."""
     return {"revision": revision_of(request), "by": request.user.get_username()}
 
 
