@@ -120,7 +120,7 @@ def build_channel(
 def build_fake_target(
     mechanism: str, *, epsilon: Fraction, unit: Unit, domain_sizes: Sequence[int], shares: Shares
 ) -> Target:
-    """Target of RS+FD or RS+RFD by its name.
+    """Target of RS+FD or RS+RFD by its name; LdpError if the channel refuses a parameter.
 
     Parameters
     ----------
@@ -129,10 +129,6 @@ def build_fake_target(
     unit : "profile" or "attribute"
     domain_sizes : sequence of int, shape (d,)
     shares : "equal" or "balanced"
-
-    Raises
-    ------
-    LdpError : the channel refuses a parameter
     """
     protocol: Any = mechanism.partition("-")[2]
     promise: dict[str, Any] = {"epsilon": epsilon, "unit": unit, "shares": shares}

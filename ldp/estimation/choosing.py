@@ -142,8 +142,6 @@ def rank_mechanisms(*, epsilon: Fraction, **setting: Unpack[_Setting]) -> tuple[
 
     Parameters : as in `expected_error`
 
-    Notes
-    -----
     Per profile RS+FD never wins: it is Smp with fake values added to the answer. Per attribute it may, for a
     small epsilon and large domains.
     """

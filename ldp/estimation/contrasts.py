@@ -117,9 +117,7 @@ class Contrast:
     def estimate(self, *, level: float = 0.95) -> WindowEstimate:
         """Per value, the sum with its error and interval; cost O(J^2 domain_size).
 
-        Raises
-        ------
-        LdpError : level is not in (0, 1)
+        LdpError if level is not in (0, 1).
         """
         columns = [_columns(term, level=level) for term in self.terms]
         factors = np.array([term.factor for term in self.terms])

@@ -158,7 +158,7 @@ def noise_variance(f: ArrayLike, *, n_reports: float, noise: UnionNoise, channel
 
 
 def noisy_visitors(estimates: Estimates, *, total: NoisyTotal) -> tuple[Floats, Floats, Floats]:
-    """Visitors of each value: estimate and interval, in persons.
+    """Visitors of each value: estimate and interval, in persons; NoReportsError if the total is not above 0.
 
     Parameters
     ----------
@@ -168,10 +168,6 @@ def noisy_visitors(estimates: Estimates, *, total: NoisyTotal) -> tuple[Floats, 
     Returns
     -------
     value, low, high : ndarray of float64, shape (domain_size,)
-
-    Raises
-    ------
-    NoReportsError : the total is not above 0
 
     Notes
     -----

@@ -83,16 +83,12 @@ class Delta:
 
     @classmethod
     def unpack(cls, packed: bytes, *, plan: PlanSpec | None = None) -> Self:
-        """Delta that `pack` wrote.
+        """Delta that `pack` wrote; LdpError if the bytes are not a whole packed delta, or not of this plan.
 
         Parameters
         ----------
         plan : whose delta it must be; the header is compared with it before anything is allocated, so give it
             where the bytes come from elsewhere
-
-        Raises
-        ------
-        LdpError : the bytes are not a whole packed delta, or not of this plan
         """
         if len(packed) < _HEADER.size or not packed.startswith((_MAGIC, _NOISY_MAGIC)):
             raise LdpError(f"packed delta must start with {_MAGIC!r}, got {packed[: len(_MAGIC)]!r}")

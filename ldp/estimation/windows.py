@@ -166,8 +166,6 @@ def window_sum(
 
     Parameters, Raises : as in `window_difference`
 
-    Notes
-    -----
     Exact under the same conditions. Otherwise as many subscribers share their noise as can be, and the
     sampling errors add up; never above the sum of both standard errors.
     """

@@ -99,8 +99,6 @@ def held_out_steps(counts: Ints, *, transition: Transition, land: Land | None = 
 
     Parameters, Raises : as in `deconvolve`
 
-    Notes
-    -----
     Reports are dealt into 4 folds at random, with fixed bits. Given where people are, folds are independent,
     so a fold judges the density of the others without bias. Score: sum of counts x log(expected) of the fold.
     """

@@ -103,9 +103,7 @@ class Grid:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Build the grid that `to_json` wrote.
 
-        Raises
-        ------
-        InvalidGridError : a key is missing, of the wrong type, or breaks a rule
+        InvalidGridError if a key is missing, of the wrong type, or breaks a rule.
         """
         try:
             return cls(**{field.name: data[field.name] for field in fields(cls)})

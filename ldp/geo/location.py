@@ -116,9 +116,7 @@ class LocationSpec:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Build the spec that `to_json` wrote.
 
-        Raises
-        ------
-        LdpError : a key is missing, of the wrong type, or breaks a rule
+        LdpError if a key is missing, of the wrong type, or breaks a rule.
         """
         try:
             return cls(

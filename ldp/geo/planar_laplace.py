@@ -49,14 +49,9 @@ class PlanarLaplace:
     def quantile(self, probability: float) -> float:
         """Length in metres that the noise has at most, with this probability in [0, 1).
 
-        Raises
-        ------
-        InvalidBudgetError : probability is out of range
-
-        Notes
-        -----
-        Solves x - ln(1 + x) = t = -ln(1 - probability) by Newton's method. The left side is convex and
-        t + sqrt(2 t) lies above the root, so the steps only go down.
+        Solves x - ln(1 + x) = t = -ln(1 - probability) by Newton's method. The left side is convex and t +
+        sqrt(2 t) lies above the root, so the steps only go down. InvalidBudgetError if probability is out of
+        range.
         """
         if not 0 <= probability < 1:
             raise InvalidBudgetError(f"probability must be in [0, 1), got {probability}")
@@ -108,9 +103,7 @@ def certified_epsilon(sampled: Decimal, *, step_m: int, range_m: int, angle_step
 def sampled_epsilon(epsilon: Fraction, *, step_m: int, range_m: int, angle_step: Decimal) -> Decimal:
     """Largest epsilon per metre to draw such that `certified_epsilon` is at most `epsilon`; to 30 digits.
 
-    Raises
-    ------
-    InvalidBudgetError : there is none
+    InvalidBudgetError if there is none.
     """
     high = _DOWN.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator))
     low, most = Decimal(0), high
@@ -190,9 +183,7 @@ class Precision:
 def precision_of(epsilon: Fraction, *, step_m: int, range_m: int) -> Precision:
     """How to draw noise on a grid with at most this epsilon per metre.
 
-    Raises
-    ------
-    InvalidBudgetError : that would cost more than 1% of epsilon; says whether squares must be larger
+    InvalidBudgetError if that would cost more than 1% of epsilon; says whether squares must be larger.
     """
     try:
         step = angle_step(epsilon, step_m=step_m, range_m=range_m)

@@ -38,16 +38,12 @@ def cmac64(key: bytes, data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> W
 
 
 def cmac64_of(key: bytes, data: NDArray[np.uint8], begins: Places, ends: Places) -> Words:
-    """Return `cmac64` of messages at any offsets in `data`.
+    """Return `cmac64` of messages at any offsets in `data`; LdpError if key has not 16 bytes.
 
     Parameters
     ----------
     begins, ends : ndarray of int32 or int64, shape (n,); message i is data[begins[i]:ends[i]], which must lie
         within `data`: it is not checked
-
-    Raises
-    ------
-    LdpError : key has not 16 bytes
     """
     encryptor = aes_ecb(key).encryptor()
     masks = _masks(encryptor)

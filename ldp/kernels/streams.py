@@ -74,9 +74,7 @@ class KeyedStream:
     def uniform_int(self, n: int, low: int, high: int) -> NDArray[np.int64]:
         """Draw n integers of [low, high), each equally likely; int64, shape (n,).
 
-        Raises
-        ------
-        LdpError : high <= low
+        LdpError if high <= low.
         """
         if high <= low:
             raise LdpError(f"high must be > low = {low}, got {high}")

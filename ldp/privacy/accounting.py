@@ -56,16 +56,12 @@ class Certificate:
 
 
 def certify(plan: PlanSpec, *, extra_daily_values: int = 0) -> Certificate:
-    """Realised loss of a plan.
+    """Realised loss of a plan; LdpError if extra_daily_values < 0.
 
     Parameters
     ----------
     plan : PlanSpec
     extra_daily_values : int; values of a daily indicator answered on top of the plan's (voided days), >= 0
-
-    Raises
-    ------
-    LdpError : extra_daily_values < 0
 
     Notes
     -----
@@ -122,8 +118,6 @@ class PresenceCertificate:
 def certify_presence(plan: PlanSpec) -> PresenceCertificate | None:
     """Realised loss of presence under a plan; None if its counts are exact.
 
-    Notes
-    -----
     Holds for any computation from the counts, over all closings of days: each cell is published once,
     and a subscriber is in `max_days` cells of the visitors, and of the answers, in all. Replacing one is
     removing her and adding another.
@@ -150,12 +144,7 @@ def certify_presence(plan: PlanSpec) -> PresenceCertificate | None:
 
 
 def check_cap(plan: PlanSpec, epsilon_profile: Decimal, *, extra_daily_values: int = 0) -> None:
-    """Refuse a plan that certifies above a cap per profile.
-
-    Raises
-    ------
-    PlanError : the message names the certified value and the cap
-    """
+    """Raise PlanError, with the certified loss, if that is above a cap per profile."""
     certified = certify(plan, extra_daily_values=extra_daily_values).epsilon_profile
     if epsilon_profile.is_nan() or certified > epsilon_profile:
         raise PlanError(

@@ -280,9 +280,7 @@ class PlanSpec:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Build the plan that `to_json` wrote.
 
-        Raises
-        ------
-        LdpError : a key is missing, of the wrong type, or breaks a rule
+        LdpError if a key is missing, of the wrong type, or breaks a rule.
         """
         try:
             indicators = tuple(_indicator_from_json(entry) for entry in data["indicators"])

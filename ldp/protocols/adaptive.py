@@ -11,8 +11,6 @@ def adp_channel(*, epsilon: Fraction, domain_size: int) -> GrrChannel | UnaryCha
 
     Parameters, Raises : as of `grr_channel`
 
-    Notes
-    -----
     Compared by the exact variance of what the integer thresholds realise; GRR if they are equal, since its
     reports are shorter. Source: Wang et al., USENIX Security 2017; Arcolezi et al., DCN 2022 (ADP).
     """

@@ -42,15 +42,11 @@ _FAKES: dict[str, Fake] = {"": "code", "z": "no value", "r": "any value"}  # by 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointLosses:
-    """Joint losses of all reports of a subscriber.
+    """Joint losses of all reports of a subscriber; LdpError if the shares do not add up to 1.
 
     Parameters
     ----------
     reports : tuple of FakedReport, shape (d,); their shares add up to 1
-
-    Raises
-    ------
-    LdpError : the shares do not add up to 1
     """
 
     reports: tuple[FakedReport, ...]
@@ -126,8 +122,6 @@ class JointLosses:
 class FakeDataChannel(JointLosses):
     """All reports of a subscriber (RS+FD), and what they reveal together.
 
-    Notes
-    -----
     P(reports | profile) is the probability of fakes only, times the sum over the indicators of share times
     "how much likelier than a fake". The worst reports fit all values that differ and no other. Then, with b
     the likelihood of an answer that does not fit over that of a fake, and e' the ratio of one answer: ratio
@@ -143,8 +137,6 @@ class FakeDataChannel(JointLosses):
 class PriorFakeDataChannel(JointLosses):
     """All reports of a subscriber whose fakes have priors (RS+RFD), and what they reveal together.
 
-    Notes
-    -----
     As for `FakeDataChannel`, but a rare fake hides less: the value that loses most is the one with the
     smallest prior, with reports of the most frequent fakes. A code of prior 0 hides nothing.
     """

@@ -33,16 +33,12 @@ _MARGIN = Fraction(1, 2**60)  # rounding cost of a step, doubled until it is eno
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeometricChannel:
-    """Noise of one count.
+    """Noise of one count; InvalidBudgetError if a threshold is not in (0, 2**64).
 
     Parameters
     ----------
     digits : tuple of int; digit j of the magnitude is 1 with probability digits[j] / 2**64
     tail : int; another 2**len(digits) is added with probability tail / 2**64, again and again
-
-    Raises
-    ------
-    InvalidBudgetError : a threshold is not in (0, 2**64)
     """
 
     digits: tuple[int, ...]

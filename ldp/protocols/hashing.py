@@ -16,16 +16,12 @@ from ldp.protocols.channels import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HashChannel(SupportChannel):
-    """GRR on the cell of a value.
+    """GRR on the cell of a value; InvalidDomainError if domain_size is out of range.
 
     Parameters
     ----------
     domain_size : int; number of values, in [2, 65534]
     cells : GrrChannel; over the cells; its domain size is their number, g
-
-    Raises
-    ------
-    InvalidDomainError : domain_size is out of range
 
     Notes
     -----
@@ -60,8 +56,6 @@ def blh_channel(*, epsilon: Fraction, domain_size: int) -> HashChannel:
 
     Parameters, Raises : as of `grr_channel`
 
-    Notes
-    -----
     Source: Bassily and Smith, STOC 2015, in the form of Wang et al., USENIX Security 2017 (BLH).
     """
     return HashChannel(domain_size=domain_size, cells=grr_channel(epsilon=epsilon, domain_size=2))
@@ -72,8 +66,6 @@ def olh_channel(*, epsilon: Fraction, domain_size: int) -> HashChannel:
 
     Parameters, Raises : as of `grr_channel`
 
-    Notes
-    -----
     Both integers next to exp(epsilon) + 1 are tried, by the exact variance of what their thresholds realise.
     There are at most 65534 cells. Source: Wang et al., USENIX Security 2017 (OLH).
     """

@@ -88,8 +88,6 @@ def histogram_channel(*, epsilon: Fraction, domain_size: int) -> HistogramChanne
 
     Parameters, Raises : as of `grr_channel`, but epsilon in [0.01, 64]
 
-    Notes
-    -----
     P(count = y) is proportional to a^|y - x|, a = exp(-epsilon / 2), x = 0 or 1. The counts -j and j + 1
     together have probability (1 - a) a^j for any x; x only says how they share it, 1 to a or a to 1. So
     the shares are rounded to the private side, and the rest never needs to be exact.

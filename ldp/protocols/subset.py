@@ -74,8 +74,6 @@ def subset_channel(*, epsilon: Fraction, domain_size: int) -> SubsetChannel:
 
     Parameters, Raises : as of `grr_channel`
 
-    Notes
-    -----
     p = w e / (w e + k - w), rounded down. Both integers next to k / (e + 1) are tried, by the exact variance
     of what their thresholds realise. Sources as of `SubsetChannel`.
     """

@@ -110,8 +110,6 @@ class TwoRounds(SupportChannel, LongitudinalChannel, Generic[Round]):
 class TwoRoundGrr(TwoRounds[GrrChannel]):
     """L-GRR: generalised randomised response twice.
 
-    Notes
-    -----
     One report is a pure channel with p = p1 p2 + (k-1) q1 q2 and q = p1 q2 + q1 p2 + (k-2) q1 q2. The ratio
     of t reports is (E r**t + k - 1) / (E + r**t + k - 2), with E and r those of the rounds: all agree.
     Source: Arcolezi et al., Digital Communications and Networks 2022 (L-GRR).
@@ -277,8 +275,6 @@ def loloha_channel(
 def best_buckets(*, epsilon_inf: Fraction, epsilon_1: Fraction, tuning: Tuning = "exact") -> int:
     """Number of buckets with the least variance of one report of a rare value, in [2, 65534].
 
-    Notes
-    -----
     Exact: the better of the integers around exp(epsilon_1) + 1, of (F+g-1)**2 / (g-1).
     Paper: equation (6) of LOLOHA, rounded to the nearest integer, at least 2.
     """

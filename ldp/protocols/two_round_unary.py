@@ -27,8 +27,6 @@ _HALF: Final = WORD // 2
 class TwoRoundUnary(TwoRounds[UnaryChannel]):
     """One bit per value, one for the true one; each bit goes through two rounds.
 
-    Notes
-    -----
     p and q of the second round apply to the ones and zeros of the first. One bit of one report:
     p = p1 p2 + (1-p1) q2 and q = q1 p2 + (1-q1) q2; bits are independent.
     Source: Erlingsson et al., CCS 2014 (RAPPOR); Arcolezi et al., Digital Communications and Networks 2022.

@@ -69,8 +69,6 @@ def sue_channel(*, epsilon: Fraction, domain_size: int) -> UnaryChannel:
 
     Parameters, Raises : as of `grr_channel`
 
-    Notes
-    -----
     threshold_p is rounded down and threshold_q = 2**64 - threshold_p. Source: Erlingsson et al., CCS 2014
     (one-time RAPPOR); Wang et al., USENIX Security 2017 (SUE).
     """
@@ -85,8 +83,6 @@ def oue_channel(*, epsilon: Fraction, domain_size: int) -> UnaryChannel:
 
     Parameters, Raises : as of `grr_channel`
 
-    Notes
-    -----
     threshold_q is rounded up. Source: Wang et al., USENIX Security 2017 (OUE).
     """
     check_epsilon(epsilon)
@@ -131,8 +127,6 @@ def the_channel(*, epsilon: Fraction, domain_size: int, theta: Fraction | None =
 def best_theta(epsilon: Fraction) -> Fraction:
     """Threshold of THE with the smallest variance at frequency 0, to 20 binary digits.
 
-    Notes
-    -----
     q(1 - q) / (p - q)^2 has one minimum in [1/2, 1]. In decimals: every machine finds the same threshold.
     """
     low, high = _THETA_STEPS // 2, _THETA_STEPS

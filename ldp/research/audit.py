@@ -167,7 +167,7 @@ def attack(
 
 
 def channel_target(mechanism: str, channel: AuditChannel, *, pairs: Pairs, unit: str) -> Target:
-    """Target of one indicator that is reported several times.
+    """Target of one indicator that is reported several times; LdpError if the reports have no certificate.
 
     Parameters
     ----------
@@ -175,10 +175,6 @@ def channel_target(mechanism: str, channel: AuditChannel, *, pairs: Pairs, unit:
     channel : channel of any frequency oracle or two-round mechanism
     pairs : sequence of (int, int); the value of each report under the one and the other input. Both inputs
         must change at the same times
-
-    Raises
-    ------
-    LdpError : the reports have no certificate
     """
     return Target(
         mechanism=mechanism,

@@ -83,7 +83,7 @@ def support_likelihoods(supports: NDArray[np.bool_], *, channel: PureChannel) ->
 
 
 def histogram_likelihoods(reports: NDArray[np.int16], *, channel: HistogramChannel) -> Floats:
-    """Likelihoods for `bayes_reports` of noisy counts (SHE).
+    """Likelihoods for `bayes_reports` of noisy counts (SHE); LdpError if a report has no counts.
 
     Parameters
     ----------
@@ -93,10 +93,6 @@ def histogram_likelihoods(reports: NDArray[np.int16], *, channel: HistogramChann
     Returns
     -------
     ndarray of float64, shape (n, domain_size)
-
-    Raises
-    ------
-    LdpError : a report has no counts
 
     Notes
     -----
