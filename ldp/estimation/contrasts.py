@@ -136,18 +136,13 @@ class Contrast:
 def value_covariance(f_x: ArrayLike, f_y: ArrayLike, *, sample: Sample) -> Floats:
     """Exact covariance of the estimates of two values from the same reports; arguments broadcast.
 
+    The formula of the module. LdpError if it is not known how the channel's reports support two values at
+    once.
+
     Parameters
     ----------
     f_x, f_y : array_like of float; true frequencies of two different values, in [0, 1]
     sample : Sample; of its counts nothing is used
-
-    Raises
-    ------
-    LdpError : it is not known how the channel's reports support two values at once
-
-    Notes
-    -----
-    The formula of the module.
     """
     channel, n, population = sample.channel, sample.n_reports, sample.n_population
     p, q = channel.p, channel.q

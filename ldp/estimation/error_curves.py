@@ -32,11 +32,8 @@ _CLOSE = 1e-12  # of a frequency
 class ErrorCurve:
     """Variance of an estimated frequency f: noise + slope f + bend f (1 - f).
 
-    Parameters
-    ----------
-    n_visitors, n_reports : float; expected
-    noise, slope, bend : float
-    sampling : float; the part of the bend that comes from asking some visitors only
+    Of expected visitors and reports; `sampling` is the part of the bend that comes from asking some visitors
+    only.
     """
 
     n_visitors: float

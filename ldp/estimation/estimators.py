@@ -44,16 +44,7 @@ def grr_frequencies(
     channel: GrrChannel,
     level: float = 0.95,
 ) -> Estimates:
-    """Frequencies from GRR answers: `pure_frequencies`, and the counts must add up.
-
-    Parameters
-    ----------
-    counts : ndarray of int64, shape (domain_size,); answers per value, n_reports in all; not modified
-
-    Raises
-    ------
-    LdpError : a rule is broken, or counts do not add up to n_reports
-    """
+    """Frequencies from GRR answers: `pure_frequencies`, and LdpError if counts do not add up to n_reports."""
     estimates = pure_frequencies(
         counts, n_reports=n_reports, n_population=n_population, channel=channel, level=level
     )
@@ -168,18 +159,12 @@ def histogram_variance(
 def project_simplex(f: ArrayLike, total: float = 1.0) -> Floats:
     """Nearest vector (Euclidean) without a negative entry and with the given sum ("norm-sub").
 
+    Source: Wang et al., NDSS 2020 (norm-sub), in closed form by sorting. Cost O(k log k).
+
     Parameters
     ----------
-    f : array_like of float, shape (k,); not modified
-    total : float; above 0
-
-    Raises
-    ------
-    LdpError : f is empty or not finite, or total is not above 0
-
-    Notes
-    -----
-    Source: Wang et al., NDSS 2020 (norm-sub), in closed form by sorting. Cost O(k log k).
+    f : array_like of float, shape (k,), not empty, finite (else LdpError); not modified
+    total : float; above 0 (else LdpError)
     """
     f = np.asarray(f, np.float64)
     if f.ndim != 1 or f.size == 0 or not np.isfinite(f).all():

@@ -68,15 +68,8 @@ def new_visitors(
     """Visitors of a window, per category, who were not there from day `since` until it began; exact.
 
     The arrivals of day b, after a..b-1, are those of the window (b, b) since a: U[a,b] - U[a,b-1].
-
-    Parameters
-    ----------
-    since : int; day, at least 1 and before the window
-
-    Notes
-    -----
     They are their own part, whose reports are U[since, last] - U[since, first - 1] for static and for
-    daily indicators alike: variance V^2 Var(f) of that part, nothing is shared.
+    daily indicators alike: variance V^2 Var(f) of that part, nothing is shared. Day 1 is the least `since`.
     """
     return visitors_of_part(tallies, _new(tallies, window, since=since), name="new visitors", level=level)
 
@@ -95,13 +88,9 @@ def returning_visitors(
 def leaving_visitors(
     tallies: IndicatorTallies, *, window: Window, until: int, level: float = 0.95
 ) -> WindowEstimate:
-    """Visitors of a window, per category, who were not there after it, until day `until`; exact.
+    """Visitors of a window, per category, who were not there after it, until a later day; exact.
 
     The departures of day a are those of the window (a, a) until the last day: U[a,n] - U[a+1,n].
-
-    Parameters
-    ----------
-    until : int; day after the window
     """
     _check_static(tallies)
     days = tallies.visitors.shape[-1] - 1
@@ -134,11 +123,9 @@ def shared_share(
 
 
 def day_pair_visitors(tallies: IndicatorTallies, *, days: tuple[int, int], level: float = 0.95) -> Interval:
-    """Visitors, per category, who were there on both of two days; exact for adjacent ones, else bounds.
+    """Visitors, per category, who were there on both of two days, the earlier first.
 
-    Parameters
-    ----------
-    days : (int, int); the earlier first
+    Exact for adjacent days, else bounds.
     """
     pair = _pair(tallies, days)
     most = _limits(tallies, pair.most, level=level)

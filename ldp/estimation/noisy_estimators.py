@@ -32,13 +32,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnionNoise:
-    """Noise of one count of a window: that of the given number of cells.
-
-    Parameters
-    ----------
-    channel : GeometricChannel; of each cell
-    n_cells : int; at least 1
-    """
+    """Noise of one count of a window: that of the given number of cells, at least 1, of one channel each."""
 
     channel: GeometricChannel
     n_cells: int

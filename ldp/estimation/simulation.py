@@ -32,13 +32,7 @@ LARGEST_EPSILON: Final = Decimal(20)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crowd:
-    """Visitors that are expected.
-
-    Parameters
-    ----------
-    visitors : float; on one day, in the mean; at least 1
-    days_present : float; days on which one visitor is present, in the mean; at least 1
-    """
+    """Visitors that are expected on one day, and days on which one visitor is present; means, at least 1."""
 
     visitors: float
     days_present: float = 1.0
@@ -87,20 +81,10 @@ class Forecast:
 def forecast(plan: PlanSpec, *, crowd: Crowd) -> tuple[Forecast, ...]:
     """Errors of each indicator of a plan, in plan order.
 
-    Parameters
-    ----------
-    plan : PlanSpec
-    crowd : Crowd
-
-    Raises
-    ------
-    LdpError : the crowd is present on more days than the study has
-
-    Notes
-    -----
     Under Smp the expected share of visitors who answer; with fakes everyone sends a report on everything. A
     daily indicator that is answered on m of D days has m / D of the answers on a day, and no union. With
     presence noise the day is the last one: it has the most noisy cells, as many as all days together.
+    LdpError if the crowd is present on more days than the study has.
     """
     return tuple(_forecast(plan, index, crowd=crowd) for index in range(plan.d))
 

@@ -14,15 +14,11 @@ Counts = NDArray[np.int64]
 
 
 def union(tally: Counts, *, first_day: int, last_day: int) -> Any:
-    """Counts of the union of the days first_day..last_day, each subscriber once.
+    """Counts of the union of the days first_day..last_day, each subscriber once; int64, shape (...).
 
     Parameters
     ----------
-    tally : ndarray of int64, shape (..., days + 1, days + 1)
-
-    Returns
-    -------
-    int64, shape (...); a scalar for visitors
+    tally : ndarray of int64, shape (..., days + 1, days + 1); of visitors (days + 1, days + 1): a scalar
 
     Raises
     ------

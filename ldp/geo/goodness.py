@@ -83,13 +83,8 @@ def goodness(
 def filled_blocks(expected: Floats) -> Ints:
     """Cut a map into rectangles as small as they can be with 25 expected reports each, by halving.
 
-    Parameters
-    ----------
-    expected : ndarray of float64, shape (n_y, n_x); at least 0
-
-    Returns
-    -------
-    ndarray of int64, same shape; index of the rectangle. If there are fewer than 25 reports, there is one.
+    Takes and returns an array of shape (n_y, n_x): of float64, at least 0; of int64, the index of the
+    rectangle. If there are fewer than 25 reports, there is one.
     """
     blocks = np.empty(expected.shape, np.int64)
     sums = np.zeros((expected.shape[0] + 1, expected.shape[1] + 1))

@@ -23,17 +23,10 @@ _DOWN: Final = Context(prec=60, rounding=ROUND_FLOOR)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanarLaplace:
-    """Noise with density epsilon^2 / (2 pi) e^(-epsilon r) at distance r.
+    """Noise with density epsilon^2 / (2 pi) e^(-epsilon r) at distance r, epsilon per metre.
 
     The angle is uniform and independent of the radius, which has the law Gamma(2, 1 / epsilon).
-
-    Parameters
-    ----------
-    epsilon_per_m : float; per metre, finite and above 0
-
-    Raises
-    ------
-    InvalidBudgetError : epsilon_per_m is out of range
+    InvalidBudgetError if epsilon is not finite and above 0.
     """
 
     epsilon_per_m: float

@@ -76,15 +76,10 @@ class Transition:
         self._by_row: Floats = np.fft.rfft(_spread(strips[:n_y, :n_x].T, around_x, axis=0), axis=0).real
 
     def forward(self, density: Floats) -> Floats:
-        """Expected reports per cell, given subscribers per cell.
+        """Expected reports per cell, given subscribers per cell: float64, shape (..., n_y, n_x).
 
-        Parameters
-        ----------
-        density : ndarray of float64, shape (..., n_y, n_x); not modified
-
-        Returns
-        -------
-        ndarray of float64, same shape, same sum; rounding may leave less than 0 where no one is near
+        Not modified. The result has the same shape and sum; rounding may leave less than 0 where no one is
+        near.
         """
         n_y, n_x = self._check(density)
         padded_y, padded_x = self._padded
@@ -106,13 +101,8 @@ class Transition:
     def adjoint(self, weights: Floats) -> Floats:
         """Expected weight of a subscriber's report, per cell of the subscriber.
 
-        Parameters
-        ----------
-        weights : ndarray of float64, shape (..., n_y, n_x); of a report per cell; not modified
-
-        Returns
-        -------
-        ndarray of float64, same shape
+        `weights` are those of a report per cell: float64, shape (..., n_y, n_x), like the result; not
+        modified.
         """
         n_y, n_x = self._check(weights)
         padded_y, padded_x = self._padded

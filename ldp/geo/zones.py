@@ -39,12 +39,9 @@ _REPLICATES_KEY: Final = b"people of a test"  # public: they are no one
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prior:
-    """Variances of the true number in a cell around the density f there.
+    """Variances of the true number in a cell around the density f there: linear x f + square x f^2.
 
-    Parameters
-    ----------
-    linear, square : float; in a cell linear x f + square x f^2
-    piece : float; of the factor that all cells of a piece of a zone have in common
+    `piece` is that of the factor that all cells of a piece of a zone have in common.
     """
 
     linear: float

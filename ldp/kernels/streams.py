@@ -49,15 +49,8 @@ def last_accepted(bound: int) -> np.uint64:
 class KeyedStream:
     """Reproducible stream for synthetic data only; never for noise.
 
-    The same for a key on any machine and any library version (AES-128-CTR from counter 0).
-
-    Parameters
-    ----------
-    key : bytes, 16 of them
-
-    Raises
-    ------
-    LdpError : key has not 16 bytes
+    The same for a key on any machine and any library version (AES-128-CTR from counter 0). LdpError if the
+    key has not 16 bytes.
     """
 
     __slots__ = ("_encryptor",)

@@ -58,17 +58,11 @@ class Certificate:
 def certify(plan: PlanSpec, *, extra_daily_values: int = 0) -> Certificate:
     """Realised loss of a plan; LdpError if extra_daily_values < 0.
 
-    Parameters
-    ----------
-    plan : PlanSpec
-    extra_daily_values : int; values of a daily indicator answered on top of the plan's (voided days), >= 0
-
-    Notes
-    -----
     Values are protected; *whether* a daily value changed is not, since an unchanged value keeps its answer.
     Where a person answers one indicator, a profile loses at most the largest of the indicators' losses;
     otherwise the losses add up. Fake reports are added to an answer without knowing the value, so they never
     add to a loss. If all indicators are static, what they hide is certified exactly (`FakeDataChannel`).
+    Extra daily values are those of a daily indicator answered on top of the plan's (voided days).
     """
     if extra_daily_values < 0:
         raise LdpError(f"extra_daily_values must be >= 0, got {extra_daily_values}")

@@ -129,19 +129,12 @@ def largest_success(ratio: float, *, prior: float) -> float:
 
     Holds for any other knowledge, except other reports of the same person. A daily answer stays while
     the value stays: with the value of one day and the reports of two, more is guessed (`known_day_success`).
+    Odds change by at most the ratio: ratio prior / (ratio prior + 1 - prior). GRR with even priors does it.
 
     Parameters
     ----------
-    ratio : float; largest probability ratio, e to the epsilon of the promise; at least 1
-    prior : float; probability of the likeliest value before, in [0, 1]
-
-    Raises
-    ------
-    LdpError : ratio is below 1, or prior outside [0, 1]
-
-    Notes
-    -----
-    Odds change by at most the ratio: ratio prior / (ratio prior + 1 - prior). GRR with even priors does it.
+    ratio : float; largest probability ratio, e to the epsilon of the promise; at least 1 (else LdpError)
+    prior : float; probability of the likeliest value before, in [0, 1] (else LdpError)
     """
     if not (ratio >= 1 and 0 <= prior <= 1):
         raise LdpError(f"ratio must be >= 1 and prior in [0, 1], got {ratio} and {prior}")

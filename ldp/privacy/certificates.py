@@ -25,12 +25,7 @@ class OneRoundChannel(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memoised(LongitudinalChannel):
-    """One round with permanent memoisation: the answer to a value is drawn once and repeated.
-
-    Parameters
-    ----------
-    channel : any channel of one answer
-    """
+    """One round of a channel with permanent memoisation: the answer to a value is drawn once and repeated."""
 
     channel: OneRoundChannel
 

@@ -56,10 +56,8 @@ class PresenceSpec:
     def noise(self, *, codes_a_day: int) -> "CountNoise":
         """Noise of counts to which a subscriber adds a number of codes on each of her days.
 
-        Parameters
-        ----------
-        codes_a_day : int; of the visitors 1; of all answers together 1 if each person answers one indicator,
-            else their number
+        The number is 1 for the visitors; for all answers together 1 if each person answers one indicator,
+        else the number of indicators.
         """
         sensitivity = codes_a_day * self.max_days
         channel = geometric_channel(step=self.epsilon / sensitivity)
@@ -77,12 +75,9 @@ class PresenceSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountNoise:
-    """Noise of one family of counts.
+    """Noise of one family of counts: that of each cell.
 
-    Parameters
-    ----------
-    channel : GeometricChannel; of each cell
-    sensitivity : int; cells that adding or removing one subscriber changes by one, at most
+    Adding or removing a subscriber changes at most `sensitivity` cells by one.
     """
 
     channel: GeometricChannel
@@ -105,14 +100,8 @@ def first_days(bitmaps: NDArray[np.uint64], *, most: int) -> NDArray[np.uint64]:
 def replaced_cells(*, max_days: int, days: int) -> int:
     """Cells, with their changes added up, that differ at most when a subscriber's present days are replaced.
 
-    Parameters
-    ----------
-    max_days : int; days of a subscriber that count
-    days : int; of the study
-
-    Notes
-    -----
-    Exact: the largest such sum (privacy_math.md G; the tests enumerate it).
+    Exact, for the number of her days that count, of the days of a study: the largest such sum
+    (privacy_math.md G; the tests enumerate it).
     """
     most = min(max_days, days)
     return min(2 * most, 3 * days // 2)

@@ -121,6 +121,8 @@ class GrrChannel(SupportChannel):
 def grr_channel(*, epsilon: Fraction, domain_size: int) -> GrrChannel:
     """GRR channel of a nominal epsilon; the realised one is never larger.
 
+    The threshold is floor(2**64 e / (e + k - 1)), with e = exp(epsilon) rounded down.
+
     Parameters
     ----------
     epsilon : Fraction; nominal, in [0.000001, 64]
@@ -129,10 +131,6 @@ def grr_channel(*, epsilon: Fraction, domain_size: int) -> GrrChannel:
     Raises
     ------
     InvalidBudgetError, InvalidDomainError
-
-    Notes
-    -----
-    threshold = floor(2**64 e / (e + k - 1)), with e = exp(epsilon) rounded down.
     """
     check_epsilon(epsilon)
     check_domain_size(domain_size)
@@ -149,13 +147,7 @@ def noise_at_zero(support: SupportProbabilities) -> Fraction:
 def epsilon_of(*ratios: Fraction) -> Decimal:
     """Natural logarithm of a product of probability ratios, rounded up to 30 digits.
 
-    Parameters
-    ----------
-    ratios : Fractions; each at least 1
-
-    Raises
-    ------
-    InvalidBudgetError : a ratio is below 1
+    InvalidBudgetError if a ratio is below 1.
     """
     for ratio in ratios:
         if ratio < 1:

@@ -42,12 +42,7 @@ _FAKES: dict[str, Fake] = {"": "code", "z": "no value", "r": "any value"}  # by 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointLosses:
-    """Joint losses of all reports of a subscriber; LdpError if the shares do not add up to 1.
-
-    Parameters
-    ----------
-    reports : tuple of FakedReport, shape (d,); their shares add up to 1
-    """
+    """Joint losses of all reports of a subscriber; LdpError if their shares do not add up to 1."""
 
     reports: tuple[FakedReport, ...]
 
@@ -57,15 +52,9 @@ class JointLosses:
             raise LdpError(f"shares must add up to 1, got {total}")
 
     def ratio_of(self, differing: Collection[int]) -> Fraction:
-        """Largest probability ratio under two profiles that differ in just these indicators, exact.
+        """Largest probability ratio under two profiles that differ in just these positions, exact.
 
-        Parameters
-        ----------
-        differing : collection of int; positions, at least one
-
-        Raises
-        ------
-        LdpError : none, or a position is out of range
+        LdpError if there is no position, or one is out of range.
         """
         d, different = len(self.reports), set(differing)
         if not different or not different <= set(range(d)):

@@ -173,9 +173,7 @@ class FakedChannel(FakedReport):
 class ValueSupport:
     """Support of one value by a report whose fakes favour some values.
 
-    Parameters
-    ----------
-    p, q : Fraction; probability that the report supports this value if it is, or is not, the true one
+    It supports this value with probability p if it is the true one, and q if it is not.
     """
 
     p: Fraction
@@ -252,18 +250,9 @@ class PriorFakedChannel(FakedReport):
 def balanced(reports: Sequence[_Report]) -> list[_Report]:
     """Return the reports with the shares under which all values lose the same, but for rounding.
 
-    Parameters
-    ----------
-    reports : sequence of FakedReport, shape (d,); their shares do not matter
-
-    Raises
-    ------
-    LdpError : a code has prior 0, so that its answer cannot be hidden
-
-    Notes
-    -----
     With hit, miss and least of a report, ratio R of its value means
-    share (hit - R miss + (R - 1) least) = (R - 1) sum(share least). Shares are integers out of 2**64.
+    share (hit - R miss + (R - 1) least) = (R - 1) sum(share least). Shares are integers out of 2**64; those
+    given do not matter. LdpError if a code has prior 0, so that its answer cannot be hidden.
     """
     if any(report.is_telling for report in reports):
         raise LdpError("shares must be equal if a code has prior 0, got balanced")

@@ -91,13 +91,7 @@ class GeometricChannel:
 def geometric_channel(*, step: Fraction) -> GeometricChannel:
     """Noise that loses at most `step` for every person by which a count may differ.
 
-    Parameters
-    ----------
-    step : Fraction; in [1e-9, 32]
-
-    Raises
-    ------
-    InvalidBudgetError : step is out of range
+    InvalidBudgetError if step is not in [1e-9, 32].
     """
     if not MIN_STEP <= step <= MAX_STEP:
         raise InvalidBudgetError(

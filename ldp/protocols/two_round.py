@@ -56,14 +56,12 @@ class LongitudinalChannel(Protocol):
 class TwoRounds(SupportChannel, LongitudinalChannel, Generic[Round]):
     """A lasting answer, and on top of it a fresh one for each report, over the same values.
 
+    InvalidDomainError if the rounds have domains of different sizes.
+
     Parameters
     ----------
     first : GrrChannel or UnaryChannel; drawn once per value and kept
     second : the same kind; drawn again for each report, on the answer of the first
-
-    Raises
-    ------
-    InvalidDomainError : the rounds have domains of different sizes
     """
 
     first: Round

@@ -51,27 +51,21 @@ def grr_matrix(channel: GrrChannel) -> Floats:
 
 
 def support_likelihoods(supports: NDArray[np.bool_], *, channel: PureChannel) -> Floats:
-    """Likelihoods for `bayes_reports` of reports that support values, for any pure protocol.
+    """Likelihoods for `bayes_reports` of reports that support values: float64, shape (n, domain_size).
+
+    A report is `channel.ratio` times as likely under a value that it supports as under another one. That
+    holds for any pure protocol: codes, bits, sets, cells and columns, from one round or two, also if some are
+    fakes (RS+FD). Source: Wang et al., USENIX Security 2017 (pure protocols).
 
     Parameters
     ----------
     supports : ndarray of bool, shape (n, domain_size); whether report i supports value x
     channel : PureChannel; as used for the reports
 
-    Returns
-    -------
-    ndarray of float64, shape (n, domain_size)
-
     Raises
     ------
     LdpError : fakes of any value (-r), or with priors, are among the reports: all of a report tells then; or
         reports are about some values only (dBitFlipPM), since no report on a value is not a report against it
-
-    Notes
-    -----
-    A report is `channel.ratio` times as likely under a value that it supports as under another one. That
-    holds for codes, bits, sets, cells and columns, from one round or two, also if some are fakes (RS+FD).
-    Source: Wang et al., USENIX Security 2017 (pure protocols).
     """
     if isinstance(channel, FakedReport) and not (
         isinstance(channel, FakedChannel) and channel.fake in {"code", "no value"}
@@ -83,21 +77,15 @@ def support_likelihoods(supports: NDArray[np.bool_], *, channel: PureChannel) ->
 
 
 def histogram_likelihoods(reports: NDArray[np.int16], *, channel: HistogramChannel) -> Floats:
-    """Likelihoods for `bayes_reports` of noisy counts (SHE); LdpError if a report has no counts.
+    """Likelihoods for `bayes_reports` of noisy counts (SHE); float64, shape (n, domain_size).
+
+    How much likelier the count of a value is if it is present than if it is absent; the counts of all other
+    values are equally likely. LdpError if a report has no counts.
 
     Parameters
     ----------
     reports : ndarray of int16, shape (n, domain_size); without rows of NO_COUNT
     channel : HistogramChannel; as used for the reports
-
-    Returns
-    -------
-    ndarray of float64, shape (n, domain_size)
-
-    Notes
-    -----
-    How much likelier the count of a value is if it is present than if it is absent; the counts of all other
-    values are equally likely.
     """
     if np.any(reports == NO_COUNT):
         raise LdpError("reports must have counts, got a row of NO_COUNT")
