@@ -12,7 +12,7 @@ from typing import Any, Final, get_args
 
 from ldp.errors import LdpError
 from ldp.privacy.plan_requests import IndicatorRequest, build_plan
-from ldp.privacy.plans import Mechanism
+from ldp.privacy.plans import Kind, Mechanism
 from ldp.protocols.adaptive import adp_channel
 from ldp.protocols.bit_flip import bit_flip_channel
 from ldp.protocols.channels import WORD, Unit, grr_channel
@@ -193,6 +193,7 @@ def _plan_target(options: argparse.Namespace) -> Target:
     weights = options.weights or [None] * len(sizes)
     if len(weights) != len(sizes):
         raise LdpError(f"weights must be of {len(sizes)} indicators, got {len(weights)}")
+    kind: Kind = "daily" if options.days else "static"
     plan = build_plan(
         mechanism=options.mechanism,
         unit=options.unit or "profile",
@@ -200,12 +201,7 @@ def _plan_target(options: argparse.Namespace) -> Target:
         days=options.days or 1,
         epsilon=options.epsilon,
         indicators=[
-            IndicatorRequest(
-                slug=f"indicator-{index}",
-                kind="daily" if options.days else "static",
-                domain_size=size,
-                weight=weight,
-            )
+            IndicatorRequest(slug=f"indicator-{index}", kind=kind, domain_size=size, weight=weight)
             for index, (size, weight) in enumerate(zip(sizes, weights, strict=True))
         ],
     )
@@ -231,13 +227,8 @@ def _parser() -> argparse.ArgumentParser:
         help="of one report; two rounds: of any number of reports of one value; spl-grr: of the profile "
         "(of one day, with --days); fakes: of the unit (profile: of one day, with --days)",
     )
-    audit.add_argument(
-        "--domain-size",
-        type=int,
-        nargs="+",
-        required=True,
-        help="number of values; plans and fakes: per indicator",
-    )
+    size_help = "number of values; plans and fakes: per indicator"
+    audit.add_argument("--domain-size", type=int, nargs="+", required=True, help=size_help)
     _add_settings(audit)
     length = audit.add_mutually_exclusive_group()
     length.add_argument("--reports", type=_count, help="reports of one value")
@@ -261,12 +252,7 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
     audit.add_argument(
         "--unit", choices=get_args(Unit), help="plans and fakes: what differs (default: profile)"
     )
-    audit.add_argument(
-        "--weights",
-        type=_number,
-        nargs="+",
-        help="smp: how often each indicator is asked",
-    )
+    audit.add_argument("--weights", type=_number, nargs="+", help="smp: how often each indicator is asked")
     audit.add_argument(
         "--shares",
         choices=get_args(Shares),

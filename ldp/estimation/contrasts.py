@@ -179,7 +179,7 @@ def value_difference(sample: Sample, *, reference: int, of: Quantity) -> Contras
     scale = 1.0 if of == "frequency" else float(sample.n_population)
     return Contrast(
         terms=(_Term(scale, sample), _Term(-scale, sample, reference)),
-        correlation=_matrix({(0, 1): together}, size=2, domain_size=k),
+        correlation=_of_two(together),
         is_exact=True,
     )
 
@@ -246,7 +246,7 @@ def independent_difference(
         sizes = [scale * each.n_population for scale, each in zip(scales, (first, second), strict=True)]
     return Contrast(
         terms=(_Term(-sizes[0], first), _Term(sizes[1], second)),
-        correlation=_matrix({}, size=2, domain_size=k),
+        correlation=_of_two(np.zeros(k)),
         is_exact=True,
     )
 
@@ -362,12 +362,10 @@ def _as_correlation(covariance: Floats, one: Floats, other: Floats) -> Floats:
     return np.asarray(np.clip(covariance / np.sqrt(variance), -1, 1), np.float64)
 
 
-def _matrix(pairs: dict[tuple[int, int], Floats], *, size: int, domain_size: int) -> Floats:
-    matrix = np.zeros((size, size, domain_size))
-    matrix[np.arange(size), np.arange(size)] = 1
-    for (i, j), correlation in pairs.items():
-        matrix[i, j] = matrix[j, i] = correlation
-    return matrix
+def _of_two(correlation: Floats) -> Floats:
+    """Matrix of two terms, shape (2, 2, domain_size)."""
+    itself = np.ones_like(correlation)
+    return np.array([[itself, correlation], [correlation, itself]])
 
 
 def _columns(term: _Term, *, level: float) -> tuple[Floats, Floats, Floats, Floats]:

@@ -47,11 +47,7 @@ class KeyFigures:
 def key_figures(study: Study, *, visitors: Counts | None = None) -> KeyFigures:
     """Key figures of a study over all of its days; exact, and none of one with presence noise.
 
-    Parameters
-    ----------
-    study : Study
-    visitors : ndarray of int64, shape (days + 1, days + 1); `visitor_unions(study)` if the caller has it;
-        otherwise it is read (one query)
+    `visitors` is `visitor_unions(study)`, shape (days + 1, days + 1); otherwise it is read (one query).
     """
     unions = visitor_unions(study) if visitors is None else visitors
     daily = unions.diagonal()[1:]

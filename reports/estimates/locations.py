@@ -22,12 +22,10 @@ _METHOD = b"2"  # of the deconvolution: a new number makes kept maps out of date
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LocationWindow:
-    """Reports by square of the grid in one window.
+    """Reports by square of the grid in one window; counts are int64, shape (n_y, n_x).
 
-    Parameters
-    ----------
-    counts : ndarray of int64, shape (n_y, n_x); exact as counts of reports; zeros where `status` hides them
-    n_visitors, n_reports : None where the small-cell rule suppresses the window
+    They are exact as counts of reports, but zeros where `status` hides them. Where the small-cell rule
+    suppresses the window, n_visitors and n_reports are None.
     """
 
     study: Study

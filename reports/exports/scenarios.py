@@ -32,16 +32,10 @@ def asked_question(study: Study, options: str) -> Question:
 def scenario_answer(
     question: Question, indicator: Indicator | None, *, tick: Tick = lambda _: None
 ) -> Answer:
-    """Compute an answer.
+    """Compute an answer; NoScenarioError if the study or the indicator has none.
 
-    Parameters
-    ----------
-    tick : told twice a second how many percent are done, by an estimate of the time; what it raises ends the
-        waiting
-
-    Raises
-    ------
-    NoScenarioError : the study or the indicator has none
+    `tick` is told twice a second how many percent are done, by an estimate of the time; what it raises ends
+    the waiting.
     """
     compute = prepared(question, indicator)
     expected, begun = max(seconds_of(question, indicator), 1.0), time.monotonic()

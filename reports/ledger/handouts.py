@@ -17,13 +17,10 @@ def record_file(*, study: str, by: str, facts: Mapping[str, Json]) -> None:
 def record_answer(
     *, study: str, by: str, token_id: int | None, facts: Mapping[str, Json], version: str, now: datetime
 ) -> None:
-    """Add that the API has answered with numbers of a study.
+    """Add that the API has answered with numbers of a study, to a program's token or a person in a browser.
 
-    Parameters
-    ----------
-    token_id : of the program that asked; None: a person in a browser
-    version : hash of what was asked for and of the state of the study. A program that asks for the same again
-        and again, and would read the same, is in the ledger once in an hour.
+    `version` is a hash of what was asked for and of the state of the study. A program that asks for the same
+    again and again, and would read the same, is in the ledger once in an hour.
     """
     reader = f"token {token_id}" if token_id is not None else by
     event = f"export/{version}/{now:%Y-%m-%dT%H}/{reader}"

@@ -24,12 +24,10 @@ _MAX_DECIMALS: Final = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Bounds between classes, and the values that they were made for.
+    """Ascending bounds between classes, at most MAX_CLASSES - 1, and the values that they were made for.
 
-    Parameters
-    ----------
-    breaks : ascending, at most MAX_CLASSES - 1; class i holds values in [breaks[i - 1], breaks[i])
-    low, high : least and largest value of all windows; a value outside falls into the nearest class
+    Class i holds values in [breaks[i - 1], breaks[i]). A value outside those of all windows, low to high,
+    falls into the nearest class.
     """
 
     breaks: tuple[float, ...]

@@ -51,10 +51,8 @@ def better_view_words(
 ) -> str:
     """Name the more exact of two views of zones, and why; empty where there is nothing to compare.
 
-    Parameters
-    ----------
-    rows : by reported places
-    reports : of the indicators whose categories are zones, in the same window
+    The rows are those by reported places, the reports those of indicators whose categories are zones, in the
+    same window.
     """
     by_places = half_width_of_rows(rows)
     widths = [(half_width_of_report(report, zones=zones), report) for report in reports]

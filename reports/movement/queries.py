@@ -87,7 +87,7 @@ def available_shows(indicator: Indicator) -> tuple[Show, ...]:
 def movement(
     indicator: Indicator, *, show: Show | None = None, cohort: int | None = None, window: Window | None = None
 ) -> Movement:
-    """Totals of every day, and one figure per category.
+    """Totals of every day, and one figure per category; NoisyTotalsError if the study has presence noise.
 
     Parameters
     ----------
@@ -95,10 +95,6 @@ def movement(
     show : Show; one that the indicator has, else the first of them
     cohort : int; study day whose visitors are followed, with a later one; else the first that has visitors
     window : Window; after the first day; else all days from the second one with visitors
-
-    Raises
-    ------
-    NoisyTotalsError : the study has presence noise
     """
     study = indicator.study
     if study.presence is not None:

@@ -118,12 +118,7 @@ def form_context(question: Question) -> dict[str, Any]:
 def asked_answer(
     question: Question, indicator: Indicator | None, *, by: Any
 ) -> tuple[Answer | None, ExportFile | None]:
-    """The answer; or, where it takes long, the file that a worker makes of it.
-
-    Parameters
-    ----------
-    by : account that waits
-    """
+    """The answer; or, where it takes long, the file that a worker makes of it for the account that waits."""
     if queries.is_quick(question, indicator):
         return queries.answer(question, indicator), None
     recipe = Recipe(

@@ -70,17 +70,11 @@ def may_open(user: Somebody) -> bool:
 
 
 def studies_for(user: Somebody, *roles: Role) -> QuerySet[Study]:
-    """Studies that are open to `user` now.
+    """Studies that are open to `user` now, in which the account acts in one of these roles, by default any.
 
-    Parameters
-    ----------
-    roles : those in which the account acts; by default any. An administrator who is an operator, too, uploads
-        to granted studies only: `studies_for(user, Role.OPERATOR)`.
-
-    Notes
-    -----
-    Rights are read before the studies, not in one statement with them: that one takes longer to put together
-    than a page has for all its statements.
+    An administrator who is an operator, too, uploads to granted studies only: `studies_for(user,
+    Role.OPERATOR)`. Rights are read before the studies, not in one statement with them: that one takes longer
+    to put together than a page has for all its statements.
     """
     acting = roles_of(user) & frozenset(roles or Role)
     if not acting or not isinstance(user, User):

@@ -23,10 +23,7 @@ def replace_plan_rows(
 ) -> Plan:
     """Put a version in force, with tallies of zero; the one before stays as a record. Twice does no harm.
 
-    Parameters
-    ----------
-    version : of the new plan
-    replaces : hash of the plan that must be in force
+    `replaces` is the hash of the plan that must be in force.
 
     Raises
     ------

@@ -61,13 +61,9 @@ def spans_of(first_day: date, last_day: date, *, period: str) -> Iterator[Span]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetLine:
-    """One unit in one period.
+    """One unit in one period: spent by the studies that are there, and taken by what is asked for, on top.
 
-    Parameters
-    ----------
-    spent : of the studies that are there; None = no bound
-    takes : of what is asked for, on top; None = no bound
-    cap : Decimal or None; None = no cap
+    Of `spent` and `takes`, None means no bound; of `cap`, no cap.
     """
 
     unit: str

@@ -29,8 +29,6 @@ def pattern_parts(pattern: str) -> list[str]:
 def timestamp_problem(text: str) -> str | None:
     """Return the rule that a timestamp format breaks, or None.
 
-    Notes
-    -----
     Directives mean what they mean to `datetime.strptime`. Years have four digits; other numbers may have one
     where another character follows, as in 1/6/2017. A fraction (%f) follows the seconds, and an offset
     (%z: Z, +HH, +HHMM or +HH:MM) comes last; without it the time is local time of the study.

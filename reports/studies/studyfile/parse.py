@@ -33,7 +33,7 @@ def parse_study(
     default_min_publication: int = DEFAULT_MIN_PUBLICATION,
     note: Callable[[str], None] = lambda _: None,
 ) -> StudyDefinition:
-    """Read a study file and the files that it names.
+    """Read a study file and the files that it names; StudyFileError with all problems of all files.
 
     Parameters
     ----------
@@ -42,10 +42,6 @@ def parse_study(
     read : callable; returns the content of a file named by [area], or raises FileNotFoundError
     default_min_publication : int; for a file that does not set `study.min_publication`
     note : callable; takes what a user should know of a study that is created all the same
-
-    Raises
-    ------
-    StudyFileError : with all problems of all files
     """
     problems = Problems(filename)
     root = Table(parse_toml(text, problems), "", problems)
