@@ -5,7 +5,7 @@ from django.utils.translation import gettext
 
 from reports.api.answers import Content, Page, as_json, page_links
 from reports.base.problems import ProblemError
-from reports.estimates.locations import location_spec, windows_with_maps
+from reports.estimates.locations import check_mapped, location_spec
 from reports.estimates.queries import Window
 from reports.exports.places.selection import (
     SQUARE_NAMES,
@@ -21,16 +21,11 @@ _LEAST = 0.05  # subscribers in a square that is worth an entry
 
 
 def located_window(study: Study, window: Window) -> Window:
-    """The window; ProblemError if the study has no reported places, or only those of single days."""
+    """The window; ProblemError if the study has no reported places, WindowError if not in that window."""
     spec = location_spec(study)
     if spec is None:
         raise ProblemError(404, gettext("The study has no reported places."))
-    if window not in windows_with_maps(study, spec):
-        text = gettext(
-            "Each person reports a place on only %(n)s of the study's days, so maps are available only "
-            "for single days."
-        )
-        raise ProblemError(422, text % {"n": spec.max_values})
+    check_mapped(window, study, spec)
     return window
 
 

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 import numpy as np
+from django.utils.translation import gettext
 from numpy.typing import NDArray
 
 from ldp import PlanSpec, union
 from ldp.geo.location import LocationSpec
 from reports.base.status import Status, is_suppressed, window_status
 from reports.estimates.models import DayNote
-from reports.estimates.queries import Window, single_days_of, windows_of
+from reports.estimates.queries import Window, WindowError, single_days_of, windows_of
 from reports.studies.location_models import LocationTally
 from reports.studies.models import Area, Indicator, Study
 from reports.studies.plan_models import Plan
@@ -62,6 +63,16 @@ def as_indicator(study: Study, spec: LocationSpec) -> Indicator:
 def windows_with_maps(study: Study, spec: LocationSpec) -> list[Window]:
     """Windows in which places can be counted: unions only where everyone reports on each present day."""
     return windows_of(study) if spec.max_values in (None, study.days) else single_days_of(study)
+
+
+def check_mapped(window: Window, study: Study, spec: LocationSpec) -> None:
+    """Raise WindowError unless places can be counted in the window."""
+    if window not in windows_with_maps(study, spec):
+        text = gettext(
+            "Each person reports a place on only %(n)s of the study's days, so maps are available only "
+            "for single days."
+        )
+        raise WindowError(text % {"n": spec.max_values})
 
 
 def location_windows(study: Study, windows: Sequence[Window]) -> list[LocationWindow]:

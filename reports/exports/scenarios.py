@@ -34,8 +34,8 @@ def scenario_answer(
 ) -> Answer:
     """Compute an answer; NoScenarioError if the study or the indicator has none.
 
-    `tick` takes, twice a second, how many percent are done, by an estimate of the time; what it raises ends the
-    waiting.
+    `tick` takes, twice a second, how many percent are done, by an estimate of the time; what it raises ends
+    the waiting.
     """
     compute = prepared(question, indicator)
     expected, begun = max(seconds_of(question, indicator), 1.0), time.monotonic()

@@ -118,12 +118,7 @@ def window_of(query: QueryDict, study: Study, spec: LocationSpec) -> Window:
     """Return the window in the address, if places can be counted in it; else WindowError."""
     places = locations.as_indicator(study, spec)
     window = requested_window(query, indicator=places, visitors=visitor_unions(study))
-    if window not in locations.windows_with_maps(study, spec):
-        text = gettext(
-            "Each person reports a place on only %(n)s of the study's days, so maps are available only "
-            "for single days."
-        )
-        raise WindowError(text % {"n": spec.max_values})
+    locations.check_mapped(window, study, spec)
     return window
 
 

@@ -1,6 +1,7 @@
 """Models of a study, its area and its indicators."""
 
 from datetime import date, timedelta
+from typing import Any
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -130,6 +131,12 @@ class Area(models.Model):
 
     def __str__(self) -> str:
         return f"area of {self.study}"
+
+    @property
+    def zone_shapes(self) -> dict[str, dict[str, Any]]:
+        """Geometry of each zone, as in GeoJSON."""
+        features = (self.geojson or {}).get("features", [])
+        return {feature["properties"]["zone"]: feature["geometry"] for feature in features}
 
     @property
     def grid_map(self) -> GridMap | None:

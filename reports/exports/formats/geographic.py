@@ -91,9 +91,5 @@ def _shapes(selection: Selection) -> dict[str, dict[str, Any]]:
             )
             % {"indicator": indicator.slug}
         )
-    features = (Area.objects.get(study=indicator.study_id).geojson or {}).get("features", [])
-    return {
-        feature["properties"]["zone"]: feature["geometry"]
-        for feature in features
-        if feature["properties"]["zone"] in zones
-    }
+    shapes = Area.objects.get(study=indicator.study_id).zone_shapes
+    return {name: geometry for name, geometry in shapes.items() if name in zones}

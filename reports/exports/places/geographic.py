@@ -1,7 +1,5 @@
 """Reported places for programs that draw maps: squares and zones as GeoJSON and GeoParquet, WGS 84."""
 
-from typing import Any
-
 import numpy as np
 import shapely
 from numpy.typing import NDArray
@@ -49,8 +47,7 @@ def squares_to_geojson(places: Places) -> bytes:
 
 def zones_to_geojson(places: Places) -> bytes:
     """A feature for each zone; shapes are simplified for display."""
-    shapes = _zone_shapes(places)
-    records = zone_records(places)
+    records, shapes = zone_records(places), places.area.zone_shapes
     return collection(places, records, [shapes.get(record["zone"]) for record in records])
 
 
@@ -62,15 +59,10 @@ def squares_to_geoparquet(places: Places) -> bytes:
 
 def zones_to_geoparquet(places: Places) -> bytes:
     """The zones as typed columns and a geometry."""
-    records, shapes = zone_records(places), _zone_shapes(places)
+    records, shapes = zone_records(places), places.area.zone_shapes
     columns = {name: (_kind(name), [record[name] for record in records]) for name in ZONE_NAMES}
     geometry = [shape(shapes[name]) if name in shapes else None for name in columns["zone"][1]]
     return geoparquet(columns, geometry, about=provenance(places))
-
-
-def _zone_shapes(places: Places) -> dict[str, dict[str, Any]]:
-    features = (places.area.geojson or {}).get("features", [])
-    return {feature["properties"]["zone"]: feature["geometry"] for feature in features}
 
 
 def _kind(name: str) -> str:
