@@ -9,7 +9,7 @@ from pytest_django.fixtures import Settings
 
 from reports.studies.models import Study
 from tests.reports import report_factory as factory
-from tests.reports.signed_in import signed_in
+from tests.reports.page_texts import signed_in
 
 
 @pytest.fixture
@@ -26,9 +26,7 @@ def fair(db: None) -> Study:
 
 @pytest.fixture
 def reader(analyst: User) -> Client:
-    client = Client()
-    client.force_login(analyst)
-    return client
+    return signed_in(analyst)
 
 
 @pytest.fixture

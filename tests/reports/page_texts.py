@@ -6,7 +6,9 @@ import re
 from html.parser import HTMLParser
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.core.management import call_command
+from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
@@ -37,6 +39,20 @@ def page(client: Client, name: str, *args: str, **query: str) -> str:
     answer = get(client, name, *args, **query)
     assert answer.status_code == 200
     return answer.content.decode()
+
+
+def spaced(text: str) -> str:
+    return " ".join(text.split())
+
+
+def words(response: HttpResponse) -> str:
+    return spaced(re.sub(r"<[^>]+>", " ", response.content.decode()))
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
 
 
 def text_of(html: str) -> str:

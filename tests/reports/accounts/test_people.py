@@ -22,7 +22,7 @@ from reports.sharing import actions as access
 from reports.studies.grant_models import last_moment, today
 from reports.studies.policies import Role, roles_of, studies_for
 from tests.reports import report_factory as factory
-from tests.reports.signed_in import signed_in, words
+from tests.reports.page_texts import signed_in, words
 
 CHANGES = {"grant": {"study": "fair-2024"}, "active": {"active": "0"}, "password": {}}
 CHANGES |= {"roles": {"roles": ["administrator", "operator"]}}

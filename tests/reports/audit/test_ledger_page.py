@@ -25,7 +25,7 @@ from reports.privacy.budget.spending import caps_in_force
 from reports.transfer.studies import mark_closed
 from tests.emptying import without_triggers
 from tests.reports import report_factory as factory
-from tests.reports.signed_in import words
+from tests.reports.page_texts import words
 
 pytestmark = pytest.mark.django_db
 RECEIPT = {

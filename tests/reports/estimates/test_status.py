@@ -22,7 +22,7 @@ from reports.models import DayNote, Study
 from reports.studies import texts as studies_texts
 from reports.templatetags.wording import consistent_cell, share_cell
 from tests.reports import report_factory as factory
-from tests.reports.page_texts import page, printed
+from tests.reports.page_texts import page, printed, signed_in
 
 pytestmark = pytest.mark.django_db
 DAY_3 = date(2024, 6, 1)
@@ -253,8 +253,7 @@ def test_a_note_replaces_its_kind_alone_has_one_line_and_a_kind_that_the_databas
 
 def test_only_operators_and_administrators_write_notes(operator, administrator, reader, fair) -> None:
     for person in (operator, administrator):
-        writer = Client()
-        writer.force_login(person)
+        writer = signed_in(person)
         answer, kept = writer.post(ADDRESS, form(), follow=True), fair.day_notes.get()
         assert "The note on Fri 31 May 2024 was saved" in answer.content.decode()
         assert (kept.text, kept.by, kept.kind) == ("Power cut", person.username, "outage")

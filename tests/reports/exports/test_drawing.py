@@ -39,8 +39,8 @@ from reports.models import DayNote, Study
 from tests.reports import map_factory
 from tests.reports import report_factory as factory
 from tests.reports.map_factory import ZONES
+from tests.reports.page_texts import spaced
 from tests.reports.report_factory import render_file
-from tests.reports.signed_in import spaced
 
 pytestmark = pytest.mark.django_db
 STYLES = Path(__file__).parents[3] / "static/css"

@@ -25,6 +25,7 @@ from reports.models import ExportFile, Study
 from reports.privacy.composition import composition_facts
 from reports.studies.policies import Role
 from tests.reports import report_factory as factory
+from tests.reports.page_texts import signed_in
 
 pytestmark = pytest.mark.django_db
 PDF = "/studies/fair-2024/age/export.pdf?from=2024-05-30&to=2024-05-31"
@@ -46,9 +47,7 @@ def sent(monkeypatch) -> list[int]:
 def second(fair: Study) -> Client:
     account, _ = create_account("second", roles=[Role.ANALYST])
     give_grant(account, study=None)
-    client = Client()
-    client.force_login(account)
-    return client
+    return signed_in(account)
 
 
 def ago(seconds: float):

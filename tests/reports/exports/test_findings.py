@@ -14,8 +14,7 @@ from reports.models import DayNote, Study
 from reports.movement.figures import Show
 from reports.movement.queries import movement
 from tests.reports import report_factory as factory
-from tests.reports.page_texts import Markup, data_of
-from tests.reports.signed_in import spaced, words
+from tests.reports.page_texts import Markup, data_of, spaced, words
 
 pytestmark = pytest.mark.django_db
 BUSY = {"from": "2024-05-31", "to": "2024-06-02"}

@@ -17,7 +17,7 @@ from reports.sharing import actions as access
 from reports.sharing.revoking import record_reads, revoke
 from reports.studies.policies import Role
 from tests.reports import report_factory as factory
-from tests.reports.signed_in import signed_in, words
+from tests.reports.page_texts import signed_in, words
 
 pytestmark = pytest.mark.django_db
 URL = "/access/shares/"

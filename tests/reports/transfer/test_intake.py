@@ -30,7 +30,7 @@ from reports.transfer.actions import adopt_studies, register_sender
 from reports.transfer.messages import Envelope, digest_of, to_body
 from reports.transfer.publications import apply_publication
 from reports.transfer.studies import ON_SERVER, Approval, create_study_rows, delete_study_rows, plan_hash
-from tests.reports.signed_in import signed_in
+from tests.reports.page_texts import signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("data_dir")]
 STUDY_FILE = Path(__file__).parents[3] / "mobility" / "demo" / "study.toml"
