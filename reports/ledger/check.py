@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from reports.ledger.chain import BEFORE_THE_FIRST, SignedHead, canonical_hash, entry_hash
@@ -27,16 +26,21 @@ class ChainError(Exception):
         self.number = number
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerReport:
-    """Result of a check. `left_out`: entries of which an export shows the hashes only."""
+class Chain:
+    """Check of entries one after the other, from the first, and its result.
 
-    entries: int
-    left_out: int
-    head: SignedHead | None
-    public_key: str | None
-    earlier: SignedHead | None
-    problem: ChainError | None
+    `entries` were checked; `left_out`: those of which an export shows the hashes only.
+    """
+
+    def __init__(self, *, public_key: str | None, earlier: SignedHead | None = None) -> None:
+        self.public_key = public_key
+        self.earlier = earlier
+        self.entries = 0
+        self.left_out = 0
+        self.head: SignedHead | None = None
+        self.problem: ChainError | None = None
+        self._hash = BEFORE_THE_FIRST
+        self._at: str | None = None  # of the last entry; None where its content is left out
 
     @property
     def is_ok(self) -> bool:
@@ -54,27 +58,19 @@ class LedgerReport:
             "problem": problem,
         }
 
-
-class Chain:
-    """Check entries one after the other, from the first; raises ChainError at the first that does not fit."""
-
-    def __init__(self, *, public_key: str | None, earlier: SignedHead | None = None) -> None:
-        self.public_key = public_key
-        self.earlier = earlier
-        self.number = 0
-        self.left_out = 0
-        self.head: SignedHead | None = None
-        self._hash = BEFORE_THE_FIRST
-        self._at: str | None = None  # of the last entry; None where its content is left out
-
-    def begin(self) -> None:
-        """Check that the earlier head, if there is one, is a head of this ledger."""
-        if self.earlier:
-            _check_signature(self.earlier, self.public_key, what="the earlier head")
+    def run(self, work: Callable[[], None]) -> "Chain":
+        """Check that the earlier head is one of this ledger, then let `work` hand over all entries."""
+        try:
+            if self.earlier:
+                _check_signature(self.earlier, self.public_key, what="the earlier head")
+            work()
+        except ChainError as error:
+            self.problem = error
+        return self
 
     def take(self, line: Line) -> None:
-        """Check the next entry."""
-        expected = self.number + 1
+        """Check the next entry; ChainError if it does not fit."""
+        expected = self.entries + 1
         number = line.get("number")
         if set(line) not in (WHOLE, LEFT_OUT):
             raise ChainError(
@@ -89,26 +85,26 @@ class Chain:
         if entry_hash(number=expected, previous_hash=self._hash, content_hash=_content(line)) != line["hash"]:
             raise ChainError("its hash does not match its content: it was changed", number=expected)
         self._check_earlier(expected, line["hash"])
-        self.number, self._hash, self._at = expected, line["hash"], line.get("at")
+        self.entries, self._hash, self._at = expected, line["hash"], line.get("at")
         self.left_out += "content_hash" in line
 
     def finish(self, head: SignedHead | None) -> None:
         """Check that the entries end where the signed head says, and not before an earlier head."""
         self.head = head
-        if self.earlier and self.earlier.number > self.number:
+        if self.earlier and self.earlier.number > self.entries:
             raise ChainError(
-                f"the ledger ends after entry {self.number}, but at {self.earlier.at} it had "
+                f"the ledger ends after entry {self.entries}, but at {self.earlier.at} it had "
                 f"{self.earlier.number} entries: its end was cut off, or an older state was restored",
-                number=self.number + 1,
+                number=self.entries + 1,
             )
         if head is None or not head.number:
             self._check_empty()
             return
-        if head.number != self.number:
+        if head.number != self.entries:
             text = (
-                f"the signed head is for entry {head.number}, but the ledger ends after entry {self.number}"
+                f"the signed head is for entry {head.number}, but the ledger ends after entry {self.entries}"
             )
-            raise ChainError(text, number=min(head.number, self.number) + 1)
+            raise ChainError(text, number=min(head.number, self.entries) + 1)
         if head.hash != self._hash or self._at not in (None, head.at):
             raise ChainError("the signed head is for a different entry with this number", number=head.number)
         _check_signature(head, self.public_key, what="the head")
@@ -119,7 +115,7 @@ class Chain:
             raise ChainError(f"{signed}: the ledger was rewritten", number=number)
 
     def _check_empty(self) -> None:
-        if self.number:
+        if self.entries:
             raise ChainError("there is no signed head")
         if self.public_key is not None:
             raise ChainError(
@@ -128,7 +124,7 @@ class Chain:
             )
 
 
-def check_tables(*, public_key: str | None = None, earlier: SignedHead | None = None) -> LedgerReport:
+def check_tables(*, public_key: str | None = None, earlier: SignedHead | None = None) -> Chain:
     """Check the ledger in the main database by a public key (None: that of this installation).
 
     `earlier` is a head that was kept: the ledger must continue from it.
@@ -137,21 +133,21 @@ def check_tables(*, public_key: str | None = None, earlier: SignedHead | None = 
 
     def work() -> None:
         while True:
-            for line in _stored_lines(after=chain.number or -1):
+            for line in _stored_lines(after=chain.entries or -1):
                 chain.take(line)
             stored = LedgerHead.objects.filter(pk=LedgerHead.ONLY).first()
             # Entries may be added meanwhile; the head is committed together with its entry.
-            more = LedgerEntry.objects.filter(number__gt=chain.number)
-            if stored is None or stored.number <= chain.number or not more.exists():
+            more = LedgerEntry.objects.filter(number__gt=chain.entries)
+            if stored is None or stored.number <= chain.entries or not more.exists():
                 chain.finish(stored.signed if stored else None)
                 return
 
-    return _report(chain, work)
+    return chain.run(work)
 
 
 def check_lines(
     lines: Iterable[bytes], *, public_key: str | None = None, earlier: SignedHead | None = None
-) -> LedgerReport:
+) -> Chain:
     """Check an exported ledger; parameters as in `check_tables`. It asks no database."""
     chain = Chain(public_key=public_key or own_public_key(), earlier=earlier)
 
@@ -167,7 +163,7 @@ def check_lines(
                 chain.take(line)
         chain.finish(head)
 
-    return _report(chain, work)
+    return chain.run(work)
 
 
 def read_head(text: bytes) -> SignedHead:
@@ -188,23 +184,6 @@ def line_of(entry: LedgerEntry, *, is_left_out: bool = False) -> dict[str, Any]:
     """An entry as an export writes it, and as it is checked; or one of which it shows the hashes only."""
     content = {"content_hash": entry.content.hash} if is_left_out else entry.content.to_json()
     return {"number": entry.number, **content, "previous_hash": entry.previous_hash, "hash": entry.hash}
-
-
-def _report(chain: Chain, work: Callable[[], None]) -> LedgerReport:
-    problem = None
-    try:
-        chain.begin()
-        work()
-    except ChainError as error:
-        problem = error
-    return LedgerReport(
-        entries=chain.number,
-        left_out=chain.left_out,
-        head=chain.head,
-        public_key=chain.public_key,
-        earlier=chain.earlier,
-        problem=problem,
-    )
 
 
 def _content(line: Line) -> str:

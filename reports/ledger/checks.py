@@ -6,14 +6,14 @@ from datetime import timedelta
 from django.utils import timezone
 
 from reports.ledger.chain import SignedHead
-from reports.ledger.check import LedgerReport, check_tables
+from reports.ledger.check import Chain, check_tables
 from reports.ledger.models import LedgerHead
 
 CHECKED_LATELY = timedelta(minutes=50)
 log = logging.getLogger(__name__)
 
 
-def check_ledger(*, public_key: str | None = None, earlier: SignedHead | None = None) -> LedgerReport:
+def check_ledger(*, public_key: str | None = None, earlier: SignedHead | None = None) -> Chain:
     """Check the whole ledger (some thousand entries a second) and note when, how far, and what was wrong.
 
     Parameters are those of `reports.ledger.check.check_tables`.

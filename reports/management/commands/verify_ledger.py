@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 
 from reports.base.commands import ReadingCommand
 from reports.ledger.chain import SignedHead
-from reports.ledger.check import LedgerReport, check_lines, read_head
+from reports.ledger.check import Chain, check_lines, read_head
 from reports.ledger.checks import check_ledger
 from reports.ledger.key import LedgerKeyError, read_public_pem
 from reports.management.arguments import refusing
@@ -47,7 +47,7 @@ class Command(ReadingCommand):
             raise CommandError(f"the verification of the ledger failed: {where}{report.problem.what}")
 
 
-def _checked(file: Path | None, *, head: Path | None, public_key: Path | None) -> LedgerReport:
+def _checked(file: Path | None, *, head: Path | None, public_key: Path | None) -> Chain:
     key = None if public_key is None else read_public_pem(public_key.read_bytes())
     earlier = None if head is None else _head_in(head)
     if file is None:
