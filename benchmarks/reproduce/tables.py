@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Final
 
-from benchmarks.reproduce import exact, gains, published, recognition, scenarios, solutions
+from benchmarks.reproduce import exact, forecasts, gains, published, recognition, scenarios, solutions
 from benchmarks.reproduce.distances import NoisyDistances, levels
 from benchmarks.reproduce.exact import Cell, SolutionRow
 from benchmarks.reproduce.findings import NEARLY, Findings
@@ -304,3 +304,22 @@ def _recognised(epsilon: str) -> str:
 def _count(comparisons: Iterable[Comparison]) -> str:
     found = [comparison.agrees for comparison in comparisons]
     return f"{sum(found)} of {len(found)} numbers agree"
+
+
+def forecast_losses() -> str:
+    """Epsilons of table 8.4 and of noise on inputs, printed and computed."""
+    rows = []
+    for printed, (batch, noise) in forecasts.SGD.items():
+        one_zone, nested = forecasts.input_epsilons(forecasts.INPUT_SD[printed])
+        rows.append(
+            (
+                f"{printed:.4f}",
+                f"{forecasts.printed_epsilon(batch, noise):.4f}",
+                f"{forecasts.sgd_epsilon(batch, noise):.4f}",
+                f"{forecasts.INPUT_PRINTED[printed]:,}",
+                f"{one_zone:.2f}",
+                f"{nested:.2f}",
+            )
+        )
+    header = ("training, printed", "floor", "all orders", "inputs, printed", "one zone", "nested zones")
+    return table(header, rows)

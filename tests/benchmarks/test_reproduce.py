@@ -18,6 +18,7 @@ from benchmarks.reproduce import (
     document,
     exact,
     figures,
+    forecasts,
     gains,
     marginals,
     published,
@@ -349,9 +350,25 @@ def test_document_is_current_as_far_as_it_is_exact(cells):
         document.loss_section(),
         document.distance_section(),
         document.scenario_section(),
+        document.forecast_section(),
     ):
         assert document.wrapped(section) in text
     for name, table in document.exact_files(cells).items():
         assert (DOCS / "reproduction" / name).read_text(encoding="utf-8") == table, name
     linked = {Path(name).name for name in re.findall(r"\(reproduction/([\w.-]+)\)", text)}
     assert linked == {file.name for file in (DOCS / "reproduction").iterdir()}
+
+
+def test_forecasts_err_less_than_the_last_value_by_a_fifth() -> None:
+    found = forecasts.on_training_days()
+    assert found.persistence.mean() == pytest.approx(1764.7, abs=0.05)
+    assert found.model.mean() <= 1390
+    low, high = found.coverage
+    assert 0.75 <= low.min() <= low.max() <= 0.88
+    assert 0.92 <= high.min() <= high.max() <= 0.99
+
+
+def test_epsilons_of_training_are_the_floor_of_the_accountant() -> None:
+    for printed, (batch, noise) in forecasts.SGD.items():
+        assert forecasts.printed_epsilon(batch, noise) == pytest.approx(printed, abs=0.00006)
+        assert forecasts.sgd_epsilon(batch, noise) < printed

@@ -1,0 +1,115 @@
+"""Noise by slot: what is certified is never less than the truth, and adds up over a person's days."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+
+from ldp.errors import InvalidBudgetError, PlanError
+from ldp.privacy.slots import SlotNoise, gaussian_epsilon, slot_noise, zcdp_epsilon
+
+DELTA = Fraction(1, 10**6)
+
+
+def noise(variance: str = "100", *, slots: int = 48, levels: int = 1, delta: Fraction = DELTA) -> SlotNoise:
+    return SlotNoise(variance=Fraction(variance), slots_per_day=slots, levels=levels, delta=delta)
+
+
+def exact_delta(variance: float, *, shift: int, epsilon: float) -> float:
+    """Delta of one count that moves by `shift`, by summing the discrete Gaussian."""
+    width = int(40 * math.sqrt(variance)) + shift
+    law = {z: math.exp(-(z**2) / (2 * variance)) for z in range(-width, width + 1)}
+    total = sum(law.values())
+    excess = (
+        (law.get(z, 0.0) - math.exp(epsilon) * law.get(z - shift, 0.0)) / total
+        for z in range(-width, width + 1)
+    )
+    return sum(max(each, 0.0) for each in excess)
+
+
+def test_losses_add_up_over_slots_levels_and_days() -> None:
+    one = noise("200")
+    assert one.rho(slots=1) == Fraction(1, 400)
+    assert one.rho_of_days(1) == Fraction(48, 400)
+    assert one.rho_of_days(7) == 7 * one.rho_of_days(1)
+    assert noise("200", levels=2).rho_of_days(1) == 2 * one.rho_of_days(1)
+    # Elsewhere instead of absent: one count less and another one more, at each level.
+    assert one.rho(slots=1, is_moved=True) == 2 * one.rho(slots=1)
+    assert one.epsilon(days=7) == zcdp_epsilon(one.rho_of_days(7), delta=DELTA)
+    assert one.epsilon_of_slot() == zcdp_epsilon(Fraction(1, 400), delta=DELTA)
+    assert one.epsilon(days=2) > one.epsilon(days=1) > one.epsilon_of_slot() > 0
+
+
+@pytest.mark.parametrize("variance", [0.25, 1, 4, 30])
+@pytest.mark.parametrize("shift", [1, 2, 5])
+def test_a_certificate_holds_for_the_exact_law(variance: float, shift: int) -> None:
+    rho = Fraction(shift**2) / (2 * Fraction(variance))
+    epsilon = float(zcdp_epsilon(rho, delta=DELTA))
+    assert exact_delta(variance, shift=shift, epsilon=epsilon) <= float(DELTA)
+
+
+@pytest.mark.parametrize("rho", ["1/10000", "1/100", "1/2", "3", "40"])
+@pytest.mark.parametrize("delta", ["1/100", "1/1000000", "1/1000000000000"])
+def test_a_certificate_lies_between_the_curve_and_the_simple_bound(rho: str, delta: str) -> None:
+    loss, chance = Fraction(rho), Fraction(delta)
+    certified = float(zcdp_epsilon(loss, delta=chance))
+    simple = float(loss) + 2 * math.sqrt(float(loss) * math.log(1 / chance))
+    assert gaussian_epsilon(float(loss), delta=float(chance)) <= certified + 1e-12 <= simple + 2e-12
+
+
+def test_nothing_lost_is_nothing() -> None:
+    assert zcdp_epsilon(Fraction(0), delta=DELTA) == 0
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "slots", "printed"), [("1/2", 48, 55.8), ("1", 48, 29.3), ("2", 48, 15.5), ("1", 336, 77.4)]
+)
+def test_the_curve_reproduces_the_noise_that_a_person_needs(epsilon: str, slots: int, printed: float) -> None:
+    found = gaussian_epsilon(slots / (2 * printed**2), delta=1e-6)
+    assert found == pytest.approx(float(Fraction(epsilon)), rel=0.005)
+
+
+@pytest.mark.parametrize(
+    ("sd", "one_zone", "nested"), [(88.0, 3.23, 4.74), (143.3, 1.90, 2.77), (180.3, 1.49, 2.16)]
+)
+def test_the_curve_reproduces_losses_of_65_days(sd: float, one_zone: float, nested: float) -> None:
+    rho = 3120 / (2 * sd**2)
+    found = gaussian_epsilon(rho, delta=1e-7), gaussian_epsilon(2 * rho, delta=1e-7)
+    assert found == pytest.approx((one_zone, nested), abs=0.006)
+
+
+@pytest.mark.parametrize("levels", [1, 2])
+@pytest.mark.parametrize("epsilon", ["1/1000", "1/2", "1", "20"])
+def test_the_noise_of_a_plan_is_the_least_that_is_certified(epsilon: str, levels: int) -> None:
+    asked = Fraction(epsilon)
+    chosen = slot_noise(epsilon_day=asked, delta=DELTA, slots_per_day=48, levels=levels)
+    limit = Decimal(asked.numerator) / asked.denominator
+    assert chosen.epsilon(days=1) <= limit
+    if chosen.variance > Fraction(1, 4):
+        less = noise(str(chosen.variance - Fraction(1, 1000)), levels=levels)
+        assert less.epsilon(days=1) > limit
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"variance": "1/5"}, InvalidBudgetError, "variance must be >= 1/4, got 0.2"),
+        ({"slots": 0}, PlanError, r"slots_per_day must be in \[1, 96\], got 0"),
+        ({"slots": 97}, PlanError, "got 97"),
+        ({"levels": 0}, PlanError, "levels must be >= 1, got 0"),
+        ({"delta": Fraction(0)}, InvalidBudgetError, "delta must be in"),
+        ({"delta": Fraction(1, 2)}, InvalidBudgetError, "got 0.5"),
+    ],
+)
+def test_values_out_of_range_are_refused(
+    change: dict[str, object], error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        noise(**change)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 1001), Fraction(21)])
+def test_epsilon_out_of_range_is_refused(epsilon: Fraction) -> None:
+    with pytest.raises(InvalidBudgetError, match="epsilon_day must be in"):
+        slot_noise(epsilon_day=epsilon, delta=DELTA, slots_per_day=48, levels=1)
