@@ -307,19 +307,14 @@ def _count(comparisons: Iterable[Comparison]) -> str:
 
 
 def forecast_losses() -> str:
-    """Epsilons of table 8.4 and of noise on inputs, printed and computed."""
+    """Epsilons of table 8.4 and of noise on inputs, printed and computed, as CSV."""
     rows = []
     for printed, (batch, noise) in forecasts.SGD.items():
-        one_zone, nested = forecasts.input_epsilons(forecasts.INPUT_SD[printed])
+        losses = forecasts.printed_epsilon(batch, noise), forecasts.sgd_epsilon(batch, noise)
+        inputs = forecasts.input_epsilons(forecasts.INPUT_SD[printed])
         rows.append(
-            (
-                f"{printed:.4f}",
-                f"{forecasts.printed_epsilon(batch, noise):.4f}",
-                f"{forecasts.sgd_epsilon(batch, noise):.4f}",
-                f"{forecasts.INPUT_PRINTED[printed]:,}",
-                f"{one_zone:.2f}",
-                f"{nested:.2f}",
-            )
+            [f"{printed:.4f}", *(f"{each:.4f}" for each in losses), str(forecasts.INPUT_PRINTED[printed])]
+            + [f"{each:.2f}" for each in inputs]
         )
-    header = ("training, printed", "floor", "all orders", "inputs, printed", "one zone", "nested zones")
-    return table(header, rows)
+    header = ("training, printed", "its floor", "all orders", "inputs, printed", "one zone", "nested zones")
+    return csv_table(header, rows)

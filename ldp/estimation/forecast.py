@@ -129,7 +129,8 @@ def half_width(errors: Floats, *, noise_sd: float = 0.0) -> Floats:
     n = np.count_nonzero(~np.isnan(errors), axis=0).min()
     # The finite-sample rank of split-conformal intervals.
     shares = [min(level * (n + 1) / n, 1.0) if n else level for level in LEVELS]
-    return np.nanquantile(sizes, shares, axis=0)
+    widths: Floats = np.nanquantile(sizes, shares, axis=0)
+    return widths
 
 
 def backtest_errors(series: Series, horizon: int, *, origins: Sequence[int]) -> Floats:
@@ -150,7 +151,8 @@ def backtest_errors(series: Series, horizon: int, *, origins: Sequence[int]) -> 
 def last_value_errors(series: Series, horizon: int, *, first: int, lag: int = 0) -> Floats:
     """Errors of a forecast by the value `lag` slots (0: the last known) before: (slots from first, zones)."""
     filled, targets = series.filled(), np.arange(first, len(series.values))
-    return series.values[targets] - filled[targets - (lag or horizon)]
+    errors: Floats = series.values[targets] - filled[targets - (lag or horizon)]
+    return errors
 
 
 def _check(series: Series, horizons: Sequence[int]) -> None:
@@ -176,7 +178,8 @@ class _Step:
             slots_per_day=series.slots_per_day,
             first_slot=series.first_slot,
         )
-        return self.at(longer, np.array([len(series.values)]))[0]
+        ahead: Floats = self.at(longer, np.array([len(series.values)]))[0]
+        return ahead
 
     def at(self, series: Series, nexts: NDArray[np.int64]) -> Floats:
         """Forecasts made just before the slots `nexts`, of the slots horizon - 1 after them."""
