@@ -287,8 +287,8 @@ def forecast_section() -> str:
 
 **Privacy: does not agree.** Epsilons of table 8.4 are the floor of an accountant that stops at order
 {forecasts.TFP_ORDER}, and protect a row, not a person. Noise on inputs composes to {low[0]:.2f} to
-{high[0]:.2f} for a person in all slots, not {low_printed} to {high_printed}; with nested zones to {low[1]:.2f} to {high[1]:.2f}
-([file](reproduction/table-8-4.csv)).
+{high[0]:.2f} for a person in all slots, not {low_printed} to {high_printed}; with nested zones to
+{low[1]:.2f} to {high[1]:.2f} ([file](reproduction/table-8-4.csv)).
 """
 
 
