@@ -261,7 +261,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
         ),
     ),
     ("handover_waiting", "ahead"): Trouble(
-        _("The analyst server has data for study %(subject)s that was never sent"),
+        _("The analyst server has data for study %(subject)s that this zone has no record of sending"),
         _(
             "The server lists publications that this vault has no record of, or reports that the "
             "study is closed. To avoid counting anyone twice, nothing is sent to it. Uploads are "

@@ -107,8 +107,8 @@ def refusal(study: Study, indicator: Indicator | None = None) -> str:
         )
     if noise is not None and noise.max_days < days:
         return gettext(
-            "Only the first %(most)d days each person is present are counted, so longer stays cannot be "
-            "seen. Use the report for each day instead."
+            "Days a person is present beyond the first %(most)d are not counted, so longer stays cannot "
+            "be seen. Use the report for each day instead."
         ) % {"most": noise.max_days}
     if indicator is not None and indicator.kind == Indicator.Kind.DAILY:
         return gettext(
