@@ -12,12 +12,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import psutil
 
@@ -52,15 +51,28 @@ class Run:
         """Expression for pytest's marks."""
         return "long" if self.is_long else "not long"
 
+    def everything(self) -> int:
+        """Run what is chosen, on SQLite and on PostgreSQL; the fast ones at the same time.
+
+        Each waits for servers and browsers now and then: the other has the processor meanwhile.
+        """
+        if self.is_long:
+            return max(self.default(), self.on_postgres())
+        postgres = self._start_on_postgres(n_processes=0, output=self.folder / "postgres.out")
+        return max(self.default(), self._end(postgres))
+
     def default(self) -> int:
         """Run those that are chosen, on SQLite."""
         modules = modules_with("long") if self.is_long else ["tests"]
-        return self._pytest("long" if self.is_long else "fast", self.chosen, modules, {})
+        return self._end(self._start("long" if self.is_long else "fast", self.chosen, modules, {}))
 
     def on_postgres(self) -> int:
         """Run the tests of what the databases must guarantee, again on PostgreSQL."""
         if self.is_long and not any(test.is_of_database for test in self.costs["long"]):
             return 0
+        return self._end(self._start_on_postgres())
+
+    def _start_on_postgres(self, **options: Any) -> "Started":
         server = self.postgres_url.rpartition("/")[0]
         names = {"DATABASE_URL": "main", "VAULT_DATABASE_URL": "vault"}
         # Another run may use the same server.
@@ -69,29 +81,48 @@ class Run:
         modules = [
             path for path in modules_with("database") if not self.is_long or path in modules_with("long")
         ]
-        return self._pytest(name, f"database and {self.chosen}", modules, databases)
+        return self._start(name, f"database and {self.chosen}", modules, databases, **options)
 
-    def _pytest(self, name: str, marks: str, modules: list[str], databases: dict[str, str]) -> int:
-        costs = self.folder / f"{name}.jsonl"
+    def _start(
+        self,
+        name: str,
+        marks: str,
+        modules: list[str],
+        databases: dict[str, str],
+        *,
+        n_processes: int = 2,
+        output: Path | None = None,
+    ) -> "Started":
         log.info("tests that are %s%s", marks, ", on PostgreSQL" if databases else ", on SQLite")
+        folder = self.folder / "".join(word[0] for word in name.split("_"))
         command = [
-            sys.executable, "-m", "pytest", "-n", "2", "--dist", *DISTRIBUTION[self.is_long], "-m", marks,
-            "-p", "tests.costs", "--costs", str(costs), "-o", f"cache_dir={self.folder / 'cache'}",
-            "--basetemp", str(self.folder / str(len(self.costs))), *self.options,
+            sys.executable, "-m", "pytest", "-n", str(n_processes), "--dist", *DISTRIBUTION[self.is_long],
+            "-m", marks, "-p", "tests.costs", "--costs", str(self.folder / f"{name}.jsonl"),
+            "-o", f"cache_dir={self.folder / 'cache'}", "--basetemp", str(folder), *self.options,
             *([] if any(map(is_path, self.options)) else modules),
         ]  # fmt: skip
         # Without compiled modules, tests take three times as long to collect, and processes to start.
         changes = {"TEST_POSTGRES_URL": self.postgres_url, "PYTHONDONTWRITEBYTECODE": ""}
-        started = time.monotonic()
-        code = call(command, os.environ | changes | databases)
-        self.costs[name] = test_costs.read_tests(costs)
-        self._report(name, elapsed_s=time.monotonic() - started)
-        return 0 if code == NOTHING_COLLECTED else code
+        return Started(name, start(command, os.environ | changes | databases, output=output), output)
 
-    def _report(self, name: str, *, elapsed_s: float) -> None:
-        for line in test_costs.report(name, self.costs[name], elapsed_s=elapsed_s):
+    def _end(self, started: "Started") -> int:
+        code = wait_for(started.process)
+        if started.output:
+            sys.stdout.write(started.output.read_text(encoding="utf-8"))
+        self.costs[started.name] = test_costs.read_tests(self.folder / f"{started.name}.jsonl")
+        for line in test_costs.report(started.name, self.costs[started.name]):
             sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
+        return 0 if code == NOTHING_COLLECTED else code
+
+
+@dataclass(frozen=True)
+class Started:
+    """A run of pytest that has begun; the file that its output goes to, if it is shown at the end only."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    output: Path | None
 
 
 def main(words: list[str]) -> int:
@@ -112,7 +143,7 @@ def main(words: list[str]) -> int:
         with nothing_left_behind() as folder, ExitStack() as services:
             run = Run(options, folder, is_long, services.enter_context(postgres()))
             loop_s = test_costs.reference_s()
-            code = max(run.default(), run.on_postgres())
+            code = run.everything()
             loop_s = (loop_s + test_costs.reference_s()) / 2
             judge(run, loop_s=loop_s, sets_budget=sets_budget)
             return code
@@ -144,9 +175,16 @@ def judge(run: Run, *, loop_s: float, sets_budget: bool) -> None:
                 log.warning("%s", line)
 
 
-def call(command: list[str], environment: dict[str, str]) -> int:
-    """Run a command; a Ctrl-C is left to it for a while, so that its fixtures can stop what they started."""
-    process = subprocess.Popen(command, env=environment, cwd=ROOT)
+def start(
+    command: list[str], environment: dict[str, str], *, output: Path | None = None
+) -> subprocess.Popen[bytes]:
+    """Start a command of the tests; its output is shown, or written to a file."""
+    with output.open("wb") if output else nullcontext() as file:
+        return subprocess.Popen(command, env=environment, cwd=ROOT, stdout=file, stderr=file)
+
+
+def wait_for(process: subprocess.Popen[bytes]) -> int:
+    """Wait for the end. A Ctrl-C is left to it for a while: its fixtures can stop what they started."""
     try:
         return process.wait()
     except BaseException:

@@ -71,10 +71,10 @@ def _total(name: str, costs: list[Cost]) -> Cost:
     )
 
 
-def report(run: str, tests: list[Cost], *, elapsed_s: float) -> Iterator[str]:
+def report(run: str, tests: list[Cost]) -> Iterator[str]:
     """Lines about one run: its folders, and the slowest tests."""
     named = [test for test in tests if test.name]
-    yield f"{run}: {len(named)} tests in {elapsed_s:.0f} s; processor seconds by folder:"
+    yield f"{run}: {len(named)} tests; processor seconds by folder:"
     for cost in by_folder(tests):
         count = f"{cost.n_tests} processes" if cost.name == START else f"{cost.n_tests} tests"
         yield f"  {cost.cpu_s:7.1f}  {cost.name} ({count})"

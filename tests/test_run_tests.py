@@ -27,7 +27,7 @@ GUARDS = {
 }
 LEAVES_A_DAEMON = """
 import os, signal, sys
-from scripts.run_tests import call, nothing_left_behind
+from scripts.run_tests import nothing_left_behind, start, wait_for
 signal.signal(signal.SIGINT, signal.default_int_handler)
 DAEMON = '''
 import subprocess
@@ -36,8 +36,8 @@ print(subprocess.Popen(["sleep", "60"], start_new_session=True).pid, flush=True)
 with nothing_left_behind() as folder:
     (folder / "left").write_text("by a test")
     print(folder, flush=True)
-    call([sys.executable, "-c", DAEMON], dict(os.environ))
-    call(["sleep", "60"], dict(os.environ))
+    wait_for(start([sys.executable, "-c", DAEMON], dict(os.environ)))
+    wait_for(start(["sleep", "60"], dict(os.environ)))
 """
 CODE = "def least(found):\n    if found:\n        return min(found) + 1\n    return 0\n"
 
@@ -126,8 +126,8 @@ def test_a_folder_above_its_budget_is_named(tmp_path: Path, monkeypatch: pytest.
 
 def test_the_dearest_tests_are_named_and_folders_add_up() -> None:
     tests = [cost(f"tests/a/t.py::{number}", number) for number in range(12)] + [cost("", 3.0)]
-    first, start, folder, total, *dearest = test_costs.report("fast", tests, elapsed_s=60)
-    assert first.startswith("fast: 12 tests in 60 s")
+    first, start, folder, total, *dearest = test_costs.report("fast", tests)
+    assert first.startswith("fast: 12 tests;")
     assert "3.0  starting up (1 processes)" in start
     assert "66.0  tests/a (12 tests)" in folder and "69.0" in total
     assert [line.rpartition("::")[2] for line in dearest] == [str(number) for number in range(11, 1, -1)]
@@ -138,7 +138,7 @@ def test_long_tests_run_on_postgres_where_one_is_marked_so(tmp_path: Path, is_of
     done = Mock(return_value=0)
     run = Run([], tmp_path, is_long=True, postgres_url="postgres://host/postgres")
     run.costs["long"] = [cost("tests/a/t.py::t", 1.0), replace(cost("u", 1.0), is_of_database=is_of_database)]
-    with patch.object(Run, "_pytest", done):
+    with patch.object(Run, "_start"), patch.object(Run, "_end", done):
         assert (run.on_postgres(), done.called) == (0, is_of_database)
 
 
