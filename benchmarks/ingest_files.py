@@ -146,7 +146,7 @@ def _mixed(word):  # type: ignore[no-untyped-def]
     return word ^ (word >> np.uint64(31))
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, inline="always")
 def _below(word, bound):  # type: ignore[no-untyped-def]
     """`word` as a number of [0, bound)."""
     return np.int64(((word >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
@@ -180,6 +180,11 @@ def _put(out, at, text, length):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
+def _put_text(out, at, text):  # type: ignore[no-untyped-def]
+    return _put(out, at, text, len(text))  # not a number: `_put` would be compiled for each length
+
+
+@numba.njit(cache=True, nogil=True)
 def _put_number(out, at, number, digits):  # type: ignore[no-untyped-def]
     for i in range(digits - 1, -1, -1):
         out[at + i] = 48 + number % 10
@@ -191,21 +196,21 @@ def _put_number(out, at, number, digits):  # type: ignore[no-untyped-def]
 def _put_person(out, at, person):  # type: ignore[no-untyped-def]
     """A French number, or for one person in twelve a text with the network of the SIM card."""
     if person % 12 == 0:
-        at = _put(out, at, b"roam-228", 8)
+        at = _put_text(out, at, b"roam-228")
         at = _put_number(out, at, 1 + person % 7, 2)
-        at = _put(out, at, b"-", 1)
+        at = _put_text(out, at, b"-")
     else:
-        at = _put(out, at, b"336", 3)
+        at = _put_text(out, at, b"336")
     return _put_number(out, at, (person * 48_271_549 + 7) % 100_000_000, 8)
 
 
 @numba.njit(cache=True, nogil=True)
 def _put_time(out, at, today, second):  # type: ignore[no-untyped-def]
-    at = _put(out, at, today, 11)
+    at = _put(out, at, today, len(today))
     at = _put_number(out, at, second // 3600, 2)
-    at = _put(out, at, b":", 1)
+    at = _put_text(out, at, b":")
     at = _put_number(out, at, second // 60 % 60, 2)
-    at = _put(out, at, b":", 1)
+    at = _put_text(out, at, b":")
     return _put_number(out, at, second % 60, 2)
 
 
@@ -214,14 +219,14 @@ def _put_values(out, at, person, kind, values, lengths, starts):  # type: ignore
     """The attributes of a person; kind 0 leaves the last one out, kind 3 writes one that no one knows."""
     word = _mixed(np.uint64(person) + np.uint64(1 << 40))
     for column in range(len(starts) - 1 - (kind == 0)):
-        at = _put(out, at, b",", 1)
+        at = _put_text(out, at, b",")
         if kind == 3 and column == 2:
-            at = _put(out, at, b"abc", 3)
+            at = _put_text(out, at, b"abc")
         else:
             place = starts[column] + _below(word, starts[column + 1] - starts[column])
             at = _put(out, at, values[place], lengths[place])
         word = _mixed(word)
-    return _put(out, at, b"\n", 1)
+    return _put_text(out, at, b"\n")
 
 
 @numba.njit(cache=True, nogil=True)
@@ -230,7 +235,7 @@ def _write_rows(
     starts, first_second, last_second, previous, counts,
 ):  # type: ignore[no-untyped-def]  # fmt: skip
     """Write rows begin..end of a day into `out` and count them; returns the bytes written."""
-    at = 0
+    at = np.int64(0)
     for row in range(begin, end):
         word = _mixed(np.uint64(row) + (np.uint64(day + 1) << np.uint64(56)))
         person, second = _person_of(row, day, len(first_second)), _second_of(row, n_rows)
@@ -247,9 +252,9 @@ def _write_rows(
             cell = n_inside + _below(_mixed(where), len(cells) - n_inside)
         if kind != 2:
             at = _put_person(out, at, person)
-        at = _put(out, at, b",", 1)
+        at = _put_text(out, at, b",")
         at = _put(out, at, bad_time, len(bad_time)) if kind == 1 else _put_time(out, at, today, second)
-        at = _put(out, at, b",", 1)
+        at = _put_text(out, at, b",")
         at = _put(out, at, cells[cell], cell_lengths[cell])
         at = _put_values(out, at, person, kind, values, value_lengths, starts)
         if kind >= 0:

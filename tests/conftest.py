@@ -1,5 +1,6 @@
 """Fixtures of all tests: a data folder that is thrown away, and people in their roles."""
 
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -59,9 +60,10 @@ def _files_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _tests_empty_the_ledger() -> Iterator[None]:
+def _tests_empty_the_ledger_and_wait_for_no_disk() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         let_tests_flush(patch)
+        patch.setattr(os, "fsync", lambda _: None)
         yield
 
 

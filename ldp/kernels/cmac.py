@@ -34,7 +34,9 @@ def cmac64(key: bytes, data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> W
         raise LdpError(f"offsets must have shape (n + 1,), got {offsets.shape}")
     if offsets[0] < 0 or offsets[-1] > data.size or np.any(offsets[1:] < offsets[:-1]):
         raise LdpError(f"offsets must rise within [0, {data.size}], got {offsets[0]} to {offsets[-1]}")
-    return cmac64_of(key, data, offsets[:-1], offsets[1:])
+    # As those of a column of texts, if they fit: for these the kernels are compiled anyway.
+    places = offsets.astype(np.int32) if data.size < 2**31 else offsets
+    return cmac64_of(key, data, places[:-1], places[1:])
 
 
 def cmac64_of(key: bytes, data: NDArray[np.uint8], begins: Places, ends: Places) -> Words:

@@ -102,9 +102,8 @@ def swap_words(sealed: NDArray[np.uint64], words: NDArray[np.uint64]) -> None:
 def max_code(codes: NDArray[np.uint16]) -> int:
     """Largest code that is an answer; -1 without any."""
     largest = np.uint16(0)
-    flat = codes.ravel()
-    for i in range(flat.shape[0]):
-        largest = max(largest, np.uint16(flat[i] + np.uint16(1)))  # NO_ANSWER becomes 0
+    for i in range(codes.shape[0]):
+        largest = max(largest, np.uint16(codes[i] + np.uint16(1)))  # NO_ANSWER becomes 0
     return int(largest) - 1
 
 

@@ -83,8 +83,8 @@ class BitFlipReporter(Reporter[BitFlipChannel]):
             bits = self._draw(values[part], pseudonyms[part], asked=asked)
             for group in range(asked.shape[1]):
                 places = slice(group * lanes.LANES, (group + 1) * lanes.LANES)
-                kernels_bits.add_lanes(bits[:, group], counts[places])
-                kernels_bits.add_lanes(asked[:, group], n_reports[places])
+                kernels_bits.add_lanes(np.ascontiguousarray(bits[:, group]), counts[places])
+                kernels_bits.add_lanes(np.ascontiguousarray(asked[:, group]), n_reports[places])
         return BitFlipSupport(counts=counts, n_reports=n_reports)
 
     def _asked(self, values: NDArray[np.int32], pseudonyms: Words) -> Words:
@@ -101,7 +101,7 @@ class BitFlipReporter(Reporter[BitFlipChannel]):
             kernels_bits.one_hot(values, start, np.uint64(0), truth, every_lane)
             out[:, group] = lanes.draw(
                 truth,
-                drawn=asked[:, group],
+                drawn=np.ascontiguousarray(asked[:, group]),
                 digits=lanes.Digits.of(
                     self.channel.bits, lanes=min(lanes.LANES, self.channel.domain_size - start)
                 ),

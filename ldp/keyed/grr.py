@@ -91,7 +91,7 @@ def _draw_once(
     values: NDArray[np.int32] | NDArray[np.uint16], *, blocks: Iterator[tuple[slice, Words]], limits: Words
 ) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
     """Answers from the words of one counter, and the rows whose replacement was biased."""
-    out = np.empty(values.shape[0], np.uint16)
+    values, out = np.ascontiguousarray(values), np.empty(values.shape[0], np.uint16)
     rows = [np.empty(0, np.int64)]
     for part, sealed in blocks:
         if codes.grr_answers(values[part], _ONLY_ROW, sealed, limits, out[part]):

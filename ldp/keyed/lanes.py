@@ -127,7 +127,8 @@ def count_support(words: Words, *, domain_size: int) -> NDArray[np.int64]:
     """Ones per value in packed bits; int64, shape (domain_size,)."""
     counts = np.zeros(domain_size, np.int64)
     for group in range(words.shape[1]):
-        kernels_bits.add_lanes(words[:, group], counts[group * LANES : (group + 1) * LANES])
+        lanes = np.ascontiguousarray(words[:, group])
+        kernels_bits.add_lanes(lanes, counts[group * LANES : (group + 1) * LANES])
     return counts
 
 

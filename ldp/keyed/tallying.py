@@ -69,14 +69,14 @@ def tally_words(bitmaps: Bitmaps, words: Codes, counts: Counts, n_reports: Count
     if n_reports.shape != counts.shape[1:]:
         raise LdpError(f"n_reports must have shape {counts.shape[1:]}, got {n_reports.shape}")
     is_daily = words.ndim == 3
-    by_day = words if is_daily else words[:, np.newaxis]
+    by_day = np.ascontiguousarray(words if is_daily else words[:, np.newaxis])
     shape = (bitmaps.shape[0], days if is_daily else 1, -(-counts.shape[0] // WORD_BITS))
     if by_day.dtype != np.uint16 or by_day.shape != shape:
         raise LdpError(f"words must be uint16 of shape {shape}, got {words.dtype} of {by_day.shape}")
     broken = kernels_words.count_broken(by_day.reshape(-1, shape[-1]), counts.shape[0])
     if broken:
         raise LdpError(f"words must hold bits of {counts.shape[0]} values, or none, got {broken} that do not")
-    kernels_words.tally_words(bitmaps, np.ascontiguousarray(by_day), counts, n_reports, sign)
+    kernels_words.tally_words(bitmaps, by_day, counts, n_reports, sign)
 
 
 def tally_asked(
@@ -154,7 +154,7 @@ def _check(bitmaps: Bitmaps, codes: Codes, out: Counts, *, codes_shape: tuple[in
     _check_bitmaps(bitmaps, days=out.shape[-1] - 1, sign=sign)
     if codes.dtype != np.uint16 or codes.shape != codes_shape:
         raise LdpError(f"codes must be uint16 of shape {codes_shape}, got {codes.dtype} of {codes.shape}")
-    largest = kernels.max_code(codes)
+    largest = kernels.max_code(codes.reshape(-1))
     if largest >= out.shape[0]:
         raise LdpError(f"code must be < domain_size {out.shape[0]} or {NO_ANSWER}, got {largest}")
 

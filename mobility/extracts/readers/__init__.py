@@ -1,13 +1,15 @@
 """Readers of extracts: a stream of bytes in, blocks of named columns out, in bounded memory."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from reports.studies.studyfile.formats import ISO, Delimiter
+
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,9 @@ class Texts:
     ends: NDArray[np.int32]
     of_row: NDArray[np.int32] | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "data", read_only(self.data))
+
     def __len__(self) -> int:
         return len(self.begins if self.of_row is None else self.of_row)
 
@@ -80,6 +85,13 @@ class Texts:
 
 
 Column: TypeAlias = Texts | pa.Array
+
+
+def read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
+    """The same items. Kernels that only read get no other array: they would be compiled for both kinds."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

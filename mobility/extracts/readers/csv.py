@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mobility.base.errors import BatchFormatError
-from mobility.extracts.readers import Layout, RowBlock, Source, Texts
+from mobility.extracts.readers import Layout, RowBlock, Source, Texts, read_only
 from mobility.extracts.readers.bits import WIDTH
 from mobility.extracts.readers.compression import Buffered
 from mobility.extracts.readers.header import read_header
@@ -116,7 +116,8 @@ class _Part:
 
     def __init__(self) -> None:
         self.buffer = bytearray(BLOCK_BYTES + WIDTH)
-        self.data = np.frombuffer(self.buffer, np.uint8)
+        self.writable = np.frombuffer(self.buffer, np.uint8)
+        self.data = read_only(self.writable)
         self.n = 0
         self.room = Room()
 
@@ -186,18 +187,18 @@ class _Splitter:
         lines = part.room.lines(n_lines)
         into = (line, n_headers, begins, ends, lines)
         if has & (QUOTES | LONE_CRS):
-            counts = split_any(part.data, part.n, self.delimiter, len(self.slots), self.slots, *into)
+            counts = split_any(part.writable, part.n, self.delimiter, len(self.slots), self.slots, *into)
         else:
             found = self.found[:n_found]
             counts = split_plain(part.data, found, len(self.slots), self.places, self.slots[-1], *into)
         n_rows, n_misshapen, n_lines = counts
         misshapen = lines[len(lines) - n_misshapen :][::-1]
-        begins, ends, lines = begins[:n_rows], ends[:n_rows], lines[:n_rows]
+        begins, ends, lines = begins[:, :n_rows], ends[:, :n_rows], lines[:n_rows]
         bad_text, has_latin1 = lines[:0], False
         if not is_clean:
             begins, ends, lines, bad_text, has_latin1 = self._texts(part.data, begins, ends, lines)
         columns = {
-            name: Texts(data=part.data, begins=begins[:, slot], ends=ends[:, slot])
+            name: Texts(data=part.data, begins=begins[slot], ends=ends[slot])
             for slot, name in enumerate(self.layout.columns)
         }
         if has_latin1:
@@ -214,10 +215,11 @@ class _Splitter:
         self, data: NDArray[np.uint8], begins: Places, ends: Places, lines: Lines
     ) -> tuple[Places, Places, Lines, Lines, bool]:
         """Return the rows that are text, the lines of the others, and whether any must be transcoded."""
-        kinds = kinds_of_rows(data, begins.T, ends.T)
+        kinds = kinds_of_rows(data, begins, ends)
         self.source.encoding = self.source.encoding or encoding_of(kinds)
         bad = is_bad(kinds, encoding=self.source.encoding)
         has_latin1 = bool((kinds[~bad] == OTHER_ROW).any())
         if not bad.any():
             return begins, ends, lines, lines[:0], has_latin1
-        return begins[~bad], ends[~bad], lines[~bad], lines[bad], has_latin1
+        begins, ends = begins.compress(~bad, axis=1), ends.compress(~bad, axis=1)
+        return begins, ends, lines[~bad], lines[bad], has_latin1

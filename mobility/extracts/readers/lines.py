@@ -3,7 +3,7 @@
 A block whose quotes and line ends are the usual ones, none and LF or CRLF, is cut 64 bytes at a time; any
 other byte by byte, to the same end. Both take bytes `data[:n]` and may read WIDTH bytes beyond.
 
-begins, ends : int32 (rows, wanted columns), filled with the place of each field in `data`
+begins, ends : int32 (wanted columns, rows), filled with the place of each field in `data`
 lines : int64, filled with the numbers of the lines that are rows, and from its end with those of the others
 """
 
@@ -31,13 +31,12 @@ class Room:
         self._lines = np.empty(0, np.int64)
 
     def fields(self, n_rows: int, n_columns: int) -> tuple[Places, Places]:
-        """Room for the begins and ends of fields, each of shape (n_rows, n_columns)."""
+        """Room for the begins and ends of fields, each of shape (n_columns, n_rows)."""
         size = n_rows * n_columns
         if len(self._places) < 2 * size:
             self._places = np.empty(2 * size, np.int32)
-        begins, ends = self._places[:size], self._places[size : 2 * size]
-        # Columns are read one by one: each lies in one piece.
-        return begins.reshape(n_columns, n_rows).T, ends.reshape(n_columns, n_rows).T
+        begins, ends = self._places[: 2 * size].reshape(2, n_columns, n_rows)
+        return begins, ends
 
     def lines(self, n_lines: int) -> Lines:
         """Room for the numbers of lines."""
@@ -105,10 +104,10 @@ def split_plain(  # type: ignore[no-untyped-def]
             if last + _ONE - at == width:
                 for slot in range(len(places)):
                     place = at + places[slot]
-                    begins[n_rows, slot] = (found[place - _ONE] >> 1) + 1
-                    ends[n_rows, slot] = found[place] >> 1
+                    begins[slot, n_rows] = (found[place - _ONE] >> 1) + 1
+                    ends[slot, n_rows] = found[place] >> 1
                 if end_slot >= 0:
-                    ends[n_rows, end_slot] = end
+                    ends[end_slot, n_rows] = end
                 lines[n_rows] = first_line + line
                 n_rows += _ONE
             else:
@@ -143,15 +142,15 @@ def split_any(  # type: ignore[no-untyped-def]
 
     slots : int64, of each column of the file its place among those wanted, or -1
     """
-    n_rows, n_misshapen, number, at = 0, 0, first_line, 0
+    n_rows, n_misshapen, number, at = 0, 0, first_line, np.int64(0)
     while at < n:
         line_begin, column, is_whole = at, 0, True
         while True:
             begin, end, at, is_closed = _field(data, at, n, delimiter)
             is_whole &= is_closed
             if column < n_columns and slots[column] >= 0:
-                begins[n_rows, slots[column]] = begin
-                ends[n_rows, slots[column]] = end
+                begins[slots[column], n_rows] = begin
+                ends[slots[column], n_rows] = end
             column += 1
             if at == n or data[at] != delimiter:
                 break

@@ -39,7 +39,8 @@ def kinds_of_rows(
 ) -> NDArray[np.uint8]:
     """Kind of each row of fields `data[begins[slot, row]:ends[slot, row]]`: the worst of its fields."""
     kinds = np.zeros(begins.shape[1], np.uint8)
-    _kinds_of_rows(data, begins, ends, kinds)
+    for slot in range(begins.shape[0]):
+        _worst_kinds(data, begins[slot], ends[slot], kinds)
     return kinds
 
 
@@ -63,11 +64,9 @@ def is_bad(kinds: NDArray[np.uint8], *, encoding: str) -> NDArray[np.bool_]:
 
 
 @numba.njit(cache=True, nogil=True)
-def _kinds_of_rows(data, begins, ends, kinds):  # type: ignore[no-untyped-def]
-    for row in range(begins.shape[1]):
-        for slot in range(begins.shape[0]):
-            kind = _kind(data, begins[slot, row], ends[slot, row])
-            kinds[row] = max(kinds[row], kind)
+def _worst_kinds(data, begins, ends, kinds):  # type: ignore[no-untyped-def]
+    for row in range(len(begins)):
+        kinds[row] = max(kinds[row], _kind(data, np.int64(begins[row]), np.int64(ends[row])))
 
 
 @numba.njit(cache=True, nogil=True)

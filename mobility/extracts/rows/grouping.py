@@ -5,9 +5,13 @@ came in time order. From the second one on a range of pseudonyms stays in the pr
 visits are written.
 """
 
+from typing import Any
+
 import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from mobility.extracts.readers import read_only
 
 RANGE_ROWS = 8192  # 192 KiB of records: with the place they are sorted in they stay in the L2 cache
 BUCKET_ROWS = 4
@@ -24,7 +28,24 @@ _HALF, _LOWER_HALF = np.uint64(32), np.uint64(0xFFFFFFFF)
 _ONE = np.uint64(1)
 
 
-def ranges_of(pseudonym: NDArray[np.uint64]) -> tuple[np.uint64, np.uint64, int]:
+def partition(
+    pseudonym: NDArray[np.uint64], *fields: NDArray[Any]
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], np.uint64, np.uint64]:
+    """Records of events by range of pseudonyms.
+
+    fields : second, cell and day of each event, shape (n,), and its codes, shape (n, slots)
+
+    Returns
+    -------
+    records, uint64, shape (n, words); where those of each range end, int64, shape (ranges,); the lowest
+    pseudonym; how many bits wide a range is
+    """
+    low, width, n_ranges = _ranges_of(pseudonym)
+    records, ends = _partition(*map(read_only, (pseudonym, *fields)), low, width, n_ranges)
+    return records, ends, low, width
+
+
+def _ranges_of(pseudonym: NDArray[np.uint64]) -> tuple[np.uint64, np.uint64, int]:
     """The lowest pseudonym, how many bits wide a range of them is, and how many ranges there are."""
     low, high = (int(pseudonym.min()), int(pseudonym.max())) if len(pseudonym) else (0, 0)
     bits = (len(pseudonym) // RANGE_ROWS).bit_length()
@@ -33,8 +54,7 @@ def ranges_of(pseudonym: NDArray[np.uint64]) -> tuple[np.uint64, np.uint64, int]
 
 
 @numba.njit(cache=True, nogil=True)
-def partition(pseudonym, second, cell, day, codes, low, width, n_ranges):  # type: ignore[no-untyped-def]
-    """Records of events by range, uint64 (n, words), and where those of each range end, int64 (ranges,)."""
+def _partition(pseudonym, second, cell, day, codes, low, width, n_ranges):  # type: ignore[no-untyped-def]
     ends = np.zeros(n_ranges + 1, np.int64)
     for i in range(len(pseudonym)):
         ends[_range(pseudonym[i], low, width) + _ONE] += 1

@@ -95,9 +95,9 @@ def _fixed_width(data, begin, end):  # type: ignore[no-untyped-def]
     return date, clock, seconds
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, inline="always")
 def _pair(digits, place):  # type: ignore[no-untyped-def]
-    """Number of the two digits from a place on."""
+    """Number of the two digits from a place on; inlined, or it would be compiled for each place."""
     both = digits >> np.uint64(8 * place)
     return np.int64((both & np.uint64(0xFF)) * np.uint64(10) + ((both >> np.uint64(8)) & np.uint64(0xFF)))
 
@@ -108,7 +108,7 @@ def _month(digits):  # type: ignore[no-untyped-def]
     year, month = _pair(digits, 0) * 100 + _pair(digits, 2), _pair(digits, 5)
     if year < 1 or month < 1 or month > 12:
         return np.int64(0), np.int64(0)
-    return np.int64(_days_since_1970(year, month, 1) - 1), np.int64(_days_in_month(year, month))
+    return np.int64(_days_since_1970(year, month, np.int64(1)) - 1), np.int64(_days_in_month(year, month))
 
 
 @numba.njit(cache=True, nogil=True)
@@ -150,8 +150,9 @@ def _read_iso(data, start, end):  # type: ignore[no-untyped-def]
         return unreadable
     if data[start + 10] not in (84, 32):
         return unreadable
-    year, month, day = _digits(data, start, 4), _digits(data, start + 5, 2), _digits(data, start + 8, 2)
-    hour, minute = _digits(data, start + 11, 2), _digits(data, start + 14, 2)
+    year, month = _digits(data, start, start + 4), _digits(data, start + 5, start + 7)
+    day = _digits(data, start + 8, start + 10)
+    hour, minute = _digits(data, start + 11, start + 13), _digits(data, start + 14, start + 16)
     second, at = _iso_second(data, start + 16, end)
     if not _is_time(year, month, day, hour, minute, second):
         return unreadable
@@ -204,7 +205,7 @@ def _read_pattern(data, start, end, steps):  # type: ignore[no-untyped-def]
             at = min(_after_digits(data, at, end), first + most)
             if at - first < least:
                 return unreadable
-            fields[field] = _digits(data, first, at - first)
+            fields[field] = _digits(data, first, at)
     year, month, day, hour, minute, second = fields
     if at != end or not _is_time(year, month, day, hour, minute, second):
         return unreadable
@@ -212,10 +213,10 @@ def _read_pattern(data, start, end, steps):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def _digits(data, at, count):  # type: ignore[no-untyped-def]
-    """Value of `count` digits, or -1."""
+def _digits(data, at, end):  # type: ignore[no-untyped-def]
+    """Value of the digits from a place to an end, or -1."""
     value = 0
-    for i in range(at, at + count):
+    for i in range(at, end):
         digit = data[i] - 48
         if digit < 0 or digit > 9:
             return -1
@@ -276,7 +277,7 @@ def _iso_second(data, at, end):  # type: ignore[no-untyped-def]
     if end - at < 3:
         return -1, at
     after = _after_fraction(data, at + 3, end)
-    return (_digits(data, at + 1, 2), after) if after >= 0 else (-1, at)
+    return (_digits(data, at + 1, at + 3), after) if after >= 0 else (-1, at)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -291,8 +292,8 @@ def _offset(data, at, end):  # type: ignore[no-untyped-def]
         return UNREADABLE, 0
     if length == 6 and data[at + 3] != 58:
         return UNREADABLE, 0
-    hours = _digits(data, at + 1, 2)
-    minutes = 0 if length == 3 else _digits(data, end - 2, 2)
+    hours = _digits(data, at + 1, at + 3)
+    minutes = 0 if length == 3 else _digits(data, end - 2, end)
     if hours < 0 or hours > 18 or minutes < 0 or minutes > 59:
         return UNREADABLE, 0
     shift = hours * 3600 + minutes * 60

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mobility.extracts.rows.arrays import ParallelArrays
 from mobility.extracts.rows.events import Events
-from mobility.extracts.rows.grouping import QUARTER_S, last_in_quarters, partition, ranges_of
+from mobility.extracts.rows.grouping import QUARTER_S, last_in_quarters, partition
 from mobility.extracts.rows.nights import Nights
 from mobility.vault.state import positions
 from mobility.vault.state.columns import Column, from_steps, steps
@@ -79,11 +79,9 @@ def whereabouts_by_day(events: Events, day: NDArray[np.uint8], *, of_whom: Who) 
     """
     rows = np.flatnonzero(day)
     n = len(rows)
-    pseudonym = events.pseudonym[rows]
-    low, width, n_ranges = ranges_of(pseudonym)
     no_codes = np.empty((n, 0), np.uint16)
-    records, ends = partition(
-        pseudonym, events.second[rows], events.cell[rows], day[rows], no_codes, low, width, n_ranges
+    records, ends, low, width = partition(
+        events.pseudonym[rows], events.second[rows], events.cell[rows], day[rows], no_codes
     )
     seen, days = np.empty(n, np.uint64), np.empty(n, np.uint8)
     second, cell = np.empty(n, np.uint32), np.empty(n, np.uint32)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from mobility.extracts.rows.arrays import ParallelArrays
 from mobility.extracts.rows.events import NO_VALUE, Events
-from mobility.extracts.rows.grouping import group_ranges, partition, ranges_of
+from mobility.extracts.rows.grouping import group_ranges, partition
 from mobility.vault.state import positions
 from mobility.vault.state.stays import PlaceRules, Whereabouts, join_whereabouts, whereabouts_by_day
 
@@ -93,9 +93,8 @@ def group_events(events: Events, *, rules: PlaceRules | None = None) -> GroupedE
 
 def _visits_and_values(events: Events) -> GroupedEvents:
     n, slots = events.codes.shape
-    low, width, n_ranges = ranges_of(events.pseudonym)
-    records, ends = partition(
-        events.pseudonym, events.second, events.cell, events.day, events.codes, low, width, n_ranges
+    records, ends, low, width = partition(
+        events.pseudonym, events.second, events.cell, events.day, events.codes
     )
     visited, day = np.empty(n, np.uint64), np.empty(n, np.uint8)
     first, last = np.empty(n, np.uint32), np.empty(n, np.uint32)
