@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import psutil
 
@@ -52,14 +52,11 @@ class Run:
         return "long" if self.is_long else "not long"
 
     def everything(self) -> int:
-        """Run what is chosen, on SQLite and on PostgreSQL; the fast ones at the same time.
-
-        Each waits for servers and browsers now and then: the other has the processor meanwhile.
-        """
+        """Run what is chosen, on SQLite and on PostgreSQL; the fast ones at the same time."""
         if self.is_long:
             return max(self.default(), self.on_postgres())
-        postgres = self._start_on_postgres(n_processes=0, output=self.folder / "postgres.out")
-        return max(self.default(), self._end(postgres))
+        beside = self._start_on_postgres(is_beside=True)
+        return max(self.default(), self._end(beside))
 
     def default(self) -> int:
         """Run those that are chosen, on SQLite."""
@@ -72,7 +69,7 @@ class Run:
             return 0
         return self._end(self._start_on_postgres())
 
-    def _start_on_postgres(self, **options: Any) -> "Started":
+    def _start_on_postgres(self, *, is_beside: bool = False) -> "Started":
         server = self.postgres_url.rpartition("/")[0]
         names = {"DATABASE_URL": "main", "VAULT_DATABASE_URL": "vault"}
         # Another run may use the same server.
@@ -81,7 +78,7 @@ class Run:
         modules = [
             path for path in modules_with("database") if not self.is_long or path in modules_with("long")
         ]
-        return self._start(name, f"database and {self.chosen}", modules, databases, **options)
+        return self._start(name, f"database and {self.chosen}", modules, databases, is_beside=is_beside)
 
     def _start(
         self,
@@ -90,19 +87,21 @@ class Run:
         modules: list[str],
         databases: dict[str, str],
         *,
-        n_processes: int = 2,
-        output: Path | None = None,
+        is_beside: bool = False,
     ) -> "Started":
+        """Begin a run of pytest; one beside another is one process, on what that leaves of the cores."""
         log.info("tests that are %s%s", marks, ", on PostgreSQL" if databases else ", on SQLite")
         folder = self.folder / "".join(word[0] for word in name.split("_"))
         command = [
-            sys.executable, "-m", "pytest", "-n", str(n_processes), "--dist", *DISTRIBUTION[self.is_long],
-            "-m", marks, "-p", "tests.costs", "--costs", str(self.folder / f"{name}.jsonl"),
+            *(["nice"] if is_beside else []), sys.executable, "-m", "pytest", "-n", "0" if is_beside else "2",
+            "--dist", *DISTRIBUTION[self.is_long], "-m", marks,
+            "-p", "tests.costs", "--costs", str(self.folder / f"{name}.jsonl"),
             "-o", f"cache_dir={self.folder / 'cache'}", "--basetemp", str(folder), *self.options,
             *([] if any(map(is_path, self.options)) else modules),
         ]  # fmt: skip
         # Without compiled modules, tests take three times as long to collect, and processes to start.
         changes = {"TEST_POSTGRES_URL": self.postgres_url, "PYTHONDONTWRITEBYTECODE": ""}
+        output = self.folder / f"{name}.out" if is_beside else None
         return Started(name, start(command, os.environ | changes | databases, output=output), output)
 
     def _end(self, started: "Started") -> int:
