@@ -251,8 +251,9 @@ def kind_of(value: bytes) -> int:
 def kinds(rows: list[list[bytes]]) -> list[int]:
     """Kinds of rows whose fields lie side by side, so that reading past an end shows."""
     fields = [field for row in rows for field in row]
-    ends = np.cumsum([len(field) for field in fields], dtype=np.int32).reshape(len(rows), -1).T
-    begins = ends - np.array([[len(field) for field in row] for row in rows], np.int32).T
+    ends = np.cumsum([len(field) for field in fields], dtype=np.int32).reshape(len(rows), -1)
+    begins = ends - np.array([[len(field) for field in row] for row in rows], np.int32)
+    begins, ends = np.array([begins.T, ends.T], order="C")  # as readers have them
     return text.kinds_of_rows(np.frombuffer(b"".join(fields), np.uint8), begins, ends).tolist()
 
 
