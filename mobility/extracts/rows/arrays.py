@@ -45,7 +45,7 @@ class ParallelArrays:
 
     def ordered(self, keys: NDArray[Any], n_keys: int) -> tuple[Self, NDArray[np.int64]]:
         """Return the items in the stable order by key, and where each key's items end."""
-        places, ends = places_by_key(keys, n_keys)
+        places, ends = places_by_key(keys.astype(np.uint16, copy=False), n_keys)
         items = {name: _scattered(getattr(self, name), places) for name in self.names()}
         return type(self)(**items), ends
 

@@ -129,7 +129,7 @@ def last_in_quarters(  # type: ignore[no-untyped-def]
 
     pseudonym, day, second, cell : with room for all events
     """
-    longest, start, n = 0, 0, 0
+    longest, start, n = 0, 0, np.int64(0)
     for part in range(len(ends)):
         longest, start = max(longest, ends[part] - start), ends[part]
     ordered = np.empty((longest, records.shape[1]), np.uint64)

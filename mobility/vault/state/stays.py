@@ -160,7 +160,7 @@ def _merge(  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def _longest(who, when, where, until, people, cells):  # type: ignore[no-untyped-def]
-    n, start = 0, 0
+    n, start = 0, np.int64(0)
     while start < len(who):
         end = start + 1
         while end < len(who) and who[end] == who[start]:
