@@ -142,6 +142,15 @@ def test_long_tests_run_on_postgres_where_one_is_marked_so(tmp_path: Path, is_of
         assert (run.on_postgres(), done.called) == (0, is_of_database)
 
 
+def test_fast_tests_run_on_both_databases_and_one_failure_is_enough(tmp_path: Path) -> None:
+    run = Run([], tmp_path, is_long=False, postgres_url="postgres://host/postgres")
+    with patch.object(Run, "_start") as start, patch.object(Run, "_end", side_effect=[0, 1]):
+        assert run.everything() == 1
+    assert [(call.args[0], *call.kwargs.values()) for call in start.call_args_list] == [
+        ("postgres", True), ("fast",)
+    ]  # fmt: skip
+
+
 def test_a_mutant_replaces_one_place() -> None:
     for old, new, mutated in (
         ("min(found)", "max(found)", CODE.replace("min", "max")),
