@@ -212,7 +212,7 @@ def _order_run(records, start, end, held):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True, nogil=True)
 def _order_long_run(records, start, end):  # type: ignore[no-untyped-def]
     run = records[start:end].copy()
-    order = np.argsort(run[:, MOMENT], kind="mergesort")
+    order = np.argsort(run[:, MOMENT].copy(), kind="mergesort")  # as below: sorting is compiled once
     order = order[np.argsort(run[order, PSEUDONYM], kind="mergesort")]
     for i in range(len(run)):
         _copy(run, order[i], records, start + i)
