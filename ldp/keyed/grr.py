@@ -1,7 +1,7 @@
 """Generalised randomised response with keyed bits: one lasting answer per subscriber, indicator and value."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final, Unpack
+from typing import Any, Final, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,10 +91,11 @@ def _draw_once(
     values: NDArray[np.int32] | NDArray[np.uint16], *, blocks: Iterator[tuple[slice, Words]], limits: Words
 ) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
     """Answers from the words of one counter, and the rows whose replacement was biased."""
-    values, out = np.ascontiguousarray(values), np.empty(values.shape[0], np.uint16)
+    out = np.empty(values.shape[0], np.uint16)
     rows = [np.empty(0, np.int64)]
     for part, sealed in blocks:
-        if codes.grr_answers(values[part], _ONLY_ROW, sealed, limits, out[part]):
+        in_one_piece: Any = np.ascontiguousarray(values[part])
+        if codes.grr_answers(in_one_piece, _ONLY_ROW, sealed, limits, out[part]):
             replaced = out[part] != values[part].astype(np.uint16)  # a replacement never equals the value
             biased = sealed[1::2].byteswap() > limits[0, 3]
             rows.append(part.start + np.flatnonzero(replaced & biased))

@@ -5,8 +5,6 @@ came in time order. From the second one on a range of pseudonyms stays in the pr
 visits are written.
 """
 
-from typing import Any
-
 import numba
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +27,13 @@ _ONE = np.uint64(1)
 
 
 def partition(
-    pseudonym: NDArray[np.uint64], *fields: NDArray[Any]
+    pseudonym: NDArray[np.uint64],
+    second: NDArray[np.uint32],
+    cell: NDArray[np.uint32],
+    day: NDArray[np.uint8],
+    codes: NDArray[np.uint16],
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], np.uint64, np.uint64]:
-    """Records of events by range of pseudonyms.
-
-    fields : second, cell and day of each event, shape (n,), and its codes, shape (n, slots)
+    """Records of events, shape (n,), with their codes, shape (n, slots), by range of pseudonyms.
 
     Returns
     -------
@@ -41,7 +41,8 @@ def partition(
     pseudonym; how many bits wide a range is
     """
     low, width, n_ranges = _ranges_of(pseudonym)
-    records, ends = _partition(*map(read_only, (pseudonym, *fields)), low, width, n_ranges)
+    keys, fields = (read_only(pseudonym), read_only(second)), (read_only(cell), read_only(day))
+    records, ends = _partition(*keys, *fields, read_only(codes), low, width, n_ranges)
     return records, ends, low, width
 
 

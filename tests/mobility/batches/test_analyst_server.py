@@ -125,7 +125,7 @@ def test_a_message_is_not_sent_on_to_another_address(server: type[Answering], st
 @contextmanager
 def one_client(settings, serve):
     """A server that leaves its only client to `serve`, which continues until the event is set."""
-    settings.MOBILITY_HANDOVER_TIMEOUT_S, is_over = 1, threading.Event()
+    settings.MOBILITY_HANDOVER_TIMEOUT_S, is_over = 0.3, threading.Event()
 
     def accept() -> None:
         line, _ = listening.accept()

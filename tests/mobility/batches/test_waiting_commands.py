@@ -42,6 +42,7 @@ def test_a_command_that_meets_no_database_for_a_moment_prints_its_json(
     make_pipeline, few, command, monkeypatch, settings
 ):
     settings.MOBILITY_SECOND_PERSON = False
+    monkeypatch.setattr(patience, "POLL_S", 0.01)
 
     def told_by(slug, kill):
         pipeline, words, compared = prepared(make_pipeline, few, command, slug=slug)
