@@ -1,7 +1,6 @@
 """A closed study stays closed after a restore, on the word of keys, a ledger, or the analysts' server."""
 
 import json
-import threading
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
@@ -35,6 +34,7 @@ from reports.ledger.actions import record
 from reports.ledger.check import check_tables
 from reports.ledger.key import read_public_pem
 from reports.models import LedgerKind, Publication, Study
+from tests.mobility.data_folder import serving
 from tests.mobility.operations.restoring.conftest import back_up, put_back
 from tests.mobility.pipeline import SCHEMA
 
@@ -156,13 +156,10 @@ def analysts(settings, data_dir):
         do_POST = do_GET
         log_message = Mock()
 
-    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=listening.serve_forever, daemon=True).start()
-    settings.MOBILITY_ANALYST_URL = f"http://127.0.0.1:{listening.server_port}"
-    settings.MOBILITY_SENDER_KEY_FILE = data_dir / "sender_key.pem"
-    yield Handler
-    listening.shutdown()
-    listening.server_close()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as listening:
+        settings.MOBILITY_ANALYST_URL = f"http://127.0.0.1:{listening.server_port}"
+        settings.MOBILITY_SENDER_KEY_FILE = data_dir / "sender_key.pem"
+        yield Handler
 
 
 @pytest.mark.parametrize("is_closed", [False, True])
