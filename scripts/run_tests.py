@@ -55,8 +55,8 @@ class Run:
         """Run what is chosen, on SQLite and on PostgreSQL; the fast ones at the same time."""
         if self.is_long:
             return max(self.default(), self.on_postgres())
-        beside = self._start_on_postgres(is_beside=True)
-        return max(self.default(), self._end(beside))
+        postgres = self._start_on_postgres(in_background=True)
+        return max(self.default(), self._end(postgres))
 
     def default(self) -> int:
         """Run those that are chosen, on SQLite."""
@@ -69,7 +69,7 @@ class Run:
             return 0
         return self._end(self._start_on_postgres())
 
-    def _start_on_postgres(self, *, is_beside: bool = False) -> "Started":
+    def _start_on_postgres(self, *, in_background: bool = False) -> "Started":
         server = self.postgres_url.rpartition("/")[0]
         names = {"DATABASE_URL": "main", "VAULT_DATABASE_URL": "vault"}
         # Another run may use the same server.
@@ -78,7 +78,9 @@ class Run:
         modules = [
             path for path in modules_with("database") if not self.is_long or path in modules_with("long")
         ]
-        return self._start(name, f"database and {self.chosen}", modules, databases, is_beside=is_beside)
+        return self._start(
+            name, f"database and {self.chosen}", modules, databases, in_background=in_background
+        )
 
     def _start(
         self,
@@ -87,13 +89,13 @@ class Run:
         modules: list[str],
         databases: dict[str, str],
         *,
-        is_beside: bool = False,
+        in_background: bool = False,
     ) -> "Started":
-        """Begin a run of pytest; one beside another is one process, on what that leaves of the cores."""
+        """Begin a run of pytest; one in the background is one process, which gives way to all others."""
         log.info("tests that are %s%s", marks, ", on PostgreSQL" if databases else ", on SQLite")
         folder = self.folder / "".join(word[0] for word in name.split("_"))
         command = [
-            *(["nice"] if is_beside else []), sys.executable, "-m", "pytest", "-n", "0" if is_beside else "2",
+            *(["nice"] if in_background else []), sys.executable, "-m", "pytest", "-n", "0" if in_background else "2",
             "--dist", *DISTRIBUTION[self.is_long], "-m", marks,
             "-p", "tests.costs", "--costs", str(self.folder / f"{name}.jsonl"),
             "-o", f"cache_dir={self.folder / 'cache'}", "--basetemp", str(folder), *self.options,
@@ -101,7 +103,7 @@ class Run:
         ]  # fmt: skip
         # Without compiled modules, tests take three times as long to collect, and processes to start.
         changes = {"TEST_POSTGRES_URL": self.postgres_url, "PYTHONDONTWRITEBYTECODE": ""}
-        output = self.folder / f"{name}.out" if is_beside else None
+        output = self.folder / f"{name}.out" if in_background else None
         return Started(name, start(command, os.environ | changes | databases, output=output), output)
 
     def _end(self, started: "Started") -> int:

@@ -88,7 +88,7 @@ Column: TypeAlias = Texts | pa.Array
 
 
 def read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
-    """The same items. Kernels that only read get no other array: they would be compiled for both kinds."""
+    """A view that cannot be written to. Kernels that only read get no other, or both would be compiled."""
     view = array.view()
     view.flags.writeable = False
     return view
