@@ -95,8 +95,8 @@ class Run:
         log.info("tests that are %s%s", marks, ", on PostgreSQL" if databases else ", on SQLite")
         folder = self.folder / "".join(word[0] for word in name.split("_"))
         command = [
-            *(["nice"] if in_background else []), sys.executable, "-m", "pytest", "-n", "0" if in_background else "2",
-            "--dist", *DISTRIBUTION[self.is_long], "-m", marks,
+            *(["nice"] if in_background else []), sys.executable, "-m", "pytest",
+            "-n", "0" if in_background else "2", "--dist", *DISTRIBUTION[self.is_long], "-m", marks,
             "-p", "tests.costs", "--costs", str(self.folder / f"{name}.jsonl"),
             "-o", f"cache_dir={self.folder / 'cache'}", "--basetemp", str(folder), *self.options,
             *([] if any(map(is_path, self.options)) else modules),
