@@ -1,6 +1,6 @@
 """Speed and memory of `manage.py ingest`, and what other libraries do with the same files in the same run.
 
-    python -m benchmarks.ingest [--rows 20000000] [--parts formats growth processes stages] [--postgres]
+    python -m benchmarks.ingest [--rows 20000000] [--parts formats growth processes small stages] [--postgres]
 
 Prints tables; docs/performance.md has their main columns. Files are written to a temporary folder (TMPDIR;
 100 million rows take 20 GB with what is staged) and removed. Every batch is checked against what its file
@@ -26,10 +26,11 @@ from benchmarks.ingest_study import write_study
 from benchmarks.installation import ROOT, Installation
 from benchmarks.memory import Watch, processor_seconds, watched
 
-PARTS: Final = ("formats", "growth", "processes", "stages")
+PARTS: Final = ("formats", "growth", "processes", "small", "stages")
 GROWTH: Final = (0.1, 1, 5)  # of the rows: 2, 20 and 100 million
 WARM_ROWS: Final = 2_000_000
 JOB_ROWS: Final = 1_000_000  # of what loops over people in Python
+SMALL_ROWS, SMALL_TIMES = 1000, 5
 
 
 class Bench:
@@ -77,6 +78,13 @@ class Bench:
             idle_mb=peak.idle / 1e6,
             peak_mb=peak.above_idle_mb,
         )
+
+    def ingest_small(self, path: Path, truth: Truth) -> tuple[float, float]:
+        """Seconds of a batch, and of its command, in a fresh study; processes are as they are."""
+        slug = self._new_study(subscribers=truth.rows // ROWS_PER_SUBSCRIBER)
+        started = time.perf_counter()
+        batch = self._take_in(slug, path, truth, Watch())
+        return batch["seconds"], time.perf_counter() - started
 
     def _take_in(self, slug: str, path: Path, truth: Truth, watch: Watch) -> dict[str, Any]:
         with self._installation.command("ingest", slug, str(path)) as command:
@@ -183,6 +191,14 @@ def measure_processes(folder: Path, *, rows: int, is_postgres: bool) -> str:
     return ingest_report.processes(ingested)
 
 
+def measure_small(folder: Path, *, is_postgres: bool) -> str:
+    """A small file, again and again, from processes that have just started on."""
+    with Installation(folder, is_postgres=is_postgres) as installation:
+        bench, path = Bench(folder, installation, processes=2), folder / "small.csv"
+        truth = write_csv(path, rows=SMALL_ROWS)
+        return ingest_report.small([bench.ingest_small(path, truth) for _ in range(SMALL_TIMES)])
+
+
 def ingest_plain(bench: Bench, *, rows: int) -> Ingested:
     """Write a plain file, ingest it and remove it."""
     plain = bench.folder / "extract.csv"
@@ -208,6 +224,10 @@ def measure(options: argparse.Namespace, folder: Path) -> Sequence[str]:
     if "processes" in options.parts:
         table = measure_processes(folder, rows=options.rows, is_postgres=options.postgres)
         tables.append(f"### Processes\n\n{table}")
+    if "small" in options.parts:
+        say(f"ingesting {SMALL_ROWS:,} rows, {SMALL_TIMES} times")
+        table = measure_small(folder / "small", is_postgres=options.postgres)
+        tables.append(f"### A file of {SMALL_ROWS:,} rows\n\n{table}")
     if "stages" in options.parts:
         say("stages of a batch")
         timed, rows = ingest_stages.measure(folder / "stages", rows=options.rows)

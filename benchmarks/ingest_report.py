@@ -104,6 +104,15 @@ def processes(ingested: Sequence[Ingested]) -> str:
     return _table(names, rows)
 
 
+def small(timed: Sequence[tuple[float, float]]) -> str:
+    """Seconds of each batch from its first task to its end, and of its command."""
+    rows = [
+        ["processes that have just started" if i == 0 else "warm", f"{batch:.2f}", f"{command:.2f}"]
+        for i, (batch, command) in enumerate(timed)
+    ]
+    return _table(("worker", "batch s", "command s"), rows)
+
+
 def stages(timed: Sequence[tuple[str, float]], *, rows: int) -> str:
     """Processor time of each stage; `timed` holds what, and nanoseconds a row."""
     total = sum(nanoseconds for _, nanoseconds in timed)
