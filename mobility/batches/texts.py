@@ -53,7 +53,7 @@ ROW_REASONS: Words = {
     "opted_out": _("Subscriber has opted out"),
     "outside_period": _("Outside the days of the study"),
     "outside_area": _("Cell outside the area"),
-    "outside_hours": _("Outside visitor hours"),
+    "outside_hours": _("Outside the hours that the study counts"),
     "day_closed": _("Day is already closed"),
     "duplicate": _("Same subscriber, time (to the second) and cell as another row"),
 }
@@ -62,7 +62,7 @@ NOTES: Words = {
         "Subscribers with a second value for a static indicator (the first value is kept)"
     ),
     "late_change": _(
-        "Daily values that changed after their answer had been published (the published answer is kept)"
+        "Daily values that changed after the answer had been published (the published answer is kept)"
     ),
 }
 # Every fact of mobility.extracts.readers.Source.
@@ -86,7 +86,7 @@ def batch_title(batch: Batch, head: StudyHead) -> str:
     day = "" if batch.day is None else short_day(head.date_of(batch.day))
     match batch.kind:
         case Batch.Kind.CLOSE_DAYS:
-            return gettext("Close through %(day)s") % {"day": day}
+            return gettext("Close days through %(day)s") % {"day": day}
         case Batch.Kind.VOID_DAY:
             return gettext("Undo %(day)s") % {"day": day}
         case _:

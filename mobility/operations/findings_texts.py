@@ -26,7 +26,10 @@ FINE: Final[dict[str, tuple[Lazy, Lazy]]] = {
     "queue_long": (_("Queue %(subject)s"), ""),
     "job_failed": (_("Job: %(subject)s"), ""),
     "disk_low": (_("Disk: %(subject)s"), _("Free: %(free_bytes)s of %(total_bytes)s (%(free_percent)s).")),
-    "keystore_unusable": (_("Keystore"), _("Accessible only to this account. Study keys: %(keys)s.")),
+    "keystore_unusable": (
+        _("Keystore"),
+        _("Only this account can access the keystore. Study keys: %(keys)s."),
+    ),
     "key_missing": (
         _("Keys of open studies"),
         _("The keystore contains the keys of all open studies. Keys: %(keys)s."),
@@ -45,7 +48,7 @@ FINE: Final[dict[str, tuple[Lazy, Lazy]]] = {
     ),
     "study_stopped": (_("Vault and totals"), _("Vault and totals are consistent.")),
     "ledger_broken": (_("Ledger"), _("Integrity verified at the last check. Entries: %(entries)s.")),
-    "backup_old": (_("Last backup"), _("Made %(age_s)s ago; size %(bytes)s.")),
+    "backup_old": (_("Last backup"), _("The last backup was made %(age_s)s ago. Size: %(bytes)s.")),
     "escrow_old": (
         _("Key escrow"),
         _("Open studies whose key has no escrow copy: %(keys)s. MOBILITY_ESCROW is %(escrow)s."),
@@ -170,19 +173,19 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ),
     ("key_due", ""): Trouble(
         _("The key of study %(subject)s is due for destruction soon"),
-        _("The study promises to destroy its key by %(day)s."),
+        _("The study states that its key will be destroyed by %(day)s."),
         _("Upload the last files, close the days, then close the study. Closing the study destroys its key."),
     ),
     ("key_due", "over"): Trouble(
         _("The key of study %(subject)s is overdue for destruction"),
-        _("The study promised to destroy its key by %(day)s, but it is still open."),
+        _("The study stated that its key would be destroyed by %(day)s, but the study is still open."),
         _("Close the study now. Closing the study destroys its key."),
     ),
     ("key_due", "unerased"): Trouble(
         _("Study %(subject)s is closed but not erased"),
         _("The study was closed on %(day)s. Its key, or data sealed with the key, may still exist."),
         _(
-            "Erasure is retried every hour. If this persists, run manage.py close_study again, which "
+            "Erasure is retried every hour. If it keeps failing, run manage.py close_study again, which "
             "prints the reason."
         ),
     ),
@@ -218,8 +221,8 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
         _("Batches waiting for a key or storage: %(batches)s. The oldest has waited for %(oldest_s)s."),
         _(
             "The batch's page names the missing key or storage. Mount it on every host that runs "
-            "workers, and the batch resumes automatically. If it is lost permanently, run manage.py "
-            "cancel_batch BATCH --give-up."
+            "workers, and the batch resumes automatically. If the key or storage is lost permanently, "
+            "run manage.py cancel_batch BATCH --give-up."
         ),
     ),
     ("feed_late", ""): Trouble(
@@ -235,11 +238,11 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
         _("Days waiting to be closed: %(days)s. The oldest is %(day)s, which ended %(over_s)s ago."),
         _(
             "When all files for a day have arrived, close the day under Uploads or with manage.py "
-            "close_days. It will not be counted until then."
+            "close_days. The day will not be counted until then."
         ),
     ),
     ("day_open", "not_closed"): Trouble(
-        _("Study %(subject)s has published days that are not closed"),
+        _("Study %(subject)s has days that are published but not closed"),
         _(
             "Days published but not closed: %(days)s. The vault keeps the sealed event times for these "
             "days until the days are closed."
@@ -263,9 +266,9 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ("handover_waiting", "ahead"): Trouble(
         _("The analyst server has data for study %(subject)s that this zone has no record of sending"),
         _(
-            "The server lists publications that this vault has no record of, or reports that the "
-            "study is closed. To avoid counting anyone twice, nothing is sent to it. Uploads are "
-            "not affected."
+            "The server lists publications that this vault has no record of, or reports that the study "
+            "is closed. To avoid counting anyone twice, nothing is sent to the server. Uploads are not "
+            "affected."
         ),
         _(
             "If the vault was restored, restore the analyst server from a backup made at the same time "
@@ -327,7 +330,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ),
     ("main_shared", ""): Trouble(
         _("Two zones share the main database"),
-        _("Evidence: %(seen)s. Anyone with access to the analysts' server could run code in this zone."),
+        _("Evidence: %(seen)s. Anyone with access to the analyst server could run code in this zone."),
         _(
             "Stop both zones, then give each its own main database (docs/upgrading.md). No counts will be "
             "lost."
@@ -350,7 +353,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ),
     ("alert_untold", ""): Trouble(
         _("Alerts cannot be sent by %(subject)s"),
-        _("The channel refused the last message (%(error)s)."),
+        _("The alert channel refused the last message (%(error)s)."),
         _("Correct the channel's address or password, and run manage.py test_alerts."),
     ),
     ("look_failed", ""): Trouble(

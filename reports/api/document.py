@@ -20,8 +20,8 @@ from reports.estimates.queries import WindowError
 AGAIN_S: Final = 5  # until an answer that a worker computes may be there
 DESCRIPTION = gettext_noop(
     "Read-only reports on how many people visit a place. Every estimate comes with its error, and every "
-    "missing value with its reason. Authenticate with a token (Authorization: Bearer) or with a session "
-    "of this site."
+    "missing value with its reason. Authenticate with a token (Authorization: Bearer) or by signing in "
+    "to this site."
 )
 
 
@@ -83,7 +83,8 @@ def _unknown(_request: HttpRequest, _error: Any) -> HttpResponse:
     refusal = problem(
         401,
         gettext(
-            "The token is missing, unknown, expired or revoked, and the request has no signed-in session."
+            "The token is missing, unknown, expired or revoked, and the request does not come from a "
+            "signed-in session."
         ),
     )
     refusal["WWW-Authenticate"] = 'Bearer realm="mobility"'

@@ -151,8 +151,8 @@ def _left(facts: Facts) -> str:
     if key:
         return gettext("The key of the raw file could not be destroyed. Check the keystore.")
     text = ngettext(
-        "%(n)s byte of ciphertext remains, without a key.",
-        "%(n)s bytes of ciphertext remain, without a key.",
+        "%(n)s byte of ciphertext remains. Its key has been destroyed.",
+        "%(n)s bytes of ciphertext remain. Their key has been destroyed.",
         left,
     )
     return text % {"n": number(left)}
@@ -310,7 +310,7 @@ def _sender(facts: Facts) -> str:
 
 
 def _restored(facts: Facts) -> str:
-    return gettext("A backup from %(day)s was restored. Later entries were lost.") % {
+    return gettext("A backup from %(day)s was restored. Later ledger entries were lost.") % {
         "day": str(facts.get("backup_of", ""))[:10]
     }
 

@@ -77,18 +77,21 @@ def summary(comparison: Comparison) -> str:
         ) % {"n": n}
     if not held:
         return ngettext(
-            "No difference is significant in the table as a whole. %(alone)d of %(n)d categories differs "
-            "when tested on its own, but this could be due to chance.",
-            "No difference is significant in the table as a whole. %(alone)d of %(n)d categories differ "
-            "when tested on their own, but this could be due to chance.",
+            "No difference is significant after adjustment for the number of rows in the table. "
+            "%(alone)d of %(n)d categories differs when tested on its own, but this could be due to "
+            "chance.",
+            "No difference is significant after adjustment for the number of rows in the table. "
+            "%(alone)d of %(n)d categories differ when tested on their own, but this could be due to "
+            "chance.",
             alone,
         ) % {"alone": alone, "n": n}
     if n == 1:
         return _largest(comparison)
     text = ngettext(
-        "Of %(n)d differences, this is the only one that is significant in the table as a whole.",
-        "Of %(n)d differences, %(held)d are significant in the table as a whole, and this is the largest "
-        "of them.",
+        "Of %(n)d differences, this is the only one that is significant after adjustment for the number "
+        "of rows in the table.",
+        "Of %(n)d differences, %(held)d are significant after adjustment for the number of rows in the "
+        "table, and this is the largest of them.",
         held,
     ) % {"held": held, "n": n}
     return f"{_largest(comparison)} {text}"
@@ -109,8 +112,8 @@ def error_words(comparison: Comparison) -> str:
     """Return whether the intervals of the differences are exact, and why or why not."""
     if comparison.kind == Kind.CATEGORIES:
         return gettext(
-            "Both categories are estimated from the same answers. The error that the two estimates share "
-            "is computed exactly."
+            "Both categories are estimated from the same answers, so their errors are related. The error "
+            "of the difference takes this into account exactly."
         )
     if comparison.kind == Kind.STUDIES:
         return gettext(
@@ -121,9 +124,9 @@ def error_words(comparison: Comparison) -> str:
     if comparison.is_exact:
         return gettext(
             "Visitors counted on both sides of the comparison give only one answer, so part of the error "
-            "cancels out. The size of that part is known exactly, and the calculation uses it. The "
-            "difference shown may therefore deviate slightly from the difference between the two values "
-            "shown."
+            "cancels out. How much cancels out is known exactly, and the calculation of the difference "
+            "uses it. The difference shown may therefore deviate slightly from the difference between "
+            "the two values shown."
         )
     few = comparison.report.study.small_cell
     hidden = gettext(
@@ -136,9 +139,9 @@ def error_words(comparison: Comparison) -> str:
 def _bound_words(comparison: Comparison) -> str:
     if comparison.report.indicator.kind == "daily":
         return gettext(
-            "A person may give different answers on different days, so it is unknown how much error the "
-            "two sides of the comparison share. The errors shown are therefore upper bounds: the "
-            "intervals contain the true value at least 95 times in 100."
+            "A person may give different answers on different days, so it is unknown how closely the "
+            "errors of the two sides of the comparison are related. The errors shown are therefore upper "
+            "bounds: the intervals contain the true value at least 95 times in 100."
         )
     return gettext(
         "The number of visitors counted on both sides of the comparison is known only within bounds. The "
@@ -173,9 +176,9 @@ def not_comparable(error: NotComparableError) -> str:
         ),
         Reason.BLANK: gettext("There are no figures for these days. Choose other days."),
         Reason.NOISY: gettext(
-            "This study adds presence noise, and date ranges share part of it. The error of a difference "
-            "is therefore not computed, and no difference is shown. Compare the intervals in the report: "
-            "if they do not overlap, the figures differ."
+            "This study adds presence noise, and part of this noise is shared between date ranges. The "
+            "error of a difference is therefore not computed, and no difference is shown. Compare the "
+            "intervals in the report: if they do not overlap, the figures differ."
         ),
     }[error.reason]
 

@@ -76,8 +76,8 @@ def _crossing(study: Study) -> str:
         )
     text = gettext(
         "Only counts of visitors and of sanitised answers cross to the analyst zone. Each publication "
-        "changes the net contribution of at least %(n)d subscribers. Even so, the figures for a single "
-        "window or indicator can change by just one person."
+        "changes the net contribution of at least %(n)d subscribers to these counts. Even so, the "
+        "figures for a single window or indicator can change by just one person."
     )
     return text % {"n": study.min_publication}
 
@@ -157,7 +157,11 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
                 gettext("Indicator"),
                 gettext("Without the report"),
                 *head,
-                *([gettext("With the reports for two days and the value on one of them")] if of_days else []),
+                *(
+                    [gettext("With the reports for two days and the value on one of those days")]
+                    if of_days
+                    else []
+                ),
             ),
             rows=tuple(rows),
         ),

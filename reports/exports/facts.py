@@ -40,7 +40,7 @@ def software_words() -> str:
 def status_words() -> dict[str, str]:
     """Describe each value of the column `status`."""
     return {
-        "ok": gettext("usable, together with its interval"),
+        "ok": gettext("the value can be used, together with its interval"),
         "not_reliable": gettext("the interval is too wide to be useful"),
         "not_collected": gettext(
             "no data for these days, or no answers received; the figures are unknown, not zero"

@@ -143,5 +143,8 @@ def _figures() -> dict[str, str]:
     return {
         "people": gettext("everyone the question covers"),
         "category": gettext("people in one category, scaled to the population by the market share"),
-        "pattern": gettext("people who visited on exactly these days, for any question"),
+        "pattern": gettext(
+            "people who visited on exactly these days of the study and no others (the same for every "
+            "question)"
+        ),
     }

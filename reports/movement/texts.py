@@ -92,8 +92,8 @@ def reason_for_nothing(indicator: Indicator) -> str:
         return ""
     return gettext(
         "For this indicator, each person gives an answer on only %(m)d of the %(days)d days. It is "
-        "therefore not known, for each category, how many visitors were present earlier. Only totals are "
-        "shown."
+        "therefore not known how many visitors in each category were also present on earlier days. Only "
+        "totals are shown."
     ) % {"m": indicator.max_values, "days": indicator.study.days}
 
 

@@ -38,8 +38,8 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
             gettext(
                 "Someone who knows a person's value on one day and sees the person's reports for that "
                 "day and another therefore learns more about the value on the other day than epsilon "
-                "states. The following shows how often they guess that value correctly, if all "
-                "categories were equally likely beforehand: %(indicators)s."
+                "states. If all categories were equally likely beforehand, they guess the value on the "
+                "other day correctly this often: %(indicators)s."
             )
             % {"indicators": "; ".join(found)}
         )
@@ -68,8 +68,8 @@ def two_categories(spec: PlanSpec) -> str:
     return gettext(
         "Indicators with two categories (%(indicators)s): if a person's reports for two days differ, "
         "anyone who knows the value on one of these days learns the value on the other. The epsilon per "
-        "attribute compares people who differ in their value on one day only, but whose values repeat "
-        "and change on the same days. With two categories, no two people can differ in this way. The "
-        "epsilon per attribute therefore guarantees nothing for a day whose report is seen together with "
-        "the report for another day."
+        "attribute compares two people whose values differ on one day only, but repeat and change on the "
+        "same days. With two categories, no two people can differ in this way. The epsilon per attribute "
+        "therefore guarantees nothing for a day whose report is seen together with the report for "
+        "another day."
     ) % {"indicators": ", ".join(slugs)}

@@ -20,7 +20,7 @@ class Kept(TypedDict):
 
 def retention(study: Study) -> list[Kept]:
     """Describe a study's data retention, in words."""
-    batch, day = gettext("the end of the batch"), gettext("the closing of the day")
+    batch, day = gettext("the batch has been processed"), gettext("the day is closed")
     key, with_key, on = _of_key(study)
     logs = settings.MOBILITY_SHARE_LOG_DAYS
     no_date = gettext("no date set")
@@ -86,10 +86,10 @@ def _of_key(study: Study) -> tuple[str, str, str | None]:
         destroyed = gettext("destroyed on %(day)s") % {"day": on}
         return destroyed, destroyed, on
     if study.key_until is None:
-        return gettext("the destruction of the key"), gettext("the destruction of the study's key"), None
+        return gettext("the key is destroyed"), gettext("the study's key is destroyed"), None
     on = study.key_until.isoformat()
     return (
-        gettext("the destruction of the key, no later than %(day)s") % {"day": on},
-        gettext("the destruction of the study's key, no later than %(day)s") % {"day": on},
+        gettext("the key is destroyed, no later than %(day)s") % {"day": on},
+        gettext("the study's key is destroyed, no later than %(day)s") % {"day": on},
         on,
     )

@@ -108,7 +108,7 @@ def synthesise(study: Study, *, seed: int = SEED, tick: Tick = lambda _: None) -
     tick(20)
     presence = synthetic_presence(_flows(study, found), stream=_stream(study, seed, purpose="presence"))
     if not presence.size:
-        raise PopulationError(gettext("There are no visitors yet, so there are no synthetic people."))
+        raise PopulationError(gettext("There are no visitors yet, so no synthetic people can be created."))
     attributes: list[Attribute] = []
     left_out: dict[str, str] = {}
     errors = list(visitor_errors(study, found[0][1].visitors, presence))
@@ -141,8 +141,8 @@ def _flows(study: Study, found: Found) -> Flows:
     except FewVisitorsError:
         raise PopulationError(
             gettext(
-                "The study has fewer than %(small_cell)d visitors in all. Its small-cell rule hides them, so "
-                "there are no synthetic people."
+                "The study has fewer than %(small_cell)d visitors in total. Its small-cell rule hides "
+                "such small numbers, so no synthetic people can be created."
             )
             % {"small_cell": study.small_cell}
         ) from None

@@ -99,7 +99,8 @@ def refusal(study: Study, indicator: Indicator | None = None) -> str:
     days, noise = counted_days(study), visitor_noise(study)
     if study.days < LEAST_DAYS:
         return gettext(
-            "The study has only one day, so everyone was present on the same day. Read its report instead."
+            "The study has only one day, so everyone was present on the same day. Read the report for "
+            "that day instead."
         )
     if days < LEAST_DAYS:
         return gettext(
@@ -107,8 +108,8 @@ def refusal(study: Study, indicator: Indicator | None = None) -> str:
         )
     if noise is not None and noise.max_days < days:
         return gettext(
-            "Days a person is present beyond the first %(most)d are not counted, so longer stays cannot "
-            "be seen. Use the report for each day instead."
+            "Each person is counted only on the first %(most)d days they are present, so longer stays "
+            "cannot be seen. Use the report for each day instead."
         ) % {"most": noise.max_days}
     if indicator is not None and indicator.kind == Indicator.Kind.DAILY:
         return gettext(
@@ -118,8 +119,9 @@ def refusal(study: Study, indicator: Indicator | None = None) -> str:
         ) % {"name": indicator.name}
     if indicator is not None and not has_unions(indicator):
         return gettext(
-            "For “%(name)s”, each person gives an answer on only %(most)d of %(days)d days, so days "
-            "cannot be combined. Scenarios are available for all people together."
+            "For “%(name)s”, each person gives an answer on only %(most)d of %(days)d days, so answers "
+            "from different days cannot be combined in a scenario. Scenarios are available for all "
+            "people together."
         ) % {"name": indicator.name, "most": indicator.max_values, "days": study.days}
     return ""
 

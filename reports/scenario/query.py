@@ -112,9 +112,7 @@ def question_of(query: QueryDict, *, study: Study) -> Question:
         return _of_days(query, study=study, days=days)
     if len(asked) > 1:
         raise WindowError(
-            gettext(
-                "Ask one question at a time: either about chosen days, or about one number of days or nights."
-            )
+            gettext("Ask one question at a time: about chosen days, a number of days or a number of nights.")
         )
     kind = Kind(numbers[0])
     return Question(study=study, days=days, kind=kind, k=_number(query.get(kind, ""), kind=kind, days=days))

@@ -52,8 +52,8 @@ def sentence(question: Question, found: Answer) -> str:
         return (
             gettext(
                 "Between %(least)s and %(most)s people %(did)s. The best estimate is hidden, because "
-                "either this number or the number of all other people is below the study's small-cell "
-                "threshold."
+                "either the estimate itself or the number of all other people is below the study's "
+                "small-cell threshold."
             )
             % ends
         )
@@ -84,7 +84,7 @@ def no_answer(found: Answer) -> str:
             "The report shows what is published."
         )
     return gettext(
-        "No results of this study have been published yet. Answers will appear once the first "
+        "No results for this study have been published yet. Scenarios can be answered once the first "
         "days are published."
     )
 

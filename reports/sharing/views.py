@@ -40,7 +40,7 @@ class ShareForm(forms.Form):
         label=_("Recipient"),
         max_length=access.NAME_MAX,
         required=False,
-        help_text=_("Only you and administrators see this. Optional."),
+        help_text=_("Optional. Only you and administrators can see the recipient."),
     )
     days = forms.IntegerField(
         label=_("Valid for (days)"), min_value=1, max_value=access.SHARE_DAYS_MAX, initial=30
@@ -51,7 +51,9 @@ class ShareForm(forms.Form):
         max_length=128,
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text=_("At least 8 characters. Send it separately from the link. Leave empty for no password."),
+        help_text=_(
+            "At least 8 characters. Send the password separately from the link. Leave empty for no password."
+        ),
     )
 
 

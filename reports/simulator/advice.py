@@ -47,7 +47,9 @@ def advice(simulation: Simulation) -> list[Advice]:
 
 def _more_visitors(row: Row, *, wanted: float) -> Advice:
     needed = _two_digits(visitors_needed(row, half_width=wanted))
-    text = gettext("More visitors: about %(n)s a day would be enough.") % {"n": formats.number(needed)}
+    text = gettext("More visitors: the bars are readable with about %(n)s or more a day.") % {
+        "n": formats.number(needed)
+    }
     return Advice(text=text, changes={"visitors": str(needed)})
 
 
@@ -59,7 +61,8 @@ def _larger_epsilon(setting: Setting, row: Row, *, wanted: float) -> list[Advice
     except LdpError:
         return []
     text = gettext(
-        "A larger epsilon: %(epsilon)s would be enough, but would reveal more about each person."
+        "A larger epsilon: the bars are readable with %(epsilon)s, but the reports reveal more about "
+        "each person."
     ) % {"epsilon": formats.epsilon(epsilon)}
     return [Advice(text=text, changes={"epsilon": str(epsilon)})]
 
@@ -68,14 +71,14 @@ def _fewer_categories(setting: Setting, row: Row, *, wanted: float) -> list[Advi
     most = categories_possible(setting, row.forecast.index, half_width=wanted)
     if most is None:
         return []
-    text = gettext("Fewer categories: with %(n)d, the bars would be readable.") % {"n": most}
+    text = gettext("Fewer categories: the bars are readable with %(n)d or fewer.") % {"n": most}
     return [Advice(text=text, changes={f"k-{row.question.slug}": str(most)})]
 
 
 def _union(row: Row) -> list[Advice]:
     if row.union_reading in (None, Reading.NOISE) or row.union_half_width is None:
         return []
-    text = gettext("Combined days: the figure for all days together is accurate to %(width)s.")
+    text = gettext("A longer date range: for all days together, shares are accurate to %(width)s.")
     return [Advice(text=text % {"width": half_width(row.union_half_width)}, changes={})]
 
 
@@ -86,7 +89,7 @@ def _mechanism(simulation: Simulation) -> list[Advice]:
     if now is None or now.mean_half_width < ALIKE * best.mean_half_width:
         return []
     text = gettext(
-        "Another mechanism: %(name)s would make intervals %(share)s narrower for the same guarantee."
+        "Another mechanism: with %(name)s, intervals are %(share)s narrower under the same guarantee."
     ) % {
         "name": best.mechanism,
         "share": formats.percent(1 - best.mean_half_width / now.mean_half_width),

@@ -138,7 +138,9 @@ def example_figure(example: Example, *, question: str) -> Figure:
             "y": places,
             "x": [round(100 * share, 4) for share in truth],
             "marker": {"symbol": "diamond", "size": 9, "color": "--chart-2"},
-            "hovertext": [gettext("made-up share: %(share)s") % {"share": percent(share)} for share in truth],
+            "hovertext": [
+                gettext("true share (made up): %(share)s") % {"share": percent(share)} for share in truth
+            ],
             "hoverinfo": "text",
         }
     )

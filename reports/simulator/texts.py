@@ -115,7 +115,7 @@ def warnings(simulation: Simulation) -> list[str]:
         found.append(
             gettext(
                 "This study suppresses windows with fewer than %(least)s visitors. With %(visitors)s "
-                "visitors a day, no single day would be shown."
+                "visitors a day, the figures for every single day would be suppressed."
             )
             % {"least": formats.number(setting.small_cell), "visitors": visitors}
         )
@@ -136,11 +136,11 @@ def truth_words(channel: ReportChannel) -> str:
         )
     else:
         text = gettext(
-            "The true category is marked in %(kept)s of 100 cases, and each of the other categories in "
-            "%(other)s of 100."
+            "An answer marks the true category in %(kept)s of 100 cases, and each of the other "
+            "categories in %(other)s of 100."
         )
     if isinstance(channel, FakedChannel) and channel.share < 1:
-        text += " " + gettext("Of 100 reports, %(answers)s are answers; the others are made up.")
+        text += " " + gettext("Of 100 reports, %(answers)s are real answers; the others are made up.")
         facts["answers"] = of_100(float(channel.share))
     return text % facts
 
@@ -151,19 +151,20 @@ def odds_words(simulation: Simulation) -> list[str]:
     attribute, profile = certificate.epsilon_attribute, certificate.epsilon_profile
     of_days = _days_words(simulation.plan)
     one = gettext(
-        "One report on an indicator changes the odds of a guess about the person's value for that "
-        "indicator by a factor of at most %(factor)s (epsilon %(epsilon)s). This holds whatever else is "
-        "known, except other reports from the same person."
+        "Seeing one report on an indicator changes the odds that a guess about the person's value for "
+        "that indicator is right by a factor of at most %(factor)s (epsilon %(epsilon)s). This holds "
+        "whatever else is known, except other reports from the same person."
     ) % {"factor": formats.odds(attribute), "epsilon": formats.epsilon(attribute)}
     if profile == attribute:
         both = gettext(
-            "A person's reports change the odds of a guess about that person, whether about one value or "
-            "about all values together, by a factor of at most %(factor)s (epsilon %(epsilon)s)."
+            "Seeing a person's reports changes the odds that a guess about that person is right by a "
+            "factor of at most %(factor)s (epsilon %(epsilon)s). This applies to guesses about one value "
+            "and to guesses about all values together."
         )
         return [both % {"factor": formats.odds(profile), "epsilon": formats.epsilon(profile)}, *of_days]
     every = gettext(
-        "All of a person's reports in the study together change the odds of a guess about that person by "
-        "a factor of at most %(factor)s (epsilon %(epsilon)s)."
+        "Seeing all of a person's reports in the study changes the odds that a guess about that person "
+        "is right by a factor of at most %(factor)s (epsilon %(epsilon)s)."
     ) % {"factor": formats.odds(profile), "epsilon": formats.epsilon(profile)}
     return [one, every, *of_days]
 
@@ -173,10 +174,10 @@ def _days_words(plan: PlanSpec) -> list[str]:
     if not repeated(plan):
         return []
     text = gettext(
-        "If a person's reports on a daily indicator are seen for several days, these limits hold only "
-        "when that person is compared with people whose values repeat and change on the same days. The "
-        "reports show whether the value changed. Someone who also knows the value on one day therefore "
-        "learns more about the other days than the limits state."
+        "If someone sees a person's reports on a daily indicator for several days, the limits on the "
+        "odds hold only for guesses between two possible series of values that repeat and change on the "
+        "same days. The reports show whether the value changed. Someone who also knows the value on one "
+        "day therefore learns more about the other days than the limits state."
     )
     return [text, *filter(None, [two_categories(plan)])]
 
@@ -186,7 +187,7 @@ def totals_words(simulation: Simulation) -> str:
     presence = certify_presence(simulation.plan)
     if presence is None:
         return gettext(
-            "Visitor numbers are exact, so whether a person was there, and on which days, is not protected."
+            "Visitor numbers are exact, so nothing protects whether a person was present, or on which days."
         )
     return gettext(
         "Visitor numbers contain noise: the number for the last day is accurate to ±%(error)s. Together, "
@@ -207,10 +208,13 @@ def winner_words(simulation: Simulation) -> list[str]:
     if chosen is not None:
         ratio = chosen.mean_half_width / first.mean_half_width
         if ratio < ALIKE:
-            found.append(gettext("The selected mechanism is equally accurate."))
+            found.append(gettext("The selected mechanism is as accurate as the most accurate one."))
         else:
             found.append(
-                gettext("The intervals of the selected mechanism, %(name)s, are %(share)s wider.")
+                gettext(
+                    "The intervals of the selected mechanism, %(name)s, are %(share)s wider than "
+                    "those of the most accurate one."
+                )
                 % {"name": chosen.mechanism, "share": formats.percent(ratio - 1)}
             )
     found.append(_other_unit_words(first, simulation))
@@ -226,10 +230,10 @@ def mechanism_words(mechanism: str) -> str:
         "rsfd": pgettext("who answers", "one indicator per person, with made-up reports on the others"),
     }[family]
     how = {
-        "grr": pgettext("how it is answered", "answer is a category (GRR)"),
-        "oue": pgettext("how it is answered", "answer is a set of marks (OUE)"),
-        "ouez": pgettext("how it is answered", "answer is a set of marks (OUE)"),
-        "adp": pgettext("how it is answered", "the better of both methods"),
+        "grr": pgettext("how it is answered", "each answer is a category (GRR)"),
+        "oue": pgettext("how it is answered", "each answer is a set of marks (OUE)"),
+        "ouez": pgettext("how it is answered", "each answer is a set of marks (OUE)"),
+        "adp": pgettext("how it is answered", "the more accurate of the two methods"),
     }[method]
     return gettext("%(mechanism)s: %(who)s; %(how)s") % {"mechanism": mechanism, "who": who, "how": how}
 
@@ -244,12 +248,12 @@ def unreachable_words(setting: Setting, *, slugs: Sequence[str], of_union: bool)
     ]
     if None in widths:
         return gettext(
-            "For this indicator, people give answers on only some days, so unions of days are not "
+            "For this indicator, people give answers on only some days, so date ranges are not "
             "available. Choose a single day."
         )
     return gettext(
-        "No epsilon up to 20 achieves this accuracy. The best possible is %(width)s. More visitors would "
-        "help."
+        "No epsilon up to 20 achieves this accuracy. The best possible accuracy is %(width)s. More "
+        "visitors would improve it."
     ) % {"width": half_width(max(width for width in widths if width is not None))}
 
 
@@ -269,7 +273,7 @@ def _noise_words(noise: Sequence[Row], *, visitors: str) -> str:
     """The worst in full, and which others are noise, too."""
     worst = max(noise, key=lambda row: row.day_half_width)
     text = gettext(
-        "%(name)s: with %(visitors)s visitors and %(categories)s categories, every bar of a single day "
+        "%(name)s: with %(visitors)s visitors and %(categories)s categories, every bar for a single day "
         "shows only noise. The interval is %(width)s wide and %(meaning)s."
     ) % {
         "name": worst.question.name,
@@ -297,13 +301,14 @@ def _meaning(width: float) -> str:
 def _family_words(best: Candidate) -> str:
     if best.plan.d == 1:
         return gettext(
-            "With only one indicator, everyone reports on it under every mechanism. Only the method differs."
+            "With only one indicator, everyone reports on it under every mechanism. The mechanisms "
+            "differ only in the method that randomises an answer."
         )
     if best.plan.is_sampled:
         return gettext(
-            "%(name)s is the most accurate, because each person reports on one indicator with the whole "
-            "epsilon. Having fewer answers reduces accuracy less than having a smaller epsilon per "
-            "answer."
+            "%(name)s is the most accurate, because each person spends the whole epsilon on one "
+            "indicator. There are fewer answers per indicator, but this reduces accuracy less than a "
+            "smaller epsilon per answer would."
         ) % {"name": best.mechanism}
     if best.plan.has_fakes:
         return gettext(
@@ -316,7 +321,8 @@ def _family_words(best: Candidate) -> str:
         }
     return gettext(
         "%(name)s is the most accurate, because everyone reports on every indicator, with an epsilon of "
-        "%(answer)s each. Here, more answers improve accuracy more than a larger epsilon per answer."
+        "%(answer)s for each one. With these settings, more answers improve accuracy more than a larger "
+        "epsilon per answer would."
     ) % {"name": best.mechanism, "answer": formats.epsilon(best.plan.indicators[0].epsilon, decimals=3)}
 
 
@@ -345,8 +351,8 @@ def _other_unit_words(best: Candidate, simulation: Simulation) -> str:
         return ""
     return gettext(
         "With the most accurate mechanism, the total privacy loss for all of a person's values would be "
-        "epsilon %(then)s, compared with %(now)s for the mechanism selected here. The guarantee covers "
-        "one value only."
+        "epsilon %(then)s, compared with %(now)s for the mechanism selected here. The plan's guarantee "
+        "covers one value only."
     ) % {"then": formats.epsilon(then, decimals=2), "now": formats.epsilon(now, decimals=2)}
 
 

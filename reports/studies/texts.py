@@ -39,7 +39,7 @@ def answer_words(channel: ReportChannel) -> str:
             "categories in %(other)s of cases."
         )
     if isinstance(channel, FakedChannel):
-        text += " " + gettext("Only %(share)s of the reports are answers; the others are made up.")
+        text += " " + gettext("Only %(share)s of the reports are real answers; the others are made up.")
         values["share"] = percent(float(channel.share))
     return text % values
 
@@ -86,8 +86,8 @@ def reports_title(study: Study) -> str:
 def visitor_rule(study: Study) -> str:
     """Explain the rule for visitors."""
     return gettext(
-        "Present on a day if the first and last event inside the area, from %(start)s to %(end)s local "
-        "time (%(timezone)s), are at least %(minutes)d minutes apart."
+        "A subscriber is present on a day if their first and last events inside the area, from %(start)s "
+        "to %(end)s local time (%(timezone)s), are at least %(minutes)d minutes apart."
     ) % {
         "minutes": study.visitor_min_minutes,
         "start": study.visitor_from.strftime("%H:%M"),
@@ -105,17 +105,19 @@ def _who_answers(spec: PlanSpec) -> str:
         return gettext("The study has one indicator, and each person reports on it.")
     if spec.is_sampled and spec.shares is not None:
         return gettext(
-            "Each person reports on one of the %(d)d indicators, drawn at random once for the whole "
-            "study. Some indicators are drawn more often than others."
+            "Each person reports on one of the %(d)d indicators. The indicator is drawn at random for "
+            "that person and stays the same for the whole study. Some indicators are drawn more often "
+            "than others."
         ) % {"d": spec.d}
     if spec.is_sampled:
         return gettext(
-            "Each person reports on one of the %(d)d indicators, drawn at random once for the whole study."
+            "Each person reports on one of the %(d)d indicators. The indicator is drawn at random for "
+            "that person and stays the same for the whole study."
         ) % {"d": spec.d}
     return gettext(
-        "Each person gives an answer for one of the %(d)d indicators, drawn at random once for the whole "
-        "study. For the others, the person sends made-up reports, which do not depend on the person's "
-        "values."
+        "Each person gives an answer for one of the %(d)d indicators. The indicator is drawn at random "
+        "for that person and stays the same for the whole study. For the others, the person sends "
+        "made-up reports, which do not depend on the person's values."
     ) % {"d": spec.d}
 
 
@@ -149,12 +151,12 @@ def _what_fakes_hide(spec: PlanSpec) -> str:
         return gettext(
             "A person's reports are not marked as real or made up (RS+FD). This hides a single value "
             "from someone who knows all of the person's other values, so answers can be more accurate. "
-            "It does not hide all of a person's values together: the total privacy loss for them is "
-            "larger than the guarantee for one value. If values are correlated, as age and lifestyle "
+            "It does not hide all of a person's values together: for all of them, the total privacy loss "
+            "is larger than the guarantee for one value. If values are correlated, as age and lifestyle "
             "are, the larger loss is the one that counts."
         )
     return gettext(
         "A person's reports are not marked as real or made up (RS+FD). This plan protects all of a "
-        "person's values together, and made-up reports add nothing to that protection. Without made-up "
-        "reports (smp), the same guarantee gives more accurate estimates."
+        "person's values together, and made-up reports add nothing to that protection. A mechanism "
+        "without made-up reports (smp) would give more accurate estimates under the same guarantee."
     )

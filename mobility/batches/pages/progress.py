@@ -69,7 +69,7 @@ def _running(batch: Batch) -> tuple[str, str]:
         case Batch.State.READING:
             sentence = gettext("The worker checks the rows and replaces identifiers with keyed pseudonyms.")
         case Batch.State.MERGING:
-            sentence = gettext("Visits are added to the days of the study, and answers are sanitised.")
+            sentence = gettext("Visits are recorded for each day of the study, and answers are sanitised.")
         case _:
             sentence = gettext("Sanitised totals are sent to the analyst zone.")
     if batch.waits_since is not None:
@@ -79,8 +79,8 @@ def _running(batch: Batch) -> tuple[str, str]:
 
 def _stalled() -> str:
     return gettext(
-        "The worker has not responded for a while. Another worker will resume from the same point. "
-        "If nothing changes within a few minutes, ask your site administrator whether a worker is "
+        "The worker has not responded for a while. Another worker will resume this batch from the same "
+        "point. If nothing changes within a few minutes, ask your site administrator whether a worker is "
         "running."
     )
 
@@ -122,10 +122,13 @@ def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:
         )
     if batch.more_to_come:
         return (
-            gettext("The rows of this file have been merged, and its days stay open for more files."),
             gettext(
-                "The days will be published when you close them, or when a file is next sent without the "
-                "option “More files for these days will follow”."
+                "The rows of this file have been merged into the study. The days they cover stay "
+                "open for more files."
+            ),
+            gettext(
+                "The days will be published when you close them, or when the next file is uploaded "
+                "without the option “More files for these days will follow”."
             ),
         )
     waiting = queries.waiting_subscribers(batch)
@@ -154,17 +157,18 @@ def _waits_for_closing(batch: Batch) -> bool:
 def _until_closed(batch: Batch) -> tuple[str, str]:
     match batch.kind:
         case Batch.Kind.SUBSCRIBERS:
-            sentence = gettext("These subscribers' answers have been added to the study.")
+            sentence = gettext("The answers of the subscribers in this file have been added to the study.")
         case Batch.Kind.OPT_OUT:
             sentence = gettext(
-                "These subscribers have been removed from the vault, and their later rows are ignored. "
-                "The totals for days that were already closed still include them."
+                "The subscribers in this file have been removed from the vault, and any later rows for "
+                "them are ignored. The totals for days that were already closed still include them."
             )
         case Batch.Kind.VOID_DAY:
             sentence = gettext("The day was undone. None of its data had been published.")
         case _:
             sentence = gettext(
-                "The rows of this file have been merged, but the reports do not include them yet."
+                "The rows of this file have been merged into the study, but the reports do not include "
+                "them yet."
             )
     return sentence, gettext(
         "This study uses presence noise. The totals for a day are published once, with noise, after you "
@@ -195,10 +199,10 @@ def _waiting(batch: Batch, subscribers: int, study: StudyHead) -> tuple[str, str
     sentence %= {"n": number(subscribers), "least": number(study.min_publication)}
     if has_left:
         return sentence, gettext(
-            "The people on the opt-out list have been removed from the vault, and their later rows are "
-            "ignored. The reports still include these people until the changes cover enough subscribers. "
-            "If the changes cover too few when the study is closed, these people remain in the reports, "
-            "and the erasure certificate states this."
+            "The people on the opt-out list have been removed from the vault, and any later rows for "
+            "them are ignored. The reports still include these people until the pending changes cover "
+            "enough subscribers to be published. If the changes cover too few when the study is closed, "
+            "these people remain in the reports, and the erasure certificate states this."
         )
     hint = gettext(
         "These changes will be published together with later ones. If they still cover too few "
@@ -208,8 +212,8 @@ def _waiting(batch: Batch, subscribers: int, study: StudyHead) -> tuple[str, str
     if subscribers >= study.min_publication:
         hint = (
             gettext(
-                "To publish these changes now, upload the files of the undone day again, or upload "
-                "the next day."
+                "To publish these changes now, upload the files for the undone day again, or upload the "
+                "files for the next day."
             )
             + " "
             + hint
@@ -236,11 +240,11 @@ def _published(batch: Batch) -> str:
     match batch.kind:
         case Batch.Kind.SUBSCRIBERS:
             return gettext(
-                "These subscribers' answers have been added to the study and published for the days on "
-                "which the subscribers were present."
+                "The answers of the subscribers in this file have been added to the study and published "
+                "for the days on which these subscribers were present."
             )
         case Batch.Kind.OPT_OUT:
-            return gettext("These subscribers are no longer counted on any day of the study.")
+            return gettext("The subscribers in this file are no longer counted on any day of the study.")
         case Batch.Kind.CLOSE_DAYS if is_noisy(batch.study):
             return gettext("The days are final and have been published with noise.")
         case Batch.Kind.CLOSE_DAYS:

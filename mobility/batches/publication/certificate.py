@@ -173,7 +173,7 @@ def kept(*, opted_out: int | None) -> list[dict[str, str]]:
     return _named(
         totals=totals,
         **_still_counted(opted_out),
-        study=gettext("The study's definition and plan, and the state of its days."),
+        study=gettext("The study's definition and plan, and the status of each of its days."),
         batches=gettext(
             "The batch log: file names, times, senders, row counts, and cells outside the area. It "
             "contains no identifiers and no values for any person."
@@ -230,14 +230,14 @@ def not_reached(database: str, *, key_was_lost: bool, copies: Copies) -> list[di
         ) % {"days": ", ".join(day.isoformat() for day in copies.in_escrow)}
     if copies.came_back:
         texts["came_back"] = gettext(
-            "A restored backup had brought this study back after it was closed, or had returned it to a "
+            "A restored backup brought this study back after it had been closed, or returned it to a "
             "state older than its totals. The study has been erased again. The ledger records each "
             "closing."
         )
     if key_was_lost:
         texts["lost_key"] = gettext(
             "The study key. It was not in the keystore when the study was closed, so it could not be "
-            "destroyed. If it is found, it can decrypt backups of the vault."
+            "destroyed. If the key is found, it can be used to decrypt backups of the vault."
         )
     return _named(**texts)
 

@@ -171,7 +171,8 @@ def _locked(undo: DayUndo) -> Iterator[DayUndo]:
         locked = DayUndo.objects.select_for_update(of=("self",)).select_related("study").get(pk=undo.pk)
         if locked.is_approved is not None:
             raise UndoDecisionError(
-                gettext("%(name)s has already decided this request.") % {"name": locked.decided_by}
+                gettext("%(name)s has already approved or refused this request.")
+                % {"name": locked.decided_by}
             )
         yield locked
     undo.refresh_from_db()

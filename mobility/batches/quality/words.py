@@ -23,7 +23,7 @@ VERDICTS = {
     "usual": gettext_lazy("as usual"),
     "low": gettext_lazy("unusually low"),
     "high": gettext_lazy("unusually high"),
-    "few": gettext_lazy("too few to compare"),
+    "few": gettext_lazy("usual value too small for a comparison"),
 }
 
 

@@ -119,8 +119,8 @@ def _plain_zstd(data: bytes) -> tuple[bytes, bool]:
         if not parts:
             raise PreviewError(
                 gettext(
-                    "The beginning of the zstd stream is damaged or cannot be read without the "
-                    "rest. Choose an uncompressed or gzip file."
+                    "The beginning of the zstd stream is damaged or cannot be read without the rest of "
+                    "the file. Choose an uncompressed or gzip file."
                 )
             ) from None
     return b"".join(parts), False

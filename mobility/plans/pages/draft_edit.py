@@ -57,7 +57,7 @@ def _save(
         refused = [Problem(file="", key="study.slug", rule=str(error))]
         return _page(request, found, typed, revision=revision, problems=refused)
     if is_new:
-        messages.success(request, gettext("Saved. The effects are shown below."))
+        messages.success(request, gettext("Saved. The effects of the draft are shown below."))
     else:
         messages.info(request, gettext("Nothing has changed, so the draft was not saved again."))
     return redirect("administrator:draft", draft_id=found.pk)

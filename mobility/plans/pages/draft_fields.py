@@ -36,7 +36,7 @@ LABELS: Final[dict[str, Promise]] = {
     "indicator.column": gettext_lazy("Column in the extract"),
     "indicator.derive": gettext_lazy("Value derived from a day's events"),
     "indicator.max_values": gettext_lazy("Maximum answers per person (optional)"),
-    "indicator.epsilon": gettext_lazy("Separate epsilon (optional)"),
+    "indicator.epsilon": gettext_lazy("Separate epsilon for this indicator (optional)"),
     "indicator.weight": gettext_lazy("Weight (optional)"),
     "indicator.night_from": gettext_lazy("Night starts at (optional)"),
     "indicator.night_to": gettext_lazy("Night ends at (optional)"),
@@ -47,10 +47,11 @@ HINTS: Final[dict[str, Promise | str]] = {
     "study.days": gettext_lazy("From 1 to 62."),
     "study.market_share": gettext_lazy("Above 0, up to 1. Visitor numbers are divided by this share."),
     "study.small_cell": gettext_lazy(
-        "0 = never suppress. Lowering this weakens protection, so it may need approval by a second person."
+        "0 = never suppress. Lowering this number weakens protection, so it may need approval by a "
+        "second person."
     ),
     "study.min_publication": gettext_lazy(
-        "Lowering this weakens protection, so it may need approval by a second person."
+        "Lowering this number weakens protection, so it may need approval by a second person."
     ),
     "study.population": gettext_lazy(
         "Name of the group of people studied. Studies of the same population share a privacy budget."

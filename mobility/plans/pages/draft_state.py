@@ -119,7 +119,10 @@ def _words(draft: PlanDraft, following: Next, *, is_reviewer: bool, is_administr
         if not is_administrator:
             return gettext("An administrator can publish the draft.")
         if draft.state == State.REVIEWED:
-            said = gettext("%(reviewer)s approved exactly this text. Publish the draft to put it into force.")
+            said = gettext(
+                "%(reviewer)s approved the draft exactly as it is now. Publish the draft to put it into "
+                "force."
+            )
             return said % values
         return gettext("No further approval is needed. Publish the draft to put it into force.")
     if following == Next.SUBMIT:
@@ -136,7 +139,7 @@ def _words(draft: PlanDraft, following: Next, *, is_reviewer: bool, is_administr
 
 def _past(draft: PlanDraft) -> str:
     if draft.state == State.WITHDRAWN:
-        return gettext("%(ended)s withdrew the draft, so it had no effect.")
+        return gettext("%(ended)s withdrew the draft, so it never took effect.")
     if draft.state == State.SUPERSEDED:
         return gettext("%(published)s published this version, and %(ended)s replaced it with another one.")
     if draft.reviewed_by:

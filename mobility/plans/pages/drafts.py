@@ -99,8 +99,8 @@ def step(request: HttpRequest, draft_id: int) -> HttpResponse:
         )
     elif name not in _state(request.user, found).may:
         problem = gettext(
-            "Nothing was changed because you are not allowed to take this step, or because it is not the "
-            "next step."
+            "Nothing was changed. Either you are not allowed to take this step, or the draft is at a "
+            "different stage."
         )
     else:
         try:

@@ -82,7 +82,7 @@ class SimulatorForm(forms.Form):
         min_value=1,
         max_value=MAX_DAYS,
     )
-    show = forms.ChoiceField(label=gettext_lazy("Indicator in the example"), required=False)
+    show = forms.ChoiceField(label=gettext_lazy("Indicator used in the example"), required=False)
     wanted = forms.DecimalField(
         label=gettext_lazy("Target error (± points)"),
         required=False,
@@ -90,9 +90,9 @@ class SimulatorForm(forms.Form):
         max_value=100,
         max_digits=8,
     )
-    of = forms.ChoiceField(label=gettext_lazy("for which indicator"), required=False)
+    of = forms.ChoiceField(label=gettext_lazy("Indicator (for the target error)"), required=False)
     over = forms.ChoiceField(
-        label=gettext_lazy("over which days"),
+        label=gettext_lazy("Days (for the target error)"),
         required=False,
         choices=[("", gettext_lazy("one day")), ("union", gettext_lazy("all days together"))],
     )
@@ -178,11 +178,11 @@ class SimulatorForm(forms.Form):
             yield "days", gettext("Days of the study"), 1, MAX_DAYS
             yield "indicators", gettext("Indicators"), 1, MOST_INDICATORS
             yield "daily", gettext("Daily indicators"), 0, MOST_INDICATORS
-            yield "categories", gettext("Categories of each indicator"), 2, MOST_CATEGORIES
+            yield "categories", gettext("Categories per indicator"), 2, MOST_CATEGORIES
         for each in self.source.questions:
             yield f"k-{each.slug}", each.name, 2, MAX_DOMAIN_SIZE
         if "cap" in self.source.initial:
-            label = gettext("Maximum days on which a person reports on daily indicators")
+            label = gettext("Maximum number of days on which a person reports on daily indicators")
             yield "cap", label, 1, MAX_DAYS
 
     def _questions(self) -> tuple[Question, ...]:
@@ -208,14 +208,14 @@ class SimulatorForm(forms.Form):
         private = pgettext("end of a slider", "more private")
         accurate = pgettext("end of a slider", "more accurate")
         yield Slider(self["epsilon"], Decimal("0.1"), Decimal(10), "log", private, accurate)
-        few = pgettext("end of a slider", "few people, much noise")
-        many = pgettext("end of a slider", "many people, little noise")
+        few = pgettext("end of a slider", "few people, more noise")
+        many = pgettext("end of a slider", "many people, less noise")
         yield Slider(self["visitors"], Decimal(100), Decimal(1_000_000), "log", few, many)
         others = pgettext("end of a slider", "different people every day")
         same = pgettext("end of a slider", "the same people every day")
         yield Slider(self["stay"], Decimal(1), Decimal(max(self.source.days, 2)), "linear", others, same)
         if "categories" in self.fields:
-            few = pgettext("end of a slider", "few categories, each accurate")
+            few = pgettext("end of a slider", "few categories, each more accurate")
             many = pgettext("end of a slider", "many categories, each less accurate")
             yield Slider(self["categories"], Decimal(2), Decimal(100), "log", few, many)
             one = pgettext("end of a slider", "one indicator")

@@ -77,4 +77,4 @@ def check_size(request: HttpRequest) -> None:
 def check_given(form: StudyForm) -> None:
     """Raise StudyFormError if there is no study file at all."""
     if not form.text.strip():
-        raise StudyFormError(gettext("Choose a study file and the files that it names."))
+        raise StudyFormError(gettext("Choose a study file and all files that it refers to."))

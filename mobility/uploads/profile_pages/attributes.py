@@ -104,8 +104,8 @@ def _birth_fields(
 ) -> list[Field]:
     key = f"{INDICATOR}.{slug}.{kind}"
     of_year = gettext(
-        "If only the year of birth is known, the age that the subscriber reaches in the calendar "
-        "year of this date is used."
+        "If only the year of birth is known, the age used is the one that the subscriber reaches "
+        "in the calendar year of this date."
     )
     reference = Field(
         name=f"reference-{slug}",
@@ -184,8 +184,8 @@ def _last_fields(
             label=gettext("More values, one per line"),
             value="\n".join(f"{text} = {name}" for text, name in more.items()),
             help=gettext(
-                "Write “value = category” on each line. Leave the right side empty for “no answer”. An "
-                "empty value always means “no answer”."
+                "Write “value = category” on each line. Leave the part after “=” empty to mean “no "
+                "answer”. An empty value always means “no answer”."
             ),
         ),
         Field(

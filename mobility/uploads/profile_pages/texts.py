@@ -14,13 +14,13 @@ from reports.studies.studyfile import StudyDefinition
 BUILT_IN = {
     DEFAULT: gettext_lazy("Events, as described in the [extract] section of the study file."),
     SUBSCRIBERS: gettext_lazy(
-        "Subscriber attributes, one person per row. They are matched to events that carry no attributes. "
-        "Only sanitised answers are kept."
+        "Subscriber attributes, one person per row. They are matched to events that come without "
+        "attributes. Only sanitised answers are kept."
     ),
     OPT_OUT: gettext_lazy(
         "People who must not be counted, one subscriber per line. They are removed from the vault "
-        "immediately, and their later rows are ignored. From the next publication, totals no longer "
-        "count them. Totals that can no longer change still include them."
+        "immediately, and any later rows for them are ignored. From the next publication, totals no "
+        "longer count them. Totals that can no longer change still include them."
     ),
 }
 KINDS = {
@@ -64,7 +64,7 @@ def rule_words(rule: ValueRule) -> list[str]:
     elif rule.prefix:
         lines.append(gettext("the first %(n)s characters are matched") % {"n": rule.prefix})
     else:
-        lines.append(gettext("category names are used as they are"))
+        lines.append(gettext("values that are category names are used as they are"))
     lines += [f"{text} → {name or gettext('no answer')}" for text, name in rule.values.items()]
     if rule.ignore_case:
         lines.append(gettext("case is ignored"))

@@ -95,7 +95,7 @@ def _by_ending(*formats: Format) -> dict[str, Format]:
 
 _CSV_FOR: Final = _("one row per category, for use in any program")
 _XLSX_FOR: Final = _("spreadsheet, with a sheet that explains the data")
-_JSON_FOR: Final = _("all fields, for programs")
+_JSON_FOR: Final = _("all fields, for use in programs")
 _ZONES_FOR: Final = _("zones with their estimates, for maps")
 _TYPED_FOR: Final = _("the same data in typed columns")
 _HEXAGONS_FOR: Final = _(

@@ -156,7 +156,7 @@ def _add_caveats(document: Document, parts: Sequence[Selection]) -> None:
         ),
         gettext("The answers received include made-up ones, which are not marked as such.")
         if any(report.has_fakes for report in reports)
-        else gettext("Every answer received is protected."),
+        else gettext("Noise protects every answer received."),
     ]
     if any(report.indicator.kind == "daily" and report.window.days > 1 for report in reports):
         texts.append(

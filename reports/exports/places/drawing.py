@@ -152,7 +152,7 @@ def _small_print(places: Places) -> list[str]:
         colours = gettext(
             "On the left, colours show how much the number of reports in a square would vary if the "
             "noise were drawn again (half the range). On the right, they show half the width of the band "
-            "that contains 95 of 100 estimates from resampled reports. Neither map allows for detail "
+            "that contains 95 of 100 estimates from resampled reports. Neither map accounts for detail "
             "that is lost because the calculation stops early."
         )
     else:

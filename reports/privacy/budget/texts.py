@@ -78,8 +78,8 @@ def spent_populations() -> list[str]:
 def _sentence(line: BudgetLine) -> str:
     if line.is_exceeded:
         text = gettext(
-            "%(span)s, %(unit)s: only epsilon %(left)s of the cap of %(cap)s remains, which is not "
-            "enough for this study (%(takes)s). The study cannot be created with this plan."
+            "%(span)s, %(unit)s: only epsilon %(left)s of the cap of %(cap)s remains, but this study "
+            "needs epsilon %(takes)s. The study cannot be created with this plan."
         )
     elif line.is_nearly_spent:
         text = gettext(

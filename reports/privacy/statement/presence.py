@@ -55,8 +55,8 @@ def presence_words(spec: PlanSpec) -> list[str]:
 
 def _promise(certificate: PresenceCertificate) -> str:
     text = gettext(
-        "A person's presence is protected with epsilon %(epsilon)s: nothing computed from the counts "
-        "changes the odds that the person was present at all by more than a factor of %(odds)s. Every "
+        "A person's presence is protected with epsilon %(epsilon)s: anything computed from the counts "
+        "changes the odds that the person was present at all by a factor of at most %(odds)s. Every "
         "count of visitors and every count of answers has its own noise, drawn once when its day is "
         "closed. Half of this epsilon is spent on counts of visitors and half on counts of answers."
     )
@@ -68,14 +68,16 @@ def _promise(certificate: PresenceCertificate) -> str:
 
 def _cost(certificate: PresenceCertificate) -> str:
     text = ngettext(
-        "To make this possible, only the first day a person is present is counted.",
-        "To make this possible, only the first %(n)s days a person is present are counted.",
+        "To make this protection possible, each person is counted only on the first day they are present.",
+        "To make this protection possible, each person is counted only on the first %(n)s days they are "
+        "present.",
         certificate.max_days,
     ) % {"n": certificate.max_days}
     more = gettext(
-        "Epsilon %(moved)s limits what others can learn about which days the person was present, if the "
-        "answers are the same. Epsilon %(replaced)s limits what others can learn about whether this "
-        "person or another was present, if the days and answers may also differ."
+        "Epsilon %(moved)s limits what others can learn about which days a person was present, if that "
+        "person's answers would be the same on other days. Epsilon %(replaced)s limits what others can "
+        "learn about whether this person or a different one was present, even if their days and answers "
+        "differ."
     )
     return f"{text} " + more % {
         "moved": formats.epsilon(certificate.epsilon_moved),
@@ -86,9 +88,9 @@ def _cost(certificate: PresenceCertificate) -> str:
 def _size(certificate: PresenceCertificate) -> str:
     return gettext(
         "The noise has a standard deviation of %(visitors)s in each count of visitors, and %(answers)s "
-        "in each count of answers. The total for day t is the sum of t such counts, and the total for "
-        "the union of days a to b is the sum of a x (b - a + 1) such counts. All intervals account for "
-        "this noise."
+        "in each count of answers. Totals are sums of such counts, with days numbered from 1. The total "
+        "for day t adds up t counts, and the total for the union of days a to b adds up a x (b - a + 1) "
+        "counts. All intervals account for this noise."
     ) % {
         "visitors": formats.decimal(certificate.visitors.channel.variance**0.5, decimals=1),
         "answers": formats.decimal(certificate.answers.channel.variance**0.5, decimals=1),
@@ -100,18 +102,18 @@ def presence_limits(spec: PlanSpec) -> dict[str, str]:
     if spec.presence is not None:
         return {
             "closings": gettext(
-                "Closings: anyone can see when days are closed, which days are closed and when files "
-                "were sent. The noise hides how many people the files contained."
+                "Closing of days: anyone can see when days are closed, which days are closed and when "
+                "files were sent. The noise hides how many people the files contained."
             )
         }
     return {
         "presence": gettext(
-            "Presence: visitor totals are exact counts, per day and per union of days. Nothing hides "
-            "whether a person was there, or on which days."
+            "Presence: visitor totals are exact counts for each day and each union of days. Nothing "
+            "hides whether a person was present, or on which days."
         ),
         "missing_values": gettext(
             "Missing values: a person without a value for an indicator sends no report on it at all, "
-            "neither an answer nor a made-up one. The number of reports is exact."
+            "neither a real answer nor a made-up report. The number of reports is exact."
         ),
     }
 

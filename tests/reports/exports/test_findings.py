@@ -166,7 +166,7 @@ class TestComparisons:
     def test_union_of_an_indicator_with_few_answers_is_explained(self, reader):
         factory.published(factory.HALF_STAY)
         page = get(reader, "stay", **WINDOWS)
-        assert "No unions of days for this indicator" in words(page)
+        assert "No date ranges for this indicator" in words(page)
         assert 'name="to"' not in page.content.decode()
         days = get(reader, "stay", kind="windows", **FIRST, with_from="2024-05-31")
         assert days.context["state"] == "result"
