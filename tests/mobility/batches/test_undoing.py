@@ -64,7 +64,7 @@ def test_whoever_asked_or_could_act_as_them_approves_nothing_and_anyone_may_refu
         with pytest.raises(UndoDecisionError, match=words):
             requests.approve_undo(asked, voided_days=1, by=by)
     undoing.refuse(asked, by="petra")
-    with pytest.raises(UndoDecisionError, match="petra has already decided this request"):
+    with pytest.raises(UndoDecisionError, match="petra has already approved or refused this request"):
         requests.approve_undo(asked, voided_days=1, by="mona")
     undoing.refuse(ask(filled), by="olga")
     assert ([what for _, what in told()], voided()) == (["asked", "refused", "asked", "withdrawn"], (0, 0))

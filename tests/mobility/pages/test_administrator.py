@@ -236,7 +236,7 @@ class TestClosing:
                 client.post(CLOSE_URL, {"slug": "fair"})
         assert client.get(CERTIFICATE_URL).status_code == 302
         assert "Resume closing" in page(client, STUDY_URL)
-        assert "its key either has been or will be destroyed" in page(client, CLOSE_URL)
+        assert "its key either has been destroyed or will be" in page(client, CLOSE_URL)
         client.post(CLOSE_URL, {"slug": "fair"})
         assert client.get(CERTIFICATE_URL).status_code == 200
 
@@ -343,8 +343,8 @@ class TestSimulator:
         [("?mechanism=rsfd-grr&unit=attribute&daily=1", "must be static"),
          ("?mechanism=smp-oue&presence_epsilon=1", "presence_epsilon must be absent under smp-oue"),
          ("?mechanism=spl-grr&epsilon=0.001&indicators=50&unit=profile&categories=1000", "kept in"),
-         ("?visitors=1&indicators=50&stay=1", "No one would report on this indicator"),
-         ("?visitors=100&wanted=0.01", "No epsilon up to 20 achieves this accuracy. The best possible is ±")],
+         ("?visitors=1&indicators=50&stay=1", "no one would report on this indicator"),
+         ("?visitors=100&wanted=0.01", "up to 20 achieves this accuracy. The best possible accuracy is ±")],
     )  # fmt: skip
     def test_what_no_mechanism_can_do_is_no_crash(self, client, query, words):
         assert words in shown(client, query)

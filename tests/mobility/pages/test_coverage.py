@@ -181,7 +181,9 @@ class TestChecks:
         assert "Nothing unusual compared with earlier files from this source" in shown(client, usual[1])
         Batch.objects.filter(pk=batch.pk).update(more_to_come=True, finished_at=START + timedelta(hours=12))
         text = shown(client, batch)
-        assert "will be compared once the last file arrives" in text and "no events between" not in text
+        assert (
+            "Once the last file arrives, the rows for these days" in text and "no events between" not in text
+        )
 
     def test_unmatched_cells_are_listed_and_can_be_downloaded(self, client, study):
         batch = self.full(study)

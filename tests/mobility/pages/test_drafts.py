@@ -92,7 +92,7 @@ class TestSecondPerson:
         says(shown, "A second person must approve this draft because: This is a new study", "Request review")
         assert "Publish and create the study" not in shown
         assert "When the draft is ready, request a review." in page(client, LIST_URL)
-        assert "to take this step, or because it is not the next step" in take(client, draft, "publish")
+        assert "to take this step, or the draft is at a different stage" in take(client, draft, "publish")
         assert not Study.objects.exists()
         assert "is waiting for review" in take(client, draft, "submit")
         assert "Waiting for your review (requested by adam)." in page(officer, "/administrator/")
@@ -119,7 +119,7 @@ class TestSecondPerson:
         self, client, officer, draft
     ):
         take(client, draft, "submit")
-        asked = "if a requester created the approving account"
+        asked = "anyone who made the request created the approving account"
         says(page(officer, url(draft)), "Waiting for your review (requested by", asked)
         replace_password(User.objects.get(username="petra"), by=User.objects.get(username="adam"))
         officer.force_login(User.objects.get(username="petra"))
@@ -223,7 +223,7 @@ class TestForm:
         assert "The draft was withdrawn" in take(client, draft, "withdraw")
         response = client.get(url(draft, "edit/"), follow=True)
         assert "This draft can no longer be edited." in response.content.decode()
-        assert "adam withdrew the draft, so it had no effect." in page(client, LIST_URL)
+        assert "adam withdrew the draft, so it never took effect." in page(client, LIST_URL)
 
     def test_markup_stays_text_and_a_form_that_nobody_made_breaks_nothing(self, client, draft):
         twice = {"row": ["indicator-0"] * 2, "revision": "-1"}

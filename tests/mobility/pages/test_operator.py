@@ -66,7 +66,7 @@ class TestStudies:
         assert "second.csv Done 4 4 olga" in shown
         listed = page(client, "/operator/")
         says(listed, "Fair &amp; market", "1 published 1 open of 3 days", "second.csv Done")
-        assert "and its days stay open for more files" in show(client, Batch.objects.get(filename="day.csv"))
+        assert "days they cover stay open for more" in show(client, Batch.objects.get(filename="day.csv"))
 
     def test_rows_are_shown_of_every_file_and_of_no_other_change(self, client, study):
         for kind in Batch.Kind:
@@ -193,7 +193,7 @@ class TestDays:
         return said(client.post(f"/operator/fair/{name}/", data, follow=True))
 
     def test_closing_is_a_batch_and_days_become_final(self, client, uploaded, run_batches):
-        assert "Close through 2 May" in self.change(client, "close-days", day=2, confirm="on")
+        assert "Close days through 2 May" in self.change(client, "close-days", day=2, confirm="on")
         run_batches()
         batch = Batch.objects.get(kind=Batch.Kind.CLOSE_DAYS)
         assert batch.created_by == "olga"
@@ -222,7 +222,7 @@ class TestDays:
         officer, both = Client(), Client()
         officer.force_login(person("petra", Role.PRIVACY_OFFICER))
         for address in ("/administrator/", "/administrator/fair/"):
-            says(page(officer, address), "Requested by olga at", rises, "the 30 days before the approval")
+            says(page(officer, address), "Requested by olga at", rises, "within the 30 days before it")
         olga = User.objects.get(username="olga")
         olga.groups.add(Group.objects.get_or_create(name=Role.ADMINISTRATOR)[0])
         both.force_login(olga)
@@ -239,7 +239,7 @@ class TestDays:
         )
         run_batches()
         assert VaultDay.objects.count() == 0
-        assert "petra has already decided this request" in said(
+        assert "petra has already approved or refused this request" in said(
             officer.post(url, {"answer": "refuse"}, follow=True)
         )
 

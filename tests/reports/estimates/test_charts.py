@@ -258,6 +258,6 @@ def test_answer_words_are_those_of_the_channel() -> None:
     for channel, text in (
         (codes, f"The true category is kept in 73.1% of cases. Each {rest} replaces it in 26.9% of cases."),
         (bits, marked),
-        (faked, f"{marked} Only 25.0% of the reports are answers; the others are made up."),
+        (faked, f"{marked} Only 25.0% of the reports are real answers; the others are made up."),
     ):
         assert studies_texts.answer_words(channel) == text

@@ -159,7 +159,7 @@ def test_pages_say_about_give_intervals_and_why_there_are_no_differences(closed,
     total = report(closed, 1, 4).noisy_visitors
     assert "exact" not in shown(reader, f"/studies/{closed.slug}/").lower().replace("inexact", "")
     ends = f"{total.ci_low:,} to {total.ci_high:,}"
-    noisy = ("Visitors (noisy)", "Answers received (noisy)", "Presence noise: all counts are noisy", "about ")
+    noisy = ("Visitors (noisy)", "Answers received (noisy)", "all counts include noise", "about ")
     for path, said in (
         (f"/studies/{closed.slug}/", ("This study has presence noise", ends)),
         (f"/studies/{closed.slug}/gender/", noisy),

@@ -240,7 +240,7 @@ class TestMovements:
         for day in found.totals:
             numbers = (day.coverage.visitors, day.arrivals, day.returning, day.departures)
             assert spaced(" ".join(map(formats.number, numbers))) in words(page)
-        assert f"Average days present {formats.decimal(found.key.mean_days, decimals=2)}" in words(page)
+        assert f"days present per visitor {formats.decimal(found.key.mean_days, decimals=2)}" in words(page)
         first, again = drawn_on(page, "totals-figure")[:2]
         sums = [one + other for one, other in zip(first["y"], again["y"], strict=True)]
         assert sums == [day.coverage.visitors for day in found.totals]

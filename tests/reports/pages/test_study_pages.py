@@ -77,7 +77,7 @@ def test_home_shows_state_coverage_and_next_step(client, analyst) -> None:
     factory.published(slug="part-2024", name="Part", gap=2)
     factory.create(slug="new-2024", name="New")
     html = home_of(client, analyst)
-    states = ("All days are published", "Next: the missing extract for Fri 31 May 2024.")
+    states = ("All days are published", "Next: an operator uploads the missing extract for Fri 31 May 2024.")
     for text in ("4 of 4", "3 of 4", "0 of 4", *states):
         assert html.count(text) == 1, text
     assert ("an operator uploads the extract for the first day" in html, "demo" in html) == (True, False)
@@ -324,7 +324,7 @@ def test_privacy_is_said_with_the_certified_numbers(reader, fair) -> None:
         "visitor totals are exact",
         "Of 100 answers, about 58 give the true category",
         "by a factor of at most 2.72",
-        "can change the odds of a guess about that person by a factor of at most 54.60",
+        "can change the odds that a guess about that person is right by a factor of at most 54.60",
     ):
         assert words in lasting
     daily = text_of(page(reader, "indicator", "stay"))

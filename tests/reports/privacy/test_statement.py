@@ -143,7 +143,7 @@ def test_sums_of_one_day_reveal_less_than_single_reports_at_a_stated_delta(reade
     assert sum(reports) == 9000 * (1 if mechanism.startswith("smp") else 2)
     text = page(reader, "statement")
     assert f"except with a probability of one in {formats.number(10**6 // sums)} (delta)" in text
-    assert "This holds because the study has one day" in text
+    assert "The protection of the sums holds because the study has one day" in text
 
 
 def test_no_bound_of_sums_is_stated_where_it_does_not_hold(reader) -> None:
@@ -248,7 +248,7 @@ def test_the_day_of_the_key_s_end_is_stated_and_its_passing_is_noticed(reader) -
     found = statement()
     assert found["study"]["key_until"] == "2024-09-30"
     rows = {row["name"]: (row["until"], row["date"]) for row in found["retention"]}
-    assert rows["key"] == ("the destruction of the key, no later than 2024-09-30", "2024-09-30")
+    assert rows["key"] == ("the key is destroyed, no later than 2024-09-30", "2024-09-30")
     assert (rows["presence"][1], rows["totals"]) == ("2024-09-30", ("no date set", None))
     words = "The key of this study was due to be destroyed by Mon 30 Sep 2024, but the study is still open."
     assert words in page(reader, "study")
@@ -333,9 +333,9 @@ def test_noise_hides_presence_and_how_many_cross(reader) -> None:
     assert ("not have to cover a minimum number of" in text, "at least" in text) == (True, False)
     assert "Presence noise is added to each count once, when its day is closed" in text
     html = page(reader, "statement")
-    assert "s presence is protected with epsilon 2: nothing computed" in html
-    assert "only the first 4 days a person is present are counted" in html
-    assert "Nothing hides whether a person was there" not in html
+    assert "s presence is protected with epsilon 2: anything computed" in html
+    assert "only on the first 4 days they are present" in html
+    assert "Nothing hides whether a person was present" not in html
 
 
 # --- the data protection pack: facts are filled in, and questions for people are left open -----------------

@@ -120,7 +120,7 @@ class TestPublicPage:
         for caveat in (
             "not collected Sat 1 Jun 2024",
             "Low precision:",
-            "Every answer received is protected",
+            "Noise protects every answer received",
         ):
             assert caveat in shown
             assert caveat in page

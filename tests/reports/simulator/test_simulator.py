@@ -66,8 +66,8 @@ def test_every_level_is_reached_and_has_a_word() -> None:
 def test_words_of_answers_marks_and_fakes() -> None:
     for mechanism, text in (
         ("smp-grr", "kept in 28 of 100 cases. Each of the other categories replaces it in 10 of 100."),
-        ("smp-oue", "marked in 50 of 100 cases, and each of the other categories in 27 of 100."),
-        ("rsfd-grr", "Of 100 reports, 50 are answers; the others are made up."),
+        ("smp-oue", "the true category in 50 of 100 cases, and each of the other categories in 27 of 100."),
+        ("rsfd-grr", "Of 100 reports, 50 are real answers; the others are made up."),
     ):
         simulation = simulate(make(8, *([8] if mechanism == "rsfd-grr" else []), mechanism=mechanism))
         assert words.truth_words(simulation.rows[0].channel).endswith(text)
@@ -75,7 +75,7 @@ def test_words_of_answers_marks_and_fakes() -> None:
 
 def test_odds_of_one_value_and_of_all_that_a_person_gives() -> None:
     (both,) = words.odds_words(simulate(make(8)))
-    assert "about all values together, by a factor of at most 2.72 (epsilon 1)" in both
+    assert "by a factor of at most 2.72 (epsilon 1). This applies to guesses about one value and" in both
     one, every, days = words.odds_words(simulate(make(3, questions=(DAILY,))))
     assert "at most 2.72 (epsilon 1). This holds whatever else is known, except other reports" in one
     assert "by a factor of at most 1,097 (epsilon 7)" in plain(every)
@@ -105,14 +105,14 @@ def test_made_up_reports_hide_the_answer_as_often_as_the_best_attack_fails() -> 
 
 def test_what_is_hopeless_or_below_the_small_cell_rule_is_said_with_what_it_means() -> None:
     (warning,) = words.warnings(simulate(make(22, 3, visitors=1000, epsilon=Decimal("0.5"))))
-    assert "I1: with 1,000 visitors and 22 categories, every bar of a single day shows" in plain(warning)
+    assert "I1: with 1,000 visitors and 22 categories, every bar for a single day shows" in plain(warning)
     assert "exceeds the range of all possible shares" in warning
     (warning,) = words.warnings(simulate(make(2, visitors=4000, small_cell=5000)))
     assert "windows with fewer than 5,000 visitors" in plain(warning)
 
 
 def test_exact_totals_and_noisy_ones() -> None:
-    assert "is not protected" in words.totals_words(simulate(make(3)))
+    assert "nothing protects whether a person was present" in words.totals_words(simulate(make(3)))
     noisy = words.totals_words(simulate(make(3, presence_epsilon=Decimal(1), presence_days=7)))
     # sd sqrt(7) x 9.89 (privacy_math.md G), its tails and whole persons; both spend epsilon 1
     half_width = 1.96 * 7**0.5 * 9.89
@@ -159,7 +159,7 @@ def test_most_categories_are_the_most() -> None:
 
 def test_winner_is_named_with_its_reason_and_what_it_loses() -> None:
     reasons = " ".join(words.winner_words(simulate(make(3, 37))))
-    assert "smp-adp is the most accurate, because each person reports on one indicator" in reasons
+    assert "most accurate, because each person spends the whole epsilon on one indicator" in reasons
     assert "marks (OUE) for indicators with many categories (I2), and GRR for the others" in reasons
     assert "The intervals of the selected mechanism, smp-grr, are" in reasons
     simulation = simulate(make(3, 3, 3, unit="attribute"))
@@ -185,7 +185,7 @@ def test_wanted_error_of_one_indicator_or_several() -> None:
         sim.epsilon_wanted(setting, half_width=0.0001, slugs=["i1"], of_union=False)
     unreachable = words.unreachable_words
     assert unreachable(setting, slugs=["i1"], of_union=False).startswith("No epsilon up to 20")
-    assert "unions of days are not available" in unreachable(
+    assert "date ranges are not available" in unreachable(
         make(questions=(CAPPED,)), slugs=["visit"], of_union=True
     )
 
