@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnionNoise:
-    """Noise of one count of a window: that of the given number of cells, at least 1, of one channel each."""
+    """Noise of one count of a window: that of `n_cells` cells, at least 1, each with noise of `channel`."""
 
     channel: GeometricChannel
     n_cells: int

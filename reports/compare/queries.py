@@ -309,13 +309,8 @@ def _scaled(intervals: Intervals, indicator: Indicator, *, of: Quantity) -> Inte
 
     def at(level: float) -> WindowEstimate:
         found = intervals(level)
-        return replace(
-            found,
-            value=found.value * scale,
-            std_error=found.std_error * scale,
-            ci_low=found.ci_low * scale,
-            ci_high=found.ci_high * scale,
-        )
+        names = ("value", "std_error", "ci_low", "ci_high")
+        return replace(found, **{name: getattr(found, name) * scale for name in names})
 
     return at
 
