@@ -18,7 +18,7 @@ def union(tally: Counts, *, first_day: int, last_day: int) -> Any:
 
     Parameters
     ----------
-    tally : ndarray of int64, shape (..., days + 1, days + 1); of visitors (days + 1, days + 1): a scalar
+    tally : ndarray of int64, shape (..., days + 1, days + 1); that of visitors gives a scalar
 
     Raises
     ------

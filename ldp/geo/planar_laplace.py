@@ -176,7 +176,7 @@ class Precision:
 def precision_of(epsilon: Fraction, *, step_m: int, range_m: int) -> Precision:
     """How to draw noise on a grid with at most this epsilon per metre.
 
-    InvalidBudgetError if that would cost more than 1% of epsilon; says whether squares must be larger.
+    InvalidBudgetError if that would cost more than 1% of epsilon: it says whether squares must be larger.
     """
     try:
         step = angle_step(epsilon, step_m=step_m, range_m=range_m)
