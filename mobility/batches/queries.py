@@ -14,6 +14,7 @@ from mobility.vault.models.batch import Applied, Batch
 from mobility.vault.models.handover import Handover
 from mobility.vault.models.outbox import OutboxDelta, VaultPublication
 from mobility.vault.models.subscribers import VaultDay, VaultStudy
+from reports.studies.names import in_language
 
 BATCHES_SHOWN = 50
 
@@ -22,12 +23,13 @@ BATCHES_SHOWN = 50
 class StudyHead:
     """Facts of a study for an operator; `columns` are those that an extract must have.
 
+    shown_name : in the active language
     closed_at : since then it takes nothing; None while it is open
     is_noisy : its totals have presence noise, and cross when days are closed
     """
 
     slug: str
-    name: str
+    shown_name: str
     timezone: str
     first_day: date
     days: int
@@ -179,7 +181,7 @@ def _outcomes(
 
 def _heads(study_ids: Iterable[int]) -> dict[int, StudyHead]:
     """Heads by study, without loading whole definitions: an area can have 100,000 cells."""
-    parts = ("name", "timezone", "first_day", "days", "min_publication", "extract", "indicators")
+    parts = ("name", "name_fr", "timezone", "first_day", "days", "min_publication", "extract", "indicators")
     rows = VaultStudy.objects.filter(pk__in=list(study_ids)).values(
         "pk", "slug", "closed_at", "plan__presence", *(f"definition__{part}" for part in parts)
     )
@@ -193,7 +195,7 @@ def _head(row: dict[str, Any]) -> StudyHead:
         names += [indicator["column"] for indicator in row["definition__indicators"]]
     return StudyHead(
         slug=row["slug"],
-        name=row["definition__name"],
+        shown_name=in_language(row["definition__name"], row["definition__name_fr"]),
         timezone=row["definition__timezone"],
         first_day=date.fromisoformat(row["definition__first_day"]),
         days=row["definition__days"],

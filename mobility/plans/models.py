@@ -3,6 +3,8 @@
 from django.db import models
 from django.db.models import Q
 
+from reports.studies.names import in_language
+
 
 class PlanDraft(models.Model):
     """A proposed plan of a new study, or of one without data; published ones stay as a record.
@@ -47,7 +49,7 @@ class PlanDraft(models.Model):
     reviewed_by = models.CharField(max_length=150, blank=True)
     reviewed_at = models.DateTimeField(null=True, blank=True)
     reviewed_hash = models.CharField(max_length=64, blank=True, help_text="definition_hash that was approved")
-    remark = models.TextField(blank=True, help_text="of whoever approved it, or sent it back")
+    remark = models.TextField(blank=True, help_text="of the reviewer who approved it, or sent it back")
     remark_by = models.CharField(max_length=150, blank=True)
     review = models.CharField(
         max_length=12, blank=True, help_text="reports.models.Plan.Review, once published"
@@ -97,9 +99,9 @@ class PlanDraft(models.Model):
         return f"{self.slug} v{self.version} ({self.state})"
 
     @property
-    def name(self) -> str:
-        """Name of the study."""
-        return str(self.definition["name"])
+    def shown_name(self) -> str:
+        """Name of the study in the active language."""
+        return str(in_language(self.definition["name"], self.definition.get("name_fr")))
 
     @property
     def is_open(self) -> bool:

@@ -163,6 +163,8 @@ def _check_cells(definition: StudyDefinition) -> None:
     area = definition.area
     if area is None:
         return
+    if area.zones_fr is not None and len(area.zones_fr) != len(area.zones):
+        raise StudyImportError("zones_fr must have a name for each zone")
     zones = {None, *area.zones}
     for cell in area.cells:
         if not (cell.cell_id and -180 <= cell.lon <= 180 and -90 <= cell.lat <= 90 and cell.zone in zones):

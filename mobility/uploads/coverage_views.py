@@ -28,7 +28,7 @@ def coverage(request: HttpRequest, slug: str) -> HttpResponse:
         "unattributed": found.unattributed,
         "legend": legend(),
         "weekdays": [(WEEKDAYS_ABBR[weekday], WEEKDAYS[weekday]) for weekday in range(7)],
-        "crumbs": crumbs_to(head.name, head.slug),
+        "crumbs": crumbs_to(head.shown_name, head.slug),
     }
     return render(request, "uploads/coverage.html", context)
 

@@ -83,7 +83,7 @@ def batch(request: HttpRequest, batch_id: UUID) -> HttpResponse:
         "handover": queries.waiting_handover(found.study_id) if found.is_final else None,
         "can_read": settings.HAS_REPORTS
         and studies_for(request.user, *READERS).filter(slug=head.slug).exists(),
-        "crumbs": crumbs_to(head.name, head.slug),
+        "crumbs": crumbs_to(head.shown_name, head.slug),
     }
     is_fragment = bool(request.htmx)  # type: ignore[attr-defined]
     template = "uploads/_batch.html" if is_fragment else "uploads/batch.html"

@@ -52,7 +52,7 @@ class ShareLink(Opening):
     """Shows one report to anyone who has its address."""
 
     indicator = models.ForeignKey(Indicator, on_delete=models.CASCADE, related_name="+")
-    query = models.CharField(max_length=500, help_text="what stands behind the ? of the report's address")
+    query = models.CharField(max_length=500, help_text="the query of the report's address, after the ?")
     first_day = models.DateField()
     last_day = models.DateField()
     note = models.CharField(max_length=80, blank=True, help_text="for whom")

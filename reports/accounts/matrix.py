@@ -126,7 +126,7 @@ def _opening(
     if account is not None and until is not None:
         yield Opening(
             kind="link" if link else "token", name=name, maker=account.user, study=study,
-            report=link.indicator.name if link else "", is_locked=bool(link and link.password),
+            report=link.indicator.shown_name if link else "", is_locked=bool(link and link.password),
             until=until, last_used=last,
         )  # fmt: skip
 

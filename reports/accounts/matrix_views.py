@@ -32,7 +32,7 @@ def matrix(request: HttpRequest) -> HttpResponse:
     context = {
         "matrix": found,
         "rows": [_row(each, found.studies) for each in found.accounts],
-        "choices": list(everything.values_list("slug", "name")),
+        "choices": [(each.slug, each.shown_name) for each in everything],
         "chosen": chosen,
         "roles": [(str(words), str(ROLE_MEANINGS[role])) for role, words in ROLE_WORDS.items()],
         "crumbs": [(gettext("People"), reverse("people:people"))],

@@ -64,11 +64,11 @@ class GrantForm(forms.Form):
 
     def __init__(self, data: object = None) -> None:
         super().__init__(data)  # type: ignore[arg-type]
-        found = Study.objects.order_by("-first_day", "slug").values_list("slug", "name")
+        found = Study.objects.order_by("-first_day", "slug")
         field: Any = self.fields["study"]
         field.choices = [
             ("", gettext("Choose")),
-            *found,
+            *((each.slug, each.shown_name) for each in found),
             (ALL, gettext("All studies, including future ones")),
         ]
         self.fields["until"].widget.attrs["min"] = today().isoformat()

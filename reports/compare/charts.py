@@ -25,7 +25,7 @@ _LOOKS: Final[dict[Finding, dict[str, Any]]] = {
 def comparison_figure(comparison: Comparison) -> Figure:
     """Differences with their 95% intervals, in plan order; significant ones have another mark."""
     rows = comparison.rows
-    labels = [axis_label(row.category) for row in rows]
+    labels = [axis_label(row.shown_category) for row in rows]
     plot_px = len(rows) * row_px(labels, one_line=32)
     layout = base_layout(height_px=plot_px + 120)
     layout["xaxis"] |= {
@@ -103,4 +103,4 @@ def _hover(row: Row, comparison: Comparison) -> str:
     interval = texts.change_range(row, comparison.of)
     # No <b>: Plotly writes it as a style attribute, which the content policy refuses.
     verdict = f"<br>{texts.verdict_word(row.held)}" if is_read else ""
-    return f"{escape(row.category)}<br>{change} ({interval}){verdict}"
+    return f"{escape(row.shown_category)}<br>{change} ({interval}){verdict}"

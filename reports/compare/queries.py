@@ -33,6 +33,7 @@ from reports.estimates.queries import (
     single_days_of,
 )
 from reports.studies.models import Indicator, Study
+from reports.studies.names import in_language
 
 READABLE: Final = frozenset({Status.OK, Status.NOT_RELIABLE})
 
@@ -103,6 +104,12 @@ class Row:
     high: float
     alone: Verdict
     held: Verdict
+    category_fr: str | None = None
+
+    @property
+    def shown_category(self) -> str:
+        """Name of the category in the active language."""
+        return in_language(self.category, self.category_fr)
 
     @property
     def status(self) -> Status:
@@ -119,7 +126,7 @@ class Comparison:
     report, reference : reports of what is compared, and of what with; the same one for two categories, that
         of the first day for a baseline
     is_exact : False: the errors are upper bounds, and the intervals cover at least 95%
-    category : name of the category that the others are compared with, for two categories
+    category, category_fr : names of the category that the others are compared with, for two categories
     baseline, left_out : days of the baseline, and those that have no numbers
     """
 
@@ -130,8 +137,14 @@ class Comparison:
     rows: tuple[Row, ...]
     is_exact: bool
     category: str = ""
+    category_fr: str | None = None
     baseline: tuple[int, ...] = ()
     left_out: tuple[int, ...] = ()
+
+    @property
+    def shown_category(self) -> str:
+        """Name of the category in the active language."""
+        return in_language(self.category, self.category_fr)
 
     @property
     def status(self) -> Status:
@@ -196,7 +209,8 @@ def compare_categories(
         rows=rows,
         references=[_value(report.estimates[reference], of=of)] * len(codes),
     )
-    return replace(comparison, category=indicator.categories[reference])
+    named = report.estimates[reference]
+    return replace(comparison, category=named.category, category_fr=named.category_fr)
 
 
 def compare_baseline(
@@ -360,6 +374,7 @@ def _row(
     alone, held = (_verdict(difference, is_shown=is_read and bool(mask[place])) for mask in judged)
     return Row(
         category=estimate.category,
+        category_fr=estimate.category_fr,
         value=value,
         reference=reference,
         difference=difference,

@@ -53,7 +53,7 @@ def value_title(comparison: Comparison) -> str:
 def reference_title(comparison: Comparison) -> str:
     """Head of the column of what it is compared with."""
     if comparison.kind == Kind.CATEGORIES:
-        return comparison.category
+        return comparison.shown_category
     if comparison.kind == Kind.BASELINE and len(comparison.baseline) > 1:
         n = len(comparison.baseline)
         return ngettext("Mean of %(n)d other day", "Mean of %(n)d other days", n) % {"n": n}
@@ -186,7 +186,7 @@ def not_comparable(error: NotComparableError) -> str:
 def _largest(comparison: Comparison) -> str:
     row, of = comparison.largest, comparison.of
     return _sentence(comparison, row) % {
-        "category": row.category,
+        "category": row.shown_category,
         "reference": reference_title(comparison),
         "change": change(row, of),
         "range": change_range(row, of),
@@ -217,7 +217,7 @@ def _sentence(comparison: Comparison, row: Row) -> str:
 def _place(comparison: Comparison, *, is_reference: bool) -> str:
     report = comparison.reference if is_reference else comparison.report
     days = formats.window_title(report.first_date, report.last_date)
-    return f"{report.study.name}, {days}" if comparison.kind == Kind.STUDIES else days
+    return f"{report.study.shown_name}, {days}" if comparison.kind == Kind.STUDIES else days
 
 
 def day_list(days: list[date]) -> str:

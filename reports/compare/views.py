@@ -123,7 +123,7 @@ def _form(
         "category": asked.get("category"),
         "reference": asked.get("reference", 0),
         "baseline": asked.get("baseline") or [],
-        "others": [(name_of(each), f"{each.study.name}: {each.name}") for each in others],
+        "others": [(name_of(each), f"{each.study.shown_name}: {each.shown_name}") for each in others],
         "other": name_of(other) if other else "",
         "query": kept,
     }

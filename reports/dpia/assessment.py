@@ -134,7 +134,7 @@ def _budget_words(line: BudgetLine) -> str:
 
 def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> Section:
     """Attacker who sees a report of a person, which never leaves the operator zone alone."""
-    names = {indicator.slug: indicator.name for indicator in study.indicators.all()}
+    names = {indicator.slug: indicator.shown_name for indicator in study.indicators.all()}
     rows, of_days = [], repeated(spec)
     for index, entry in enumerate(certificate.indicators):
         size = spec.indicators[index].domain_size

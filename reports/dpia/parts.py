@@ -41,7 +41,7 @@ class Pack:
 
     @property
     def title(self) -> str:
-        return gettext("Data protection pack: %(study)s") % {"study": self.study.name}
+        return gettext("Data protection pack: %(study)s") % {"study": self.study.shown_name}
 
     @property
     def introduction(self) -> str:

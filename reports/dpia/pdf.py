@@ -23,7 +23,7 @@ def to_pdf(pack: Pack) -> bytes:
     )
     document.cover(
         kicker=gettext("Data protection"),
-        title=study.name,
+        title=study.shown_name,
         subtitles=(
             gettext("Processing record and impact assessment"),
             formats.window_title(study.first_day, study.last_day),

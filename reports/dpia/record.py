@@ -32,7 +32,7 @@ def _controller(study: Study) -> Section:
         article="30 (1) a",
         paragraphs=(
             gettext("Processing: mobility reports for the study %(study)s (%(slug)s).")
-            % {"study": study.name, "slug": study.slug},
+            % {"study": study.shown_name, "slug": study.slug},
         ),
         to_fill=(
             gettext("Name and contact details of the controller and of any joint controllers"),
@@ -56,8 +56,8 @@ def _purposes(study: Study) -> Section:
             studies_texts.visitor_rule(study),
         ),
         points=tuple(
-            gettext("%(name)s: %(n)d categories") % {"name": indicator.name, "n": len(indicator.categories)}
-            for indicator in study.indicators.all()
+            gettext("%(name)s: %(n)d categories") % {"name": each.shown_name, "n": len(each.categories)}
+            for each in study.indicators.all()
         ),
         to_fill=(
             gettext("Users of the statistics, and the decisions based on them"),
@@ -83,7 +83,7 @@ def _categories(study: Study) -> Section:
     rows = [
         (gettext("Subscriber identifier"), gettext("operator zone"), never),
         (gettext("Time and cell of events (%(where)s)") % {"where": where}, gettext("operator zone"), events),
-        *((indicator.name, gettext("operator zone"), kept) for indicator in study.indicators.all()),
+        *((indicator.shown_name, gettext("operator zone"), kept) for indicator in study.indicators.all()),
         (gettext("Days of presence"), gettext("operator zone"), gettext("sealed, with a keyed pseudonym")),
         (
             gettext("Counts of sanitised answers"),

@@ -43,7 +43,7 @@ def report_figure(report: WindowReport, *, options: ReportOptions = DEFAULT_OPTI
     """Horizontal bars with 95% intervals, one per category, in the order and measure of the options."""
     estimates = ordered(report, options=options)
     shown = [_bar(report, estimate, options=options) for estimate in estimates]
-    labels = [axis_label(estimate.category) for estimate in estimates]
+    labels = [axis_label(estimate.shown_category) for estimate in estimates]
     places = list(range(len(estimates)))
     bars = {
         "type": "bar",
@@ -150,7 +150,7 @@ def _line(reports: Sequence[WindowReport], *, code: int, place: int, measure: st
         _bar(report, estimate, options=options) for report, estimate in zip(reports, estimates, strict=True)
     ]
     days = [report.window.last_day for report in reports]
-    name = escape(estimates[0].category)
+    name = escape(estimates[0].shown_category)
     line = {
         "type": "scatter",
         "mode": "lines+markers",
@@ -302,7 +302,7 @@ def _hover(estimate: Estimate) -> str:
     if estimate.status == Status.OK:
         visitors = gettext("%(number)s visitors") % {"number": formats.number(estimate.visitors)}
     # No <b>: Plotly writes it as a style attribute, which the content policy refuses.
-    return f"{escape(estimate.category)}<br>{share} ({interval})<br>{visitors}"
+    return f"{escape(estimate.shown_category)}<br>{share} ({interval})<br>{visitors}"
 
 
 def _bar_colour(estimate: Estimate) -> str:

@@ -21,7 +21,11 @@ def indicator_page(
     study = study_or_404(request, slug)
     indicators = list(study.indicators.all())
     indicator = indicator_or_404(indicator_slug, among=indicators)
-    above = [(indicator.name, reverse("reports:indicator", args=[slug, indicator_slug]))] if is_below else []
+    above = (
+        [(indicator.shown_name, reverse("reports:indicator", args=[slug, indicator_slug]))]
+        if is_below
+        else []
+    )
     return indicator, {
         "study": study,
         "indicators": indicators,

@@ -18,6 +18,7 @@ from reports.estimates.loading import Loaded, load, tallies_of
 from reports.estimates.models import DayNote
 from reports.estimates.noise import Figures
 from reports.studies.models import Indicator, Study
+from reports.studies.names import in_language
 from reports.studies.plan_models import Plan
 from reports.studies.queries import has_unions, visitors_of
 from reports.studies.tally_models import VisitorTally
@@ -42,7 +43,8 @@ class Estimate:
 
     `frequency` is unbiased and may leave [0, 1]; `consistent` is its nearest distribution. `visitors` is
     scaled to the population by the market share. `reports` is None, too, where the small-cell rule suppresses
-    the window. `status` says whether the numbers are reliable, and if not, why.
+    the window. `status` says whether the numbers are reliable, and if not, why. `category_fr` is for
+    pages only.
     """
 
     category: str
@@ -56,6 +58,12 @@ class Estimate:
     visitors_ci_low: float | None = None
     visitors_ci_high: float | None = None
     status: Status = Status.NOT_COLLECTED
+    category_fr: str | None = None
+
+    @property
+    def shown_category(self) -> str:
+        """Name of the category in the active language."""
+        return in_language(self.category, self.category_fr)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,19 +278,21 @@ def _scale(study: Study, n_visitors: int) -> float:
 def _estimates(
     loaded: Loaded, window: Window, *, n_reports: int, n_visitors: int, status: Status
 ) -> tuple[Estimate, ...]:
-    categories = loaded.indicator.categories
+    categories, french = loaded.indicator.categories, loaded.indicator.categories_fr
+    french = french or [None] * len(categories)
     if status == Status.SUPPRESSED:
-        return tuple(Estimate(category=category, reports=None, status=status) for category in categories)
+        names = zip(categories, french, strict=True)
+        return tuple(Estimate(category=a, reports=None, status=status, category_fr=b) for a, b in names)
     counts = union(loaded.counts, **window._asdict())
     found = _figures(loaded, window, counts, n_reports=n_reports, n_visitors=n_visitors)
     if found is None:
         # Noisy counts that could be noise alone are no data that were not collected.
         status = Status.NOT_RELIABLE if loaded.noise and status == Status.OK else status
-        blanks = zip(categories, counts.tolist(), strict=True)
-        return tuple(Estimate(category=name, reports=reports, status=status) for name, reports in blanks)
+        blanks = zip(categories, counts.tolist(), french, strict=True)
+        return tuple(Estimate(category=a, reports=n, status=status, category_fr=b) for a, n, b in blanks)
     status = estimates_status(status, ci_low=found.ci_low, ci_high=found.ci_high)
     # By position, since a page may have thousands of these: Figures are in the order of an Estimate's fields.
-    rows = zip(categories, counts.tolist(), *found, [status] * len(categories), strict=True)
+    rows = zip(categories, counts.tolist(), *found, [status] * len(categories), french, strict=True)
     return tuple(Estimate(*row) for row in rows)
 
 

@@ -47,7 +47,7 @@ def report_summary(report: WindowReport) -> str:
         "visitors": _visitors_of(report),
         "share": percent(largest.frequency),
         "range": share_range(largest),
-        "category": largest.category,
+        "category": largest.shown_category,
     }
     beyond = (
         gettext("The noise can push an estimate above 100%; treat such an estimate as a large share.")
@@ -77,7 +77,7 @@ def _runner_up(others: Sequence[Estimate]) -> str:
     if not others or (others[0].ci_low or 0.0) <= 0:
         return ""
     return gettext("Next is %(category)s with %(share)s (%(range)s).") % {
-        "category": others[0].category,
+        "category": others[0].shown_category,
         "share": percent(others[0].frequency),
         "range": share_range(others[0]),
     }

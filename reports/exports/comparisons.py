@@ -24,7 +24,7 @@ def comparison_findings(comparison: Comparison) -> Findings:
         name=f"{report.study.slug}_{report.indicator.slug}_compare_{comparison.kind}",
         title=gettext("%(value)s compared with %(reference)s")
         % {
-            "value": f"{report.indicator.name} · {texts.value_title(comparison)}",
+            "value": f"{report.indicator.shown_name} · {texts.value_title(comparison)}",
             "reference": texts.reference_title(comparison),
         },
         sheet="compare",

@@ -24,11 +24,11 @@ class ExportFile(Computation):
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=64, unique=True, help_text="SHA-256 of study and recipe")
-    recipe = models.JSONField(help_text="what the file is to hold, and in which language")
+    recipe = models.JSONField(help_text="content of the file, and its language")
     asked_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", help_text="who asked first"
     )
-    asked_at = models.DateTimeField(help_text="when somebody who waits for it last asked")
+    asked_at = models.DateTimeField(help_text="when a person who waits for it last asked")
     reason = models.TextField(blank=True, help_text="why there is no such file, in words")
     name = models.CharField(max_length=300, blank=True)
     content_type = models.CharField(max_length=100, blank=True)

@@ -22,7 +22,7 @@ def movement_findings(found: Movement) -> Findings:
     )
     return Findings(
         name=f"{found.report.study.slug}_{indicator.slug}_movement{f'_{show}' if show else ''}",
-        title=words.summary(found, indicator=indicator) or indicator.name,
+        title=words.summary(found, indicator=indicator) or indicator.shown_name,
         sheet="movement",
         reports=(found.report,),
         words=(*(str(text) for text in said), words.reason_for_less(indicator)),

@@ -9,7 +9,8 @@ from reports.base.csv_texts import csv_text
 from reports.base.version import software
 from reports.estimates.queries import LEVEL, Estimate, WindowReport
 
-ESTIMATE_NAMES = tuple(field.name for field in fields(Estimate))
+# The names of categories in files are the same in each language.
+ESTIMATE_NAMES = tuple(field.name for field in fields(Estimate) if field.name != "category_fr")
 REPORT_NAMES = (
     "study",
     "indicator",

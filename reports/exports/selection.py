@@ -67,7 +67,8 @@ class Selection:
     @property
     def title(self) -> str:
         """Indicator and study."""
-        return f"{self.indicator.name} · {self.study.name}" if self.indicator else self.study.name
+        name = self.study.shown_name
+        return f"{self.indicator.shown_name} · {name}" if self.indicator else name
 
     @property
     def measure(self) -> str:

@@ -231,7 +231,7 @@ def _state_of(kept: DensityMap | None, *, is_missing: list[bool]) -> dict[str, A
 def _zones(study: Study, area: Area, this: LocationWindow, kept: DensityMap | None) -> dict[str, Any]:
     if kept is None or kept.state != DensityMap.State.DONE:
         return {"zone_rows": []}
-    rows = density.zone_rows(area.zones, kept)
+    rows = density.zone_rows(area.shown_zones, kept)
     indicators = [each for each in study.indicators.all() if maps.zones_of(each)]
     reports = _reports(indicators, this.window)
     return {

@@ -18,6 +18,7 @@ class ZoneShape:
     """A zone; a point is in it if it is inside an odd number of its rings."""
 
     name: str
+    shown_name: str
     rings: tuple[Path, ...]
 
 
@@ -41,6 +42,11 @@ class AreaShapes:
         return [zone.name for zone in self.zones]
 
     @property
+    def shown_names(self) -> list[str]:
+        """Names in the active language."""
+        return [zone.shown_name for zone in self.zones]
+
+    @property
     def bounds(self) -> tuple[float, float, float, float]:
         """West, south, east and north of all zones, in metres; all 0 without zones."""
         rings = [ring for zone in self.zones for ring in zone.rings]
@@ -59,7 +65,7 @@ class AreaShapes:
             return [(np.rint(path).astype(np.int64) if is_wide else path).ravel().tolist() for path in paths]
 
         return {
-            "zones": [{"name": zone.name, "rings": flat(zone.rings)} for zone in self.zones],
+            "zones": [{"name": zone.shown_name, "rings": flat(zone.rings)} for zone in self.zones],
             "layers": [{"name": layer.name, "paths": flat(layer.paths)} for layer in self.layers],
             "bounds": [west, south, east, north],
         }
@@ -68,8 +74,8 @@ class AreaShapes:
 def area_shapes(area: Area) -> AreaShapes:
     """Shapes of an area; zones whose shapes are not known are left out."""
     zones = [
-        ZoneShape(name=name, rings=wound([np.array(ring, np.float64) for ring in rings]))
-        for name, rings in zip(area.zones, area.outlines, strict=False)
+        ZoneShape(name=name, shown_name=shown, rings=wound([np.array(ring, np.float64) for ring in rings]))
+        for name, shown, rings in zip(area.zones, area.shown_zones, area.outlines, strict=False)
         if rings
     ]
     layers = [

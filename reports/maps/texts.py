@@ -67,7 +67,7 @@ def better_view_words(
         ) % {"places": formats.number(by_places)}
     width, report = min(known, key=lambda pair: pair[0])
     facts = {
-        "name": report.indicator.name,
+        "name": report.indicator.shown_name,
         "places": formats.number(by_places),
         "zones": formats.number(width),
         "n": formats.number(report.n_reports),

@@ -21,7 +21,8 @@ def map_context(report: WindowReport, *, zones: Sequence[str], options: ReportOp
     indicator = report.indicator
     shapes = _shapes(indicator)
     scale = maps.map_scale(indicator_reports(indicator, maps.windows_of_scale(indicator)), options=options)
-    frame = maps.map_frame(report, names=shapes.names, scale=scale, options=options)
+    names = {"names": shapes.names, "shown": shapes.shown_names}
+    frame = maps.map_frame(report, scale=scale, options=options, **names)
     bounds = maps.bounds_words(scale, options=options)
     days = reverse("reports:map_days", args=[report.study.slug, indicator.slug])
     return {
@@ -48,9 +49,10 @@ def map_days(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespon
     options = ReportOptions.from_query(request.GET)
     reports = indicator_reports(indicator, maps.windows_of_scale(indicator))
     scale = maps.map_scale(reports, options=options)
-    names = _shapes(indicator).names
+    shapes = _shapes(indicator)
+    names = {"names": shapes.names, "shown": shapes.shown_names}
     days = [report for report in reports if report.window.days == 1]
-    frames = [maps.map_frame(report, names=names, scale=scale, options=options) for report in days]
+    frames = [maps.map_frame(report, scale=scale, options=options, **names) for report in days]
     return JsonResponse({"frames": frames}, json_dumps_params={"ensure_ascii": False})
 
 
@@ -60,5 +62,5 @@ def _shapes(indicator: Indicator) -> AreaShapes:
 
 def _summary(report: WindowReport, *, frame: maps.MapDocument, bounds: str) -> str:
     """Return the text for screen readers in place of the map."""
-    words = {"name": report.indicator.name, "days": frame["title"], "bounds": bounds}
+    words = {"name": report.indicator.shown_name, "days": frame["title"], "bounds": bounds}
     return gettext("Map of %(name)s, %(days)s. Colours range from %(bounds)s.") % words

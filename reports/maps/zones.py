@@ -74,9 +74,14 @@ def bounds_words(scale: Scale, *, options: ReportOptions) -> str:
 
 
 def map_frame(
-    report: WindowReport, *, names: Sequence[str], scale: Scale, options: ReportOptions
+    report: WindowReport,
+    *,
+    names: Sequence[str],
+    scale: Scale,
+    options: ReportOptions,
+    shown: Sequence[str] | None = None,
 ) -> MapDocument:
-    """One window: class and text of each zone in `names`, in their order."""
+    """One window: class and text of each zone in `names`, in their order; `shown` are names for readers."""
     by_name = {estimate.category: estimate for estimate in report.estimates}
     found = [by_name.get(name) for name in names]
     return {
@@ -87,8 +92,8 @@ def map_frame(
                 "blank": formats.blank_words(report.status),
                 "classes": [_class_of(report, each, scale=scale, options=options) for each in found],
                 "texts": [
-                    f"{name}\n{_text(report, each, options=options)}"
-                    for name, each in zip(names, found, strict=True)
+                    f"{each.shown_category if each else name}\n{_text(report, each, options=options)}"
+                    for name, each in zip(shown or names, found, strict=True)
                 ],
             }
         ],

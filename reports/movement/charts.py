@@ -112,7 +112,7 @@ def _line(found: Movement, *, code: int, place: int, n_places: int) -> list[dict
     colour = f"--chart-{place % MAX_LINES + 1}"
     shift = (place - (n_places - 1) / 2) * _APART
     estimates = [point.estimates[code] for point in found.points]
-    name = escape(estimates[0].category)
+    name = escape(estimates[0].shown_category)
     base = {
         "type": "scatter",
         "x": [point.day + shift for point in found.points],
@@ -139,7 +139,7 @@ def _line(found: Movement, *, code: int, place: int, n_places: int) -> list[dict
 
 def _dots(found: Movement) -> Figure:
     """One row per category: a dot and its interval, for each point."""
-    categories = [estimate.category for estimate in found.points[0].estimates]
+    categories = [estimate.shown_category for estimate in found.points[0].estimates]
     labels = [axis_label(category) for category in categories]
     data = []
     for place, point in enumerate(found.points):
@@ -227,7 +227,7 @@ def _value_axis(unit: Unit) -> dict[str, Any]:
 
 def _hover(point: Point | None, estimate: Derived, *, unit: Unit) -> str:
     value, interval = derived_text(estimate, unit=unit)
-    lines = [escape(estimate.category), f"{value} ({interval})" if interval else value]
+    lines = [escape(estimate.shown_category), f"{value} ({interval})" if interval else value]
     if point is not None:
         lines.insert(0, escape(formats.day_title(point.date)))
         if point.total is not None:

@@ -10,6 +10,7 @@ from reports.estimates.coverage import DayCoverage
 from reports.estimates.derived import KeyFigures
 from reports.estimates.models import DayNote
 from reports.estimates.queries import Window, WindowReport
+from reports.studies.names import in_language
 
 
 class Show(StrEnum):
@@ -66,6 +67,12 @@ class Derived:
     value: float | None = None
     ci_low: float | None = None
     ci_high: float | None = None
+    category_fr: str | None = None
+
+    @property
+    def shown_category(self) -> str:
+        """Name of the category in the active language."""
+        return in_language(self.category, self.category_fr)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

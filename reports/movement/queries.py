@@ -5,7 +5,7 @@ which is exact or a bound (`ldp.estimation.windows`, `ldp.estimation.movement`).
 scaled by the market share, totals are not, as in every report.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -304,31 +304,35 @@ def _point(
         low=total[0],
         high=total[1],
         is_exact=is_exact if found is None else found.is_exact,
-        estimates=_estimates(source.indicator.categories, status, found, whole=whole, scale=scale),
+        estimates=_estimates(source.indicator, status, found, whole=whole, scale=scale),
     )
 
 
 def _estimates(
-    categories: Sequence[str],
+    indicator: Indicator,
     status: Status,
     found: WindowEstimate | Interval | None,
     *,
     whole: float,
     scale: float,
 ) -> tuple[Derived, ...]:
+    categories = indicator.categories
+    french = indicator.categories_fr or [None] * len(categories)
     if found is None:
         blank = Status.NOT_COLLECTED if status == Status.OK else status  # visitors, but no answer
-        return tuple(Derived(category=category, status=blank) for category in categories)
+        names = zip(categories, french, strict=True)
+        return tuple(Derived(category=name, category_fr=name_fr, status=blank) for name, name_fr in names)
     low_shares, high_shares = (found.ci_low / whole).tolist(), (found.ci_high / whole).tolist()
     status = estimates_status(status, ci_low=low_shares, ci_high=high_shares)
-    rows = zip(categories, found.value.tolist(), found.ci_low.tolist(), found.ci_high.tolist(), strict=True)
+    columns = (each.tolist() for each in (found.value, found.ci_low, found.ci_high))
     return tuple(
         Derived(
             category=category,
+            category_fr=category_fr,
             status=status,
             value=None if np.isnan(value) else value * scale,
             ci_low=low * scale,
             ci_high=high * scale,
         )
-        for category, value, low, high in rows
+        for category, category_fr, value, low, high in zip(categories, french, *columns, strict=True)
     )

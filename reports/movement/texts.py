@@ -112,7 +112,7 @@ def summary(found: Movement, *, indicator: Indicator) -> str:
     """One sentence that says what the chart shows."""
     if found.show is None:
         return ""
-    values = {"name": indicator.name, "figure": str(WORDS[found.show].title)}
+    values = {"name": indicator.shown_name, "figure": str(WORDS[found.show].title)}
     if found.show in OF_A_DAY and found.cohort is not None:
         values["day"] = formats.day_title(indicator.study.date_of(found.cohort))
         return (

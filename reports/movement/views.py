@@ -107,7 +107,7 @@ def _row(found: Movement, code: int) -> dict[str, Any]:
         text, interval = texts.derived_text(estimate, unit=found.unit)
         values = {"status": estimate.status, "text": text, "interval": interval or text}
         cells.append({"head": _head(found, place), **values})
-    return {"category": estimates[0].category, "cells": cells}
+    return {"category": estimates[0].shown_category, "cells": cells}
 
 
 def _shown(query: QueryDict, found: Movement) -> list[int]:

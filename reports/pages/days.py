@@ -54,7 +54,7 @@ def days(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
         "notes": [note for report in reports if report.window.days == 1 for note in report.notes]
         or list(reports[-1].notes),
         "shown": shown,
-        "shown_names": [found.categories[code] for code in shown],
+        "shown_names": [found.shown_categories[code] for code in shown],
         "max_lines": max_shown(options),
         "protection": protections(reports[0].plan)[found.slug],
     }
@@ -102,7 +102,7 @@ def _figures(reports: list[WindowReport], shown: list[int], options: DaysOptions
     if options.form == "lines":
         return {"figure": charts.days_figure(reports, shown=shown, measure=options.measure)}
     made = charts.small_multiples(reports, shown=shown, measure=options.measure)
-    categories = reports[0].indicator.categories
+    categories = reports[0].indicator.shown_categories
     return {
         "multiples": [
             (f"figure-{code}", categories[code], figure) for code, figure in zip(shown, made, strict=True)

@@ -98,4 +98,4 @@ def _crumbs(study: Study, *, is_reader: bool) -> Crumbs:
     if is_reader:
         return crumbs_to(study)
     up = (gettext("Uploads"), reverse("operator:studies"))
-    return [up, (study.name, reverse("operator:study", args=[study.slug]))]
+    return [up, (study.shown_name, reverse("operator:study", args=[study.slug]))]

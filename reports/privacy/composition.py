@@ -116,7 +116,14 @@ def studies_of(population: str) -> list[StudyLosses]:
 
 def _of_deleted(row: DeletedStudy) -> StudyLosses:
     return StudyLosses(
-        study=Study(slug=row.slug, name=row.name, first_day=row.first_day, days=row.days, state="deleted"),
+        study=Study(
+            slug=row.slug,
+            name=row.name,
+            name_fr=row.name_fr,
+            first_day=row.first_day,
+            days=row.days,
+            state="deleted",
+        ),
         plan=Plan(spec=row.spec, spec_hash=row.spec_hash, voided_days=row.voided_days),
         losses=losses_of(PlanSpec.from_json(row.spec), voided_days=row.voided_days),
         is_counted=True,

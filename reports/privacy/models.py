@@ -70,6 +70,7 @@ class DeletedStudy(models.Model):
     population = models.SlugField(max_length=64)
     slug = models.SlugField(max_length=64)
     name = models.CharField(max_length=200)
+    name_fr = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001 - as of Study
     first_day = models.DateField()
     days = models.PositiveSmallIntegerField()
     spec = models.JSONField(help_text="ldp.PlanSpec of its last plan")

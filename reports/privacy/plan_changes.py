@@ -37,11 +37,13 @@ class Change:
 
 
 # Of [study]: what names or scales a study, and changes nothing for a person in it.
-_HARMLESS = ("slug", "name", "market_share", "expected_subscribers")
+_HARMLESS = ("slug", "name", "name_fr", "market_share", "expected_subscribers")
 # Compared by what they lead to, below.
 _WEIGHED = ("days", "min_publication", "small_cell", "plan", "indicators", "location", "area")
 _WEIGHED_OF_PLAN = ("mechanism", "unit", "epsilon", "epsilon_profile", "presence_epsilon", "presence_days")
-_WEIGHED_OF_INDICATOR = ("slug", "name", "categories", "epsilon", "max_values", "weight")
+_WEIGHED_OF_INDICATOR = (
+    "slug", "name", "name_fr", "categories", "categories_fr", "epsilon", "max_values", "weight"
+)  # fmt: skip
 
 
 def plan_changes(before: StudyDefinition | None, after: StudyDefinition) -> tuple[Change, ...]:
@@ -171,6 +173,8 @@ def _of_indicator(old: IndicatorDefinition, new: IndicatorDefinition) -> Iterato
         yield _harmless(gettext("%(slug)s is asked more or less often than before (weight).") % values)
     if old.name != new.name:
         yield _harmless(gettext("%(slug)s has a new name: %(name)s.") % {**values, "name": new.name})
+    if (old.name_fr, old.categories_fr) != (new.name_fr, new.categories_fr):
+        yield _harmless(gettext("%(slug)s has new French names.") % values)
     kept = {key: getattr(old, key) for key in _WEIGHED_OF_INDICATOR}
     if replace(new, **kept) != old:
         yield _other(gettext("%(slug)s uses a different source, so it measures something else.") % values)

@@ -24,6 +24,7 @@ from reports.estimates.noise import VisitorNoise, has_totals, visitor_noise
 from reports.estimates.queries import LEVEL, Counts, WindowError
 from reports.scenario.query import LEAST_DAYS, Question, counted_days
 from reports.studies.models import Indicator, Study
+from reports.studies.names import in_language
 from reports.studies.queries import has_unions, visitors_of
 from reports.studies.tally_models import VisitorTally
 
@@ -45,7 +46,7 @@ class Bar:
 
     Parameters
     ----------
-    name : of a category; "" of all people and of patterns
+    name, name_fr : of a category; "" of all people and of patterns
     days : of a pattern
     """
 
@@ -54,6 +55,12 @@ class Bar:
     estimate: float | None
     name: str = ""
     days: tuple[int, ...] = ()
+    name_fr: str | None = None
+
+    @property
+    def shown_name(self) -> str:
+        """Name of the category in the active language."""
+        return in_language(self.name, self.name_fr)
 
     @property
     def is_determined(self) -> bool:
@@ -116,13 +123,13 @@ def refusal(study: Study, indicator: Indicator | None = None) -> str:
             "A person's value for “%(name)s” can differ from day to day, so there is no single value to "
             "use in a scenario. Scenarios are available for all people together and for indicators whose "
             "values stay the same."
-        ) % {"name": indicator.name}
+        ) % {"name": indicator.shown_name}
     if indicator is not None and not has_unions(indicator):
         return gettext(
             "For “%(name)s”, each person gives an answer on only %(most)d of %(days)d days, so answers "
             "from different days cannot be combined in a scenario. Scenarios are available for all "
             "people together."
-        ) % {"name": indicator.name, "most": indicator.max_values, "days": study.days}
+        ) % {"name": indicator.shown_name, "most": indicator.max_values, "days": study.days}
     return ""
 
 
@@ -244,15 +251,18 @@ class _Source:
         except NoReportsError:
             return ()
         scale = 1 / float(self.question.study.market_share)
+        names = self.loaded.indicator.categories
         rows = zip(
-            self.loaded.indicator.categories,
+            names,
+            self.loaded.indicator.categories_fr or [None] * len(names),
             (found.ci_low * scale).tolist(),
             (found.ci_high * scale).tolist(),
             (found.estimate * scale).tolist(),
             strict=True,
         )
         return tuple(
-            Bar(name=name, least=least, most=most, estimate=estimate) for name, least, most, estimate in rows
+            Bar(name=name, name_fr=name_fr, least=least, most=most, estimate=estimate)
+            for name, name_fr, least, most, estimate in rows
         )
 
 

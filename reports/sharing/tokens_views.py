@@ -40,7 +40,7 @@ class TokenForm(forms.Form):
         super().__init__(data)  # type: ignore[arg-type]
         found: Any = self.fields["study"]
         found.queryset = studies_for(user, *OPENERS).order_by("-first_day", "slug")
-        found.label_from_instance = attrgetter("name")
+        found.label_from_instance = attrgetter("shown_name")
 
 
 @require_http_methods(["GET", "POST"])

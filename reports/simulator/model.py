@@ -304,7 +304,7 @@ def questions_of_study(study: Study) -> tuple[Question, ...]:
     return tuple(
         Question(
             slug=each.slug,
-            name=each.name,
+            name=each.shown_name,
             kind=spec.indicators[index].kind,
             domain_size=len(each.categories),
             epsilon=typed.get(each.pk),
@@ -320,7 +320,7 @@ def questions_of_definition(definition: StudyDefinition) -> tuple[Question, ...]
     return tuple(
         Question(
             slug=each.slug,
-            name=each.name,
+            name=each.shown_name,
             kind=each.kind,
             domain_size=len(each.categories),
             epsilon=each.epsilon,

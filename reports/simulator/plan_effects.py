@@ -60,8 +60,8 @@ def plan_effects(before: StudyDefinition | None, after: StudyDefinition, *, visi
     """Compare two plans at an expected number of visitors of a day, at least 1."""
     old = {} if before is None else _effects(before, visitors=visitors)
     new = _effects(after, visitors=visitors)
-    names = {each.slug: each.name for each in ([] if before is None else before.indicators)}
-    names |= {each.slug: each.name for each in after.indicators}
+    names = {each.slug: each.shown_name for each in ([] if before is None else before.indicators)}
+    names |= {each.slug: each.shown_name for each in after.indicators}
     return PlanEffects(
         before=None if before is None else certify(before.plan_spec()),
         after=certify(after.plan_spec()),

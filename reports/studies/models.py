@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from reports.studies.geography.stored import GridMap
+from reports.studies.names import in_language
 from reports.studies.studyfile.definition import DEFAULT_POPULATION
 
 
@@ -21,6 +22,9 @@ class Study(models.Model):
 
     slug = models.SlugField(unique=True, max_length=64)
     name = models.CharField(max_length=200)
+    name_fr = models.CharField(  # noqa: DJ001 - SQLite adds a nullable column without losing the triggers
+        max_length=200, null=True, blank=True, help_text="for pages in French; null = `name`"
+    )
     state = models.CharField(max_length=8, choices=State, default=State.OPEN)
     timezone = models.CharField(max_length=64)
     first_day = models.DateField()
@@ -52,7 +56,7 @@ class Study(models.Model):
         help_text="the people: what studies of the same population reveal of a person adds up",
     )
     key_until = models.DateField(
-        null=True, blank=True, help_text="day by which the study is to be closed and its key destroyed"
+        null=True, blank=True, help_text="day by which the study must be closed and its key destroyed"
     )
     closed_at = models.DateTimeField(
         null=True, blank=True, help_text="since then its key is destroyed: no answer can be added"
@@ -74,6 +78,11 @@ class Study(models.Model):
 
     def __str__(self) -> str:
         return self.slug
+
+    @property
+    def shown_name(self) -> str:
+        """Name in the active language."""
+        return in_language(self.name, self.name_fr)
 
     @property
     def is_key_overdue(self) -> bool:
@@ -103,6 +112,7 @@ class Area(models.Model):
     study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="area")
     n_cells = models.PositiveIntegerField()
     zones = models.JSONField(default=list, help_text="names of the zones, in file order")
+    zones_fr = models.JSONField(null=True, blank=True, help_text="the same in French; null = `zones`")
     geojson = models.JSONField(null=True, blank=True, help_text="zones (WGS 84), simplified for display")
     projection = models.CharField(max_length=200, blank=True, help_text="in metres, as PROJ reads it")
     outlines = models.JSONField(default=list, blank=True, help_text="the same zones: a list of rings each")
@@ -139,6 +149,11 @@ class Area(models.Model):
         return {feature["properties"]["zone"]: feature["geometry"] for feature in features}
 
     @property
+    def shown_zones(self) -> list[str]:
+        """Names of the zones in the active language."""
+        return in_language(self.zones, self.zones_fr)
+
+    @property
     def grid_map(self) -> GridMap | None:
         """Grid of locations, with zone and land of each square; None in a study without locations."""
         if self.grid is None or self.grid_zones is None or self.grid_land is None:
@@ -162,8 +177,14 @@ class Indicator(models.Model):
     position = models.PositiveSmallIntegerField(help_text="order in the study file, from 0")
     slug = models.SlugField(max_length=64)
     name = models.CharField(max_length=200)
+    name_fr = models.CharField(  # noqa: DJ001 - SQLite adds a nullable column without losing the triggers
+        max_length=200, null=True, blank=True, help_text="for pages in French; null = `name`"
+    )
     kind = models.CharField(max_length=8, choices=Kind)
     categories = models.JSONField(help_text="list of names; the code of a category is its place")
+    categories_fr = models.JSONField(
+        null=True, blank=True, help_text="the same in French; null = `categories`"
+    )
     max_values = models.PositiveSmallIntegerField(null=True, blank=True, help_text="daily: days answered")
 
     class Meta:
@@ -175,3 +196,13 @@ class Indicator(models.Model):
 
     def __str__(self) -> str:
         return self.slug
+
+    @property
+    def shown_name(self) -> str:
+        """Name in the active language."""
+        return in_language(self.name, self.name_fr)
+
+    @property
+    def shown_categories(self) -> list[str]:
+        """Names of the categories in the active language."""
+        return in_language(self.categories, self.categories_fr)

@@ -15,7 +15,11 @@ Crumbs = list[tuple[str, str]]  # names and addresses of the pages above one
 def crumbs_to(study: Study | None = None) -> Crumbs:
     """The way to a page below that of a study, or below the list of studies."""
     crumbs = [(gettext("Studies"), reverse("reports:studies"))]
-    return crumbs if study is None else [*crumbs, (study.name, reverse("reports:study", args=[study.slug]))]
+    return (
+        crumbs
+        if study is None
+        else [*crumbs, (study.shown_name, reverse("reports:study", args=[study.slug]))]
+    )
 
 
 def plan_words(spec: PlanSpec) -> str:

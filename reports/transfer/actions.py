@@ -256,9 +256,11 @@ def _check_texts(definition: StudyDefinition, *, slug: str) -> None:
     """JSON has other types than text where text is meant."""
     if definition.slug != slug or definition.area is not None:
         raise MessageError("the definition must be of the study in the address, without its cells")
-    texts = [definition.name, definition.timezone]
+    texts = [definition.name, definition.name_fr or "", definition.timezone]
     for each in definition.indicators:
-        texts += [each.slug, each.name, *each.categories]
+        texts += [each.slug, each.name, each.name_fr or "", *each.categories, *(each.categories_fr or ())]
+        if each.categories_fr is not None and len(each.categories_fr) != len(each.categories):
+            raise MessageError("categories_fr must have a name for each category")
     if not all(isinstance(text, str) and text.isprintable() for text in texts):
         raise MessageError("names must be printable texts")
 

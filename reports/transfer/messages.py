@@ -34,7 +34,9 @@ SENDER_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 HEX_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 KEY_BYTES: Final = 32
 AREA_KEYS: Final = frozenset({"n_cells", "zones", "geojson", "projection", "outlines", "layers"})
-GRID_KEYS: Final = frozenset({"grid", "grid_zones", "grid_land", "grid_at_antennas", "h3_resolution"})
+OPTIONAL_AREA_KEYS: Final = frozenset(
+    {"grid", "grid_zones", "grid_land", "grid_at_antennas", "h3_resolution", "zones_fr"}
+)
 BINARY: Final = ("grid_zones", "grid_land")  # fields of an area that are bytes
 
 
@@ -180,7 +182,7 @@ def area_of(content: Any) -> dict[str, Any] | None:
     if content is None:
         return None
     fields = dict(content)
-    if not AREA_KEYS <= fields.keys() <= AREA_KEYS | GRID_KEYS:
+    if not AREA_KEYS <= fields.keys() <= AREA_KEYS | OPTIONAL_AREA_KEYS:
         raise MessageError(f"area must have the keys {', '.join(sorted(AREA_KEYS))}")
     try:
         return fields | {

@@ -77,6 +77,7 @@ def study_fields(definition: StudyDefinition) -> dict[str, Any]:
     rule, presence = definition.visitor, definition.plan_spec().presence
     return {
         "name": definition.name,
+        "name_fr": definition.name_fr,
         "timezone": definition.timezone,
         "first_day": definition.first_day,
         "days": definition.days,
@@ -110,6 +111,7 @@ def delete_study_rows(study: Study) -> None:
             population=study.population,
             slug=study.slug,
             name=study.name,
+            name_fr=study.name_fr,
             first_day=study.first_day,
             days=study.days,
             spec=plan.spec,
@@ -127,7 +129,7 @@ def _clock(minute: int) -> time:
 def create_indicators(
     study: Study, definition: StudyDefinition, *, kept: Mapping[str, Indicator] = MappingProxyType({})
 ) -> list[Indicator]:
-    """Write the indicators in their order; those of `kept`, by slug, only take their name and place."""
+    """Write the indicators in their order; those of `kept`, by slug, only take their names and place."""
     rows = []
     for position, indicator in enumerate(definition.indicators):
         row = kept.get(indicator.slug) or Indicator(
@@ -137,7 +139,8 @@ def create_indicators(
             categories=list(indicator.categories),
             max_values=indicator.max_values,
         )
-        row.position, row.name = position, indicator.name
+        row.position, row.name, row.name_fr = position, indicator.name, indicator.name_fr
+        row.categories_fr = indicator.categories_fr and list(indicator.categories_fr)
         row.save()
         rows.append(row)
     return rows

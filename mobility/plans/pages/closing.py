@@ -42,7 +42,7 @@ def close(request: HttpRequest, slug: str) -> HttpResponse:
         "row": row,
         "form": form,
         "obstacles": obstacles,
-        "crumbs": [(gettext("Administration"), reverse("administrator:studies")), (head.name, page)],
+        "crumbs": [(gettext("Administration"), reverse("administrator:studies")), (head.shown_name, page)],
     }
     return render(request, "plans/close.html", context, status=422 if form.errors else 200)
 

@@ -81,7 +81,7 @@ def _page(
         "conflict": conflict,
         "new": new,
         "is_changed": is_changed or bool(new),
-        "crumbs": [*crumbs(), (found.name, reverse("administrator:draft", args=[found.pk]))],
+        "crumbs": [*crumbs(), (found.shown_name, reverse("administrator:draft", args=[found.pk]))],
     }
     status = 409 if conflict else 422 if problems else 200
     return render(request, "plans/draft_edit.html", context, status=status)

@@ -14,9 +14,11 @@ from reports.studies.studyfile.definition import DERIVED
 from reports.studies.studyfile.sections import MECHANISMS, UNITS
 
 NIGHT: Final = gettext_lazy("Only for the night zone. Default:")
+FRENCH: Final = gettext_lazy("Shown on pages in French. If empty, they show the name.")
 # By the key in the study file, in the order of the page.
 LABELS: Final[dict[str, Promise]] = {
     "study.name": gettext_lazy("Name"),
+    "study.name_fr": gettext_lazy("French name (optional)"),
     "study.slug": gettext_lazy("Short name"),
     "study.first_day": gettext_lazy("First day"),
     "study.days": gettext_lazy("Days"),
@@ -32,6 +34,7 @@ LABELS: Final[dict[str, Promise]] = {
     "plan.presence_epsilon": gettext_lazy("Presence epsilon (optional)"),
     "plan.presence_days": gettext_lazy("Maximum days counted per subscriber (with presence epsilon)"),
     "indicator.name": gettext_lazy("Name"),
+    "indicator.name_fr": gettext_lazy("French name (optional)"),
     "indicator.slug": gettext_lazy("Short name"),
     "indicator.column": gettext_lazy("Column in the extract"),
     "indicator.derive": gettext_lazy("Value derived from a day's events"),
@@ -41,8 +44,10 @@ LABELS: Final[dict[str, Promise]] = {
     "indicator.night_from": gettext_lazy("Night starts at (optional)"),
     "indicator.night_to": gettext_lazy("Night ends at (optional)"),
     "indicator.categories": gettext_lazy("Categories, one per line"),
+    "indicator.categories_fr": gettext_lazy("French categories, one per line (optional)"),
 }
 HINTS: Final[dict[str, Promise | str]] = {
+    "study.name_fr": FRENCH,
     "study.slug": gettext_lazy("Used in web addresses and file names. Lower-case letters, digits, - and _."),
     "study.days": gettext_lazy("From 1 to 62."),
     "study.market_share": gettext_lazy("Above 0, up to 1. Visitor numbers are divided by this share."),
@@ -67,6 +72,7 @@ HINTS: Final[dict[str, Promise | str]] = {
     "plan.presence_days": gettext_lazy(
         "Only the first days on which a subscriber is present are counted, up to this number."
     ),
+    "indicator.name_fr": FRENCH,
     "indicator.max_values": gettext_lazy(
         "Maximum number of days on which each person answers. Leave empty for all days of the study."
     ),
@@ -79,6 +85,10 @@ HINTS: Final[dict[str, Promise | str]] = {
     "indicator.categories": gettext_lazy(
         "Cannot be changed once the study has rows. A row with any other value is rejected."
     ),
+    "indicator.categories_fr": gettext_lazy(
+        "Shown on pages in French: one for each category or duration, in the same order. The names of zones "
+        "come from their file."
+    ),
 }
 # By the last part of the key: controls that are no line of text.
 KINDS: Final = {
@@ -88,6 +98,7 @@ KINDS: Final = {
     "unit": "select",
     "derive": "select",
     "categories": "textarea",
+    "categories_fr": "textarea",
 }
 ONLY_STATIC: Final = ("column", "categories")
 ONLY_DAILY: Final = ("derive", "max_values", "night_from", "night_to")
@@ -162,7 +173,7 @@ def _row(typed: Typed, row: str, *, errors: _Errors, key: str) -> dict[str, Any]
         "title": typed.values.get(f"{row}.name", "").strip() or gettext("New indicator"),
         "is_daily": is_daily,
         "fields": [each for each in fields if each.kind != "textarea"],
-        "categories": next((each for each in fields if each.kind == "textarea"), None),
+        "lists": [each for each in fields if each.kind == "textarea"],
         "errors": errors.of(key),
     }
 

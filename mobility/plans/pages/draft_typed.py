@@ -106,6 +106,7 @@ def _lines(text: str) -> list[str]:
 
 STUDY: Final[Mapping[str, Callable[[str], Any]]] = {
     "name": str,
+    "name_fr": str,
     "slug": str,
     "first_day": _day,
     "days": _whole,
@@ -125,14 +126,21 @@ PLAN: Final[Mapping[str, Callable[[str], Any]]] = {
 }
 _OF_BOTH: Final[Mapping[str, Callable[[str], Any]]] = {
     "name": str,
+    "name_fr": str,
     "slug": str,
     "epsilon": _number,
     "weight": _number,
 }
-STATIC_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {**_OF_BOTH, "column": str, "categories": _lines}
+STATIC_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {
+    **_OF_BOTH,
+    "column": str,
+    "categories": _lines,
+    "categories_fr": _lines,
+}
 DAILY_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {
     **_OF_BOTH,
     "derive": str,
+    "categories_fr": _lines,
     "max_values": _whole,
     "night_from": str,
     "night_to": str,

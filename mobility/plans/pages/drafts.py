@@ -6,8 +6,9 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.db.models.fields.json import KT
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -30,6 +31,7 @@ from reports.privacy.plan_changes import plan_changes
 from reports.privacy.statement.locations import location_protection
 from reports.simulator.plan_effects import DEFAULT_VISITORS, MOST_VISITORS, plan_effects
 from reports.studies.models import Study
+from reports.studies.names import in_language
 from reports.studies.policies import Role, roles_of
 from reports.studies.studyfile import StudyDefinition, StudyFileError
 from reports.studies.texts import plan_words
@@ -50,7 +52,7 @@ def drafts(request: HttpRequest) -> HttpResponse:
     ended = PlanDraft.objects.exclude(GOING_ON).defer("definition", "base")
     context = {
         "going_on": open_drafts(request.user),
-        "ended": _states(request.user, ended.annotate(title=KT("definition__name"))[:MAX_ENDED]),
+        "ended": _states(request.user, _titled(ended)[:MAX_ENDED]),
         "crumbs": crumbs()[:1],
     }
     return render(request, "plans/drafts.html", context)
@@ -141,7 +143,13 @@ def _next_version(slug: str, *, by: str) -> PlanDraft:
 
 def open_drafts(user: Somebody) -> list[DraftState]:
     """Drafts that wait for someone, for the page of all studies."""
-    return _states(user, PlanDraft.objects.filter(GOING_ON).annotate(title=KT("definition__name")))
+    return _states(user, _titled(PlanDraft.objects.filter(GOING_ON)))
+
+
+def _titled(rows: QuerySet[PlanDraft]) -> QuerySet[PlanDraft]:
+    """Add the name of each study in the active language, without its definition."""
+    name = KT("definition__name")
+    return rows.annotate(title=in_language(name, Coalesce(KT("definition__name_fr"), name)))
 
 
 def _states(user: Somebody, rows: Iterable[PlanDraft]) -> list[DraftState]:

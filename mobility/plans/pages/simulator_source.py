@@ -66,7 +66,7 @@ def _of_study(study: Study) -> Source:
     plan, crowd = current_plan(study), crowd_so_far(study)
     seen = {} if crowd is None else {"visitors": round(crowd.visitors), "stay": round(crowd.days_present, 3)}
     return Source(
-        name=study.name,
+        name=study.shown_name,
         kept={"study": study.slug},
         address=reverse("administrator:study", args=[study.slug]),
         initial={
@@ -89,7 +89,7 @@ def _of_draft(draft: PlanDraft) -> Source:
     questions, days = questions_of_definition(definition), definition.days
     visitors = expected_visitors(definition)
     return Source(
-        name=definition.name,
+        name=definition.shown_name,
         kept={"draft": str(draft.pk)},
         address="",
         initial={

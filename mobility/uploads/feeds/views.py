@@ -66,6 +66,6 @@ def revoke_feed(request: HttpRequest, slug: str, token_id: int) -> HttpResponse:
 
 def _crumbs(request: HttpRequest, study: queries.StudyHead) -> list[tuple[str, str]]:
     if studies_for(request.user, Role.OPERATOR).filter(slug=study.slug).exists():
-        return crumbs_to(study.name, study.slug)
-    own = (study.name, reverse("administrator:study", args=[study.slug]))
+        return crumbs_to(study.shown_name, study.slug)
+    own = (study.shown_name, reverse("administrator:study", args=[study.slug]))
     return [(gettext("Administration"), reverse("administrator:studies")), own]

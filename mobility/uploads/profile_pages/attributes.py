@@ -56,7 +56,7 @@ def attribute_fields(indicator: IndicatorDefinition, columns: Columns, *, first_
     chosen = rule.get("column", "")
     column = columns.field(f"column-{slug}", gettext("Column"), chosen, key=f"{key}.column", none=none)
     if not column.value:
-        return AttributeFields(slug=slug, title=indicator.name, column=column)
+        return AttributeFields(slug=slug, title=indicator.shown_name, column=column)
     kind = next((each for each in (BIRTH_YEAR, BIRTH_DATE, PREFIX) if each in rule), TEXTS)
     options = [(name, str(label)) for name, label in RULE_NAMES.items()]
     fields = [select(f"rule-{slug}", gettext("Content"), kind, options)]
@@ -73,7 +73,7 @@ def attribute_fields(indicator: IndicatorDefinition, columns: Columns, *, first_
     fields += _last_fields(indicator, rule, {each["text"] for each in seen}, errors)
     return AttributeFields(
         slug=slug,
-        title=indicator.name,
+        title=indicator.shown_name,
         column=column,
         rule=kind,
         fields=fields,

@@ -55,7 +55,7 @@ def profile(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     row, definition = _study_or_404(request, slug)
     found = get_object_or_404(ExtractProfile, study=row, name=name)
     typed = TypedProfile.from_json(found.definition)
-    titles = {indicator.slug: indicator.name for indicator in definition.static_indicators}
+    titles = {indicator.slug: indicator.shown_name for indicator in definition.static_indicators}
     context = {
         "study": definition,
         "profile": found,
@@ -166,4 +166,4 @@ def _study_or_404(request: HttpRequest, slug: str) -> tuple[VaultStudy, StudyDef
 
 def _crumbs(definition: StudyDefinition) -> list[tuple[str, str]]:
     profiles = (gettext("Profiles"), reverse("operator:profiles", args=[definition.slug]))
-    return [*crumbs_to(definition.name, definition.slug), profiles]
+    return [*crumbs_to(definition.shown_name, definition.slug), profiles]

@@ -36,7 +36,7 @@ def window_chart(
     `extra_in` is the room above and below, in inches; `limits` of the axis are else those of this report.
     """
     estimates = report.estimates
-    labels = [_label(estimate.category) for estimate in estimates]
+    labels = [_label(estimate.shown_category) for estimate in estimates]
     rows = sum(max(1.0, 0.7 * (label.count("\n") + 1)) for label in labels)
     top_in, bottom_in = extra_in
     plot_in = _ROW_IN * rows + 0.2

@@ -48,7 +48,7 @@ def legible_selection(selection: Selection, *, write: Callable[[str], str] = leg
     `write` makes a text one that can be drawn; `legible_visual` does so for PDF.
     """
     study = copy(selection.study)
-    study.name = write(study.name)
+    study.name, study.name_fr = write(study.shown_name), None
     indicators = {report.indicator.pk: report.indicator for report in selection.reports}
     drawn = {pk: _indicator(indicator, study, write=write) for pk, indicator in indicators.items()}
     reports = tuple(
@@ -80,9 +80,10 @@ def _letters() -> frozenset[str]:
 def _indicator(indicator: Indicator, study: Study, *, write: Callable[[str], str]) -> Indicator:
     found = copy(indicator)
     found.study = study
-    found.name = write(indicator.name)
+    found.name, found.name_fr = write(indicator.shown_name), None
+    found.categories_fr = None
     found.categories = [
-        _category(name, place, write=write) for place, name in enumerate(indicator.categories, start=1)
+        _category(name, place, write=write) for place, name in enumerate(indicator.shown_categories, start=1)
     ]
     return found
 
@@ -99,7 +100,9 @@ def _report(
         report,
         study=study,
         indicator=indicator,
-        estimates=tuple(replace(estimate, category=category) for estimate, category in estimates),
+        estimates=tuple(
+            replace(estimate, category=category, category_fr=None) for estimate, category in estimates
+        ),
         notes=tuple(_note(note, write=write) for note in report.notes),
     )
 
@@ -112,8 +115,8 @@ def _note(note: DayNote, *, write: Callable[[str], str]) -> DayNote:
 
 def _names(selection: Selection) -> list[str]:
     """All texts that people wrote."""
-    texts = [selection.study.name]
+    texts = [selection.study.shown_name]
     for report in selection.reports:
-        texts += [report.indicator.name, *(estimate.category for estimate in report.estimates)]
+        texts += [report.indicator.shown_name, *(estimate.shown_category for estimate in report.estimates)]
         texts += [note.text for note in report.notes]
     return texts

@@ -75,7 +75,7 @@ def multiples_chart(
         corner = (_LEFT + column * width, bottom_in / whole_in)
         axes = plain_axes(figure, (*corner, width - 0.075, _SMALL_IN / whole_in))
         _draw_line(axes, reports, code=code, place=0, measure=measure, size=0.6)
-        name = reports[0].estimates[code].category
+        name = reports[0].estimates[code].shown_category
         title = textwrap.shorten(name, _NAME_WIDTH, placeholder=" …")
         axes.set_title(title, size=8.5, loc="left", color=COLOURS["--text"])
         plots.append(axes)
@@ -115,7 +115,7 @@ def _draw_line(
         axes.plot([days[i]] * 2, [lows[i], highs[i]], color=colour, linewidth=5, alpha=0.25)
     axes.plot(
         days, values, color=colour, linewidth=1.8 * size, marker=_MARKERS[place % len(_MARKERS)],
-        markersize=5 * size, label=reports[0].estimates[code].category,
+        markersize=5 * size, label=reports[0].estimates[code].shown_category,
     )  # fmt: skip
 
 

@@ -92,7 +92,7 @@ def map_words(selection: Selection) -> str:
     for each in zones.not_on_map(ordered(report, options=options), names=names):
         value = shown_value(report, each, options=options).value
         if each.status == Status.OK:
-            rest.append(f"{each.category} {formats.amount(value, options.measure)}")
+            rest.append(f"{each.shown_category} {formats.amount(value, options.measure)}")
     beside = gettext("Not on the map: %(rest)s.") % {"rest": "; ".join(rest)} if rest else ""
     return " ".join(text for text in (f"{what}.", how, fixed, beside) if text)
 

@@ -80,7 +80,7 @@ def text_alternative(selection: Selection) -> str:
     """Describe the chart in words."""
     if selection.scope == Scope.WINDOW:
         return estimates_texts.report_summary(selection.reports[0])
-    name = selection.reports[0].indicator.name
+    name = selection.reports[0].indicator.shown_name
     return f"{name}: {_what_is_drawn(selection)}. {_how_days_are_drawn()}"
 
 
@@ -103,8 +103,8 @@ def _with_frame(selection: Selection) -> Figure:
     # Zones are found by their names, which must be complete.
     draw, of = (map_chart, selection) if is_map else (_chart, drawn)
     figure = draw(of, extra_in=(top_in, bottom_in))
-    subtitle = f"{drawn.study.name} · {drawn.days_title}"
-    title = drawn.reports[0].indicator.name
+    subtitle = f"{drawn.study.shown_name} · {drawn.days_title}"
+    title = drawn.reports[0].indicator.shown_name
     write_around(figure, title=title, subtitle=subtitle, words=words, words_in=bottom_in - 0.12)
     return figure
 

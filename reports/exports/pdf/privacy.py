@@ -90,7 +90,7 @@ def _add_promise(document: Document, selection: Selection) -> None:
     ]
     rows = [
         [
-            indicator.name,
+            indicator.shown_name,
             by_slug[indicator.slug].method,
             formats.epsilon(by_slug[indicator.slug].epsilon_answer),
             f"\u00d7 {formats.odds(by_slug[indicator.slug].epsilon_value)}",

@@ -30,7 +30,7 @@ def to_pdf(selection: Selection) -> bytes:
         title=f"{selection.title}, {selection.days_title}",
         footer_words=gettext("%(study)s · plan version %(version)d (%(mechanism)s) · %(software)s")
         % {
-            "study": drawn.study.name,
+            "study": drawn.study.shown_name,
             "version": plan.version,
             "mechanism": plan.mechanism,
             "software": software_words(),
@@ -70,8 +70,8 @@ def _add_cover(document: Document, selection: Selection, parts: Sequence[Selecti
     indicator, study = selection.indicator, selection.study
     document.cover(
         kicker=gettext("Mobility report"),
-        title=indicator.name if indicator else study.name,
-        subtitles=[study.name, selection.days_title] if indicator else [selection.days_title],
+        title=indicator.shown_name if indicator else study.shown_name,
+        subtitles=[study.shown_name, selection.days_title] if indicator else [selection.days_title],
     )
     document.facts(_key_facts(selection))
     document.lead(_summary(selection, parts))
@@ -130,7 +130,7 @@ def _summary(selection: Selection, parts: Sequence[Selection]) -> list[str]:
         busiest = max(selection.reports, key=lambda report: report.n_visitors or 0)
         day = formats.day_title(busiest.first_date)
         return [text_alternative(selection), f"{day}: {estimates_texts.report_summary(busiest)}"]
-    return [f"{part.reports[0].indicator.name}: {text_alternative(part)}" for part in parts]
+    return [f"{part.reports[0].indicator.shown_name}: {text_alternative(part)}" for part in parts]
 
 
 def _scaling(selection: Selection) -> str:

@@ -51,7 +51,7 @@ class Extent:
 def add_results(document: Document, part: Selection, *, extent: Extent) -> None:
     """Section of one indicator."""
     svgs = bare_svgs(part, at_most=extent.categories)
-    document.heading(part.reports[0].indicator.name, room=document.size_of(svgs[0])[1] + 24)
+    document.heading(part.reports[0].indicator.shown_name, room=document.size_of(svgs[0])[1] + 24)
     document.paragraph(part.days_title, muted=True)
     for svg in svgs:
         document.drawing(svg, words=text_alternative(part))
@@ -93,7 +93,7 @@ def _add_days(document: Document, part: Selection, *, most_cells: int) -> None:
 
 def _add_window_table(document: Document, report: WindowReport) -> None:
     head = [
-        report.indicator.name,
+        report.indicator.shown_name,
         gettext("Share"),
         gettext("95% interval"),
         gettext("Visitors"),
@@ -102,7 +102,7 @@ def _add_window_table(document: Document, report: WindowReport) -> None:
     ]
     rows = [
         [
-            estimate.category,
+            estimate.shown_category,
             _shown(estimate, formats.percent(estimate.frequency)),
             estimates_texts.share_range(estimate),
             _shown_briefly(estimate, formats.number(estimate.visitors)),
@@ -121,14 +121,14 @@ def _add_days_tables(
     size = ceil(len(reports) / ceil(len(reports) / _DAYS_PER_TABLE))
     for start in range(0, len(reports), size):
         days = reports[start : start + size]
-        head = [days[0].indicator.name, *(formats.short_day(report.last_date) for report in days)]
+        head = [days[0].indicator.shown_name, *(formats.short_day(report.last_date) for report in days)]
         rows = [
             [studies_texts.visitors_title(days[0].study), *map(visitors_words, days)],
             [studies_texts.reports_title(days[0].study), *(count_words(day, day.n_reports) for day in days)],
         ]
         for code in codes:
             cells = [_cell(day.estimates[code], measure=measure) for day in days]
-            rows.append([days[0].estimates[code].category, *cells])
+            rows.append([days[0].estimates[code].shown_category, *cells])
         document.grid(head, rows, widths=(35, *([27] * len(days))))
 
 

@@ -56,7 +56,11 @@ def places_to_svg(places: Places) -> bytes:
 
 def _metadata(places: Places, program: str) -> dict[str, str]:
     facts = "; ".join(f"{name}: {value}" for name, value in provenance(places).items())
-    return {"Title": f"{_title()} · {places.study.name}", program: software_words(), "Description": facts}
+    return {
+        "Title": f"{_title()} · {places.study.shown_name}",
+        program: software_words(),
+        "Description": facts,
+    }
 
 
 def _figure(places: Places) -> Figure:
@@ -80,7 +84,7 @@ def _figure(places: Places) -> Figure:
         axes.set_title(heading, loc="left", fontsize=8.5, fontweight="bold", pad=4)
     _draw_legend(figure, scale, shapes, top=bottom)
     days = formats.window_title(places.first_date, places.last_date)
-    subtitle = legible(f"{places.study.name} · {days}")
+    subtitle = legible(f"{places.study.shown_name} · {days}")
     write_around(figure, title=_title(), subtitle=subtitle, words=words, words_in=words_in - 0.06)
     return figure
 

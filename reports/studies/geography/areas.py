@@ -31,7 +31,7 @@ def place(cells: Sequence[Cell], zones: Zones | None) -> AreaDefinition:
             for cell, zone in zip(cells, found, strict=True)
         ]
         geojson = to_features(zones.codes, zones.shapes)
-        area = AreaDefinition(cells=tuple(cells), zones=zones.codes, geojson=geojson)
+        area = AreaDefinition(cells=tuple(cells), zones=zones.codes, zones_fr=zones.names_fr, geojson=geojson)
     return replace(area, projection=projection_around(*positions_of(area)))
 
 

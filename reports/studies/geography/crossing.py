@@ -16,6 +16,7 @@ def fields_of(area: AreaDefinition, *, location: LocationDefinition | None = Non
     return {
         "n_cells": area.n_cells,
         "zones": list(area.zones),
+        **({} if area.zones_fr is None else {"zones_fr": list(area.zones_fr)}),
         "geojson": geojson,
         "projection": projection_of(area).text,
         "outlines": outlines,

@@ -1,7 +1,7 @@
 """Zones: their codes, the days on which they are valid, and their shapes, repaired."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, Final
 
@@ -21,14 +21,19 @@ MAX_ZONES: Final = 5_000
 MAX_VERTICES: Final = 200_000  # some MB of JSON, read with every batch
 LEAST_OVERLAP_KM2: Final = 0.01  # less is what rounding does along a border
 VALIDITY: Final = ("valid_from", "valid_to")
+FRENCH: Final = "name_fr"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Zones:
-    """Codes in file order, and a polygon each (WGS 84)."""
+    """Codes in file order, and a polygon each (WGS 84).
+
+    names_fr : French names, or the code where a zone has none; None = no zone has one
+    """
 
     codes: tuple[str, ...]
     shapes: Shapes
+    names_fr: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +45,7 @@ class _Version:
     first: date
     last: date
     shape: Any
+    name_fr: str | None = None
 
     def overlaps(self, first: date, last: date) -> bool:
         return self.first <= last and first <= self.last
@@ -73,10 +79,11 @@ def read_zones(
     of_study = _of_study(versions, problems, notes, study_days)
     versions = [_with_shape(each, problems, notes) for each in of_study]
     shapes = _shapes(versions, problems)
+    names_fr = _french(versions, problems)
     if problems.found:
         return None
     _note_overlaps(versions, shapes, notes)
-    return Zones(codes=tuple(each.code for each in versions), shapes=shapes)
+    return Zones(codes=tuple(each.code for each in versions), shapes=shapes, names_fr=names_fr)
 
 
 def _has_column(frame: gpd.GeoDataFrame, column: str, problems: Problems) -> bool:
@@ -90,10 +97,12 @@ def _has_column(frame: gpd.GeoDataFrame, column: str, problems: Problems) -> boo
 
 
 def _versions(frame: gpd.GeoDataFrame, problems: Problems, *, column: str, is_typed: bool) -> list[_Version]:
-    names = [name if name in frame.columns else None for name in (column, *VALIDITY)]
+    names = [name if name in frame.columns else None for name in (column, *VALIDITY, FRENCH)]
     columns = [frame[name].tolist() if name else [None] * len(frame) for name in names]
     versions = []
-    for place, (code, first, last, shape) in enumerate(zip(*columns, frame.geometry, strict=True), start=1):
+    for place, (code, first, last, french, shape) in enumerate(
+        zip(*columns, frame.geometry, strict=True), start=1
+    ):
         key = f"features[{place}]"
         text = _code(code, f"{key}.properties.{column}", problems, is_typed=is_typed)
         days = [
@@ -103,8 +112,9 @@ def _versions(frame: gpd.GeoDataFrame, problems: Problems, *, column: str, is_ty
         begin, end = days[0] or date.min, days[1] or date.max
         if end < begin:
             problems.add(f"{key}.properties.valid_to", "must not be before valid_from", end)
+        name_fr = None if _is_missing(french) else _text(french, f"{key}.properties.{FRENCH}", problems)
         if text is not None:
-            versions.append(_Version(key=key, code=text, first=begin, last=end, shape=shape))
+            versions.append(_Version(key=key, code=text, first=begin, last=end, shape=shape, name_fr=name_fr))
     return versions
 
 
@@ -115,6 +125,10 @@ def _code(value: Any, key: str, problems: Problems, *, is_typed: bool) -> str | 
     # Columns of codes are often whole numbers in typed files; in JSON a number is a choice of the writer.
     if is_typed and isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
+    return _text(value, key, problems)
+
+
+def _text(value: Any, key: str, problems: Problems) -> str | None:
     problem = text_problem(value)
     if problem:
         problems.add(key, problem, value)
@@ -190,7 +204,20 @@ def _with_shape(each: _Version, problems: Problems, notes: Problems) -> _Version
         )
         return each
     notes.add(f"{each.key}.geometry", f"was repaired ({reason})", each.code)
-    return _Version(key=each.key, code=each.code, first=each.first, last=each.last, shape=shape)
+    return replace(each, shape=shape)
+
+
+def _french(versions: list[_Version], problems: Problems) -> tuple[str, ...] | None:
+    """Return the French name of each zone, which must differ from those of the others."""
+    if all(each.name_fr is None for each in versions):
+        return None
+    names: dict[str, _Version] = {}
+    for each in versions:
+        other = names.setdefault(each.name_fr or each.code, each)
+        if other is not each:
+            rule = f"must differ from the French name of {other.key}"
+            problems.add(f"{each.key}.properties.{FRENCH}", rule, each.name_fr or each.code)
+    return tuple(names)
 
 
 def _shapes(versions: list[_Version], problems: Problems) -> Shapes:

@@ -12,6 +12,7 @@ from ldp.geo.grid import Grid
 from ldp.geo.location import LocationSpec
 from ldp.privacy.plans import Kind, Mechanism
 from ldp.protocols.channels import Unit
+from reports.studies.names import in_language
 from reports.studies.studyfile.formats import ISO, Delimiter
 
 # Where deconvolved maps may put people.
@@ -28,6 +29,8 @@ MAIN_ZONE, NIGHT_ZONE = "main_zone", "night_zone"
 OF_ZONES: tuple[str, ...] = (MAIN_ZONE, NIGHT_ZONE)
 DERIVED: tuple[str, ...] = (VISIT_DURATION, *OF_ZONES)
 DEFAULT_POPULATION = "subscribers"
+# Keys that JSON leaves out where a study file does: hashes of definitions without them stay what they were.
+_FRENCH: Final = frozenset({"name_fr", "categories_fr", "zones_fr"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +73,7 @@ class SubscriberExtract:
 class IndicatorDefinition:
     """One question; static ones read a column, daily ones are derived from the day's events.
 
+    categories_fr : in the order of `categories`; None = the same names in French
     night_from, night_to : of night_zone: minutes of the local evening and of the morning after it, which is
         no longer part of the night
     """
@@ -85,6 +89,18 @@ class IndicatorDefinition:
     weight: Decimal | None = None
     night_from: int | None = None
     night_to: int | None = None
+    name_fr: str | None = None
+    categories_fr: tuple[str, ...] | None = None
+
+    @property
+    def shown_name(self) -> str:
+        """Return the name in the active language."""
+        return in_language(self.name, self.name_fr)
+
+    @property
+    def shown_categories(self) -> tuple[str, ...]:
+        """Return the names of the categories in the active language."""
+        return in_language(self.categories, self.categories_fr)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +154,7 @@ class AreaDefinition:
     """Place of the study.
 
     geojson : the zones with their shapes, repaired, WGS 84, in the order of `zones`
+    zones_fr : French names of the zones, in the order of `zones`; None = the same names
     projection : local projection in metres, as PROJ reads it; None = made before there was one
     water, land : GeoJSON geometries, WGS 84; no one is in water, and outside of land where that is given
     layers : for display only, so that two definitions which differ in nothing else are the same
@@ -150,6 +167,7 @@ class AreaDefinition:
     water: dict[str, Any] | None = None
     land: dict[str, Any] | None = None
     layers: tuple[MapLayer, ...] = field(default=(), compare=False)
+    zones_fr: tuple[str, ...] | None = None
 
     @property
     def n_cells(self) -> int:
@@ -214,6 +232,12 @@ class StudyDefinition:
     location: LocationDefinition | None = None
     population: str = DEFAULT_POPULATION
     key_until: date | None = None
+    name_fr: str | None = None
+
+    @property
+    def shown_name(self) -> str:
+        """Return the name in the active language."""
+        return in_language(self.name, self.name_fr)
 
     @property
     def static_indicators(self) -> tuple[IndicatorDefinition, ...]:
@@ -292,7 +316,8 @@ class StudyDefinition:
 
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
-        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+        found = ((each.name, getattr(value, each.name)) for each in fields(value))
+        return {name: _plain(of) for name, of in found if of is not None or name not in _FRENCH}
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
     if isinstance(value, Decimal):
@@ -308,6 +333,10 @@ def _decimal(text: str | None) -> Decimal | None:
 
 def _date(text: str | None) -> date | None:
     return None if text is None else date.fromisoformat(text)
+
+
+def _texts(data: list[str] | None) -> tuple[str, ...] | None:
+    return None if data is None else tuple(data)
 
 
 def _with_share(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -341,6 +370,7 @@ def _plan_from_json(data: Mapping[str, Any]) -> PlanDefinition:
 def _indicator_from_json(data: Mapping[str, Any]) -> IndicatorDefinition:
     exact = {
         "categories": tuple(data["categories"]),
+        "categories_fr": _texts(data.get("categories_fr")),
         "epsilon": _decimal(data["epsilon"]),
         "weight": _decimal(data.get("weight")),
     }
@@ -352,5 +382,10 @@ def _area_from_json(data: Mapping[str, Any]) -> AreaDefinition:
         Cell(**{**cell, "valid_from": _date(cell["valid_from"]), "valid_to": _date(cell["valid_to"])})
         for cell in data["cells"]
     )
-    layers = tuple(MapLayer(**layer) for layer in data.get("layers", ()))
-    return AreaDefinition(**{**data, "cells": cells, "zones": tuple(data["zones"]), "layers": layers})
+    exact = {
+        "cells": cells,
+        "zones": tuple(data["zones"]),
+        "zones_fr": _texts(data.get("zones_fr")),
+        "layers": tuple(MapLayer(**layer) for layer in data.get("layers", ())),
+    }
+    return AreaDefinition(**{**data, **exact})

@@ -67,11 +67,14 @@ def _read_indicator(table: Table, *, days: int, plan: PlanDefinition | None) -> 
     if plan is not None:
         _check_suits(table, plan, kind=kind, epsilon=epsilon)
     name = table.text("name", default=slug.replace("_", " ").replace("-", " ").capitalize())
+    name_fr = table.text("name_fr", default="") or None
     reader = _read_static if kind == "static" else _read_daily
     # An unknown kind says nothing about the other keys.
     specific = reader(table, days=days) if table.values.get("kind") == kind else _unread(table)
     table.finish()
-    return IndicatorDefinition(slug=slug, name=name, kind=kind, epsilon=epsilon, weight=weight, **specific)
+    return IndicatorDefinition(
+        slug=slug, name=name, name_fr=name_fr, kind=kind, epsilon=epsilon, weight=weight, **specific
+    )
 
 
 def _check_suits(table: Table, plan: PlanDefinition, *, kind: Kind, epsilon: Decimal | None) -> None:
@@ -93,7 +96,7 @@ def _check_suits(table: Table, plan: PlanDefinition, *, kind: Kind, epsilon: Dec
 
 
 def _unread(table: Table) -> dict[str, Any]:
-    for key in ("column", "categories", "derive", "max_values", *NIGHT_KEYS):
+    for key in ("column", "categories", "categories_fr", "derive", "max_values", *NIGHT_KEYS):
         table.has(key)
     return {"column": None, "derive": None, "categories": (), "max_values": None}
 
@@ -102,10 +105,12 @@ def _read_static(table: Table, *, days: int) -> dict[str, Any]:
     table.refuse("derive", "must be absent: a static indicator reads a column")
     table.refuse("max_values", "must be absent: only a daily indicator has several values")
     _refuse_night(table)
+    categories = _read_categories(table, days=days)
     return {
         "column": table.text("column"),
         "derive": None,
-        "categories": _read_categories(table, days=days),
+        "categories": categories,
+        "categories_fr": _read_french(table, categories),
         "max_values": None,
     }
 
@@ -120,12 +125,15 @@ def _read_daily(table: Table, *, days: int) -> dict[str, Any]:
     table.refuse("column", "must be absent: a daily indicator is derived from the events of the day")
     what = "they are the zones of [area]" if is_of_zones else "the bands of a derived indicator are fixed"
     table.refuse("categories", f"must be absent: {what}")
+    if is_of_zones:
+        table.refuse("categories_fr", "must be absent: zones have French names as name_fr in their file")
     has_limit = table.has("max_values")
     return {
         "column": None,
         "derive": derive,
         # Those of zones are known once the area is read.
         "categories": () if is_of_zones else VISIT_DURATION_BANDS,
+        "categories_fr": None if is_of_zones else _read_french(table, VISIT_DURATION_BANDS),
         "max_values": table.integer("max_values", low=1, high=days) if has_limit else None,
         **_read_night(table),
     }
@@ -157,7 +165,7 @@ def with_zones(
     root: Table, indicators: tuple[IndicatorDefinition, ...], area: AreaDefinition | None, *, days: int
 ) -> tuple[IndicatorDefinition, ...]:
     """Give those that are derived from zones the area's zones as categories, or note why that cannot be."""
-    zones = area.zones if area is not None else ()
+    zones, zones_fr = (area.zones, area.zones_fr) if area is not None else ((), None)
     most = _most_categories(days)
     for indicator in indicators:
         key = f"indicator[{indicator.slug}].derive"
@@ -170,7 +178,9 @@ def with_zones(
             rule = f"needs an area of 2 to {most} zones in a study of {days} days"
             root.add(key, rule, len(zones))
     return tuple(
-        replace(indicator, categories=zones) if indicator.derive in OF_ZONES else indicator
+        replace(indicator, categories=zones, categories_fr=zones_fr)
+        if indicator.derive in OF_ZONES
+        else indicator
         for indicator in indicators
     )
 
@@ -188,6 +198,24 @@ def _read_categories(table: Table, *, days: int) -> tuple[str, ...]:
         found = len(values) if isinstance(values, list) else values
         table.add("categories", f"must be a list of 2 to {most} texts in a study of {days} days", found)
         return ()
+    return _read_names(table, "categories", values)
+
+
+def _read_french(table: Table, categories: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the French names of the categories, in their order; None where there are none."""
+    values = table.raw("categories_fr", required=False)
+    if values is None or not categories:  # without a valid list there is nothing to compare with
+        return None
+    if not isinstance(values, list) or len(values) != len(categories):
+        found = len(values) if isinstance(values, list) else values
+        rule = f"must be a list of {len(categories)} texts: a French name for each category, in their order"
+        table.add("categories_fr", rule, found)
+        return None
+    return _read_names(table, "categories_fr", values)
+
+
+def _read_names(table: Table, key: str, values: list[Any]) -> tuple[str, ...]:
+    """Return a list of names, of which no two look the same."""
     seen: dict[str, str] = {}  # how it is written, by how it looks
     for position, value in enumerate(values, start=1):
         problem = text_problem(value)
@@ -200,5 +228,5 @@ def _read_categories(table: Table, *, days: int) -> tuple[str, ...]:
             else:
                 seen[with_plain_spaces(value)] = value
         if problem:
-            table.add(f"categories[{position}]", problem, value)
+            table.add(f"{key}[{position}]", problem, value)
     return tuple(str(value) for value in values)

@@ -7,7 +7,12 @@ and the places of a study come from their own files and stay as they are.
 from dataclasses import fields
 from typing import Any
 
-from reports.studies.studyfile.definition import IndicatorDefinition, LocationDefinition, StudyDefinition
+from reports.studies.studyfile.definition import (
+    OF_ZONES,
+    IndicatorDefinition,
+    LocationDefinition,
+    StudyDefinition,
+)
 from reports.studies.studyfile.indicators import MAX_TALLY_CELLS, with_zones
 from reports.studies.studyfile.parse import DEFAULT_MIN_PUBLICATION, check_plan, read_sections
 from reports.studies.studyfile.problems import Problems, StudyFileError
@@ -74,6 +79,8 @@ def _indicator(indicator: IndicatorDefinition) -> dict[str, Any]:
     table = _plain(indicator)
     if indicator.derive is not None:
         del table["categories"]  # of the area's zones, or fixed
+    if indicator.derive in OF_ZONES:
+        del table["categories_fr"]  # of the area's zones
     for key in _CLOCKS:
         if table[key] is not None:
             table[key] = _clock(table[key])

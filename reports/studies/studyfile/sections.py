@@ -47,6 +47,7 @@ def read_study(table: Table, *, default_min_publication: int) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "slug": table.slug("slug", reserved=RESERVED_STUDIES),
         "name": table.text("name"),
+        "name_fr": table.text("name_fr", default="") or None,
         "timezone": _read_timezone(table),
         "first_day": table.day("first_day", low=FIRST_DAY_FROM, high=FIRST_DAY_TO),
         "days": table.integer("days", low=1, high=MAX_DAYS),

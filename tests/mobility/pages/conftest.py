@@ -1,6 +1,6 @@
 """A small study whose batches run when the test says so; and two studies with the same things in both."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -30,6 +30,7 @@ from tests.reports import map_factory
 from tests.reports import report_factory as factory
 
 OWN, OTHER = "fair", "market"
+ZONES_FR = ("Nord-Ouest", "Nord-Est", "Sud-Ouest", "Sud-Est")  # the last one is also that of the answer "NR"
 YESTERDAY = timedelta(days=-1)
 UNKNOWN: dict[str, Any] = {
     "slug": "nothing", "indicator": "age", "batch": uuid4(), "profile": "operator-x", "feed": 10**6,
@@ -102,10 +103,11 @@ def things_of(study: Study, *, maker: User) -> dict[str, Any]:
 
 def located_study(slug: str) -> Study:
     """A study in both zones: with people, reported places and zones on a map."""
-    age = factory.indicator("age", "young", "old")
+    age = factory.indicator("age", "young", "old", name_fr="Tranche", categories_fr=("jeunes", "vieux"))
+    home = replace(map_factory.HOME, name_fr="Domicile", categories_fr=ZONES_FR)
     definition = factory.definition(
-        age, map_factory.HOME, slug=slug, name=f"The {slug}", epsilon="6", area=map_factory.area(),
-        location=map_factory.LOCATION,
+        age, home, slug=slug, name=f"The {slug}", name_fr=f"Foire {slug}", epsilon="6",
+        area=replace(map_factory.area(), zones_fr=ZONES_FR), location=map_factory.LOCATION,
     )  # fmt: skip
     create_study(definition, by="adam")
     study, row = Study.objects.get(slug=slug), VaultStudy.objects.get(slug=slug)

@@ -1,6 +1,8 @@
 """Access: every address and path of the API, each role, the own study and another."""
 
+import hashlib
 import re
+from functools import partial
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -110,7 +112,52 @@ def words_of(response):
     return text.replace(response.request["PATH_INFO"], "")
 
 
+# Names in English and in French; the last ones are of categories and zones, which no operator sees.
+NAMES = (
+    ("The fair", "Foire fair"), ("Age", "Tranche"), ("Home", "Domicile"), ("young", "jeunes"),
+    ("North west", "Nord-Ouest"), ("South east", "Sud-Est"),
+)  # fmt: skip
+AS_WRITTEN = {  # contents of a study file, to check or to change, and values of extracts
+    "administrator:create", "administrator:draft", "administrator:edit_draft", "operator:profile",
+    "operator:new_profile",
+}  # fmt: skip
+MORE_PAGES = (
+    "age/?view=map", "home/?view=map", "home/map-days/", "home/?view=table", "age/days/?form=multiples",
+    "age/compare/?kind=categories&reference=0&from=2024-05-30", "home/movement/?show=days_present",
+    "age/compare/?kind=studies&with=market/age&from=2024-05-30&with_from=2024-05-30",
+    "age/scenario/?present=2024-05-30", "scenario/?present=2024-05-30", "dpia.md",
+)  # fmt: skip
+
+
+def says(text, name):
+    return re.search(rf"(?<![\w-]){name}(?![\w-])", text) is not None
+
+
 class TestPages:
+    @pytest.mark.parametrize("role", [Role.ADMINISTRATOR, Role.OPERATOR], ids=str)
+    def test_a_page_shows_names_in_its_language(self, world, role):
+        link, client = world.user.share_links.get(indicator__study__slug=OWN), world.client(role)
+        link.digest, link.query = hashlib.sha256(b"secret").hexdigest(), "from=2024-05-30"
+        link.save()
+        walk = [
+            (name, partial(world.ask, client, name)) for name, rule in RULES.items() if rule.method == "get"
+        ]
+        walk += [(path, partial(client.get, f"/studies/{OWN}/{path}")) for path in MORE_PAGES]
+        walk += [("shared", partial(client.get, "/shared/secret/"))]
+        for own, other, language in ((0, 1, "en"), (1, 0, "fr")):
+            client.defaults["HTTP_ACCEPT_LANGUAGE"] = language
+            seen, foreign = "", []
+            for name, ask in walk:
+                answer = ask()
+                is_page = answer["Content-Type"].startswith("text/html") or name in MORE_PAGES
+                if answer.status_code == 200 and is_page and name not in AS_WRITTEN:
+                    text = answer.getvalue().decode()
+                    foreign += [(name, each[other]) for each in NAMES if says(text, each[other])]
+                    seen += text
+            assert foreign == [], language
+            missing = {each[own] for each in NAMES if not says(seen, each[own])}
+            assert missing == ({each[own] for each in NAMES[3:]} if role == Role.OPERATOR else set())
+
     @pytest.mark.parametrize("role", [*GRANTED, None], ids=str)
     def test_lists_name_no_study_that_is_not_open(self, world, role):
         client = world.client(role)

@@ -150,7 +150,7 @@ class TestReplacing:
         """Categories and order may change, too; answers count under the new plan only."""
         kept = Indicator.objects.get(slug="gender").pk
         first, *rest = definition.indicators
-        others = (*reversed(rest), replace(first, categories=("a", "b"), name="New"))
+        others = (*reversed(rest), replace(first, categories=("a", "b"), categories_fr=None, name="New"))
         new = replace(with_epsilon(definition, "0.5"), days=5, small_cell=20, indicators=others)
         draft = drafts.draft_of_study(SLUG, by="adam")
         drafts.save_draft(draft, new, revision=1, by="adam")

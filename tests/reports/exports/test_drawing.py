@@ -459,6 +459,26 @@ class TestExtremes:
         assert shared == [(140, 1500), (140, 750), (40, 214), (8, 15)]
 
 
+def test_drawn_files_have_french_names_and_data_files_those_of_every_language():
+    zone = factory.indicator("zone", "A", "B", name_fr="Secteur", categories_fr=("Alpha", TOWN))
+    selection = select_window(factory.published(zone, name_fr="La foire").indicators.get(), WHOLE)
+    own, french = {"Zone", "A", "B"}, {"Secteur", "Alpha", f"{REPLACEMENT * 2} (2)"}
+    for language, expected, foreign in (("en", own, french), ("fr", french, own)):
+        with translation.override(language):
+            drawn = set(texts(svg_of(selection)))
+            assert (expected - drawn, foreign & drawn) == (set(), set())
+            book = opened(selection)
+            assert f"{'La foire' if language == 'fr' else 'The fair'}" in book.pages[0].extract_text()
+            assert ("Alpha" in " ".join(page.extract_text() for page in book.pages)) == (language == "fr")
+            data = [
+                render_file(selection, ending=ending) for ending in ("csv", "json", "sdmx.csv", "parquet")
+            ]
+            assert not any(
+                name.encode() in file for name in ("Secteur", "Alpha", "La foire") for file in data
+            )
+            assert all(b"The fair" in file or b"zone" in file for file in data)
+
+
 class TestLetters:
     def test_known_letters_stay_and_need_no_note(self, fair):
         selection = select_study(fair)

@@ -99,7 +99,12 @@ def test_what_may_weaken_the_protection_needs_a_second_person(demo, before, edit
 def test_lowering_needs_nobody_else(demo) -> None:
     old, lower = LOOSE(demo), Decimal("0.9")
     studies = study(small_cell=51), study(min_publication=101), study(days=6)
-    renamed = study(name="Another", market_share=Decimal("0.2"), expected_subscribers=7), gender(name="Sex")
+    renamed = (
+        study(name="Another", market_share=Decimal("0.2"), expected_subscribers=7),
+        gender(name="Sex"),
+        study(name_fr="Autre"),
+    )
+    renamed += (gender(name_fr="Sexe"), gender(categories_fr=("f", "h", "nr")))
     asked_less = stay(max_values=6), gender(categories=("NR", "F", "M")), gender(weight=Decimal(2))
     plans = plan(epsilon=lower), gender(epsilon=lower), plan(epsilon_profile=Decimal(8)), NOISY
     for edit in (*plans, *studies, *renamed, *asked_less):

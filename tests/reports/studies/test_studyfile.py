@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import get_args
 
 import pytest
+from django.utils import translation
 
 from ldp.privacy.plans import Mechanism
 from ldp.privacy.presence import PresenceSpec
@@ -205,6 +206,13 @@ def test_the_plan_is_the_library_s_with_exact_epsilons() -> None:
         ('["young", "old"]', '["young", " old"]', 'indicator[age_band].categories[2]: must not start or end with spaces, got " old"'),
         ('["young", "old"]', '["young", ""]', 'indicator[age_band].categories[2]: must not be empty, got ""'),
         ('["young", "old"]', '["young", 5]', "indicator[age_band].categories[2]: must be a text in quotes, got 5"),
+        ('name = "Fair 2024"', 'name = "Fair"\nname_fr = " "', 'study.name_fr: must not be empty, got " "'),
+        ('column = "age"', 'column = "age"\nname_fr = 5', "indicator[age_band].name_fr: must be a text in quotes, got 5"),
+        ('column = "age"', 'column = "age"\ncategories_fr = "jeunes"', 'indicator[age_band].categories_fr: must be a list of 2 texts: a French name for each category, in their order, got "jeunes"'),
+        ('column = "age"', 'column = "age"\ncategories_fr = ["jeunes"]', "indicator[age_band].categories_fr: must be a list of 2 texts: a French name for each category, in their order, got 1"),
+        ('column = "age"', 'column = "age"\ncategories_fr = ["jeunes", "jeunes"]', 'indicator[age_band].categories_fr[2]: must be unique in the indicator, got "jeunes"'),
+        ('column = "age"', f'column = "age"\ncategories_fr = ["jeunes", "{"x" * 201}"]', "indicator[age_band].categories_fr[2]: must have at most 200 characters"),
+        ('derive = "visit_duration"', 'derive = "main_zone"\ncategories_fr = ["a", "b"]', "indicator[visit_duration].categories_fr: must be absent: zones have French names as name_fr in their file"),
         ('derive = "visit_duration"', "", 'indicator[visit_duration].derive: is missing, must be one of visit_duration, main_zone, night_zone'),
         ('derive = "visit_duration"', 'derive = "work_zone"', 'indicator[visit_duration].derive: must be one of visit_duration, main_zone, night_zone, got "work_zone"'),
         ('derive = "visit_duration"', 'derive = "visit_duration"\nmax_values = 4', "indicator[visit_duration].max_values: must be a whole number from 1 to 3, got 4"),
@@ -232,6 +240,43 @@ def test_names_may_have_the_hard_spaces_of_french_typography() -> None:
     age = parse(text).indicators[0]
     assert age.name == "\u00c2ge\u00a0: en ann\u00e9es"
     assert age.categories == ("18\u202f\u00e0\u202f24\u00a0ans", "\u00ab\u00a0vieux\u00a0\u00bb")
+
+
+def test_french_names_are_shown_in_french_and_change_no_plan() -> None:
+    text = edited(
+        'name = "Fair 2024"', 'name = "Fair 2024"\nname_fr = "Foire 2024"',
+        'column = "age"', 'column = "age"\nname_fr = "Tranche d\'âge"\ncategories_fr = ["jeunes", "vieux"]',
+    )  # fmt: skip
+    study, plain = parse(text), parse(STUDY)
+    assert (study.plan_spec(), through_json(study)) == (plain.plan_spec(), study)
+    assert '_fr"' not in json.dumps(plain.to_json())  # so that hashes of definitions stay what they were
+    names = {
+        "en": ["Fair 2024", "Age band", "young", "old"],
+        "fr": ["Foire 2024", "Tranche d'âge", "jeunes", "vieux"],
+    }
+    for language, expected in names.items():
+        with translation.override(language):
+            age, duration = study.indicators
+            assert [study.shown_name, age.shown_name, *age.shown_categories] == expected
+            assert (plain.shown_name, duration.shown_name) == ("Fair 2024", "Visit duration")
+            assert duration.shown_categories == VISIT_DURATION_BANDS
+
+
+def test_zones_have_french_names_in_their_file() -> None:
+    by_zone = edited('derive = "visit_duration"', 'derive = "main_zone"', text=WITH_AREA)
+    centre, nord = zone("Centre"), zone("Nord")
+    centre["properties"] |= {"name_fr": "Le centre"}
+    files = {"cells_csv": CELLS, "zones_geojson": zones(centre, nord)}
+    study = parse(by_zone, **files)
+    assert study.area.zones_fr == study.indicators[1].categories_fr == ("Le centre", "Nord")
+    assert (through_json(study), study.indicators[1].categories) == (study, ("Centre", "Nord"))
+    for name, expected in (
+        ("Le centre", "must differ from the French name of features[1]"),
+        (7, "must be a text"),
+    ):
+        nord["properties"] |= {"name_fr": name}
+        found = problems(by_zone, **files | {"zones_geojson": zones(centre, nord)})
+        assert found[0].startswith(f"zones.geojson: features[2].properties.name_fr: {expected}")
 
 
 ONE_FOR_ALL = "has one for all, since every report may be the answer, got 0.5"

@@ -56,8 +56,8 @@ HEADS = [
 DAMAGES = {
     "definition": [
         {"slug": "other"}, {"name": [1]}, {"name": "a\nb"}, {"name": "a" * 300}, {"days": 63},
-        {"market_share": "2"}, {"market_share": "NaN"}, {"first_day": "someday"}, {"indicators": []},
-        {"surprise": 1},
+        {"market_share": "2"}, {"name_fr": [1]}, {"market_share": "NaN"}, {"first_day": "someday"},
+        {"indicators": []}, {"surprise": 1},
     ],
     "approval": [
         {"review": "yes"}, {"review": "approved"}, {"review": "approved", "by": "paul", "at": "2017-05-01"},
@@ -349,8 +349,11 @@ def damaged(content):
     for part, changes in DAMAGES.items():
         yield from (content | {part: content[part] | change} for change in changes)
     twice, free = {"indicators": 2 * study["indicators"][:1]}, {"plan": study["plan"] | {"epsilon": "0"}}
+    short = {"indicators": [study["indicators"][0] | {"categories_fr": ["a"]}]}
     no_plan = {name: value for name, value in study.items() if name != "plan"}
-    yield from (content | {"definition": each} for each in (study | twice, study | free, no_plan))
+    yield from (
+        content | {"definition": each} for each in (study | twice, study | free, study | short, no_plan)
+    )
     for change in ({"plan_hash": "0" * 64}, {"plan_version": "1"}, {"area": "Belfort"}):
         yield content | change
 
