@@ -71,7 +71,7 @@ class Alert(models.Model):
     facts = models.JSONField(default=dict)
     since = models.DateTimeField()
     seen_at = models.DateTimeField()
-    told = models.JSONField(default=dict, help_text="{channel: when it was told there}")
+    told = models.JSONField(default=dict, help_text="{channel: when it was sent there}")
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -101,7 +101,7 @@ class AlertChannel(models.Model):
 
     zone = models.CharField(max_length=8, help_text="MOBILITY_ZONE")
     name = models.CharField(max_length=16, help_text="email or webhook")
-    busy_until = models.DateTimeField(null=True, blank=True, help_text="somebody sends by it until then")
+    busy_until = models.DateTimeField(null=True, blank=True, help_text="a process sends by it until then")
     told_at = models.DateTimeField(null=True, blank=True)
     failing_since = models.DateTimeField(null=True, blank=True)
     failures = models.PositiveSmallIntegerField(default=0, help_text="since it last took something")

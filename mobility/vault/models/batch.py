@@ -74,7 +74,7 @@ class Batch(models.Model):
     rows_rejected = models.JSONField(default=dict, help_text="{reason: rows}")
     rejected_lines = models.JSONField(default=dict, help_text="{reason: first line numbers}")
     notes = models.JSONField(default=dict, help_text="{conflicting_value, late_change: n}")
-    checks = models.JSONField(default=dict, help_text="what mobility.quality tells of the rows")
+    checks = models.JSONField(default=dict, help_text="findings of mobility.batches.quality about the rows")
     days_touched = models.JSONField(default=list)
     reads_whole = models.BooleanField(default=False, help_text="one task reads the file from end to end")
     shards = models.JSONField(default=list, help_text="those that have to take the batch")
@@ -93,7 +93,7 @@ class Batch(models.Model):
     failure = models.TextField(blank=True)
 
     alive_until = models.DateTimeField(
-        null=True, blank=True, help_text="somebody works on it until then; after it the sweep looks"
+        null=True, blank=True, help_text="a worker has it until then; after that the sweep looks"
     )
     heard_at = models.DateTimeField(
         null=True, blank=True, help_text="of an upload: when its sender last showed life"
@@ -155,7 +155,9 @@ class Chunk(models.Model):
     plan = models.JSONField(default=dict, help_text="mobility.readers.chunks.ChunkPlan")
     attempts = models.PositiveSmallIntegerField(default=0)
     alive_until = models.DateTimeField(
-        null=True, blank=True, help_text="asked for, or worked on, until then; after it anybody may ask again"
+        null=True,
+        blank=True,
+        help_text="asked for, or worked on, until then; after that any worker may ask again",
     )
     is_done = models.BooleanField(default=False)
     counts = models.JSONField(default=dict, help_text="mobility.ingest.counts.RowCounts")
@@ -182,7 +184,9 @@ class ShardRun(models.Model):
     shard = models.PositiveIntegerField()
     attempts = models.PositiveSmallIntegerField(default=0)
     alive_until = models.DateTimeField(
-        null=True, blank=True, help_text="asked for, or worked on, until then; after it anybody may ask again"
+        null=True,
+        blank=True,
+        help_text="asked for, or worked on, until then; after that any worker may ask again",
     )
 
     class Meta:

@@ -13,7 +13,7 @@ class DayUndo(models.Model):
     study = models.ForeignKey(VaultStudy, on_delete=models.CASCADE, related_name="undos")
     day = models.PositiveSmallIntegerField()
     voided_days = models.PositiveSmallIntegerField(
-        help_text="published days undone, with this one: epsilon of so many was shown and approved"
+        help_text="published days undone, with this one: the epsilon of that number was shown and approved"
     )
     asked_by = models.CharField(max_length=150)
     asked_at = models.DateTimeField(auto_now_add=True)
