@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, Final
 
 from django.http import QueryDict
@@ -44,7 +44,7 @@ def scenario_answer(
         found = pool.submit(compute)
         while not found.done():
             tick(min(_LAST, int(100 * (time.monotonic() - begun) / expected)))
-            time.sleep(LOOK_S)
+            wait([found], timeout=LOOK_S)
         return found.result()
     finally:
         pool.shutdown(wait=False)
