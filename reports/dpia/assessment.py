@@ -54,8 +54,8 @@ def _description(study: Study, spec: PlanSpec) -> Section:
                 "The operator uploads an extract, which is encrypted with its own key from the first byte."
             ),
             gettext(
-                "Workers in the operator zone read the file as a stream. In memory, they turn "
-                "identifiers into keyed pseudonyms and values into sanitised answers."
+                "Background processes in the operator zone read the file as a stream. In memory, they "
+                "replace identifiers with keyed pseudonyms, and values with answers that contain noise."
             ),
             gettext("The file and its key are destroyed after processing, whether or not it succeeds."),
             _crossing(study),

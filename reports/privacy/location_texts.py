@@ -36,10 +36,10 @@ def noise_words(protection: LocationProtection) -> list[str]:
         several
         + " "
         + gettext(
-            "Compare two possible histories of a person in which places repeat and change on the same "
-            "days, and in which the two places on each day are %(radius)s m apart. All of the person's "
-            "reports together change the odds of one history relative to the other by a factor of at "
-            "most %(all)s."
+            "Compare two possible histories of a person with the same pattern: in both, places repeat "
+            "and change on the same days, and the two places on each day are %(radius)s m apart. All of "
+            "the person's reports together change the odds of one history relative to the other by a "
+            "factor of at most %(all)s."
         )
         % facts,
         squares_words(protection),

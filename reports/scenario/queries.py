@@ -121,14 +121,14 @@ def refusal(study: Study, indicator: Indicator | None = None) -> str:
     if indicator is not None and indicator.kind == Indicator.Kind.DAILY:
         return gettext(
             "A person's value for “%(name)s” can differ from day to day, so there is no single value to "
-            "use in a scenario. Scenarios are available for all people together and for indicators whose "
-            "values stay the same."
+            "use in a scenario. Scenarios are available only for all people combined and for indicators "
+            "whose values stay the same."
         ) % {"name": indicator.shown_name}
     if indicator is not None and not has_unions(indicator):
         return gettext(
             "For “%(name)s”, each person gives an answer on only %(most)d of %(days)d days, so answers "
-            "from different days cannot be combined in a scenario. Scenarios are available for all "
-            "people together."
+            "from different days cannot be combined in a scenario. Scenarios are therefore available "
+            "only for all people combined."
         ) % {"name": indicator.shown_name, "most": indicator.max_values, "days": study.days}
     return ""
 

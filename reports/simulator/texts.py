@@ -175,9 +175,10 @@ def _days_words(plan: PlanSpec) -> list[str]:
         return []
     text = gettext(
         "If someone sees a person's reports on a daily indicator for several days, the limits on the "
-        "odds hold only for guesses between two possible series of values that repeat and change on the "
-        "same days. The reports show whether the value changed. Someone who also knows the value on one "
-        "day therefore learns more about the other days than the limits state."
+        "odds hold only for guesses between two possible series of values with the same pattern: in "
+        "both, values repeat and change on the same days. The reports show whether the value changed. "
+        "Someone who also knows the value on one day therefore learns more about the other days than the "
+        "limits state."
     )
     return [text, *filter(None, [two_categories(plan)])]
 
@@ -338,8 +339,9 @@ def _method_words(best: Candidate, simulation: Simulation) -> str:
             "With this number of categories, marks (OUE) are the better method for every indicator."
         )
     return gettext(
-        "The most accurate mechanism uses marks (OUE) for indicators with many categories (%(names)s), "
-        "and GRR for the others."
+        "The most accurate mechanism uses optimised unary encoding (OUE), in which an answer can mark "
+        "several categories, for indicators with many categories (%(names)s), and generalised randomised "
+        "response (GRR) for the others."
     ) % {"names": ", ".join(unary)}
 
 

@@ -100,8 +100,8 @@ def location_facts(protection: LocationProtection | None) -> dict[str, Any] | No
         "epsilon_at_radius_all_places": str(protection.epsilon_of_all),
         "composition": gettext(
             "The privacy losses from a person's different places add up. Reporting the same place again "
-            "adds nothing. The guarantee compares two possible histories of a person, in which places "
-            "repeat and change on the same days."
+            "adds nothing. The guarantee compares two possible histories of a person with the same "
+            "pattern: in both, places repeat and change on the same days."
         ),
         "grid": spec.grid.to_json(),
     }
