@@ -348,8 +348,9 @@ def damaged(content):
     study = content["definition"]
     for part, changes in DAMAGES.items():
         yield from (content | {part: content[part] | change} for change in changes)
-    twice, free = {"indicators": 2 * study["indicators"][:1]}, {"plan": study["plan"] | {"epsilon": "0"}}
-    short = {"indicators": [study["indicators"][0] | {"categories_fr": ["a"]}]}
+    first, *others = study["indicators"]
+    twice, free = {"indicators": [first, first]}, {"plan": study["plan"] | {"epsilon": "0"}}
+    short = {"indicators": [first | {"categories_fr": ["a"]}, *others]}
     no_plan = {name: value for name, value in study.items() if name != "plan"}
     yield from (
         content | {"definition": each} for each in (study | twice, study | free, study | short, no_plan)
