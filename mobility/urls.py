@@ -6,6 +6,7 @@ from django.views.i18n import set_language
 
 from mobility.operations.views import status
 from reports.pages.home import home
+from reports.pages.tables import tables
 
 handler404 = "reports.base.outages.missing"
 handler500 = "reports.base.outages.failed"
@@ -32,6 +33,7 @@ if settings.HAS_VAULT:  # an analyst zone has no tables for these
 if settings.HAS_REPORTS:
     urlpatterns += [
         path("api/v1/intake/", include("reports.transfer.urls")),
+        path("tables/", tables, name="tables"),
         path("", include("reports.sharing.urls")),
         # Last: the reading API answers all other addresses below its root.
         path("api/v1/", include("reports.api.urls")),

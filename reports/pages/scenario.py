@@ -45,7 +45,7 @@ def scenario(request: HttpRequest, slug: str, indicator_slug: str = "") -> HttpR
     if text := queries.refusal(study, indicator):
         return render(request, "scenario/scenario.html", context | {"refusal": text})
     if any(name.startswith(_OF_FORM) for name in request.GET):
-        return HttpResponseRedirect(f"{request.path}?{_query_of_form(request.GET)}")
+        return HttpResponseRedirect(f"{request.path}?{query_of_form(request.GET)}")
     status = 200
     try:
         question = question_of(request.GET, study=study)
@@ -81,16 +81,16 @@ def answer_context(question: Question, found: Answer) -> dict[str, Any]:
     study = question.study
     rows = [
         {"days": texts.pattern_text(question, bar), "n_days": len(bar.days), "drawn": each}
-        for bar, each in zip(found.patterns, _drawn(found.patterns), strict=True)
+        for bar, each in zip(found.patterns, drawn_bars(found.patterns), strict=True)
     ]
     return {
         "answer": found,
         "question_title": texts.title(question),
         "sentence": texts.sentence(question, found),
-        "people": _drawn((found.people,))[0] if found.people else None,
+        "people": drawn_bars((found.people,))[0] if found.people else None,
         "axis_end": formats.number(axis_end((found.people,))) if found.people else "",
         "total": found.total,
-        "categories": _drawn(found.categories),
+        "categories": drawn_bars(found.categories),
         "patterns": rows,
         "is_scaled": study.market_share != 1,
         "is_open": study.state == "open",
@@ -148,7 +148,8 @@ def _answered(request: HttpRequest, question: Question, indicator: Indicator | N
     }
 
 
-def _drawn(bars: tuple[Any, ...]) -> list[Drawn]:
+def drawn_bars(bars: tuple[Any, ...]) -> list[Drawn]:
+    """Bars on one axis."""
     end = axis_end(bars)
     return [drawn(bar, end=end) for bar in bars]
 
@@ -170,7 +171,7 @@ def _kinds(study: Study) -> list[tuple[Kind, str, str]]:
     ]
 
 
-def _query_of_form(query: QueryDict) -> str:
+def query_of_form(query: QueryDict) -> str:
     """The address of what the form chose: days with the same state in one parameter."""
     chosen = {
         state: ",".join(

@@ -9,10 +9,13 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Final
+from typing import Any, Final
+
+from django.utils.translation import gettext
 
 from ldp import UnionTable
 from ldp.estimation.scenario.flows import MAX_DAYS
+from reports.base import formats
 
 HIDDEN: Final = "#"
 HIDDEN_BELOW: Final = 20  # of Flux Vision
@@ -27,7 +30,7 @@ Limits = tuple[int, int]
 
 
 class TableError(ValueError):
-    """A table that cannot be read; one problem a line."""
+    """A table that cannot be read; one problem a line, translated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,15 +69,16 @@ class _Problems:
     name: str
     found: list[str] = field(default_factory=list)
 
-    def add(self, line: int, column: str, text: str) -> None:
-        where = f"{self.name}, line {line}" + (f", column {column}" if column else "")
-        self.found.append(f"{where}: {text}")
+    def add(self, line: int, column: str, text: str, **found: Any) -> None:
+        place = gettext("%(name)s, line %(line)d, column %(column)s") if column else _line_of()
+        where = place % {"name": self.name, "line": line, "column": column}
+        self.found.append(f"{where}: {text % found}")
 
     def check(self) -> None:
         """Raise TableError if there are any."""
         if self.found:
             left = len(self.found) - _MOST_PROBLEMS
-            more = [f"{self.name}: {left} more problems"] if left > 0 else []
+            more = [_of_file(self.name, gettext("further problems: %(n)d"), n=left)] if left > 0 else []
             raise TableError("\n".join([*self.found[:_MOST_PROBLEMS], *more]))
 
 
@@ -92,20 +96,23 @@ def read_table(content: bytes, *, name: str, hidden_below: int = HIDDEN_BELOW) -
     TableError : with file, line and column of every problem
     """
     if hidden_below < 2:
-        raise TableError(f"the limit of hidden numbers must be at least 2, got {hidden_below}")
+        raise TableError(gettext("the limit of hidden numbers must be at least 2, got %d") % hidden_below)
     if len(content) > MAX_BYTES:
-        raise TableError(f"{name}: a table must have at most {MAX_BYTES:,} bytes, got {len(content):,}")
+        text = gettext("a table must have at most %(most)s bytes, got %(size)s")
+        sizes = {"most": formats.number(MAX_BYTES), "size": formats.number(len(content))}
+        raise TableError(_of_file(name, text, **sizes))
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise TableError(f"{name}, line {line}: text must be UTF-8; save the file as UTF-8") from None
+        where = _line_of() % {"name": name, "line": line}
+        raise TableError(f"{where}: {gettext('text must be UTF-8; save the file as UTF-8')}") from None
     problems = _Problems(name)
     cells = tuple(_cells(text, problems=problems, most_hidden=hidden_below - 1))
     _check_once(cells, problems)
     problems.check()
     if not cells:
-        raise TableError(f"{name}: a table must have a row below its header, got none")
+        raise TableError(_of_file(name, gettext("a table must have a row below its header, got none")))
     return PublishedTable(name=name, cells=cells)
 
 
@@ -115,7 +122,8 @@ def days_of(tables: Sequence[PublishedTable]) -> tuple[date, int]:
     last = max(cell.last for table in tables for cell in table.cells)
     days = (last - first).days + 1
     if days > MAX_DAYS:
-        raise TableError(f"windows must lie within {MAX_DAYS} days, got {days}: {first} to {last}")
+        text = gettext("windows must lie within %(most)d days, got %(days)d: %(first)s to %(last)s")
+        raise TableError(text % {"most": MAX_DAYS, "days": days, "first": first, "last": last})
     return first, days
 
 
@@ -136,7 +144,7 @@ def totals_of(table: PublishedTable, *, first_day: date, days: int) -> Iterator[
             sums.setdefault(_window(cell, first_day), {})[cell.category] = cell.limits
     if sums:
         _check_whole(table, sums, first_day=first_day)
-        source = f"{table.name}, sum of categories" if printed else table.name
+        source = gettext("%s, sum of categories") % table.name if printed else table.name
         added = {window: _added(limits) for window, limits in sums.items()}
         yield source, UnionTable.of_windows(added, days=days)
 
@@ -152,13 +160,14 @@ def _cells(text: str, *, problems: _Problems, most_hidden: int) -> Iterator[Cell
     reader = csv.reader(io.StringIO(text), delimiter=max(_DELIMITERS, key=header.count))
     names = [name.strip().lower() for name in next(reader, [])]
     for missing in (name for name in _NEEDED if name not in names):
-        problems.add(1, missing, f"the header must name it, got {len(names)} other columns")
+        problems.add(1, missing, gettext("the header must name it; other columns: %(n)d"), n=len(names))
     problems.check()
     for values in reader:
         if not any(value.strip() for value in values):
             continue
         if len(values) != len(names):
-            problems.add(reader.line_num, "", f"a row must have {len(names)} columns, got {len(values)}")
+            text = gettext("a row must have %(most)d columns, got %(n)d")
+            problems.add(reader.line_num, "", text, most=len(names), n=len(values))
             continue
         row = dict(zip(names, (value.strip() for value in values), strict=True))
         cell = _cell(row, line=reader.line_num, problems=problems, most_hidden=most_hidden)
@@ -172,16 +181,17 @@ def _cell(row: Mapping[str, str], *, line: int, problems: _Problems, most_hidden
         try:
             ends.append(date.fromisoformat(row[column]))
         except ValueError:
-            problems.add(line, column, "must be a date such as 2017-05-31")
+            problems.add(line, column, gettext("must be a date such as 2017-05-31"))
     if len(ends) == 2 and ends[0] > ends[1]:
-        problems.add(line, "last", f"must not be before first, {ends[0]}, got {ends[1]}")
+        text = gettext("must not be before first, %(first)s, got %(last)s")
+        problems.add(line, "last", text, first=ends[0], last=ends[1])
     volume = row["volume"]
     if volume == HIDDEN:
         limits = (1, most_hidden)
     elif volume.isascii() and volume.isdigit() and len(volume) <= 9:
         limits = (int(volume), int(volume))
     else:
-        problems.add(line, "volume", f"must be a whole number of at most 9 digits, or {HIDDEN}")
+        problems.add(line, "volume", gettext("must be a whole number of at most 9 digits, or #"))
         return None
     if len(ends) != 2 or ends[0] > ends[1]:
         return None
@@ -193,7 +203,8 @@ def _check_once(cells: Sequence[Cell], problems: _Problems) -> None:
     for cell in cells:
         before = lines.setdefault((cell.first, cell.last, cell.category), cell.line)
         if before != cell.line:
-            problems.add(cell.line, "", f"must be another window or category than line {before}")
+            text = gettext("must be another window or category than line %(before)d")
+            problems.add(cell.line, "", text, before=before)
 
 
 def _check_whole(
@@ -206,9 +217,17 @@ def _check_whole(
     problems, known = _Problems(table.name), len(table.categories)
     for window, found in sums.items():
         if len(found) < known:
-            text = f"a window must have all {known} categories, got {len(found)}"
-            problems.add(lines[window], _CATEGORY, text)
+            text = gettext("a window must have all %(known)d categories, got %(n)d")
+            problems.add(lines[window], _CATEGORY, text, known=known, n=len(found))
     problems.check()
+
+
+def _line_of() -> str:
+    return gettext("%(name)s, line %(line)d")
+
+
+def _of_file(name: str, text: str, **found: Any) -> str:
+    return f"{name}: {text % found}"
 
 
 def _added(limits: Mapping[str, Limits]) -> Limits:

@@ -87,7 +87,8 @@ def table_people(table: UnionTable, scenario: Scenario) -> ScenarioPeople:
     LdpError : no people fit the table (the message names windows that contradict others), or a day is in no
         window
     """
-    table.check_every_day()
+    if (day := table.unlimited_day) is not None:
+        raise LdpError(f"each day must be in a window with a number, got none for day {day}")
     fit = fit_unions(table)
     if fit.moved:
         windows = ", ".join(f"{a}..{b}" for a, b in fit.moved)

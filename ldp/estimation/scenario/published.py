@@ -53,11 +53,11 @@ class UnionTable:
         """Days of the study."""
         return int(self.low.shape[0]) - 1
 
-    def check_every_day(self) -> None:
-        """Raise LdpError if a day is in no window with a known number: then nothing limits its people."""
-        for day in range(1, self.days + 1):
-            if np.isinf(self.high[1 : day + 1, day:]).all():
-                raise LdpError(f"each day must be in a window with a number, got none for day {day}")
+    @property
+    def unlimited_day(self) -> int | None:
+        """The first day that is in no window with a known number, so that nothing limits its people."""
+        days = range(1, self.days + 1)
+        return next((day for day in days if np.isinf(self.high[1 : day + 1, day:]).all()), None)
 
     @property
     def row(self) -> Limits:

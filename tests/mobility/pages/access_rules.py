@@ -85,6 +85,7 @@ RULES = {
     "reports:map_days": Rule(roles=READERS, about=INDICATOR),
     "reports:notes": Rule(roles=BOTH, about=STUDY),
     "reports:remove_note": Rule(roles=BOTH, about={**STUDY, "note_id": "note"}, method="post"),
+    "tables": Rule(roles=READERS),
     # --- tokens, links and views: the own ones; administrators end those of others, too
     "access:tokens": Rule(roles=OPENERS),
     "access:revoke_token": Rule(roles=OPENERS, about={"token_id": "token"}, method="post"),

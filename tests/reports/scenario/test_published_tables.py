@@ -1,11 +1,15 @@
 """Tables of other providers: every problem with its place, bounds that hold, contradictions by name."""
 
+import html
 import json
+import re
 from datetime import date, timedelta
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 
+from reports.pages import tables as page
 from reports.scenario.published_tables import TableError, days_of, read_table
 
 FIRST = date(2017, 5, 31)
@@ -144,7 +148,7 @@ def test_all_problems_are_told_at_once_and_no_value_of_a_row(tmp_path) -> None:
         "t.csv, line 2, column volume",
         "t.csv, line 3, column volume",
     ]
-    assert (len(lines), lines[-1]) == (21, "t.csv: 13 more problems")
+    assert (len(lines), lines[-1]) == (21, "t.csv: further problems: 13")
     assert "secret" not in str(refused.value)
 
 
@@ -160,7 +164,7 @@ def test_files_as_spreadsheets_write_them_are_read() -> None:
 def test_what_is_no_such_table_is_refused(tmp_path) -> None:
     for content, problem in {
         b"first,last,volume\n2017-05-31,2017-05-31,\xff\n": "t.csv, line 2: text must be UTF-8; save",
-        b"first,volume\n": "t.csv, line 1, column last: the header must name it, got 2 other columns",
+        b"first,volume\n": "t.csv, line 1, column last: the header must name it; other columns: 2",
         b"first,last,volume\n": "t.csv: a table must have a row below its header, got none",
         b"x" * 5_000_001: "t.csv: a table must have at most 5,000,000 bytes, got 5,000,001",
     }.items():
@@ -192,4 +196,82 @@ def test_day_without_a_number_has_no_bounds(tmp_path, capsys) -> None:
     table = file(tmp_path / "t.csv", rows("", {(1, 1): 5, (3, 3): 9}))
     found = answer(capsys, table, "--exactly", "1")["all"]
     assert (found["consistent"], found["people"]) == (True, None)
-    assert "none for day 2" in found["problem"]
+    assert "contains 2017-06-01" in found["problem"]
+
+
+def asked(reader, *tables: list[str], status: int = 200, language: str = "en", **posted: str) -> str:
+    """The page for tables with these lines."""
+    files = [
+        SimpleUploadedFile(f"{number}.csv", "\n".join(["first,last,category,volume", *lines]).encode())
+        for number, lines in enumerate(tables)
+    ]
+    response = reader.post(
+        "/tables/",
+        {"hidden_below": "20", **({"tables": files} if files else {}), **posted},
+        headers={"accept-language": language},
+    )
+    assert response.status_code == status
+    return response.content.decode()
+
+
+def said(body: str) -> str:
+    return " ".join(html.unescape(re.sub("<[^>]+>", " ", body)).split())
+
+
+@pytest.mark.django_db
+def test_page_answers_each_question_from_the_tables_that_it_carries_along(reader, tmp_path, capsys) -> None:
+    lines = [line for name, people in PEOPLE.items() for line in rows(f'"{name}s"', volumes(people))]
+    table, body = file(tmp_path / "t.csv", lines), asked(reader, lines)
+    assert "people visited on all 3 days." in said(body)
+    for words, posted in {
+        ("--present", f"{day(1)},{day(3)}"): {"kind": "days", **{f"day-{day(n)}": "present" for n in (1, 3)}},
+        ("--exactly", "2"): {"kind": "exactly", "k": "2"},
+        ("--in-a-row", "2"): {"kind": "nights", "k": "1"},
+    }.items():
+        kept = dict(re.findall('type="hidden" name="(name|content)" value="([^"]*)"', body))
+        body = asked(reader, **{name: html.unescape(value) for name, value in kept.items()}, **posted)
+        found = answer(capsys, table, *words)
+        people = found["all"]["people"]
+        assert f"Between {people['least']} and {people['most']} people " in said(body)
+        assert "The numbers are consistent" in said(body)
+        for name, each in found["categories"][str(table)].items():
+            assert re.search(rf"{name} {each['people']['least']}( to {each['people']['most']})? ", said(body))
+    assert "0.csv : 12 nombres, 0 masqué" in said(asked(reader, lines, language="fr"))
+
+
+@pytest.mark.django_db
+def test_page_names_what_contradicts_and_answers_nothing_from_it(reader) -> None:
+    text = said(asked(reader, rows("", everyone()), rows("", everyone() | {(1, 1): 999})))
+    assert "Wed 31 May 2017 0.csv: 205 1.csv: 999" in text
+    text += said(asked(reader, rows("", everyone() | {(1, 3): everyone()[1, 2] - 10})))
+    assert "They miss by at least 10 people." in text and "Tue" not in text
+    assert "No window with a known number contains 2017-06-01" in said(
+        asked(reader, rows("", {(1, 1): 5, (3, 3): 9}))
+    )
+    assert "Between" not in text and "The best estimate" not in text
+
+
+@pytest.mark.django_db
+def test_page_says_what_is_wrong_with_tables_and_questions(reader, monkeypatch) -> None:
+    good = rows("", everyone())
+    for tables, posted, problem in (
+        (
+            [["31/05/2017,2017-06-01,,5"]],
+            {},
+            "0.csv, line 2, column first: must be a date such as 2017-05-31",
+        ),
+        ([], {}, "Choose a file first."),
+        ([], {"name": "t.csv"}, "Choose a file first."),
+        ([rows("", {(1, 1): 5})], {}, "at least two days"),
+        ([good], {"hidden_below": "x"}, "must be a whole number"),
+        ([good] * 11, {}, "at most 10 files"),
+        ([["x" * 1_500_000]], {}, "at most 1,500,000 bytes together"),
+    ):
+        text = said(asked(reader, *tables, status=400, **posted))
+        assert problem in text and "Tables (CSV)" in text
+    wrong = said(asked(reader, good, status=400, kind="exactly", k="9"))
+    assert "from 1 to 3" in wrong and "people visited on all 3 days." in wrong
+    monkeypatch.setattr(page, "MOST_S", 0)
+    assert "takes too long for a page" in said(asked(reader, good, status=400))
+    assert "Tables (CSV)" in said(reader.get("/tables/").content.decode())
+    assert 'href="/tables/"' in reader.get("/studies/").content.decode()

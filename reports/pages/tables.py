@@ -1,0 +1,175 @@
+"""Scenarios from tables of other providers: chosen by the reader, used for one request, not kept.
+
+The page carries the tables along, so that each further question sends them again.
+"""
+
+from collections.abc import Sequence
+from datetime import date
+from math import ceil
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.utils.translation import gettext
+from django.views.decorators.http import require_http_methods
+
+from reports.accounts.access import readers_only
+from reports.base import formats
+from reports.base.status import Status
+from reports.estimates.queries import WindowError
+from reports.pages.scenario import answer_context, drawn_bars, form_context, query_of_form
+from reports.scenario import texts
+from reports.scenario.published_tables import (
+    HIDDEN_BELOW,
+    PublishedTable,
+    TableError,
+    days_of,
+    read_table,
+)
+from reports.scenario.queries import Answer, Bar
+from reports.scenario.query import LEAST_DAYS, Kind, Question, default_question, question_of
+from reports.scenario.table_answers import seconds_of, table_answer
+from reports.studies.models import Study
+from reports.studies.texts import crumbs_to
+
+MAX_PAGE_BYTES: Final = 1_500_000  # of all tables: the page carries them
+MAX_TABLES: Final = 10
+MOST_S: Final = 10  # no worker computes these answers: a worker would have to keep the tables
+Contents = list[tuple[str, str]]  # names and texts of tables
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@readers_only
+def tables(request: HttpRequest) -> HttpResponse:
+    """The form; of chosen tables, whether their numbers fit together, and the answer to a question."""
+    context: dict[str, Any] = {"crumbs": crumbs_to(), "hidden_below": HIDDEN_BELOW}
+    if request.method != "POST":
+        return render(request, "scenario/tables.html", context)
+    try:
+        contents, found = _chosen(request)
+        study = _calendar(found)
+        question, problem = _question(request.POST, study)
+        context |= _answered(found, question) | form_context(question)
+    except TableError as error:
+        return render(
+            request, "scenario/tables.html", context | {"refused": str(error).split("\n")}, status=400
+        )
+    context |= {
+        "contents": contents,
+        "tables": found,
+        "days_title": formats.window_title(study.first_day, study.last_day),
+        "hidden_below": request.POST.get("hidden_below"),
+        "problem": problem,
+        "most_k": study.days,
+        "k": question.k or 2,
+    }
+    return render(request, "scenario/tables.html", context, status=400 if problem else 200)
+
+
+def _chosen(request: HttpRequest) -> tuple[Contents, list[PublishedTable]]:
+    """Tables of a request: chosen files, or those that the page carried along."""
+    files = request.FILES.getlist("tables")[: MAX_TABLES + 1]
+    names = [file.name or "" for file in files] or request.POST.getlist("name")
+    parts = [file.read() for file in files] or [text.encode() for text in request.POST.getlist("content")]
+    if not parts or len(parts) != len(names):
+        raise TableError(gettext("Choose a file first."))
+    if len(parts) > MAX_TABLES or len(set(names)) < len(names):
+        text = gettext("Choose at most %(most)d files with different names.")
+        raise TableError(text % {"most": MAX_TABLES})
+    if (size := sum(map(len, parts))) > MAX_PAGE_BYTES:
+        text = gettext(
+            "The files must have at most %(most)s bytes together, but they have %(size)s. For larger ones, "
+            "use manage.py scenario_of_table."
+        )
+        sizes = {"most": formats.number(MAX_PAGE_BYTES), "size": formats.number(size)}
+        raise TableError(text % sizes)
+    limit = request.POST.get("hidden_below", "")
+    if not (limit.isascii() and limit.isdigit() and len(limit) <= 6):
+        raise TableError(gettext("The limit of hidden numbers must be a whole number."))
+    read = [
+        read_table(part, name=name, hidden_below=int(limit)) for name, part in zip(names, parts, strict=True)
+    ]
+    return [(name, part.decode("utf-8-sig")) for name, part in zip(names, parts, strict=True)], read
+
+
+def _calendar(found: Sequence[PublishedTable]) -> Study:
+    """A study that is not stored: it only numbers the days of tables."""
+    first_day, days = days_of(found)
+    if days < LEAST_DAYS:
+        raise TableError(gettext("Scenarios need tables of at least two days."))
+    return Study(first_day=first_day, days=days, market_share=1, state=Study.State.CLOSED)
+
+
+def _question(posted: QueryDict, study: Study) -> tuple[Question, str]:
+    """The question of the form, and what is wrong with it."""
+    kind = posted.get("kind", "")
+    query = urlencode({kind: posted.get("k", "")})
+    if kind in ("", Kind.DAYS):
+        query = query_of_form(posted) if kind else ""
+    try:
+        return question_of(QueryDict(query), study=study), ""
+    except WindowError as error:
+        return default_question(study), str(error)
+
+
+def _answered(found: Sequence[PublishedTable], question: Question) -> dict[str, Any]:
+    """Texts of the answer; TableError where it would take too long."""
+    study = question.study
+    if seconds_of(found, question.scenario) > MOST_S:
+        raise TableError(
+            gettext(
+                "This question takes too long for a page, because the tables have many days or categories. "
+                "Ask another one, or use manage.py scenario_of_table on the server."
+            )
+        )
+    answer = table_answer(found, question.scenario, first_day=study.first_day, days=study.days)
+    of_all = answer["all"]
+    rows = [
+        (f"{category} ({name})" if len(found) > 1 else category, each)
+        for name, of_table in answer["categories"].items()
+        for category, each in of_table.items()
+    ]
+    bars = [_bar(each, name=name) for name, each in rows]
+    drawn = iter(drawn_bars(tuple(bar for bar in bars if bar)))
+    total = _bar(of_all)
+    plain = Answer(status=Status.OK, total=None, is_noisy=False, people=total)
+    return answer_context(question, plain) | {
+        "of_all": _fit(of_all, name=""),
+        "rows": [
+            _fit(each, name=name) | {"drawn": next(drawn) if bar else None}
+            for (name, each), bar in zip(rows, bars, strict=True)
+        ],
+    }
+
+
+def _bar(found: dict[str, Any], *, name: str = "") -> Bar | None:
+    people = found.get("people")
+    return Bar(name=name, **people) if people else None
+
+
+def _fit(found: dict[str, Any], *, name: str) -> dict[str, Any]:
+    """Whether numbers fit together, and which ones do not, for the page."""
+    return {
+        "name": name,
+        "is_consistent": found["consistent"],
+        "slack": ceil(found["slack"]),
+        "problem": found.get("problem", ""),
+        "moved": [(_title(each), _signed(each["by"])) for each in found["moved"]],
+        "conflicts": [
+            (_title(each), [(source, _range(*ends)) for source, ends in each["people"].items()])
+            for each in found.get("conflicts", ())
+        ],
+    }
+
+
+def _signed(people: float) -> str:
+    return ("+" if people > 0 else "-") + formats.number(ceil(abs(people)))
+
+
+def _range(least: int, most: int) -> str:
+    return texts.range_text(Bar(least=least, most=most, estimate=None))
+
+
+def _title(window: dict[str, Any]) -> str:
+    return formats.window_title(*(date.fromisoformat(window[end]) for end in ("first", "last")))
