@@ -49,7 +49,12 @@ class ApiToken(Opening):
 
 
 class ShareLink(Opening):
-    """Shows one report to anyone who has its address."""
+    """Shows one report to anyone who has its address.
+
+    A scenario of all people has no indicator: `query` says so, and `indicator` is any one of the study.
+    """
+
+    OF_ALL = "scenario=all&"  # start of the query of a scenario of all people
 
     indicator = models.ForeignKey(Indicator, on_delete=models.CASCADE, related_name="+")
     query = models.CharField(max_length=500, help_text="the query of the report's address, after the ?")
@@ -73,6 +78,11 @@ class ShareLink(Opening):
 
     def __str__(self) -> str:
         return f"{self.created_by} shares {self.indicator}"
+
+    @property
+    def report(self) -> Indicator | None:
+        """The indicator that is shown; None: all people."""
+        return None if self.query.startswith(self.OF_ALL) else self.indicator
 
     @property
     def days(self) -> tuple[date, date]:

@@ -7,6 +7,7 @@ from datetime import date, datetime
 from django.contrib.auth.models import User
 from django.db.models import Max, Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from reports.accounts.access_models import ApiToken, ShareLink
 from reports.studies.grant_models import StudyGrant, last_moment
@@ -126,9 +127,13 @@ def _opening(
     if account is not None and until is not None:
         yield Opening(
             kind="link" if link else "token", name=name, maker=account.user, study=study,
-            report=link.indicator.shown_name if link else "", is_locked=bool(link and link.password),
+            report=_report(link) if link else "", is_locked=bool(link and link.password),
             until=until, last_used=last,
         )  # fmt: skip
+
+
+def _report(link: ShareLink) -> str:
+    return link.report.shown_name if link.report else gettext("All people")
 
 
 def _until(expires_at: datetime, account: Account | None, study: Study) -> datetime | None:

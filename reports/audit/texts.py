@@ -241,7 +241,8 @@ def _undo(facts: Facts) -> str:
 
 def _share(facts: Facts) -> str:
     text = gettext("Link %(link)s to %(indicator)s.")
-    words = text % {"link": facts.get("link"), "indicator": facts.get("indicator")}
+    report = facts.get("indicator") or gettext("scenarios for all people")
+    words = text % {"link": facts.get("link"), "indicator": report}
     until = gettext("Valid until %(day)s.") % {"day": facts["until"]} if facts.get("until") else ""
     locked = gettext("Password protected.") if facts.get("password") else ""
     times = facts.get("times")

@@ -65,7 +65,7 @@ def link_facts(link: ShareLink) -> dict[str, Json]:
     """Return the facts of a link for entries of the ledger."""
     return {
         "link": str(link.pk),
-        "indicator": link.indicator.slug,
+        "indicator": link.report.slug if link.report else "",
         "first_day": link.first_day.isoformat(),
         "last_day": link.last_day.isoformat(),
     }

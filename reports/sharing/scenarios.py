@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from django.http import QueryDict
+from django.urls import reverse
 
 from reports.accounts.access_models import ShareLink
 from reports.estimates.queries import Window, WindowError
@@ -12,7 +13,7 @@ from reports.scenario.queries import refusal
 from reports.scenario.query import question_of
 from reports.studies.models import Indicator
 
-SCENARIO: Final = "scenario"  # parameter of the query of such a link
+SCENARIO: Final = "scenario"  # parameter of the query of such a link: "on", or "all" for all people
 
 
 def is_scenario(query: QueryDict) -> bool:
@@ -22,19 +23,29 @@ def is_scenario(query: QueryDict) -> bool:
 
 def asked_scenario(query: QueryDict, indicator: Indicator) -> tuple[Window, str]:
     """Days of the question that a query asks, and the query of its link; WindowError if there is none."""
-    if text := refusal(indicator.study, indicator):
+    of_all = query[SCENARIO] == "all"
+    if text := refusal(indicator.study, None if of_all else indicator):
         raise WindowError(text)
     question = question_of(query, study=indicator.study)
-    return Window(1, question.days), f"{SCENARIO}=on&{question.query}"
+    return Window(1, question.days), (ShareLink.OF_ALL if of_all else f"{SCENARIO}=on&") + question.query
+
+
+def address_of(query: str, indicator: Indicator) -> str:
+    """Address of the page that a link with this query shows, for readers of the study."""
+    found, slugs = QueryDict(query, mutable=True), [indicator.study.slug, indicator.slug]
+    of_all = found.get(SCENARIO) == "all"
+    page = "scenario_study" if of_all else "scenario" if is_scenario(found) else "indicator"
+    found.pop(SCENARIO, None)
+    return f"{reverse(f'reports:{page}', args=slugs[:1] if of_all else slugs)}?{found.urlencode(safe=',')}"
 
 
 def shared_scenario(link: ShareLink) -> dict[str, Any]:
     """Return the context of a shared scenario; a long computation is requested in the name of its maker."""
-    indicator = link.indicator
-    question = question_of(QueryDict(link.query), study=indicator.study)
+    indicator, study = link.report, link.indicator.study
+    question = question_of(QueryDict(link.query), study=study)
     found, row = asked_answer(question, indicator, by=link.created_by)
     context = {
-        "study": indicator.study,
+        "study": study,
         "indicator": indicator,
         "link": link,
         "question_title": texts.title(question),

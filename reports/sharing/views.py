@@ -23,7 +23,7 @@ from reports.estimates.queries import Window, WindowError, visitor_unions
 from reports.pages.indicator import window_context
 from reports.sharing import actions as access
 from reports.sharing.revoking import revoke
-from reports.sharing.scenarios import asked_scenario, is_scenario, shared_scenario
+from reports.sharing.scenarios import address_of, asked_scenario, is_scenario, shared_scenario
 from reports.studies.models import Indicator
 from reports.studies.policies import OPENERS, Role, roles_of, study_for
 from reports.studies.texts import crumbs_to
@@ -81,6 +81,7 @@ def shares(request: HttpRequest) -> HttpResponse:
             {
                 "link": link,
                 "title": formats.window_title(link.first_day, link.last_day),
+                "address": address_of(link.query, link.indicator),
                 "state": access.state_of(link, maker=link.created_by, study_id=link.indicator.study_id),
             }
             for link in links
@@ -110,9 +111,9 @@ def new_share(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
             url = _made(request, form, indicator, window, query=query)
     context = {
         "study": study,
-        "indicator": indicator,
+        "indicator": None if query.startswith(ShareLink.OF_ALL) else indicator,
         "window_title": window_title(study, window),
-        "query": query,
+        "address": address_of(query, indicator),
         "form": form,
         "share_url": url,
         "crumbs": crumbs_to(study),

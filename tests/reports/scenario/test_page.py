@@ -153,13 +153,22 @@ def test_the_api_sends_the_rows_of_the_file_and_asks_to_come_back_for_long_ones(
 
 def test_a_share_link_shows_the_scenario_and_nothing_else(client, reader, fair, monkeypatch) -> None:
     monkeypatch.setattr(queries, "AT_ONCE_S", 60)
-    body = reader.get(f"{BASE}age/scenario/?nights=1").content.decode()
-    address = html.unescape(re.search(r'href="([^"]*scenario=on[^"]*)"', body)[1])
-    made = reader.post(address, {"note": "", "days": "30", "password": ""}).content.decode()
-    link = re.search(r"http://testserver(/[^<\s]+)</pre>", made)[1]
-    shared = client.get(link).content.decode()
-    assert "stayed at least 1 night in a row (2 days in a row)" in shared
-    assert "By category: Age" in shared and "/studies/" not in shared
+    listed = []
+    for where, name, by_category in (("age/", "Age", 1), ("", "All people", 0)):
+        page_address = f"{BASE}{where}scenario/?nights=1"
+        body = reader.get(page_address).content.decode()
+        address = html.unescape(re.search(r'href="([^"]*scenario=(?:on|all)[^"]*)"', body)[1])
+        made = reader.post(address, {"note": "", "days": "30", "password": ""}).content.decode()
+        assert f'href="{page_address}"' in made
+        link = re.search(r"http://testserver(/[^<\s]+)</pre>", made)[1]
+        shared = client.get(link).content.decode()
+        assert f"<title>{name}, " in shared and shared.count("By category") == by_category
+        assert "stayed at least 1 night in a row (2 days in a row)" in shared and "/studies/" not in shared
+        listed.append(f'href="{page_address}">{name}</a>')
+    shares = reader.get("/access/shares/").content.decode()
+    assert all(each in shares for each in listed)
+    made = LedgerEntry.objects.filter(kind="share.created").order_by("pk")
+    assert [entry.facts["indicator"] for entry in made] == ["age", ""]
     monkeypatch.setattr(queries, "AT_ONCE_S", -1)
     monkeypatch.setattr(actions, "_send", lambda _row: None)
     waiting = client.get(link).content.decode()
