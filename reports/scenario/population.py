@@ -37,6 +37,7 @@ from reports.studies.plan_models import Plan
 from reports.studies.queries import current_plan, has_unions
 
 SEED: Final = 1  # of downloads
+MOST_PEOPLE: Final = 5_000_000
 Tick = Callable[[int], None]
 Found = Sequence[tuple[list[WindowReport], IndicatorTallies]]
 
@@ -64,6 +65,7 @@ class Population:
 
     Parameters
     ----------
+    scale : people per visitor; 1 unless another number of people is asked for
     presence : ndarray of uint64, shape (people,); bit t - 1 = day t
     attributes : in plan order
     left_out : by slug of an indicator, why people have no value of it
@@ -73,6 +75,7 @@ class Population:
     study: Study
     plan: Plan
     seed: int
+    scale: float
     presence: NDArray[np.uint64]
     attributes: tuple[Attribute, ...]
     left_out: dict[str, str]
@@ -87,43 +90,54 @@ class Population:
         return [each for each in self.attributes if each.indicator.kind == kind]
 
 
-def synthesise(study: Study, *, seed: int = SEED, tick: Tick = lambda _: None) -> Population:
+def synthesise(
+    study: Study, *, seed: int = SEED, people: int | None = None, tick: Tick = lambda _: None
+) -> Population:
     """Make the synthetic population of a study.
 
     Parameters
     ----------
     study : Study
     seed : int; which of the many populations that fit; at least 0
+    people : how many there are, in [1, MOST_PEOPLE], with the shares of the study; None: as many as visitors
     tick : told how many percent are done; what it raises ends the work
 
     Raises
     ------
-    PopulationError : the study has no visitors, or so few that their number is hidden
+    PopulationError : the study has no visitors, or so few that their number is hidden; people is out of range
     """
+    if people is not None and not 1 <= people <= MOST_PEOPLE:
+        text = gettext("The number of people must be from 1 to %(most)d, not %(people)d.")
+        raise PopulationError(text % {"most": MOST_PEOPLE, "people": people})
     tick(0)
     indicators = list(study.indicators.all())
     windows = windows_of(study)
     found = reports_with_tallies(indicators, [windows if has_unions(each) else [] for each in indicators])
     plan = current_plan(study)
     tick(20)
-    presence = synthetic_presence(_flows(study, found), stream=_stream(study, seed, purpose="presence"))
-    if not presence.size:
+    flows = _flows(study, found)
+    if not flows.total:
         raise PopulationError(gettext("There are no visitors yet, so no synthetic people can be created."))
+    scale = 1.0 if people is None else people / flows.total
+    if people is not None:
+        flows = whole_flows(Flows(flows.edges * scale))
+    presence = synthetic_presence(flows, stream=_stream(study, seed, purpose="presence"))
     attributes: list[Attribute] = []
     left_out: dict[str, str] = {}
-    errors = list(visitor_errors(study, found[0][1].visitors, presence))
+    errors = list(visitor_errors(study, found[0][1].visitors, presence, scale=scale))
     for number, (indicator, (reports, tallies)) in enumerate(zip(indicators, found, strict=True), start=1):
         codes = _codes(indicator, tallies, presence, plan=plan, seed=seed)
         if isinstance(codes, str):
             left_out[indicator.slug] = codes
         else:
             attributes.append(Attribute(indicator=indicator, codes=codes))
-            errors += indicator_errors(indicator, reports, presence=presence, codes=codes)
+            errors += indicator_errors(indicator, reports, presence=presence, codes=codes, scale=scale)
         tick(20 + 60 * number // len(indicators))
     return Population(
         study=study,
         plan=plan,
         seed=seed,
+        scale=scale,
         presence=presence,
         attributes=tuple(attributes),
         left_out=left_out,

@@ -25,6 +25,7 @@ class ErrorRow:
     status : of the published number
     published : visitors of the network, not scaled; of a category its consistent share of them; None where
         there is no number, or it is hidden
+    scaled : `published` for as many people as the population has; errors are those from it
     synthetic : None where `published` is
     """
 
@@ -33,16 +34,18 @@ class ErrorRow:
     window: Window
     status: Status
     published: float | None
+    scaled: float | None
     synthetic: int | None
 
 
-def visitor_errors(study: Study, visitors: Counts, presence: Bitmaps) -> Iterator[ErrorRow]:
+def visitor_errors(study: Study, visitors: Counts, presence: Bitmaps, *, scale: float) -> Iterator[ErrorRow]:
     """Visitors of each window.
 
     Parameters
     ----------
     visitors : gap tally that the study publishes
     presence : of the synthetic people
+    scale : people per visitor
     """
     shown = ShownVisitors(study, all_unions(visitors))
     unions = all_unions(people_tally(presence, days=study.days)[0])
@@ -54,12 +57,18 @@ def visitor_errors(study: Study, visitors: Counts, presence: Bitmaps) -> Iterato
             window=window,
             status=shown.status(window.first_day, window.last_day, is_outage=False),
             published=published,
+            scaled=None if published is None else published * scale,
             synthetic=None if published is None else int(unions[window.first_day, window.last_day]),
         )
 
 
 def indicator_errors(
-    indicator: Indicator, reports: Sequence[WindowReport], *, presence: Bitmaps, codes: NDArray[np.int32]
+    indicator: Indicator,
+    reports: Sequence[WindowReport],
+    *,
+    presence: Bitmaps,
+    codes: NDArray[np.int32],
+    scale: float,
 ) -> Iterator[ErrorRow]:
     """Visitors of each window and category.
 
@@ -67,6 +76,7 @@ def indicator_errors(
     ----------
     reports : of the windows
     presence, codes : of the synthetic people
+    scale : people per visitor
     """
     tally = people_tally(presence, codes, days=indicator.study.days, n_codes=len(indicator.categories))
     unions = all_unions(tally)
@@ -74,18 +84,20 @@ def indicator_errors(
         synthetic = unions[:, report.window.first_day, report.window.last_day].tolist()
         for estimate, number in zip(report.estimates, synthetic, strict=True):
             is_known = estimate.consistent is not None and report.n_visitors is not None
+            published = (estimate.consistent or 0.0) * max(report.n_visitors or 0, 0)
             yield ErrorRow(
                 indicator=indicator.slug,
                 category=estimate.category,
                 window=report.window,
                 status=estimate.status,
-                published=(estimate.consistent or 0.0) * max(report.n_visitors or 0, 0) if is_known else None,
+                published=published if is_known else None,
+                scaled=published * scale if is_known else None,
                 synthetic=number if is_known else None,
             )
 
 
 def error_rates(rows: Iterable[ErrorRow]) -> dict[str, float | None]:
-    """Sum of absolute errors over the sum of published numbers, by indicator; None: that sum is not above 0.
+    """Sum of absolute errors over the sum of scaled published numbers, by indicator; None: it is not above 0.
 
     Definition 10 of the thesis, over all windows and categories with a number. 0.01 = 1%. All visitors are
     under the name "visitors".
@@ -93,7 +105,7 @@ def error_rates(rows: Iterable[ErrorRow]) -> dict[str, float | None]:
     sums: dict[str, list[float]] = {}
     for row in rows:
         both = sums.setdefault(row.indicator or "visitors", [0.0, 0.0])
-        if row.published is not None and row.synthetic is not None:
-            both[0] += abs(row.synthetic - row.published)
-            both[1] += row.published
+        if row.scaled is not None and row.synthetic is not None:
+            both[0] += abs(row.synthetic - row.scaled)
+            both[1] += row.scaled
     return {name: error / total if total > 0 else None for name, (error, total) in sums.items()}

@@ -31,7 +31,7 @@ NOTICE: Final = (
 )
 ERROR_NAMES: Final = (
     "indicator", "category", "first_day", "last_day", "status",
-    "published", "synthetic", "absolute", "percent",
+    "published", "scaled", "synthetic", "absolute", "percent",
 )  # fmt: skip
 _FIRST_MOMENT_OF_ZIP: Final = (1980, 1, 1, 0, 0, 0)
 
@@ -87,11 +87,11 @@ def _presence(population: Population) -> Table:
 def _errors(population: Population) -> Table:
     study, rows = population.study, population.errors
     absolute = [
-        None if row.published is None or row.synthetic is None else abs(row.synthetic - row.published)
+        None if row.scaled is None or row.synthetic is None else abs(row.synthetic - row.scaled)
         for row in rows
     ]
     percent = [
-        None if error is None or not row.published or row.published < 0 else 100 * error / row.published
+        None if error is None or not row.scaled or row.scaled < 0 else 100 * error / row.scaled
         for row, error in zip(rows, absolute, strict=True)
     ]
     values = (
@@ -101,6 +101,7 @@ def _errors(population: Population) -> Table:
         pa.array([study.date_of(row.window.last_day) for row in rows], pa.date32()),
         pa.array([str(row.status) for row in rows], pa.string()),
         _rounded(row.published for row in rows),
+        _rounded(row.scaled for row in rows),
         pa.array([row.synthetic for row in rows], pa.int64()),
         _rounded(absolute),
         _rounded(percent),
@@ -147,7 +148,8 @@ def _manifest(population: Population, files: Mapping[str, bytes]) -> dict[str, A
         "seed": population.seed,
         "people": int(population.presence.size),
         "person_days": population.person_days,
-        "people_are": "visitors that the network saw, not scaled by the market share",
+        "people_are": _who(population),
+        "scale": round(population.scale, 9),
         "inputs": _inputs(population),
         "plan": _plan(population),
         "further_epsilon": "0",
@@ -155,6 +157,15 @@ def _manifest(population: Population, files: Mapping[str, bytes]) -> dict[str, A
         "software": software(),
         "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
     }
+
+
+def _who(population: Population) -> str:
+    if population.scale == 1:
+        return "visitors that the network saw, not scaled by the market share"
+    return (
+        "as many as asked for, with the shares of the visitors that the network saw; errors compare with the "
+        "published numbers times scale, and include the rounding to whole people"
+    )
 
 
 def _inputs(population: Population) -> dict[str, Any]:

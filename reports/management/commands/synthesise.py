@@ -20,23 +20,23 @@ class Command(ReadingCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")
         parser.add_argument("--out", type=Path, required=True, help="folder to write")
+        parser.add_argument("--people", type=int, metavar="N", help="scale to N people; shares stay")
         parser.add_argument("--seed", type=int, default=SEED, help="the same seed gives the same bytes")
 
-    def handle(self, *, out: Path, seed: int, **options: Any) -> None:
+    def handle(self, *, out: Path, seed: int, people: int | None, **options: Any) -> None:
         from reports.scenario.population_files import population_files  # noqa: PLC0415 - pyarrow: not for --help
 
         study = study_named(options["study"])
         if seed < 0:
             raise CommandError(f"--seed must be at least 0, got {seed}")
         with refusing(PopulationError):
-            population = synthesise(study, seed=seed)
+            population = synthesise(study, seed=seed, people=people)
         files = population_files(population)
         # Before the files are there: none may be without its entry.
-        record_file(
-            study=study.slug,
-            by="command line",
-            facts={"way": "command", "format": "population", "seed": str(seed)},
-        )
+        facts = {"way": "command", "format": "population", "seed": str(seed)}
+        if people is not None:
+            facts["people"] = str(people)
+        record_file(study=study.slug, by="command line", facts=facts)
         try:
             out.mkdir(parents=True, exist_ok=True)
             for name, content in files.items():

@@ -60,7 +60,7 @@ def counted(files: dict[str, bytes], study: Study) -> dict[tuple[str, str, date,
     return found
 
 
-def check_errors(files: dict[str, bytes], study: Study) -> None:
+def check_errors(files: dict[str, bytes], study: Study, *, scale: float = 1) -> None:
     """The file of errors says what people counted from the other files are, next to what is published."""
     found = counted(files, study)
     published = {
@@ -80,13 +80,14 @@ def check_errors(files: dict[str, bytes], study: Study) -> None:
                 assert row["published"] == ""
             else:
                 wanted = estimate.consistent * max(report.n_visitors, 0)
+                assert float(row["scaled"]) == pytest.approx(wanted * scale, abs=1e-2)
                 assert float(row["published"]) == pytest.approx(wanted, abs=1e-3)
         if row["published"]:
             assert int(row["synthetic"]) == found[key]
-            difference = abs(found[key] - float(row["published"]))
+            difference = abs(found[key] - float(row["scaled"]))
             assert float(row["absolute"]) == pytest.approx(difference, abs=2e-3)
         else:
-            assert row["synthetic"] == row["absolute"] == row["percent"] == ""
+            assert row["scaled"] == row["synthetic"] == row["absolute"] == row["percent"] == ""
 
 
 def test_each_published_number_of_visitors_is_that_of_the_rows(fair) -> None:
@@ -149,6 +150,19 @@ def test_files_are_the_same_for_a_seed_and_in_both_formats(fair) -> None:
     assert rows_of(files["persons.csv"])[0]["person_id"] == "P000001"
 
 
+@pytest.mark.parametrize("people", [1, 500, 9000])
+def test_as_many_people_as_asked_for_have_the_shares_of_the_study(fair, people) -> None:
+    made = synthesise(fair, people=people)
+    files, scale = population_files(made), people / synthesise(fair).presence.size
+    assert (made.presence.size, made.scale) == (people, scale)
+    check_errors(files, fair, scale=scale)
+    rates = json.loads(files["manifest.json"])["error_rates"]
+    assert rates["visitors"] < 20 / people
+    assert rates["gender"] < 0.02 + 60 / people
+    of_all = [row for row in rows_of(files["errors.csv"]) if not row["indicator"]]
+    assert max(float(row["absolute"]) for row in of_all) < fair.days
+
+
 def test_indicators_that_cannot_be_dealt_out_are_named() -> None:
     study = factory.create(factory.GENDER, factory.AGE, factory.HALF_STAY)
     people = factory.crowd(study, n=500)
@@ -177,13 +191,21 @@ def test_command_writes_what_the_ledger_has(fair, tmp_path, capsys) -> None:
     assert {path.name: path.read_bytes() for path in (tmp_path / "people").iterdir()} == files
     assert printed["people"] == len(rows_of(files["persons.csv"]))
     assert printed["person_days"] == len(rows_of(files["presence.csv"]))
-    entry = LedgerEntry.objects.latest("number")
     facts = {"way": "command", "format": "population", "seed": "5"}
-    assert (entry.kind, entry.study, entry.facts) == ("export.made", fair.slug, facts)
+    for asked in ({}, {"people": "40"}):
+        if asked:
+            call_command(
+                "synthesise", fair.slug, "--out", str(tmp_path / "40"), "--seed", "5", "--people", "40"
+            )
+            assert json.loads(capsys.readouterr().out)["people"] == 40
+        entry = LedgerEntry.objects.latest("number")
+        assert (entry.kind, entry.study, entry.facts) == ("export.made", fair.slug, facts | asked)
     out = str(tmp_path / "other")
     for message, words in {
         r"STUDY must be the slug of a study \(fair-2024\), got nope": ("nope", "--out", out),
         "--seed must be at least 0, got -1": (fair.slug, "--out", out, "--seed", "-1"),
+        "must be from 1 to 5000000, not 0": (fair.slug, "--out", out, "--people", "0"),
+        "must be from 1 to 5000000, not 5000001": (fair.slug, "--out", out, "--people", "5000001"),
         "--out must be a folder": (fair.slug, "--out", str(tmp_path / "people" / "errors.csv")),
     }.items():
         with pytest.raises(CommandError, match=message):
