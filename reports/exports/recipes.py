@@ -26,7 +26,7 @@ from reports.exports.selection import (
 from reports.movement.queries import movement
 from reports.movement.query import asked_of
 from reports.scenario.population import PopulationError, synthesise
-from reports.scenario.queries import is_quick
+from reports.scenario.queries import Prepared
 from reports.studies.models import Indicator, Study
 
 Tick = Callable[[int], None]
@@ -88,7 +88,7 @@ class Recipe:
     def is_made_at_once(self, study: Study) -> bool:
         """Return whether it is so small that its reader waits for it."""
         if self.scope == SCENARIO:
-            return is_quick(asked_question(study, self.options), self.indicator_of(study))
+            return Prepared.of(asked_question(study, self.options), self.indicator_of(study)).is_quick
         if self.scope not in (*Scope, MOVEMENT) or self.ending not in AT_ONCE_ROWS:
             return False
         indicators = (

@@ -15,7 +15,7 @@ from reports.exports.findings import Findings, Record, head_of, interval_codes, 
 from reports.exports.formats.columns import Kind as Holds
 from reports.exports.selection import select_summary
 from reports.scenario import texts
-from reports.scenario.queries import Answer, Bar, prepared, seconds_of
+from reports.scenario.queries import Answer, Bar, Prepared
 from reports.scenario.query import Question, question_of
 from reports.studies.models import Indicator, Study
 
@@ -37,11 +37,11 @@ def scenario_answer(
     `tick` takes, twice a second, how many percent are done, by an estimate of the time; what it raises ends
     the waiting.
     """
-    compute = prepared(question, indicator)
-    expected, begun = max(seconds_of(question, indicator), 1.0), time.monotonic()
+    prepared = Prepared.of(question, indicator)
+    expected, begun = max(prepared.seconds, 1.0), time.monotonic()
     pool = ThreadPoolExecutor(max_workers=1)
     try:
-        found = pool.submit(compute)
+        found = pool.submit(prepared.answer)
         while not found.done():
             tick(min(_LAST, int(100 * (time.monotonic() - begun) / expected)))
             wait([found], timeout=LOOK_S)

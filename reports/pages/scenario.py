@@ -119,8 +119,9 @@ def asked_answer(
     question: Question, indicator: Indicator | None, *, by: Any
 ) -> tuple[Answer | None, ExportFile | None]:
     """The answer; or, where it takes long, the file that a worker makes of it for the account that waits."""
-    if queries.is_quick(question, indicator):
-        return queries.answer(question, indicator), None
+    prepared = queries.Prepared.of(question, indicator)
+    if prepared.is_quick:
+        return prepared.answer(), None
     recipe = Recipe(
         scope=SCENARIO_ANSWER,
         ending="json",

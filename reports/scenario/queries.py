@@ -5,7 +5,6 @@ to the library only as "1 to small_cell - 1" people. Visitors of a category are 
 totals are not, as in every report.
 """
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from math import isnan
 from typing import Any, Final, Self
@@ -133,16 +132,6 @@ def refusal(study: Study, indicator: Indicator | None = None) -> str:
     return ""
 
 
-def seconds_of(question: Question, indicator: Indicator | None = None) -> float:
-    """Estimate how long an answer takes, in seconds on one core."""
-    return _Source.of(question, indicator).seconds
-
-
-def is_quick(question: Question, indicator: Indicator | None = None) -> bool:
-    """Return whether a page waits for the answer; else a worker computes it."""
-    return seconds_of(question, indicator) <= AT_ONCE_S
-
-
 def answer(question: Question, indicator: Indicator | None = None) -> Answer:
     """Answer a question, about all people or by the categories of an indicator.
 
@@ -150,22 +139,12 @@ def answer(question: Question, indicator: Indicator | None = None) -> Answer:
     ------
     NoScenarioError : the study or the indicator has none
     """
-    return prepared(question, indicator)()
-
-
-def prepared(question: Question, indicator: Indicator | None = None) -> Callable[[], Answer]:
-    """Read the tallies of a question now; returns what computes the answer, without a database.
-
-    Raises
-    ------
-    NoScenarioError : as of `answer`
-    """
-    return _Source.of(question, indicator).answer
+    return Prepared.of(question, indicator).answer()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Source:
-    """Tallies of one publication, with what every number needs."""
+class Prepared:
+    """Tallies of one publication, with what every number needs: read once, so an answer needs no database."""
 
     question: Question
     visitors: Counts
@@ -174,6 +153,7 @@ class _Source:
 
     @classmethod
     def of(cls, question: Question, indicator: Indicator | None) -> Self:
+        """Read the tallies of a question; NoScenarioError if the study or the indicator has no scenarios."""
         study, days = question.study, question.days
         if text := refusal(study, indicator):
             raise NoScenarioError(text)
@@ -191,7 +171,13 @@ class _Source:
         return bool(hidden_windows(self.visitors, small_cell=self.small_cell).any())
 
     @property
+    def is_quick(self) -> bool:
+        """Return whether a page waits for the answer; else a worker computes it."""
+        return self.seconds <= AT_ONCE_S
+
+    @property
     def seconds(self) -> float:
+        """Estimate how long the answer takes, in seconds on one core."""
         scenario, nodes = self.question.scenario, self.question.days + 2
         program = _PROGRAM_S + _PER_STEP_S * scenario.n_states * nodes * (nodes - 1) / 2
         is_closed = scenario.pattern is not None and not self.has_hidden and self.noise is None
@@ -200,6 +186,7 @@ class _Source:
         return program * (of_all + _OF_CATEGORY * n_categories)
 
     def answer(self) -> Answer:
+        """Compute the answer."""
         study = self.question.study
         total = int(all_unions(self.visitors)[1, -1])
         is_noisy = self.noise is not None

@@ -5,10 +5,13 @@ import html
 import io
 import json
 import re
+import sys
 import zipfile
 
 import pytest
 from django.core.management.base import CommandError
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from reports.exports import actions
 from reports.models import ExportFile, LedgerEntry
@@ -25,6 +28,14 @@ def shown(reader, address: str, *, status: int = 200, **headers: str) -> str:
     response = reader.get(address, headers=headers)
     assert response.status_code == status, address
     return " ".join(html.unescape(re.sub("<[^>]+>", " ", response.content.decode())).split())
+
+
+def test_a_closed_form_reads_the_tally_once_and_does_not_load_scipy(reader, fair, monkeypatch) -> None:
+    for name in ("scipy", "scipy.optimize", "scipy.sparse", "scipy.sparse.csgraph", "scipy.special"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with CaptureQueriesContext(connection) as queries_of_page:
+        assert "The best estimate is" in shown(reader, f"{BASE}scenario/")
+    assert sum("visitortally" in each["sql"] for each in queries_of_page) == 1
 
 
 def test_the_page_answers_with_a_sentence_a_bar_and_patterns(reader, fair) -> None:
