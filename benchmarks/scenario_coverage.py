@@ -1,8 +1,9 @@
 """Do the bars of scenarios by category hold the truth? One population under many independent study keys.
 
 Prints a markdown table: per mechanism, indicator and question the share of 95% bars that hold the truth, and
-the mean width of a bar over that of the bounds of all visitors. Bars are bounds, so they may hold it more
-often; it fails if one holds it in significantly fewer than 95% of cases.
+the mean width of a bar over that of the bounds of all visitors, and of the bounds that would follow if the
+people of each category were known. Bars are bounds, so they may hold it more often; it fails if one holds it
+in significantly fewer than 95% of cases.
 
     python -m benchmarks.scenario_coverage --keys 1000 --processes 2
 """
@@ -23,7 +24,7 @@ from ldp.privacy.plans import Mechanism
 MECHANISMS: Final[tuple[Mechanism, ...]] = ("smp-grr", "rsfd-ouez")
 INDICATORS: Final = ("region", "gender")
 
-Found = dict[tuple[str, str], tuple[float, float]]  # by indicator and question: share that hold it, width
+Found = dict[tuple[str, str], tuple[float, float, float]]  # by indicator and question: share, both widths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,7 @@ class Row:
     coverage: float
     doubt: float
     width: float
+    width_of_known: float
 
     @property
     def is_good(self) -> bool:
@@ -67,14 +69,15 @@ def run(
 def table(rows: Sequence[Row]) -> str:
     """Markdown, one line per row."""
     lines = [
-        "| mechanism | indicator | question | holds the truth | width, bounds of all = 1 |",
-        "|---|---|---|---|---|",
+        "| mechanism | indicator | question | holds the truth | width, bounds of all = 1 | categories known = 1 |",
+        "|---|---|---|---|---|---|",
     ]
     for row in rows:
         mark = "" if row.is_good else " (out of tolerance)"
         lines.append(
             f"| {row.mechanism} | {row.indicator} | {row.question} | "
-            f"{100 * row.coverage:.2f} % ± {100 * row.doubt:.2f}{mark} | {row.width:.2f} |"
+            f"{100 * row.coverage:.2f} % ± {100 * row.doubt:.2f}{mark} | {row.width:.2f} | "
+            f"{row.width_of_known:.2f} |"
         )
     return "\n".join(lines) + "\n"
 
@@ -106,16 +109,26 @@ def look(mechanism: Mechanism, key: bytes) -> Found:
                 ldp.scenario_people(tallies.visitors, scenario),
             )
             covered = (bars.ci_low <= truth) & (truth <= bars.ci_high)
-            width = (bars.ci_high - bars.ci_low).mean() / (of_all.most - of_all.least)
-            found[indicator, question] = float(covered.mean()), float(width)
+            width = (bars.ci_high - bars.ci_low).mean()
+            widths = width / (of_all.most - of_all.least), width / width_of_known(index, question)
+            found[indicator, question] = (float(covered.mean()), *map(float, widths))
     return found
+
+
+@cache
+def width_of_known(index: int, question: str) -> float:
+    """Mean width of the bounds of the categories of an indicator, from the tallies of their people."""
+    values, scenario = people().static[index].astype(np.int32), questions()[question][0]
+    tallies = ldp.people_tally(people().bitmaps, values, days=DAYS, n_codes=int(values.max()) + 1)
+    bounds = [ldp.scenario_people(tally, scenario) for tally in tallies]
+    return float(np.mean([each.most - each.least for each in bounds]))
 
 
 def summary(mechanism: Mechanism, results: Sequence[Found]) -> list[Row]:
     """One row per indicator and question."""
     rows = []
     for indicator, question in results[0]:
-        coverage, width = np.array([each[indicator, question] for each in results]).T
+        coverage, width, of_known = np.array([each[indicator, question] for each in results]).T
         rows.append(
             Row(
                 mechanism=mechanism,
@@ -124,6 +137,7 @@ def summary(mechanism: Mechanism, results: Sequence[Found]) -> list[Row]:
                 coverage=float(coverage.mean()),
                 doubt=float(coverage.std(ddof=1) / np.sqrt(coverage.size)),
                 width=float(width.mean()),
+                width_of_known=float(of_known.mean()),
             )
         )
     return rows
