@@ -82,6 +82,7 @@ def pages_of(study: "Study", *, budget_ms: float) -> Iterator[Page]:
         + f"?kind=baseline&from={first}&to={first}",
         "compare, two windows": reverse("reports:compare", args=args)
         + f"?kind=windows&from={first}&to={first}&with_from={last}&with_to={last}",
+        "scenario, all days": reverse("reports:scenario_study", args=args[:1]),
         "statement": reverse("reports:statement", args=args[:1]),
     }
     for name, path in addresses.items():

@@ -69,7 +69,8 @@ def run(
 def table(rows: Sequence[Row]) -> str:
     """Markdown, one line per row."""
     lines = [
-        "| mechanism | indicator | question | holds the truth | width, bounds of all = 1 | categories known = 1 |",
+        "| mechanism | indicator | question | holds the truth | width, bounds of all = 1 | "
+        "categories known = 1 |",
         "|---|---|---|---|---|---|",
     ]
     for row in rows:

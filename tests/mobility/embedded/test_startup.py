@@ -53,7 +53,7 @@ for name, app in get_commands().items():
 TASKS = "import django, mobility.celery; django.setup(); mobility.celery.app.loader.import_default_modules()"
 COMPILED = {"numba", "llvmlite", "pyarrow"}
 LATER = {"matplotlib", "fpdf", "fontTools", "PIL", "xlsxwriter", "ninja", "pydantic",
-         "pandas", "geopandas", "shapely", "pyproj", "pyogrio", "h3", "scipy"}  # fmt: skip
+         "pandas", "geopandas", "shapely", "pyproj", "pyogrio", "h3", "scipy.optimize"}  # fmt: skip
 ASKING = {"celery", "redis", "requests", "mobility.urls"}
 EXAMPLE_KEY = "change-me-kT9vWq2LmX7cRb4Zp8Ns1Fd6Hj3Gy5Ae0UoIxCw"
 
