@@ -149,7 +149,7 @@ def _bar(found: dict[str, Any], *, name: str = "") -> Bar | None:
 
 
 def _fit(found: dict[str, Any], *, name: str) -> dict[str, Any]:
-    """Whether numbers fit together, and which ones do not, for the page."""
+    """Describe on the page which numbers fit together, and which ones do not."""
     return {
         "name": name,
         "is_consistent": found["consistent"],
