@@ -106,7 +106,8 @@ def read_table(content: bytes, *, name: str, hidden_below: int = HIDDEN_BELOW) -
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         where = _line_of() % {"name": name, "line": line}
-        raise TableError(f"{where}: {gettext('text must be UTF-8; save the file as UTF-8')}") from None
+        rule = gettext("text must be UTF-8; save the file as UTF-8")
+        raise TableError(f"{where}: {rule}") from None
     problems = _Problems(name)
     cells = tuple(_cells(text, problems=problems, most_hidden=hidden_below - 1))
     _check_once(cells, problems)

@@ -350,5 +350,5 @@ class TestMatrix:
             factory.create(slug=f"more-{n}")
             with django_assert_num_queries(8):  # session, user, rights; accounts and theirs
                 assert officer.get(url("people")).status_code == 200
-            with django_assert_num_queries(12):
+            with django_assert_num_queries(11):
                 assert officer.get("/people/matrix/").status_code == 200

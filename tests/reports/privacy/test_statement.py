@@ -307,7 +307,7 @@ def test_page_says_what_the_noise_of_places_means(reader) -> None:
         "at most 2 different places",
         "On 2 days of the study, drawn at random, each visitor also reports one location a day",
         # one who stays and one who moves have no such bound: of the one the report never changes
-        "in which the two places on each day are 400 m apart",
+        "in both, places repeat and change on the same days, and the two places on each day are 400 m apart",
         "the odds of one history relative to the other by a factor of at most 16.00",
     ):
         assert words in shown

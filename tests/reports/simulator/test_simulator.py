@@ -160,7 +160,10 @@ def test_most_categories_are_the_most() -> None:
 def test_winner_is_named_with_its_reason_and_what_it_loses() -> None:
     reasons = " ".join(words.winner_words(simulate(make(3, 37))))
     assert "most accurate, because each person spends the whole epsilon on one indicator" in reasons
-    assert "marks (OUE) for indicators with many categories (I2), and GRR for the others" in reasons
+    assert (
+        "for indicators with many categories (I2), and generalised randomised response (GRR) for the others"
+        in reasons
+    )
     assert "The intervals of the selected mechanism, smp-grr, are" in reasons
     simulation = simulate(make(3, 3, 3, unit="attribute"))
     assert simulation.ranking[0].mechanism == "spl-grr"
