@@ -30,6 +30,7 @@ QUANTILE_95 = Fraction(4743864518391, 10**12)  # x with (1 + x) e^-x = 0.05
 MICRO = Fraction(1, 10**6)  # the last digit of standard errors
 TENTH_M = Fraction(501, 10_000)  # half of the last digit of lengths
 ORACLES = {"smp": ("grr", "oue", "adp"), "spl": ("grr",), "rsfd": ("grr", "ouez", "adp")}
+TALLIES = ("visits", "runs")
 MAX_DAYS = 62
 MAX_EPSILON = 64  # of an answer
 # Additions of the arithmetic of places, in 1 / epsilon, radians and squares (see ldp/geo/precision.py).
@@ -180,6 +181,7 @@ class Plan:
         self.d = len(self.asked)
         self.has_fakes = self.mechanism.startswith("rsfd-")
         self.answers_one = self.has_fakes or self.mechanism.startswith("smp-")
+        self.tallies: list[str] = self.spec.get("tallies", [])
         self.is_static = all(each["kind"] == "static" for each in self.asked)
         self.voided: int = statement["guarantee"]["voided_days"]
 
@@ -242,6 +244,8 @@ def check_spec(plan: Plan, found: Findings) -> None:
         "shares, their number": "shares" not in plan.spec or (family, len(shares)) == ("smp", plan.d),
         "presence": hidden is None or (oracle in ("grr", "adp") and not plan.has_fakes),
         "presence and location": hidden is None or "location" not in plan.spec,
+        "tallies": plan.tallies == [name for name in TALLIES if name in plan.tallies],
+        "presence and tallies": hidden is None or not plan.tallies,
         "location": all(0 < Fraction(each) <= 10**8 for each in plan.location_sizes()),
     }.items():
         found.holds(f"plan.spec, {name}", is_so, "is not of a plan that can be kept")
@@ -687,6 +691,7 @@ def check_words(statement: Json, plan: Plan, found: Findings) -> None:
         "presence": "presence" not in plan.spec,
         "missing_values": "presence" not in plan.spec,
         "closings": "presence" in plan.spec,
+        "tallies": bool(plan.tallies),
     }.items():
         found.equal(f"not_protected, {name}", name in named, is_so)
     study = statement["study"]

@@ -115,7 +115,7 @@ def test_it_agrees_with_statements_of_every_mechanism(mechanism, unit):
 
 def test_it_agrees_where_epsilons_shares_and_places_are_typed():
     rare = replace(factory.GENDER, epsilon=Decimal("0.3"), weight=Decimal("0.25"))
-    study = factory.create(rare, factory.AGE, factory.STAY, location=PLACES)
+    study = factory.create(rare, factory.AGE, factory.STAY, location=PLACES, tallies=("runs",))
     Plan.objects.update(voided_days=2)
     assert texts(written(study)) == []
 

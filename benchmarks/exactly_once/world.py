@@ -189,7 +189,8 @@ def tallies(slug: str) -> dict[str, bytes]:
     """Totals of the study by name."""
     from reports.studies.tally_models import Tally, VisitorTally
 
-    found = {"visitors": bytes(VisitorTally.objects.get(study__slug=slug).counts)}
+    visitors = VisitorTally.objects.get(study__slug=slug)
+    found = {"visitors": bytes(visitors.counts), "stays": bytes(visitors.stays)}
     for tally in Tally.objects.filter(plan__study__slug=slug).select_related("indicator"):
         found[tally.indicator.slug] = bytes(tally.counts)
         found[f"{tally.indicator.slug}, reports"] = bytes(tally.n_reports)

@@ -232,7 +232,7 @@ def cmac_absorb(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _first_day(bits: np.uint64) -> int:
+def first_day(bits: np.uint64) -> int:
     """Day of the lowest set bit, from 1; no loop over the days of a long study."""
     return int(_DAY_OF[((bits & (~bits + _ONE)) * _DE_BRUIJN) >> np.uint64(58)])
 
@@ -249,7 +249,7 @@ def tally_static(
         bits = bitmaps[i]
         previous = 0
         while bits != _ZERO:
-            day = _first_day(bits)
+            day = first_day(bits)
             out[code, previous, day] += sign
             previous = day
             bits &= bits - _ONE
@@ -263,7 +263,7 @@ def spread_patterns(patterns: NDArray[np.int64], out: NDArray[np.int64], sign: i
             bits = np.uint64(pattern)
             previous = 0
             while bits != _ZERO:
-                day = _first_day(bits)
+                day = first_day(bits)
                 out[code, previous, day] += sign * patterns[code, pattern]
                 previous = day
                 bits &= bits - _ONE
@@ -310,7 +310,7 @@ def tally_daily(
         bits = bitmaps[i]
         previous = 0
         while bits != _ZERO:
-            day = _first_day(bits)
+            day = first_day(bits)
             code = codes[i, day - 1]
             if code != NO_ANSWER:
                 out[code, previous, day] += sign

@@ -10,7 +10,9 @@ from ldp.codes import NO_ANSWER, WORD_BITS
 from ldp.errors import LdpError
 from ldp.estimation.tallies import Counts, Delta
 from ldp.kernels import codes as kernels
+from ldp.kernels import presence as kernels_presence
 from ldp.kernels import words as kernels_words
+from ldp.privacy.plans import PresenceTally
 
 Bitmaps = NDArray[np.uint64]
 Codes = NDArray[np.uint16]
@@ -138,6 +140,26 @@ def tally_visitors(bitmaps: Bitmaps, out: Counts, *, sign: Sign) -> None:
     _check_out(out, ndim=2)
     _check_bitmaps(bitmaps, days=out.shape[-1] - 1, sign=sign)
     _tally_static(bitmaps, np.zeros(bitmaps.shape, np.uint16), out[np.newaxis], sign=sign)
+
+
+def tally_stays(bitmaps: Bitmaps, out: Counts, *, tallies: Sequence[PresenceTally], sign: Sign) -> None:
+    """Add (or take away) the subscribers' presence to further tallies, in place.
+
+    Parameters
+    ----------
+    tallies : which ones
+    out : ndarray of int64, shape (tallies, days + 1, days + 1); `ldp.estimation.tallies` explains them
+    bitmaps, sign, Raises : as in `tally_static`
+    """
+    if len(tallies) != len(out):
+        raise LdpError(f"stays must have the {len(tallies)} tallies of the plan, got {len(out)}")
+    if not tallies:
+        return
+    _check_out(out, ndim=3)
+    _check_bitmaps(bitmaps, days=out.shape[-1] - 1, sign=sign)
+    kernels = {"visits": kernels_presence.tally_visits, "runs": kernels_presence.tally_runs}
+    for name, counts in zip(tallies, out, strict=True):
+        kernels[name](bitmaps, counts, sign)
 
 
 def _tally_static(bitmaps: Bitmaps, codes: Codes, out: Counts, *, sign: int) -> None:

@@ -7,7 +7,15 @@ from fractions import Fraction
 
 from ldp.errors import InvalidBudgetError, PlanError
 from ldp.geo.location import LocationSpec
-from ldp.privacy.plans import FAKED, IndicatorSpec, Kind, Mechanism, PlanSpec, check_static
+from ldp.privacy.plans import (
+    FAKED,
+    IndicatorSpec,
+    Kind,
+    Mechanism,
+    PlanSpec,
+    PresenceTally,
+    check_static,
+)
 from ldp.privacy.presence import PresenceSpec
 from ldp.protocols.channels import WORD, Unit
 from ldp.protocols.fake_data import hidden_epsilon
@@ -46,6 +54,7 @@ def build_plan(
     location: LocationSpec | None = None,
     presence_epsilon: Decimal | None = None,
     presence_days: int | None = None,
+    tallies: tuple[PresenceTally, ...] = (),
 ) -> PlanSpec:
     """Plan from what an administrator typed; the one conversion of epsilon to an exact fraction.
 
@@ -56,6 +65,7 @@ def build_plan(
     location : everyone's reports of places, in addition to the indicators and their epsilon
     presence_epsilon, presence_days : of the noise on the counts, and the days of a subscriber that count;
         both or none, None = counts are exact
+    tallies : further tallies of presence
 
     Raises
     ------
@@ -86,6 +96,7 @@ def build_plan(
         shares=_shares(indicators, mechanism=mechanism),
         location=location,
         presence=_presence(presence_epsilon, presence_days),
+        tallies=tallies,
     )
 
 

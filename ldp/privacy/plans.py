@@ -24,11 +24,13 @@ from ldp.protocols.fake_data import FakeDataChannel, FakeProtocol, fake_data_cha
 from ldp.protocols.faked_reports import FakedChannel
 from ldp.protocols.unary import UnaryChannel, oue_channel
 
+PresenceTally = Literal["visits", "runs"]
 Mechanism = Literal["smp-grr", "spl-grr", "smp-oue", "smp-adp", "rsfd-grr", "rsfd-ouez", "rsfd-adp"]
 Kind = Literal["static", "daily"]
 AnswerChannel = GrrChannel | UnaryChannel
 ReportChannel = AnswerChannel | FakedChannel
 
+PRESENCE_TALLIES: Final[tuple[PresenceTally, ...]] = get_args(PresenceTally)
 MAX_DAYS = 62
 MAX_INDICATORS = 255  # the indicator is one byte of the keyed block
 MAX_VERSION = 255  # so is the plan version
@@ -90,6 +92,8 @@ class PlanSpec:
         none
     presence : PresenceSpec or None; noise on the counts themselves, which hides who was there; None = counts
         are exact
+    tallies : further tallies of presence, in the order of PresenceTally (`ldp.estimation.tallies`); exact, so
+        none with presence noise
 
     Raises
     ------
@@ -110,6 +114,7 @@ class PlanSpec:
     shares: tuple[int, ...] | None = None
     location: LocationSpec | None = None
     presence: PresenceSpec | None = None
+    tallies: tuple[PresenceTally, ...] = ()
 
     def __post_init__(self) -> None:
         if self.mechanism not in get_args(Mechanism):
@@ -131,12 +136,22 @@ class PlanSpec:
             _check_range("max_values of the location", self.location.max_values, low=1, high=self.days)
         if self.shares is not None:
             self._check_shares(self.shares)
+        self._check_tallies()
         if self.presence is not None:
             self._check_presence(self.presence)
         if self.has_fakes:
             self._check_fakes()
         elif self.epsilon is not None:
             raise PlanError(f"epsilon of a {self.mechanism} plan must be absent, got {self.epsilon}")
+
+    def _check_tallies(self) -> None:
+        if self.tallies != tuple(each for each in PRESENCE_TALLIES if each in self.tallies):
+            raise PlanError(f"tallies must be some of {PRESENCE_TALLIES}, in this order, got {self.tallies}")
+        if self.tallies and self.presence is not None:
+            raise PlanError(
+                "tallies must be absent with presence_epsilon: they are exact, and its noise does not cover "
+                f"them; got {', '.join(self.tallies)}"
+            )
 
     def _check_shares(self, shares: tuple[int, ...]) -> None:
         if not self.is_sampled:
@@ -264,6 +279,7 @@ class PlanSpec:
         asked = {} if self.shares is None else {"shares": [str(share) for share in self.shares]}
         located = {} if self.location is None else {"location": self.location.to_json()}
         hidden = {} if self.presence is None else {"presence": self.presence.to_json()}
+        more = {"tallies": list(self.tallies)} if self.tallies else {}
         return {
             "mechanism": self.mechanism,
             "unit": self.unit,
@@ -274,6 +290,7 @@ class PlanSpec:
             **asked,
             **located,
             **hidden,
+            **more,
         }
 
     @classmethod
@@ -294,6 +311,7 @@ class PlanSpec:
                 shares=tuple(int(share) for share in data["shares"]) if "shares" in data else None,
                 location=LocationSpec.from_json(data["location"]) if "location" in data else None,
                 presence=PresenceSpec.from_json(data["presence"]) if "presence" in data else None,
+                tallies=tuple(data.get("tallies", ())),
             )
         except LdpError:
             raise

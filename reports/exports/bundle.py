@@ -25,7 +25,7 @@ from reports.exports.records import to_json
 from reports.exports.selection import select_study
 from reports.privacy.statement.document import privacy_statement
 from reports.studies.models import Study
-from reports.studies.queries import current_plan, has_unions
+from reports.studies.queries import current_plan, has_unions, stays_of
 from reports.studies.tally_models import Tally
 
 # Imports of `ldp.privacy.plans`, `ldp.estimation.estimators` and `ldp.estimation.unions`: numpy and the
@@ -145,7 +145,10 @@ def _tallies(study: Study) -> dict[str, bytes]:
     rows = Tally.objects.filter(plan=plan).select_related("indicator", "plan__study__visitor_tally")
     found = list(rows.order_by("indicator__position"))
     square = (study.days + 1, study.days + 1)
-    arrays = {"visitors": _array(found[0].plan.study.visitor_tally.counts, square)}
+    visitors = found[0].plan.study.visitor_tally
+    arrays = {"visitors": _array(visitors.counts, square)}
+    if not study.small_cell:  # else they would show numbers that no page shows
+        arrays |= stays_of(visitors, plan)
     for tally in found:
         shape = (len(tally.indicator.categories), *square)
         arrays[f"{tally.indicator.slug}.counts"] = _array(tally.counts, shape)

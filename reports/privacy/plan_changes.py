@@ -17,6 +17,7 @@ from ldp import Certificate, PlanSpec, certify
 from reports.base import formats
 from reports.privacy.statement.locations import location_protection
 from reports.studies.studyfile import IndicatorDefinition, PlanDefinition, StudyDefinition
+from reports.studies.texts import tallies_words
 
 
 class Direction(StrEnum):
@@ -40,7 +41,9 @@ class Change:
 _HARMLESS = ("slug", "name", "name_fr", "market_share", "expected_subscribers")
 # Compared by what they lead to, below.
 _WEIGHED = ("days", "min_publication", "small_cell", "plan", "indicators", "location", "area")
-_WEIGHED_OF_PLAN = ("mechanism", "unit", "epsilon", "epsilon_profile", "presence_epsilon", "presence_days")
+_WEIGHED_OF_PLAN = (
+    "mechanism", "unit", "epsilon", "epsilon_profile", "presence_epsilon", "presence_days", "tallies",
+)  # fmt: skip
 _WEIGHED_OF_INDICATOR = (
     "slug", "name", "name_fr", "categories", "categories_fr", "epsilon", "max_values", "weight"
 )  # fmt: skip
@@ -111,10 +114,22 @@ def _of_plan(before: PlanDefinition, after: PlanDefinition) -> Iterator[Change]:
             old_days,
             new_days,
         )
+    yield from _of_tallies(before, after)
     for each in fields(PlanDefinition):
         was, becomes = getattr(before, each.name), getattr(after, each.name)
         if each.name not in _WEIGHED_OF_PLAN and was != becomes:
             yield _other(_field_words(each.name, was, becomes))
+
+
+def _of_tallies(before: PlanDefinition, after: PlanDefinition) -> Iterator[Change]:
+    added = [each for each in after.tallies if each not in before.tallies]
+    removed = [each for each in before.tallies if each not in after.tallies]
+    if added:
+        text = gettext("Also counted exactly: %(names)s.") % {"names": tallies_words(added)}
+        yield Change(text=text, direction=Direction.WEAKER, needs_second_person=True)
+    if removed:
+        text = gettext("No longer counted: %(names)s.") % {"names": tallies_words(removed)}
+        yield Change(text=text, direction=Direction.STRONGER, needs_second_person=False)
 
 
 def _of_numbers(before: PlanSpec, after: PlanSpec) -> Iterator[Change]:

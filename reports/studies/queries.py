@@ -25,6 +25,12 @@ def visitors_of(tally: VisitorTally) -> Counts:
     return counts_of(tally.counts, shape=(tally.study.days + 1, tally.study.days + 1))
 
 
+def stays_of(tally: VisitorTally, plan: Plan) -> dict[str, Counts]:
+    """Return the plan's further tallies of presence, by name; int64 of shape (days + 1, days + 1)."""
+    names, square = plan.spec.get("tallies", []), (tally.study.days + 1, tally.study.days + 1)
+    return dict(zip(names, counts_of(tally.stays, shape=(len(names), *square)), strict=True))
+
+
 def counts_of(blob: bytes | memoryview, *, shape: tuple[int, ...]) -> Counts:
     """Counts as they are stored, as int64 of that shape."""
     return np.frombuffer(blob, "<i8").reshape(shape).astype(np.int64)

@@ -21,10 +21,11 @@ class Publication(models.Model):
 
 
 class VisitorTally(models.Model):
-    """All visitors of a study by (previous present day, day): exact."""
+    """All visitors of a study by (previous present day, day), exact; `stays`: the plan's further tallies."""
 
     study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="visitor_tally")
     counts = models.BinaryField()
+    stays = models.BinaryField(default=b"")
 
     def __str__(self) -> str:
         return f"visitors of {self.study}"

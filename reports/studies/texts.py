@@ -1,5 +1,7 @@
 """Texts about a study's measurements and protection."""
 
+from collections.abc import Sequence
+
 from django.urls import reverse
 from django.utils.translation import gettext
 
@@ -26,6 +28,14 @@ def plan_words(spec: PlanSpec) -> str:
     """Explain a plan's mechanism, in plain words."""
     sentences = (_who_answers(spec), _how(spec), _what_fakes_hide(spec))
     return " ".join(sentence for sentence in sentences if sentence)
+
+
+def tallies_words(tallies: Sequence[str]) -> str:
+    """Name the further tallies of presence of a plan."""
+    if not tallies:
+        return gettext("nothing")
+    words = {"visits": gettext("number of days present"), "runs": gettext("length of stay")}
+    return ", ".join(words[name] for name in tallies)
 
 
 def answer_words(channel: ReportChannel) -> str:

@@ -31,6 +31,7 @@ for function in (
     formats.short_month,
     formats.status_sign,
     formats.status_word,
+    studies_texts.tallies_words,
     estimates_texts.visitors_range,
     studies_texts.visitors_title,
 ):

@@ -84,7 +84,8 @@ def _add_counts(plan: Plan, delta: Delta) -> None:
     add = partial(_sum, may_be_negative=delta.noisy_through > 0)
     visitors = VisitorTally.objects.get(study=plan.study_id)
     visitors.counts = _added(visitors.counts, delta.visitors, add=add, what="visitors")
-    visitors.save(update_fields=["counts"])
+    visitors.stays = _added(visitors.stays, delta.stays, add=add, what="stays")
+    visitors.save(update_fields=["counts", "stays"])
     tallies = list(Tally.objects.filter(plan=plan).order_by("indicator__position"))
     locations = LocationTally.objects.filter(plan=plan).first()
     n = len(delta.counts) - (locations is not None)  # the last tally is that of the locations

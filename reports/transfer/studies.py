@@ -179,7 +179,7 @@ def _create_tallies(
     plan: Plan, spec: PlanSpec, definition: StudyDefinition, indicators: list[Indicator]
 ) -> None:
     zero = Delta.zero(spec)
-    VisitorTally.objects.create(study=plan.study, counts=zero.visitors.tobytes())
+    VisitorTally.objects.create(study=plan.study, counts=zero.visitors.tobytes(), stays=zero.stays.tobytes())
     if spec.location is not None:
         LocationTally(plan=plan).set(zero.counts[spec.d])
     for indicator, typed, counts, n_reports in zip(

@@ -110,7 +110,8 @@ class Pipeline:
         return int(union(n_reports, first_day=first, last_day=last))
 
     def tallies(self) -> dict[str, bytes]:
-        found = {"visitors": bytes(VisitorTally.objects.get(study__slug=self.study.slug).counts)}
+        visitors = VisitorTally.objects.get(study__slug=self.study.slug)
+        found = {"visitors": bytes(visitors.counts), "stays": bytes(visitors.stays)}
         for tally in Tally.objects.filter(plan__study__slug=self.study.slug).select_related("indicator"):
             slug = tally.indicator.slug
             found |= {slug: bytes(tally.counts), f"{slug}/n_reports": bytes(tally.n_reports)}

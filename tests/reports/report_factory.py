@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import ldp
 from ldp.keyed.noise.presence import noise_delta
+from ldp.keyed.tallying import tally_stays
 from ldp.privacy.presence import first_days
 from reports.exports.formats.choosing import FORMATS
 from reports.exports.selection import Scope, Selection
@@ -76,10 +77,12 @@ def definition(
     mechanism: Any = "smp-grr",
     unit: Any = "profile",
     epsilon: str = "1",
+    tallies: tuple[Any, ...] = (),
     **changes: Any,
 ) -> StudyDefinition:
     """A study of four days in Belfort, or what the changes say."""
     plan: dict[str, Any] = {"mechanism": mechanism, "unit": unit, "epsilon": Decimal(epsilon)}
+    plan["tallies"] = tallies
     values: dict[str, Any] = {
         "slug": "fair-2024",
         "name": "The fair",
@@ -141,6 +144,7 @@ def published(*asked: IndicatorDefinition, n: int = 4000, gap: int = 0, **change
 def _delta(spec: ldp.PlanSpec, people: People, *, sanitiser: ldp.Sanitiser) -> ldp.Delta:
     delta = ldp.Delta.zero(spec)
     ldp.tally_visitors(people.bitmaps, delta.visitors, sign=1)
+    tally_stays(people.bitmaps, delta.stays, tallies=spec.tallies, sign=1)
     static = sanitiser.reports(people.pseudonyms, _values(spec, people, sanitiser, day=None))
     by_day = [
         sanitiser.reports(people.pseudonyms, _values(spec, people, sanitiser, day=day))

@@ -65,7 +65,8 @@ def fewest_subscribers(difference: Delta, *, plan: PlanSpec) -> int:
     -----
     In a window that ends with the study a subscriber counts in one gap cell at most, that of the first day
     there. One subscriber who changes adds at most one to these cells and takes at most one from them. A code
-    counts for one value; reports with a bit per value are bounded value by value.
+    counts for one value; reports with a bit per value are bounded value by value. In the further tallies of
+    presence a subscriber counts once a day.
     """
     if difference.is_zero:
         return 0
@@ -76,7 +77,8 @@ def fewest_subscribers(difference: Delta, *, plan: PlanSpec) -> int:
     of_answers, of_places = of_each[: plan.d], of_each[plan.d :]
     # If each subscriber answers one indicator, different indicators have different subscribers.
     answers = sum(of_answers) if plan.is_sampled else max(of_answers, default=0)
-    return max(1, _most(difference.visitors), *of_places, answers)
+    of_stays = (int(np.maximum(sign * difference.stays, 0).sum(axis=1).max(initial=0)) for sign in (1, -1))
+    return max(1, _most(difference.visitors), *of_stays, *of_places, answers)
 
 
 def _most(counts: Counts) -> int:

@@ -73,7 +73,7 @@ def negative() -> Diagnoses:
     """Exact totals count people: none is below zero."""
     for study in Study.objects.filter(noisy_through=0).order_by("slug"):
         blobs = [
-            *VisitorTally.objects.filter(study=study).values_list("counts", flat=True),
+            *(blob for row in VisitorTally.objects.filter(study=study) for blob in (row.counts, row.stays)),
             *Tally.objects.filter(plan__study=study).values_list("counts", flat=True),
         ]
         is_negative = any((np.frombuffer(blob, "<i8") < 0).any() for blob in blobs)
@@ -139,14 +139,15 @@ def _of_presence(study: OpenStudy) -> Arrays:
 def _published(slug: str) -> Arrays:
     plan = Plan.objects.get(study__slug=slug, superseded_at=None)
     tallies = list(Tally.objects.filter(plan=plan).order_by("indicator__position"))
-    visitors = np.frombuffer(VisitorTally.objects.get(study__slug=slug).counts, "<i8")
+    row = VisitorTally.objects.get(study__slug=slug)
+    visitors, stays = (np.frombuffer(blob, "<i8") for blob in (row.counts, row.stays))
     location = LocationTally.objects.filter(plan=plan).first()
     counts = [np.frombuffer(tally.counts, "<i8") for tally in tallies]
     reports = [np.frombuffer(tally.n_reports, "<i8") for tally in tallies]
     if location is not None:
         counts.append(location.array.ravel())
         reports.append(np.frombuffer(location.n_reports, "<i8"))
-    return [each.astype(np.int64) for each in (visitors, *counts, *reports)]
+    return [each.astype(np.int64) for each in (visitors, stays, *counts, *reports)]
 
 
 def _on_the_way(study: OpenStudy) -> Iterator[Delta]:
@@ -160,4 +161,4 @@ def _on_the_way(study: OpenStudy) -> Iterator[Delta]:
 
 
 def _arrays(delta: Delta) -> Arrays:
-    return [each.ravel() for each in (delta.visitors, *delta.counts, *delta.n_reports)]
+    return [each.ravel() for each in (delta.visitors, delta.stays, *delta.counts, *delta.n_reports)]

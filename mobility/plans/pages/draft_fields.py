@@ -12,6 +12,7 @@ from mobility.plans.pages.draft_typed import DAILY, Typed
 from reports.studies.studyfile import NIGHT_ZONE, Problem
 from reports.studies.studyfile.definition import DERIVED
 from reports.studies.studyfile.sections import MECHANISMS, UNITS
+from reports.studies.texts import tallies_words
 
 NIGHT: Final = gettext_lazy("Only for the night zone. Default:")
 FRENCH: Final = gettext_lazy("Shown on pages in French. If empty, they show the name.")
@@ -33,6 +34,7 @@ LABELS: Final[dict[str, Promise]] = {
     "plan.epsilon_profile": gettext_lazy("Maximum epsilon per profile (epsilon_profile, optional)"),
     "plan.presence_epsilon": gettext_lazy("Presence epsilon (optional)"),
     "plan.presence_days": gettext_lazy("Maximum days counted per subscriber (with presence epsilon)"),
+    "plan.tallies": gettext_lazy("Also count exactly"),
     "indicator.name": gettext_lazy("Name"),
     "indicator.name_fr": gettext_lazy("French name (optional)"),
     "indicator.slug": gettext_lazy("Short name"),
@@ -72,6 +74,10 @@ HINTS: Final[dict[str, Promise | str]] = {
     "plan.presence_days": gettext_lazy(
         "Only the first days on which a subscriber is present are counted, up to this number."
     ),
+    "plan.tallies": gettext_lazy(
+        "Publishes more exact numbers about presence. Not possible with presence epsilon, or once the study "
+        "has data."
+    ),
     "indicator.name_fr": FRENCH,
     "indicator.max_values": gettext_lazy(
         "Maximum number of days on which each person answers. Leave empty for all days of the study."
@@ -96,6 +102,7 @@ KINDS: Final = {
     "key_until": "date",
     "mechanism": "select",
     "unit": "select",
+    "tallies": "select",
     "derive": "select",
     "categories": "textarea",
     "categories_fr": "textarea",
@@ -197,6 +204,8 @@ def _options(part: str) -> list[tuple[str, str]]:
         return [(each, _mechanism_choice(each)) for each in MECHANISMS]
     if part == "unit":
         return [(each, _unit_words(each)) for each in UNITS]
+    if part == "tallies":
+        return [(names, tallies_words(names.split())) for names in ("", "visits", "runs", "visits runs")]
     return [(each, derived_words(each)) for each in DERIVED] if part == "derive" else []
 
 

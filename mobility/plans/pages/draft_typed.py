@@ -34,6 +34,7 @@ class Typed:
         typed = cls({})
         for section in ("study", "plan"):
             typed.values |= {f"{section}.{key}": _text(value) for key, value in tables[section].items()}
+        typed.values["plan.tallies"] = " ".join(definition.plan.tallies)
         for place, indicator in enumerate(tables["indicator"]):
             row = f"indicator-{place}"
             typed.rows.append(row)
@@ -123,6 +124,7 @@ PLAN: Final[Mapping[str, Callable[[str], Any]]] = {
     "epsilon_profile": _number,
     "presence_epsilon": _number,
     "presence_days": _whole,
+    "tallies": str.split,
 }
 _OF_BOTH: Final[Mapping[str, Callable[[str], Any]]] = {
     "name": str,

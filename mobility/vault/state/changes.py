@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ldp.codes import NO_ANSWER
 from ldp.errors import PlanError
 from ldp.estimation.tallies import Delta
-from ldp.keyed.tallying import tally_reports, tally_visitors
+from ldp.keyed.tallying import tally_reports, tally_stays, tally_visitors
 from ldp.privacy.plans import Kind
 from ldp.privacy.presence import first_days
 from mobility.extracts.rows.events import NO_VALUE
@@ -218,6 +218,7 @@ def _add_tallies(delta: Delta, *signed: Signed, sanitiser: StudySanitiser) -> No
     """Add what subscribers contribute in each state, or take it away, in place; rows as each other's."""
     for presence, sign in signed:
         tally_visitors(presence.days, delta.visitors, sign=sign)
+        tally_stays(presence.days, delta.stays, tallies=sanitiser.plan.tallies, sign=sign)
     pseudonyms = signed[0][0].pseudonym
     signed = tuple(pair for pair in signed if pair[0].days.any())
     for kind in get_args(Kind):

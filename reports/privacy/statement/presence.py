@@ -11,6 +11,7 @@ from ldp.privacy.presence import CountNoise
 from ldp.protocols.channels import WORD, exact_text
 from reports.base import formats
 from reports.studies.models import Study
+from reports.studies.texts import tallies_words
 
 MECHANISM = "two-sided-geometric"
 
@@ -106,6 +107,13 @@ def presence_limits(spec: PlanSpec) -> dict[str, str]:
                 "files were sent. The noise hides how many people the files contained."
             )
         }
+    more = {}
+    if spec.tallies:
+        text = gettext(
+            "Days and stays: the totals also count exactly, by day: %(names)s. This reveals more about who "
+            "came back than visitor totals do. No epsilon limits it."
+        )
+        more["tallies"] = text % {"names": tallies_words(spec.tallies)}
     return {
         "presence": gettext(
             "Presence: visitor totals are exact counts for each day and each union of days. Nothing "
@@ -115,6 +123,7 @@ def presence_limits(spec: PlanSpec) -> dict[str, str]:
             "Missing values: a person without a value for an indicator sends no report on it at all, "
             "neither a real answer nor a made-up report. The number of reports is exact."
         ),
+        **more,
     }
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, Self, get_args
 from ldp import IndicatorRequest, PlanSpec, build_plan
 from ldp.geo.grid import Grid
 from ldp.geo.location import LocationSpec
-from ldp.privacy.plans import Kind, Mechanism
+from ldp.privacy.plans import Kind, Mechanism, PresenceTally
 from ldp.protocols.channels import Unit
 from reports.studies.names import in_language
 from reports.studies.studyfile.formats import ISO, Delimiter
@@ -30,7 +30,7 @@ OF_ZONES: tuple[str, ...] = (MAIN_ZONE, NIGHT_ZONE)
 DERIVED: tuple[str, ...] = (VISIT_DURATION, *OF_ZONES)
 DEFAULT_POPULATION = "subscribers"
 # Keys that JSON leaves out where a study file does: hashes of definitions without them stay what they were.
-_FRENCH: Final = frozenset({"name_fr", "categories_fr", "zones_fr"})
+_LEFT_OUT: Final = frozenset({"name_fr", "categories_fr", "zones_fr", "tallies"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +109,7 @@ class PlanDefinition:
 
     presence_epsilon, presence_days : of the noise that hides who was there, and first days of a subscriber
         that count; None = totals are exact
+    tallies : further tallies of presence, in the order of the library
     """
 
     mechanism: Mechanism
@@ -117,6 +118,7 @@ class PlanDefinition:
     epsilon_profile: Decimal | None
     presence_epsilon: Decimal | None = None
     presence_days: int | None = None
+    tallies: tuple[PresenceTally, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,6 +289,7 @@ class StudyDefinition:
             location=None if self.location is None else self.location.spec,
             presence_epsilon=self.plan.presence_epsilon,
             presence_days=self.plan.presence_days,
+            tallies=self.plan.tallies,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -317,7 +320,7 @@ class StudyDefinition:
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
         found = ((each.name, getattr(value, each.name)) for each in fields(value))
-        return {name: _plain(of) for name, of in found if of is not None or name not in _FRENCH}
+        return {name: _plain(of) for name, of in found if of not in (None, ()) or name not in _LEFT_OUT}
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
     if isinstance(value, Decimal):
@@ -363,6 +366,7 @@ def _plan_from_json(data: Mapping[str, Any]) -> PlanDefinition:
         "epsilon": Decimal(data["epsilon"]),
         "epsilon_profile": _decimal(data["epsilon_profile"]),
         "presence_epsilon": _decimal(data.get("presence_epsilon")),
+        "tallies": tuple(data.get("tallies", ())),
     }
     return PlanDefinition(**{**data, **exact})
 

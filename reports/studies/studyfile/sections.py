@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any, cast, get_args
 from zoneinfo import available_timezones
 
-from ldp.privacy.plans import Mechanism
+from ldp.privacy.plans import PRESENCE_TALLIES, Mechanism, PresenceTally
 from ldp.protocols.channels import Unit
 from reports.studies.studyfile.definition import (
     ATTRIBUTES,
@@ -155,6 +155,18 @@ def read_plan(table: Table) -> PlanDefinition:
         epsilon_profile=table.decimal("epsilon_profile", CAP, required=False),
         presence_epsilon=table.decimal("presence_epsilon", PRESENCE, required=has_noise),
         presence_days=table.integer("presence_days", low=1, high=MAX_DAYS) if has_noise else None,
+        tallies=_read_tallies(table),
     )
     table.finish()
     return plan
+
+
+def _read_tallies(table: Table) -> tuple[PresenceTally, ...]:
+    """Return the further tallies of presence, in the order of the library."""
+    names = table.raw("tallies", required=False)
+    if names is None:
+        return ()
+    if not isinstance(names, list) or not all(name in PRESENCE_TALLIES for name in names):
+        table.add("tallies", f"must be a list of some of {', '.join(PRESENCE_TALLIES)}", names)
+        return ()
+    return tuple(name for name in PRESENCE_TALLIES if name in names)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import ldp
 from ldp.kernels import codes as kernels
-from ldp.keyed.tallying import tally_asked
+from ldp.keyed.tallying import tally_asked, tally_stays
+from ldp.privacy.plans import PRESENCE_TALLIES
 from tests.ldp.exact import make_plan, refuses
 
 K = 4
@@ -113,27 +114,45 @@ def test_both_kernels_and_plain_python_agree(rows: tuple[int, list[set[int]], li
         assert np.array_equal(out, expected)
 
 
-def filled(plan_days: int, sizes: list[int], *, seed: int) -> ldp.Delta:
+@given(rows=people(), sign=st.sampled_from([1, -1]))
+@settings(max_examples=50)
+def test_numbers_of_days_and_lengths_of_runs_are_counted_as_by_hand(rows, sign: int) -> None:
+    days, presences, _ = rows
+    expected, out = squares(days, 2), squares(days, 2)
+    for present in presences:
+        for k, day in enumerate(sorted(present), start=1):
+            first = max({0, *range(1, day)} - present)
+            expected[0, k, day] += sign
+            expected[1, day - first, day] += sign
+    tally_stays(bitmaps(presences), out, tallies=PRESENCE_TALLIES, sign=sign)
+    assert np.array_equal(out, expected)
+    tally_stays(bitmaps(presences), out[1:], tallies=("runs",), sign=-sign)
+    assert np.array_equal(out[0], expected[0]) and not out[1].any()
+
+
+def filled(plan_days: int, sizes: list[int], *, seed: int, tallies=()) -> ldp.Delta:
     rng = np.random.default_rng(seed)
-    delta = ldp.Delta.zero(make_plan(*[("static", size) for size in sizes], days=plan_days))
-    for array in (delta.visitors, *delta.counts, *delta.n_reports):
+    delta = ldp.Delta.zero(make_plan(*[("static", size) for size in sizes], days=plan_days, tallies=tallies))
+    for array in arrays(delta):
         array[...] = rng.integers(-(2**62), 2**62, array.shape)
     return delta
 
 
 def arrays(delta: ldp.Delta) -> list[np.ndarray]:
-    return [delta.visitors, *delta.counts, *delta.n_reports]
+    return [delta.visitors, delta.stays, *delta.counts, *delta.n_reports]
 
 
 @given(
     days=st.integers(1, 20),
     sizes=st.lists(st.integers(2, 20), min_size=1, max_size=3),
     seed=st.integers(0, 2**32),
+    tallies=st.sampled_from([(), ("runs",), PRESENCE_TALLIES]),
 )
-def test_pack_round_trip_is_exact(days: int, sizes: list[int], seed: int) -> None:
-    delta = filled(days, sizes, seed=seed)
-    plan = make_plan(*[("static", size) for size in sizes], days=days)
+def test_pack_round_trip_is_exact(days: int, sizes: list[int], seed: int, tallies) -> None:
+    delta = filled(days, sizes, seed=seed, tallies=tallies)
+    plan = make_plan(*[("static", size) for size in sizes], days=days, tallies=tallies)
     assert ldp.Delta.unpack(delta.pack(), plan=plan).pack() == delta.pack()
+    assert delta.pack()[:5] == (b"LDPD\x03" if tallies else b"LDPD\x01")  # as earlier releases write it
     again = ldp.Delta.unpack(delta.pack())
     for ours, theirs in zip(arrays(delta), arrays(again), strict=True):
         assert ours.dtype == theirs.dtype
@@ -142,7 +161,7 @@ def test_pack_round_trip_is_exact(days: int, sizes: list[int], seed: int) -> Non
 
 
 def test_deltas_add_up_and_keep_their_terms() -> None:
-    a, b = filled(7, [3, 5], seed=1), filled(7, [3, 5], seed=2)
+    a, b = (filled(7, [3, 5], seed=seed, tallies=("visits",)) for seed in (1, 2))
     before = [array.copy() for array in arrays(a)]
     for x, y, z in zip(arrays(a), arrays(b), arrays(a + b), strict=True):
         assert np.array_equal(z, x + y)
@@ -150,11 +169,11 @@ def test_deltas_add_up_and_keep_their_terms() -> None:
 
 
 def test_zero_delta_is_zero_until_one_cell_is_not() -> None:
-    plan = make_plan(("static", 3), ("daily", 5), days=7)
+    plan = make_plan(("static", 3), ("daily", 5), days=7, tallies=("visits",))
     zero = ldp.Delta.zero(plan)
     assert zero.is_zero
-    assert [x.shape for x in arrays(zero)] == [(8, 8), (3, 8, 8), (5, 8, 8), (8, 8), (8, 8)]
-    for i in range(5):
+    assert [x.shape for x in arrays(zero)] == [(8, 8), (1, 8, 8), (3, 8, 8), (5, 8, 8), (8, 8), (8, 8)]
+    for i in range(6):
         delta = ldp.Delta.zero(plan)
         arrays(delta)[i][..., 0, 1] = -1
         assert not delta.is_zero
@@ -245,5 +264,6 @@ def test_days_codes_and_arrays_that_do_not_fit_are_refused_and_nothing_counted()
     for first_day, last_day in ((0, 2), (3, 2), (1, 4)):
         message = rf"window must lie within days 1\.\.3, got {first_day}\.\.{last_day}"
         refuses(message, ldp.union, squares(3), first_day=first_day, last_day=last_day)
-    for other in (filled(6, [3], seed=0), filled(7, [4], seed=0), filled(7, [3, 3], seed=0)):
+    others = ((6, [3], ()), (7, [4], ()), (7, [3, 3], ()), (7, [3], ("runs",)))
+    for other in (filled(days, sizes, seed=0, tallies=names) for days, sizes, names in others):
         refuses("deltas must have the same shape", filled(7, [3], seed=0).add, other)

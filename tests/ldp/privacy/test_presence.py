@@ -132,6 +132,9 @@ def test_plans_that_count_more_than_one_code_a_day_are_refused_with_the_reason()
         ({"presence_epsilon": None}, "presence_days must be absent without presence_epsilon"),
         ({"presence_epsilon": Decimal("0.0001")}, r"presence_epsilon must be in \[0.001, 20\], got 0.0001"),
         ({"presence_epsilon": Decimal("NaN")}, "must be a finite number"),
+        ({"tallies": ("runs",)}, "they are exact, and its noise does not cover them; got runs"),
+        ({"tallies": ("runs", "visits")}, "tallies must be some of"),
+        ({"tallies": ("runs", "runs")}, "tallies must be some of"),
     ):
         refuses(reason, plan, **changes)
     refuses("a report on i0 marks up to 90 categories", plan, ("static", 90), mechanism="smp-adp")
@@ -143,7 +146,9 @@ def test_presence_is_in_the_json_of_a_plan_only_where_it_has_some() -> None:
     assert spec.presence == PresenceSpec(epsilon=Fraction(1), max_days=7)
     assert spec.to_json()["presence"] == {"epsilon": "1/1", "max_days": 7}
     assert PlanSpec.from_json(spec.to_json()) == spec
-    assert "presence" not in replace(spec, presence=None).to_json()
+    more = replace(spec, presence=None, tallies=("visits",))
+    assert (more.to_json()["tallies"], PlanSpec.from_json(more.to_json())) == (["visits"], more)
+    assert not {"presence", "tallies"} & replace(more, tallies=()).to_json().keys()
     with pytest.raises(PlanError, match="as to_json writes it"):
         PlanSpec.from_json(spec.to_json() | {"presence": {"epsilon": "1"}})
 

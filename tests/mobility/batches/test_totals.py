@@ -65,9 +65,10 @@ def check_everyone_answers_one_question(pipeline: Pipeline) -> None:
 
 @pytest.mark.parametrize("mechanism", ["smp-grr", "rsfd-ouez"])
 def test_order_repeats_and_undoing_change_nothing(make_pipeline, definition, extract, tmp_path, mechanism):
-    plan = replace(definition.plan, mechanism=mechanism)
+    plan = replace(definition.plan, mechanism=mechanism, tallies=("visits", "runs"))
     plain = make_pipeline(plan=plan)
     plain.upload(*extract[:4])
+    assert plain.tallies()["stays"] == stays_of(read_extract(extract[:4], read_study(STUDY_FILE))["presence"])
     other = make_pipeline(plan=plan, slug="other")
     shuffled = random.Random(3).sample(extract[:4], 4)
     first_half, second_half = halves_of(shuffled[2], tmp_path)
@@ -80,6 +81,16 @@ def test_order_repeats_and_undoing_change_nothing(make_pipeline, definition, ext
     (again, _) = other.upload(shuffled[1], second_half)
     assert (again.duplicate_of, other.tallies()) == (None, plain.tallies())
     assert Plan.objects.get(study__slug="other").voided_days == 1
+
+
+def stays_of(presence) -> bytes:
+    """Recount: people by number of days so far, and by days in a row so far, on each day."""
+    found = np.zeros((2, DAYS + 1, DAYS + 1), "<i8")
+    for days in presence.values():
+        for k, day in enumerate(sorted(days), start=1):
+            found[0, k, day] += 1
+            found[1, day - max({0, *range(1, day)} - days), day] += 1
+    return found.tobytes()
 
 
 def test_file_held_back_is_published_when_sent_without_the_flag_and_then_says_so(pipeline, extract):

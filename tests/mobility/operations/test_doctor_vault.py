@@ -2,6 +2,7 @@
 
 import uuid
 from contextlib import contextmanager
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -58,6 +59,12 @@ def forget_one() -> None:
     Tally.objects.filter(pk=tally.pk).update(counts=counts.tobytes())
 
 
+def lose_a_stay() -> None:
+    stays = np.frombuffer(VisitorTally.objects.get().stays, "<i8").copy()
+    stays[np.flatnonzero(stays)[-1]] -= 1
+    VisitorTally.objects.update(stays=stays.tobytes())
+
+
 def below_zero() -> None:
     counts = np.frombuffer(VisitorTally.objects.get().counts, "<i8").copy()
     counts[-1] = -1
@@ -89,6 +96,7 @@ FAULTS = {
     ),
     "counted twice": (count_twice, {("totals_differ", E)}),
     "one is missing": (forget_one, {("totals_differ", E)}),
+    "a stay is missing": (lose_a_stay, {("totals_differ", E)}),
     "below zero": (below_zero, {("totals_negative", E), ("totals_differ", E)}),
     "a key outlived its study": (close_by_hand, {("key_outlived", E)}),
     "batch at work": (begin_work, {("totals_differ", Level.NOTE)}),
@@ -96,7 +104,8 @@ FAULTS = {
 
 
 @pytest.mark.database
-def test_faults_of_the_data_are_found(pipeline, extract):
+def test_faults_of_the_data_are_found(make_pipeline, definition, extract):
+    pipeline = make_pipeline(plan=replace(definition.plan, tallies=("visits", "runs")))
     pipeline.upload(extract[0])
     pipeline.upload(extract[1], more_to_come=True)
     assert found(deep=True) == set()

@@ -179,11 +179,14 @@ class TestForm:
         assert draft.revision == 1
 
     def test_what_is_right_is_saved_and_compared(self, client, draft):
-        response = edited(client, draft, plan__epsilon="0,5", study__small_cell="30", indicator_0__weight="2")
+        response = edited(client, draft, plan__epsilon="0,5", study__small_cell="30", indicator_0__weight="2",
+                          plan__tallies="visits runs")  # fmt: skip
+        assert draft.definition["plan"]["tallies"] == ["visits", "runs"]
         assert (response.status_code, draft.definition["plan"]["epsilon"]) == (302, "0.5")
         assert (draft.definition["small_cell"], draft.definition["indicators"][0]["weight"]) == (30, "2")
         assert (draft.revision, draft.edited_by) == (2, "adam")
         html = edited(client, draft, plan__epsilon_profile="0.5").content.decode()
+        assert '<option value="visits runs" selected>' in field_of(html, "plan.tallies")
         assert "must be &gt;= the certified loss per profile" in field_of(html, "plan.epsilon_profile")
 
     def test_the_second_of_two_who_edit_at_once_sees_it(self, client, second, draft):

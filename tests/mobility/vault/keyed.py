@@ -9,14 +9,16 @@ from tests.ldp.exact import reference_words
 CHOOSE_INDICATOR = 1
 
 
-def plan_of(mechanism, indicators, *, days: int, version: int = 1, epsilon: str = "1", location=None):
+def plan_of(
+    mechanism, indicators, *, days: int, version: int = 1, epsilon: str = "1", location=None, tallies=()
+):
     requests = [
         IndicatorRequest(slug=f"i{i}", kind=kind, domain_size=size, max_values=more[0] if more else None)
         for i, (kind, size, *more) in enumerate(indicators)
     ]
     return build_plan(
         mechanism=mechanism, unit="profile", version=version, days=days, epsilon=Decimal(epsilon),
-        indicators=requests, location=location,
+        indicators=requests, location=location, tallies=tallies,
     )  # fmt: skip
 
 

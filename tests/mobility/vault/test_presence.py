@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ldp import Delta, KeyedPrf, PlanSpec, UnaryChannel
 from ldp.geo.grid import Grid
 from ldp.geo.location import LocationSpec
-from ldp.privacy.plans import Mechanism
+from ldp.privacy.plans import PRESENCE_TALLIES, Mechanism
 from mobility.batches.publication.min_publication import fewest_subscribers
 from mobility.extracts.rows.events import NO_VALUE
 from mobility.vault.sanitise import StudySanitiser
@@ -42,14 +42,17 @@ FEW = (0, 1, 2, 3, 7, 2**63, 2**64 - 1)  # ask every indicator
 Step = tuple[str, object]
 
 
-def sanitiser_of(mechanism: str, *, days: int = 4, location=None) -> StudySanitiser:
+def sanitiser_of(mechanism: str, *, days: int = 4, location=None, tallies=()) -> StudySanitiser:
     indicators = INDICATORS if mechanism.endswith("grr") else WIDE
-    plan = keyed.plan_of(mechanism, indicators, days=days, location=location)
+    plan = keyed.plan_of(mechanism, indicators, days=days, location=location, tallies=tallies)
     return StudySanitiser(plan, prf=KeyedPrf(KEY))
 
 
 SAMPLED, SPLIT = sanitiser_of("smp-grr"), sanitiser_of("spl-grr")
-SANITISERS = {mechanism: sanitiser_of(mechanism, location=LOCATION) for mechanism in get_args(Mechanism)}
+SANITISERS = {
+    mechanism: sanitiser_of(mechanism, location=LOCATION, tallies=PRESENCE_TALLIES)
+    for mechanism in get_args(Mechanism)
+}
 ASKED = {pseudonym: keyed.asked(KEY, pseudonym, SAMPLED.plan) for pseudonym in FEW}
 
 
@@ -172,9 +175,12 @@ class ByHand:
     def tallies(self) -> Delta:
         total = Delta.zero(self.plan)
         for person in self.people.values():
-            previous = 0
-            for day in sorted(person.days):
+            previous = run = 0
+            for k, day in enumerate(sorted(person.days), start=1):
+                run = run + 1 if day - 1 in person.days else 1
                 total.visitors[previous, day] += 1
+                for counts, row in zip(total.stays, (k, run), strict=bool(self.plan.tallies)):
+                    counts[row, day] += 1
                 today = {index: answer for (index, when), answer in person.daily.items() if when == day}
                 for index, answer in (*person.static.items(), *today.items()):
                     for value in supported(self.plan, index, answer):
@@ -193,7 +199,7 @@ class ByHand:
 
 
 def assert_equal(found: Delta, expected: Delta) -> None:
-    arrays = [(each.visitors, *each.counts, *each.n_reports) for each in (found, expected)]
+    arrays = [(each.visitors, *each.stays, *each.counts, *each.n_reports) for each in (found, expected)]
     for one, other in zip(*arrays, strict=True):
         assert np.array_equal(one, other)
 
@@ -318,7 +324,7 @@ def run(sanitiser: StudySanitiser, history: list[Step]) -> None:
 
 def negative(delta: Delta) -> Delta:
     counts, n_reports = (tuple(-array for array in arrays) for arrays in (delta.counts, delta.n_reports))
-    return Delta(visitors=-delta.visitors, counts=counts, n_reports=n_reports)
+    return Delta(visitors=-delta.visitors, stays=-delta.stays, counts=counts, n_reports=n_reports)
 
 
 def final(arrival: DayArrivals, presence: Presence, known: KnownAnswers, *, left: set[int]) -> DayArrivals:
@@ -441,5 +447,5 @@ def test_any_history_is_published_as_the_tallies_of_its_state(history: st.DataOb
 @given(history=st.data())
 @pytest.mark.parametrize("mechanism", ["smp-grr", "spl-grr", "rsfd-adp"])
 def test_any_history_of_the_longest_study(history: st.DataObject, mechanism: str) -> None:
-    sanitiser = sanitiser_of(mechanism, days=62)
+    sanitiser = sanitiser_of(mechanism, days=62, tallies=PRESENCE_TALLIES)
     run(sanitiser, history.draw(steps(sanitiser, FEW, [1, 2, 31, 32, 33, 61, 62])))

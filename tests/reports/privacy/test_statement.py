@@ -322,6 +322,9 @@ def test_noise_hides_presence_and_how_many_cross(reader) -> None:
     limits = [told(each["not_protected"]) for each in (shown, hidden)]
     assert limits[0].keys() ^ limits[1].keys() == {"presence", "missing_values", "closings"}
     assert "closings" in limits[1]
+    more = told(statement(factory.create(slug="more", tallies=("visits", "runs")))["not_protected"])
+    assert more.keys() - limits[0].keys() == {"tallies"}
+    assert "count exactly, by day: number of days present, length of stay" in more["tallies"]
 
     def claims(study: Study, times: str) -> str:
         return times + "".join(point for section in dpia_pack(study).sections for point in section.points)

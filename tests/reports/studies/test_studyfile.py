@@ -99,6 +99,7 @@ def test_what_is_optional_has_its_documented_default() -> None:
     for indicator in stored["indicators"]:
         del indicator["night_from"], indicator["night_to"]
     assert StudyDefinition.from_json(stored) == study
+    assert "tallies" not in stored["plan"]  # which leaves hashes of earlier definitions as they are
 
 
 def test_optional_values_are_taken_exactly() -> None:
@@ -108,7 +109,7 @@ def test_optional_values_are_taken_exactly() -> None:
         'timestamp = "time"', 'timestamp = "time"\nmax_bad_share = 0.0',
         'derive = "visit_duration"', 'derive = "visit_duration"\nmax_values = 2',
         'column = "age"', 'column = "age"\nepsilon = 0.00000001\nname = "Âge"',
-        "epsilon = 1.0", "epsilon = 1.0\nepsilon_profile = 2",
+        "epsilon = 1.0", 'epsilon = 1.0\nepsilon_profile = 2\ntallies = ["runs", "visits"]',
     )  # fmt: skip
     with pytest.raises(StudyFileError, match="epsilon of one answer"):
         parse(text)  # the library's own limit is reported too
@@ -117,7 +118,8 @@ def test_optional_values_are_taken_exactly() -> None:
     assert (study.small_cell, study.extract.max_bad_share) == (20, 0)
     age, duration = study.indicators
     assert (age.epsilon, age.name, duration.max_values) == (Decimal("0.3"), "Âge", 2)
-    assert study.plan.epsilon_profile == 2
+    assert (study.plan.epsilon_profile, study.plan.tallies) == (2, ("visits", "runs"))
+    assert through_json(study) == study
 
 
 def test_a_population_and_the_day_of_the_key_s_end() -> None:
@@ -184,6 +186,9 @@ def test_the_plan_is_the_library_s_with_exact_epsilons() -> None:
         ("epsilon = 1.0", "epsilon = 0.123456789", "plan.epsilon: must have at most 8 decimals, got 0.123456789"),
         ("epsilon = 1.0", "epsilon = 1e-999999999", "plan.epsilon: must have at most 8 decimals, got 1E-999999999"),
         ("epsilon = 1.0", "epsilon = 1.0\nepsilon_profile = 2.9", "plan.epsilon_profile: epsilon_profile must be >= the certified loss per profile 3, got 2.9"),
+        ("epsilon = 1.0", 'epsilon = 1.0\ntallies = "visits"', 'plan.tallies: must be a list of some of visits, runs, got "visits"'),
+        ("epsilon = 1.0", 'epsilon = 1.0\ntallies = ["weeks"]', "plan.tallies: must be a list of some of visits, runs, got"),
+        (PRESENCE[0], PRESENCE[1] + '\ntallies = ["visits"]', "plan: tallies must be absent with presence_epsilon: they are exact"),
         ("epsilon = 1.0", "epsilon = 1.0\npresence_epsilon = 1", "plan.presence_days: is missing"),
         ("epsilon = 1.0", "epsilon = 1.0\npresence_days = 2", "plan.presence_epsilon: is missing"),
         ("epsilon = 1.0", "epsilon = 1.0\npresence_epsilon = 0\npresence_days = 2", "plan.presence_epsilon: must be a number from 0.001 to 20, got 0"),
