@@ -82,7 +82,7 @@ def day_overlaps(tally: Any) -> Overlap:
     )
 
 
-def is_few(number: Any, *, small_cell: int) -> Any:
+def is_few(number: Any, *, small_cell: Any) -> Any:
     """Return whether a number of people is above 0 and below the limit of small cells (0 = no limit)."""
     return (number > 0) & (number < small_cell)
 

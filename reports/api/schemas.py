@@ -71,17 +71,17 @@ class Report(Strict):
 
 
 class ScenarioRow(Strict):
-    """People from the least to the most: of the question, of a category, or of a pattern of days."""
+    """People, from the least to the most: of the question, a category, or a pattern of days; or stays."""
 
-    figure: Literal["people", "category", "pattern"]
+    figure: Literal["people", "stays", "category", "pattern"]
     category: str | None
     pattern_days: str | None = Field(description="dates, separated by spaces: present on exactly these days")
     n_days: int | None = Field(description="days of the pattern")
     least: float | None = Field(description="categories are scaled by the market share, all else is not")
     most: float | None
     estimate: float | None = Field(description="best estimate; null where it is hidden as a small number")
-    interval: Literal["bounds", "at_least"] | None = Field(
-        description="bounds: certain; at_least: contains the true number with at least `ci_level`"
+    interval: Literal["count", "bounds", "at_least"] | None = Field(
+        description="count: exact; bounds: certain; at_least: contains the truth with at least `ci_level`"
     )
     status: Status
 

@@ -116,6 +116,9 @@ def _rows(question: Question, found: Answer) -> Iterator[Record]:
     """Rows with all columns; one without numbers says why."""
     noisy = "at_least" if found.is_noisy else "bounds"
     yield _row("people", question, found.people, interval=noisy, status=found.status)
+    if found.stays is not None:
+        stays = Bar(least=found.stays, most=found.stays, estimate=found.stays)
+        yield _row("stays", question, stays, interval=noisy, status=found.status)
     for bar in found.categories:
         yield _row("category", question, bar, interval="at_least", status=found.status)
     for bar in found.patterns:
@@ -132,7 +135,11 @@ def _row(figure: str, question: Question, bar: Bar | None, *, interval: str, sta
         "most": bar.most if bar else None,
         "estimate": bar.estimate if bar else None,
     }
-    return values | {"interval": interval if bar else None, "status": str(status)}
+    is_counted = bar is not None and bar.is_determined and interval == "bounds"
+    return values | {
+        "interval": "count" if is_counted else interval if bar else None,
+        "status": str(status),
+    }
 
 
 def _dates(question: Question, days: tuple[int, ...]) -> str | None:
@@ -142,6 +149,7 @@ def _dates(question: Question, days: tuple[int, ...]) -> str | None:
 def _figures() -> dict[str, str]:
     return {
         "people": gettext("everyone the question covers"),
+        "stays": gettext("stays that last exactly the number of days in the question"),
         "category": gettext("people in one category, scaled to the population by the market share"),
         "pattern": gettext(
             "people who visited on exactly these days of the study and no others (the same for every "

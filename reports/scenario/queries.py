@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from math import isnan
 from typing import Any, Final, Self
 
+import numpy as np
 from django.utils.translation import gettext
 
 from ldp import CellNoise, NoReportsError, all_unions, category_people, likely_patterns, scenario_people
@@ -16,15 +17,16 @@ from ldp import noisy_people as people_of_noisy
 from ldp.errors import FewVisitorsError
 from ldp.estimation.scenario.bounds import ScenarioPeople
 from ldp.estimation.scenario.flows import hidden_windows
+from ldp.estimation.scenario.stays import PresenceTallies
 from ldp.estimation.windows import IndicatorTallies
 from reports.base.status import Status
 from reports.estimates.loading import Loaded, load, tallies_of
 from reports.estimates.noise import VisitorNoise, has_totals, visitor_noise
 from reports.estimates.queries import LEVEL, Counts, WindowError
-from reports.scenario.query import LEAST_DAYS, Question, counted_days
+from reports.scenario.query import LEAST_DAYS, Kind, Question, counted_days
 from reports.studies.models import Indicator, Study
 from reports.studies.names import in_language
-from reports.studies.queries import has_unions, visitors_of
+from reports.studies.queries import current_plan, has_unions, stays_of, visitors_of
 from reports.studies.tally_models import VisitorTally
 
 N_PATTERNS: Final = 20
@@ -77,6 +79,7 @@ class Answer:
     total : people of the study, exact, or None
     is_noisy : with presence noise, bounds hold with probability LEVEL
     people : None without numbers
+    stays : of exactly the days in a row that are asked for, by all people; None where it is not known
     categories : of an indicator; in plan order, scaled; each bar holds the truth with probability LEVEL
     patterns : the likeliest ones
     """
@@ -85,6 +88,7 @@ class Answer:
     total: int | None
     is_noisy: bool
     people: Bar | None = None
+    stays: int | None = None
     categories: tuple[Bar, ...] = ()
     patterns: tuple[Bar, ...] = ()
 
@@ -148,6 +152,7 @@ class Prepared:
 
     question: Question
     visitors: Counts
+    more: PresenceTallies | None
     noise: VisitorNoise | None
     loaded: Loaded | None
 
@@ -158,9 +163,16 @@ class Prepared:
         if text := refusal(study, indicator):
             raise NoScenarioError(text)
         loaded = load([indicator])[0] if indicator else None
-        visitors = loaded.visitors if loaded else visitors_of(VisitorTally.objects.get(study=study))
-        visitors = visitors[: days + 1, : days + 1]
-        return cls(question=question, visitors=visitors, noise=visitor_noise(study), loaded=loaded)
+        plan = loaded.plan if loaded else current_plan(study)
+        row = plan.study.visitor_tally if loaded else VisitorTally.objects.get(study=study)
+        visitors = visitors_of(row)[: days + 1, : days + 1]
+        return cls(
+            question=question,
+            visitors=visitors,
+            more=_further(visitors, stays_of(row, plan), small_cell=study.small_cell),
+            noise=visitor_noise(study),
+            loaded=loaded,
+        )
 
     @property
     def small_cell(self) -> int:
@@ -176,11 +188,27 @@ class Prepared:
         return self.seconds <= AT_ONCE_S
 
     @property
+    def known(self) -> tuple[int, int] | None:
+        """Return least and most people as the further tallies of presence count them."""
+        question, more = self.question, self.more
+        if more is None:
+            return None
+        if question.in_a_row:
+            return more.people_in_a_row(question.in_a_row)
+        if question.kind == Kind.EXACTLY:
+            people = more.people_by_days.exactly(question.k) if more.people_by_days else None
+        else:
+            people = more.people_on(present=question.present, absent=question.absent)
+        return None if people is None else (people, people)
+
+    @property
     def seconds(self) -> float:
         """Estimate how long the answer takes, in seconds on one core."""
         scenario, nodes = self.question.scenario, self.question.days + 2
         program = _PROGRAM_S + _PER_STEP_S * scenario.n_states * nodes * (nodes - 1) / 2
+        least, most = self.known or (0, 1)
         is_closed = scenario.pattern is not None and not self.has_hidden and self.noise is None
+        is_closed = is_closed or least == most
         n_categories = len(self.loaded.indicator.categories) if self.loaded else 0
         of_all = 0 if is_closed else 1 if self.noise is None else _OF_NOISE
         return program * (of_all + _OF_CATEGORY * n_categories)
@@ -206,6 +234,7 @@ class Prepared:
             total=None if is_noisy else total,
             is_noisy=is_noisy,
             people=people,
+            stays=self._stays(),
             categories=self._categories(people),
             patterns=tuple(_bar(each.people, days=each.pattern) for each in patterns),
         )
@@ -219,7 +248,12 @@ class Prepared:
         if self.noise is not None:
             found = people_of_noisy(self.visitors, scenario, noise=self.noise.channel, level=LEVEL)
             return _bar(found)
-        return _bar(scenario_people(self.visitors, scenario, small_cell=self.small_cell))
+        found = scenario_people(self.visitors, scenario, small_cell=self.small_cell, known=self.known)
+        return _bar(found)
+
+    def _stays(self) -> int | None:
+        stays = self.more.stays_by_length if self.more else None
+        return stays.exactly(self.question.in_a_row) if stays and self.question.in_a_row else None
 
     def _categories(self, people: Bar) -> tuple[Bar, ...]:
         """Bars by category; none where so few people are meant that they are hidden, or no one answered."""
@@ -239,18 +273,26 @@ class Prepared:
             return ()
         scale = 1 / float(self.question.study.market_share)
         names = self.loaded.indicator.categories
-        rows = zip(
-            names,
-            self.loaded.indicator.categories_fr or [None] * len(names),
-            (found.ci_low * scale).tolist(),
-            (found.ci_high * scale).tolist(),
-            (found.estimate * scale).tolist(),
-            strict=True,
-        )
+        most = people.most if self.noise is None else np.inf
+        columns = (found.ci_low, found.ci_high, found.estimate)
+        scaled = ((np.minimum(column, most) * scale).tolist() for column in columns)
+        rows = zip(names, self.loaded.indicator.categories_fr or [None] * len(names), *scaled, strict=True)
         return tuple(
             Bar(name=name, name_fr=name_fr, least=least, most=most, estimate=estimate)
             for name, name_fr, least, most, estimate in rows
         )
+
+
+def _further(visitors: Counts, stays: dict[str, Counts], *, small_cell: int) -> PresenceTallies | None:
+    """Further tallies of presence; None without any, or where a window is hidden."""
+    if not stays or hidden_windows(visitors, small_cell=small_cell).any():
+        return None
+    return PresenceTallies(
+        visits=stays.get("visits"),
+        runs=stays.get("runs"),
+        people=int(visitors[0].sum()),
+        small_cell=small_cell,
+    )
 
 
 def _cut(tallies: IndicatorTallies, *, days: int) -> IndicatorTallies:

@@ -56,12 +56,17 @@ class Question:
     k: int = 0
 
     @property
+    def in_a_row(self) -> int:
+        """Return the consecutive days that are asked for; 0 of other kinds."""
+        return self.k + (self.kind == Kind.NIGHTS) if self.kind in (Kind.IN_A_ROW, Kind.NIGHTS) else 0
+
+    @property
     def scenario(self) -> Scenario:
         """Return the question for the library."""
         if self.kind == Kind.EXACTLY:
             return exactly_days(self.k, days=self.days)
-        if self.kind in (Kind.IN_A_ROW, Kind.NIGHTS):
-            return days_in_a_row(self.k + (self.kind == Kind.NIGHTS), days=self.days)
+        if self.in_a_row:
+            return days_in_a_row(self.in_a_row, days=self.days)
         return on_days(days=self.days, present=self.present, absent=self.absent)
 
     @property

@@ -38,10 +38,22 @@ def title(question: Question) -> str:
 
 
 def sentence(question: Question, found: Answer) -> str:
-    """The answer in one sentence; a number is alone only where nothing else is possible."""
+    """The answer in a sentence or two; a number is alone only where nothing else is possible."""
     if found.people is None:
         return no_answer(found)
-    people, did = found.people, _did(question)
+    said = _people_sentence(question, found, found.people)
+    if found.stays is None:
+        return said
+    stays = ngettext(
+        "Stays of exactly %(k)d day: %(n)s (exact).",
+        "Stays of exactly %(k)d days in a row: %(n)s (exact).",
+        question.in_a_row,
+    )
+    return f"{said} {stays % {'k': question.in_a_row, 'n': formats.number(found.stays)}}"
+
+
+def _people_sentence(question: Question, found: Answer, people: Bar) -> str:
+    did = _did(question)
     if people.is_determined and not found.is_noisy:
         return gettext("%(people)s people %(did)s. The published totals allow no other number.") % {
             "people": formats.number(people.least),

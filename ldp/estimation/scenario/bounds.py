@@ -21,7 +21,7 @@ from ldp.estimation.scenario.program import extremes, whole
 from ldp.estimation.scenario.published import UnionTable, fit_unions
 from ldp.estimation.scenario.questions import Scenario
 
-Method = Literal["closed form", "maximum flow", "linear program"]
+Method = Literal["counted", "closed form", "maximum flow", "linear program"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,9 @@ class ScenarioPeople:
     method: Method
 
 
-def scenario_people(tally: Counts, scenario: Scenario, *, small_cell: int = 0) -> ScenarioPeople:
+def scenario_people(
+    tally: Counts, scenario: Scenario, *, small_cell: int = 0, known: tuple[int, int] | None = None
+) -> ScenarioPeople:
     """People of a scenario from an exact gap tally of visitors.
 
     Parameters
@@ -50,6 +52,7 @@ def scenario_people(tally: Counts, scenario: Scenario, *, small_cell: int = 0) -
     scenario : Scenario; of the same days
     small_cell : int; 0 = all is shown. Else windows with fewer people count as "1 to small_cell - 1", and no
         number is shown that is few, or leaves few
+    known : least and most people by the further tallies of presence; not used where windows are hidden
 
     Raises
     ------
@@ -69,7 +72,11 @@ def scenario_people(tally: Counts, scenario: Scenario, *, small_cell: int = 0) -
     if hidden.any():
         table = UnionTable.of_tally(tally, hidden=hidden, small_cell=small_cell)
         return without_few(table_people(table, scenario), total=flows.total, small_cell=small_cell)
-    least, most, method = scenario_bounds(flows, scenario)
+    method: Method = "counted"
+    least, most = known or (0, int(flows.total))
+    if least < most:
+        low, high, method = scenario_bounds(flows, scenario)
+        least, most = max(least, low), min(most, high)
     found = _answer(flows, scenario, least=least, most=most, method=method)
     return without_few(found, total=flows.total, small_cell=small_cell)
 

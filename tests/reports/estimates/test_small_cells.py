@@ -2,15 +2,18 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import replace
 from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 import pytest
+from django.http import QueryDict
 from django.test import Client
 
 import ldp
+from ldp.privacy.plans import PRESENCE_TALLIES
 from reports.compare.queries import NotComparableError, compare_baseline, compare_windows
 from reports.compare.texts import error_words
 from reports.estimates.loading import load, tallies_of
@@ -26,6 +29,8 @@ from reports.movement.queries import movement
 from reports.scenario import queries as scenarios
 from reports.scenario.population import synthesise
 from reports.scenario.population_files import population_files
+from reports.scenario.query import question_of
+from reports.studies.queries import visitors_of
 from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db
@@ -132,10 +137,11 @@ def with_one_more(stored: bytes, shape: tuple[int, ...]) -> bytes:
 def test_all_that_is_said_is_the_same_with_one_more_in_a_hidden_window(reader, monkeypatch) -> None:
     """So no figure depends on who is there; it does not matter how it is computed."""
     monkeypatch.setattr(scenarios, "AT_ONCE_S", 60)  # kept answers would hide a difference
-    study = published(BETWEEN, factory.GENDER, factory.STAY, days=5)
+    study = published(BETWEEN, factory.GENDER, factory.STAY, days=5, tallies=PRESENCE_TALLIES)
     before = all_that_is_said(study, reader=reader)
     tallies = Tally.objects.select_related("indicator")
     stored = [(VisitorTally.objects.get(), "counts", (6, 6))]
+    VisitorTally.objects.update(stays=bytes(len(stored[0][0].stays)))  # nothing is made of them either
     stored += [(tally, "n_reports", (6, 6)) for tally in tallies]
     stored += [(tally, "counts", (len(tally.indicator.categories), 6, 6)) for tally in tallies]
     for row, field, shape in stored:
@@ -238,6 +244,33 @@ def add_comparisons(said: Equations, indicator: Indicator) -> None:
             said.add(shared, first & second & ~between, among=first, name=("straight", one, other))
 
 
+def add_scenarios(said: Equations, study: Study) -> list[Counts]:
+    """Add what scenarios say beyond the windows; returns numbers that these hide, too, since they are few."""
+    everybody, few, tally = said.on(1, study.days), [], visitors_of(VisitorTally.objects.get())
+    runs, said_before = [[len(run) for run in f"{bits:b}".split("0")] for bits in said.sets], copy(said)
+    said_before.rows = said.rows.copy()
+    for k in range(1, study.days + 1):
+        days = np.array([sum(each) == k for each in runs])
+        stays = np.array([each.count(k) for each in runs])
+        reaching = np.array([sum(length >= k for length in each) for each in runs])
+        for name, counted in (("exactly", days), ("in_a_row", reaching > 0)):
+            question = question_of(QueryDict(f"{name}={k}"), study=study)
+            found, by_windows = scenarios.answer(question), ldp.scenario_people(tally, question.scenario)
+            if by_windows.least < by_windows.most:
+                value = found.people.most if found.people.is_determined else None
+                said.add(value, counted, among=everybody, name=(name, k))
+                few += [counted] if 0 < said.numbers[counted].sum() < LIMIT else []
+        if found.people.most == said.numbers @ reaching < by_windows.most:
+            said.rows.append(reaching.astype(float))
+        if found.stays is None:
+            few += [stays] if 0 < said.numbers @ stays < LIMIT else []
+            continue
+        assert found.stays == said.numbers @ stays
+        said.rows.append(stays.astype(float))
+        said.few += [("stays", k, n) for n in [said.numbers[stays > 0].sum()] if 0 < n < LIMIT]
+    return [each for each in few if not said_before.tell(each.astype(float))]
+
+
 def some_people(seed: int) -> dict[int, int]:
     numbers = np.random.default_rng(seed)
     return {bits: int(numbers.choice([0, 0, 2, 4, 15, 60])) for bits in range(1, 16)}
@@ -247,16 +280,29 @@ def some_people(seed: int) -> dict[int, int]:
 TWO_LEAVE, APART = {0b0001: 2, 0b0011: 30, 0b1111: 68}, {0b0101: 60, 0b0001: 100, 0b0010: 6, 0b0100: 80}
 
 
-@pytest.mark.parametrize("people", [TWO_LEAVE, APART, *map(some_people, range(8))])
-def test_nobody_can_solve_for_a_hidden_window_and_no_figure_is_about_few(people) -> None:
-    study = published(people, factory.GENDER)
+# Busy days, of which each window is shown; few people have many days, or long stays.
+BUSY = {1 << day: 60 for day in range(6)} | {0b11: 40, 0b101: 40, 0b1010: 40, 0b110000: 40}
+FEW_LONG = [BUSY | more for more in (
+    {0b11111: 3}, {0b111111: 3}, {0b111: 3, 0b101010: 4}, {0b111: 30, 0b11111: 30, 0b111111: 3},
+    {0b1111: 700},
+)]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("people", "days"),
+    [(each, 4) for each in (TWO_LEAVE, APART, *map(some_people, range(8)))]
+    + [(each, 6) for each in FEW_LONG],
+)
+def test_nobody_can_solve_for_a_hidden_number_and_no_figure_is_about_few(people, days) -> None:
+    study = published(people, factory.GENDER, days=days, tallies=PRESENCE_TALLIES)
     indicator = study.indicators.get()
     said = Equations(study, people)
     for add in (add_windows, add_movements, add_comparisons):
         add(said, indicator)
+    secret = add_scenarios(said, study)
     windows = [said.on(window.first_day, window.last_day) for window in windows_of(study)]
     hidden = [there for there in windows if 0 < said.numbers[there].sum() < LIMIT]
-    assert not any(said.tell(there.astype(float)) for there in hidden)
+    assert not any(said.tell(there.astype(float)) for there in (*hidden, *secret))
     assert said.few == []
     assert len(said.rows) > len(windows) - len(hidden)  # there are more statements than windows
 

@@ -9,8 +9,10 @@ import pytest
 from django.http import QueryDict
 from django.utils import translation
 
+from ldp.privacy.plans import PRESENCE_TALLIES
 from reports.base.status import Status
 from reports.estimates.queries import WindowError
+from reports.exports.scenarios import scenario_record
 from reports.scenario import charts, texts
 from reports.scenario.queries import Answer, Bar, NoScenarioError, Prepared, answer, refusal
 from reports.scenario.query import Kind, Question, question_of
@@ -50,21 +52,34 @@ QUESTIONS = {
 }
 
 
+# Those that the further tallies of presence make exact; in four days no one has two stays of two days.
+EXACT = {"present=2024-05-30&absent=2024-05-31", "exactly=2", "in_a_row=3", "nights=1", ""}
+
+
+@pytest.mark.parametrize("tallies", [(), PRESENCE_TALLIES])
 @pytest.mark.parametrize("query", QUESTIONS)
-def test_each_question_has_a_bar_that_holds_the_people_and_a_sentence_with_both_ends(query: str) -> None:
+def test_each_question_has_a_bar_that_holds_the_people_and_a_sentence_with_both_ends(query, tallies) -> None:
     people = {bitmap: 20 + 7 * bitmap % 50 for bitmap in range(1, 16)}
-    study = published(people)
+    study = published(people, tallies=tallies)
     question = asked(study, query)
     found = answer(question)
     assert found.people is not None
     truth = sum(n for bitmap, n in people.items() if QUESTIONS[query](days_of(bitmap)))
     assert found.people.least <= truth <= found.people.most
     assert found.people.least <= found.people.estimate <= found.people.most
+    assert found.people.is_determined or not (tallies and query in EXACT)
+    rows = scenario_record(question, None, found)["rows"]
+    stays = [row["most"] for row in rows if (row["figure"], row["interval"]) == ("stays", "count")]
+    k = question.in_a_row
+    lengths = {bitmap: [len(run) for run in f"{bitmap:b}".split("0")] for bitmap in people}
+    counted = sum(n * lengths[bitmap].count(k) for bitmap, n in people.items())
+    assert stays == ([counted] if k and tallies else [])
     said = texts.sentence(question, found)
     if found.people.least < found.people.most:
         assert said.startswith(f"Between {found.people.least} and {found.people.most} people ")
     else:
         assert "allow no other number" in said
+    assert (f"in a row: {counted} (exact)." in said) == bool(stays)
     assert Answer.from_json(json.loads(json.dumps(found.to_json()))) == found
     assert asked(study, question.query) == question
 
