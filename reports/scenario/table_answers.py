@@ -14,6 +14,7 @@ from ldp import Scenario, TableConflict, UnionTable, fit_unions, merge_tables, t
 from ldp.errors import LdpError
 from reports.scenario.published_tables import PublishedTable, category_table, totals_of
 
+People = dict[str, Any] | None  # least, most and estimate
 _PROGRAM_S: Final = 0.015  # of a fit and two linear programs without variables
 _PER_STEP_S: Final = 2e-4  # more for each pair of edge and state
 
@@ -37,17 +38,21 @@ def table_answer(
         name: found for table in tables for name, found in totals_of(table, first_day=first_day, days=days)
     }
     merged, conflicts = merge_tables(sources)
+    of_all = _answer(merged, scenario, first_day=first_day, has_conflict=bool(conflicts))
+    categories = {
+        table.name: _by_category(table, scenario, first_day=first_day, days=days) for table in tables
+    }
+    for found in categories.values():
+        of_all |= _within_sums(of_all.get("people"), [each.get("people") for each in found.values()])
     return {
         "first_day": first_day.isoformat(),
         "days": days,
         "all": {
             "sources": list(sources),
             "conflicts": [_conflict(each, first_day) for each in conflicts],
-            **_answer(merged, scenario, first_day=first_day, has_conflict=bool(conflicts)),
+            **of_all,
         },
-        "categories": {
-            table.name: _by_category(table, scenario, first_day=first_day, days=days) for table in tables
-        },
+        "categories": categories,
     }
 
 
@@ -67,6 +72,19 @@ def _by_category(
         )
         for category in table.categories
     }
+
+
+def _within_sums(people: People, parts: Sequence[People]) -> dict[str, Any]:
+    """Limits of all people by those of their categories; nothing where a category has none."""
+    known = [part for part in parts if part]
+    if not people or not known or len(known) < len(parts):
+        return {}
+    least, most = (sum(part[end] for part in known) for end in ("least", "most"))
+    least, most = max(least, people["least"]), min(most, people["most"])
+    if least > most:
+        text = gettext("The categories do not add up to the numbers of all people.")
+        return {"consistent": False, "people": None, "problem": text}
+    return {"people": {"least": least, "most": most, "estimate": min(max(people["estimate"], least), most)}}
 
 
 def _answer(
