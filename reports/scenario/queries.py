@@ -31,7 +31,7 @@ from reports.studies.tally_models import VisitorTally
 
 N_PATTERNS: Final = 20
 AT_ONCE_S: Final = 0.3  # a page waits so long; what takes more is computed by a worker
-_PROGRAM_S: Final = 0.015  # of a linear program without variables
+_PROGRAM_S: Final = 0.015  # of a linear program without variables; the first in a process loads SciPy, 0.3 s
 _PER_STEP_S: Final = 1.2e-4  # more for each pair of edge and state
 _OF_CATEGORY: Final = 5  # times as long: its windows have limits, too, and its flows are projected
 _OF_NOISE: Final = 3
