@@ -14,6 +14,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
+from ldp.errors import LdpError
 from reports.accounts.access import readers_only
 from reports.base import formats
 from reports.base.status import Status
@@ -51,7 +52,7 @@ def tables(request: HttpRequest) -> HttpResponse:
         study = _calendar(found)
         question, problem = _question(request.POST, study)
         context |= _answered(found, question) | form_context(question)
-    except TableError as error:
+    except (TableError, LdpError) as error:
         return render(
             request, "scenario/tables.html", context | {"refused": str(error).split("\n")}, status=400
         )
@@ -71,7 +72,7 @@ def _chosen(request: HttpRequest) -> tuple[Contents, list[PublishedTable]]:
     """Tables of a request: chosen files, or those that the page carried along."""
     files = request.FILES.getlist("tables")[: MAX_TABLES + 1]
     names = [file.name or "" for file in files] or request.POST.getlist("name")
-    parts = [file.read() for file in files] or [text.encode() for text in request.POST.getlist("content")]
+    parts = [file.read() for file in files] or _carried(request)
     if not parts or len(parts) != len(names):
         raise TableError(gettext("Choose a file first."))
     if len(parts) > MAX_TABLES or len(set(names)) < len(names):
@@ -91,6 +92,11 @@ def _chosen(request: HttpRequest) -> tuple[Contents, list[PublishedTable]]:
         read_table(part, name=name, hidden_below=int(limit)) for name, part in zip(names, parts, strict=True)
     ]
     return [(name, part.decode("utf-8-sig")) for name, part in zip(names, parts, strict=True)], read
+
+
+def _carried(request: HttpRequest) -> list[bytes]:
+    """Tables from the page; browsers end lines with two characters, which must not make a table too large."""
+    return [text.replace("\r\n", "\n").encode() for text in request.POST.getlist("content")]
 
 
 def _calendar(found: Sequence[PublishedTable]) -> Study:

@@ -159,11 +159,12 @@ def category_table(table: PublishedTable, category: str, *, first_day: date, day
 def _cells(text: str, *, problems: _Problems, most_hidden: int) -> Iterator[Cell]:
     header = text.partition("\n")[0]
     reader = csv.reader(io.StringIO(text), delimiter=max(_DELIMITERS, key=header.count))
-    names = [name.strip().lower() for name in next(reader, [])]
+    rows = _rows(reader, problems)
+    names = [name.strip().lower() for name in next(rows, [])]
     for missing in (name for name in _NEEDED if name not in names):
         problems.add(1, missing, gettext("the header must name it; other columns: %(n)d"), n=len(names))
     problems.check()
-    for values in reader:
+    for values in rows:
         if not any(value.strip() for value in values):
             continue
         if len(values) != len(names):
@@ -174,6 +175,14 @@ def _cells(text: str, *, problems: _Problems, most_hidden: int) -> Iterator[Cell
         cell = _cell(row, line=reader.line_num, problems=problems, most_hidden=most_hidden)
         if cell is not None:
             yield cell
+
+
+def _rows(reader: Any, problems: _Problems) -> Iterator[list[str]]:
+    try:
+        yield from reader
+    except csv.Error:
+        text = gettext("a field is too long; a quotation mark may be missing")
+        problems.add(reader.line_num, "", text)
 
 
 def _cell(row: Mapping[str, str], *, line: int, problems: _Problems, most_hidden: int) -> Cell | None:

@@ -166,6 +166,8 @@ def test_files_as_spreadsheets_write_them_are_read() -> None:
 def test_what_is_no_such_table_is_refused(tmp_path) -> None:
     for content, problem in {
         b"first,last,volume\n2017-05-31,2017-05-31,\xff\n": "t.csv, line 2: text must be UTF-8; save",
+        b'first,last,volume\n"'
+        + b"x" * 200_000: "t.csv, line 2: a field is too long; a quotation mark may be",
         b"first,volume\n": "t.csv, line 1, column last: the header must name it; other columns: 2",
         b"first,last,volume\n": "t.csv: a table must have a row below its header, got none",
         b"x" * 5_000_001: "t.csv: a table must have at most 5,000,000 bytes, got 5,000,001",
