@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.errors import LdpError
-from ldp.estimation.binomial import clopper_pearson_low
 from ldp.kernels.entropy import KeyedPrf
 from ldp.keyed import histogram
 from ldp.keyed.bit_flip import BitFlipReporter
@@ -33,6 +32,7 @@ from ldp.protocols.subset import SubsetChannel
 from ldp.protocols.two_round import TwoRoundGrr, TwoRoundHash
 from ldp.protocols.two_round_unary import TwoRoundUnary
 from ldp.protocols.unary import UnaryChannel
+from ldp.research.binomial import clopper_pearson_low
 
 Words = NDArray[np.uint64]
 Table = NDArray[np.int64]

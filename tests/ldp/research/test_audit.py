@@ -15,12 +15,12 @@ from scipy.stats import beta
 import ldp
 from ldp import __main__ as command
 from ldp.codes import NO_ANSWER
-from ldp.estimation.binomial import clopper_pearson_low
 from ldp.privacy.plans import Mechanism
 from ldp.protocols.channels import WORD
 from ldp.research.audit import Target, attack, channel_target, day_values
 from ldp.research.audit_fakes import fake_target
 from ldp.research.audit_plans import plan_target
+from ldp.research.binomial import clopper_pearson_low
 from tests.ldp.exact import make_plan
 
 KEY = bytes(range(16))
