@@ -82,7 +82,7 @@ class Forecast:
     """Expected counts of the slots that follow a series.
 
     values : float64, shape (horizons, zones); may be negative, as noisy counts may
-    half_widths : float64, shape (levels, horizons, zones), of `LEVELS`; NaN where errors are unknown
+    half_widths : float64, shape (levels, horizons, zones), of `LEVELS`; NaN where errors are too few
     """
 
     method: Method
@@ -92,8 +92,10 @@ class Forecast:
 
 
 def method_of(series: Series) -> Method:
-    """Return the method that the length of a series allows."""
-    if series.days >= RIDGE_DAYS:
+    """Return the method that a series allows by its length, and by its slots with values of all zones."""
+    targets = series.values[(MEAN_DAYS + 1) * series.slots_per_day :]
+    n_known = np.count_nonzero(~np.isnan(targets).any(axis=1))
+    if series.days >= RIDGE_DAYS and n_known >= series.slots_per_day:
         return "ridge"
     return "mean step" if series.days >= MEAN_STEP_DAYS else "last value"
 
@@ -124,12 +126,15 @@ def forecast(series: Series, *, horizons: Sequence[int], noise_sd: float = 0.0) 
 
 
 def half_width(errors: Floats, *, noise_sd: float = 0.0) -> Floats:
-    """Half widths of the intervals of `LEVELS` from errors, shape (n, zones): (levels, zones)."""
-    sizes = np.sqrt(np.maximum(errors**2 - noise_sd**2, 0.0))
-    n = np.count_nonzero(~np.isnan(errors), axis=0).min()
-    # The finite-sample rank of split-conformal intervals.
-    shares = [min(level * (n + 1) / n, 1.0) if n else level for level in LEVELS]
-    widths: Floats = np.nanquantile(sizes, shares, axis=0)
+    """Half widths of the intervals of `LEVELS` from errors, shape (n, zones): (levels, zones).
+
+    Each is the error of the split-conformal rank in its zone; NaN where there are too few errors for it.
+    """
+    sizes = np.sort(np.sqrt(np.maximum(errors**2 - noise_sd**2, 0.0)), axis=0)  # NaN last
+    sizes = np.pad(sizes, ((0, 1), (0, 0)), constant_values=np.nan)
+    n = np.count_nonzero(~np.isnan(sizes), axis=0)
+    ranks = np.ceil(np.outer(LEVELS, n + 1)).astype(np.int64)
+    widths: Floats = np.take_along_axis(sizes, ranks - 1, axis=0)
     return widths
 
 

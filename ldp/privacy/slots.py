@@ -23,6 +23,7 @@ MIN_DELTA, MAX_DELTA = Fraction(1, 10**12), Fraction(1, 100)
 _UP: Final = Context(prec=40, rounding=ROUND_CEILING)
 _DOWN: Final = Context(prec=40, rounding=ROUND_FLOOR)
 _BISECTIONS: Final = 80
+_FAR: Final = 20.0  # standard deviations
 _VARIANCE_STEP: Final = 1000  # of 1: variances have three decimals
 
 
@@ -92,8 +93,8 @@ def slot_noise(*, epsilon_day: Fraction, delta: Fraction, slots_per_day: int, le
             delta=delta,
         )
 
-    asked = Decimal(epsilon_day.numerator) / epsilon_day.denominator
-    low, high = _VARIANCE_STEP // 4, _VARIANCE_STEP
+    asked = _down(epsilon_day)
+    low, high = _VARIANCE_STEP // 4 - 1, _VARIANCE_STEP
     while noise(high).epsilon(days=1) > asked:
         low, high = high, 2 * high
     while high - low > 1:
@@ -129,6 +130,8 @@ def gaussian_epsilon(rho: float, *, delta: float) -> float:
 
     The curve of Balle and Wang; to be shown next to a certificate, not as one.
     """
+    if rho == 0:
+        return 0.0
     mu = math.sqrt(2 * rho)
     low, high = 0.0, 1.0
     while _gaussian_delta(high, mu) > delta:
@@ -140,10 +143,16 @@ def gaussian_epsilon(rho: float, *, delta: float) -> float:
 
 
 def _gaussian_delta(epsilon: float, mu: float) -> float:
-    def upper(x: float) -> float:
-        return math.erfc(x / math.sqrt(2)) / 2
+    near, far = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+    if far < _FAR:
+        return _upper(near) - math.exp(epsilon) * _upper(far)
+    # The tail by its series: its factor, exp(epsilon), has no float.
+    tail = math.exp(-(near**2) / 2) * (1 - 1 / far**2 + 3 / far**4) / (far * math.sqrt(2 * math.pi))
+    return _upper(near) - tail
 
-    return upper(epsilon / mu - mu / 2) - math.exp(epsilon) * upper(epsilon / mu + mu / 2)
+
+def _upper(x: float) -> float:
+    return math.erfc(x / math.sqrt(2)) / 2
 
 
 def _best_order(rho: float, delta: float) -> Fraction:

@@ -104,11 +104,30 @@ def test_a_refit_at_each_origin_knows_what_came_before_it() -> None:
     assert both[DAY:] == pytest.approx(second)
 
 
-def test_half_widths_are_split_conformal_ranks_of_the_errors() -> None:
-    errors = np.arange(1.0, 100.0)[:, None]  # 99: level 0.8 is rank 80, level 0.95 rank 95
-    assert forecasts.half_width(errors)[:, 0] == pytest.approx([80, 95], abs=1)
-    with_noise = forecasts.half_width(errors, noise_sd=60.0)[:, 0]
-    assert with_noise == pytest.approx(np.sqrt(np.array([80, 95]) ** 2 - 60.0**2), abs=2)
+@pytest.mark.parametrize(
+    ("n", "ranks"), [(99, [80, 95]), (100, [81, 96]), (28, [24, 28]), (18, [16, None]), (3, [None, None])]
+)
+def test_half_widths_are_split_conformal_ranks_of_the_errors(n: int, ranks: list[int | None]) -> None:
+    errors = np.full((100, 2), np.nan)  # one zone has a value in n slots only
+    errors[:n, 0], errors[:99, 1] = np.arange(n, 0.0, -1), np.arange(1.0, 100.0)
+    expected = np.array([[np.nan if rank is None else rank for rank in ranks], [80, 95]]).T
+    assert forecasts.half_width(errors) == pytest.approx(expected, nan_ok=True)
+    with_noise = forecasts.half_width(errors, noise_sd=10.0)
+    assert with_noise == pytest.approx(np.sqrt(expected**2 - 10.0**2), nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("slots", "method"),
+    [((slice(0, None, 2), slice(1, None, 2)), "mean step"), ((slice(0), slice(35 * DAY)), "ridge")],
+)
+def test_a_regression_needs_slots_with_values_of_all_zones(slots: tuple[slice, slice], method: str) -> None:
+    known = series(days=40, noise=5)
+    values = known.values.copy()
+    for zone, missing in enumerate(slots):
+        values[missing, zone] = np.nan
+    found = forecast(with_values(known, values), horizons=[1, DAY])
+    assert found.method == method
+    assert np.isfinite(found.values).all()
 
 
 def test_intervals_cover_what_they_claim() -> None:

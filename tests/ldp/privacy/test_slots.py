@@ -1,7 +1,7 @@
 """Noise by slot: what is certified is never less than the truth, and adds up over a person's days."""
 
 import math
-from decimal import Decimal
+from decimal import localcontext
 from fractions import Fraction
 
 import pytest
@@ -59,7 +59,13 @@ def test_a_certificate_lies_between_the_curve_and_the_simple_bound(rho: str, del
 
 
 def test_nothing_lost_is_nothing() -> None:
-    assert zcdp_epsilon(Fraction(0), delta=DELTA) == 0
+    assert zcdp_epsilon(Fraction(0), delta=DELTA) == gaussian_epsilon(0.0, delta=1e-6) == 0
+
+
+@pytest.mark.parametrize("rho", [150.0, 450.0, 700.0, 70_000.0])
+def test_the_curve_of_a_large_loss_is_close_to_its_certificate(rho: float) -> None:
+    certified = float(zcdp_epsilon(Fraction(rho), delta=DELTA))
+    assert 0.96 * certified < gaussian_epsilon(rho, delta=1e-6) < certified
 
 
 @pytest.mark.parametrize(
@@ -79,16 +85,24 @@ def test_the_curve_reproduces_losses_of_65_days(sd: float, one_zone: float, nest
     assert found == pytest.approx((one_zone, nested), abs=0.006)
 
 
-@pytest.mark.parametrize("levels", [1, 2])
+@pytest.mark.parametrize("slots", [1, 48])
 @pytest.mark.parametrize("epsilon", ["1/1000", "1/2", "1", "20"])
-def test_the_noise_of_a_plan_is_the_least_that_is_certified(epsilon: str, levels: int) -> None:
+def test_the_noise_of_a_plan_is_the_least_that_is_certified(epsilon: str, slots: int) -> None:
     asked = Fraction(epsilon)
-    chosen = slot_noise(epsilon_day=asked, delta=DELTA, slots_per_day=48, levels=levels)
-    limit = Decimal(asked.numerator) / asked.denominator
-    assert chosen.epsilon(days=1) <= limit
+    chosen = slot_noise(epsilon_day=asked, delta=DELTA, slots_per_day=slots, levels=2)
+    assert chosen.epsilon(days=1) <= asked
     if chosen.variance > Fraction(1, 4):
-        less = noise(str(chosen.variance - Fraction(1, 1000)), levels=levels)
-        assert less.epsilon(days=1) > limit
+        less = noise(str(chosen.variance - Fraction(1, 1000)), slots=slots, levels=2)
+        assert less.epsilon(days=1) > asked
+
+
+def test_the_noise_of_a_plan_is_certified_to_the_last_digit_of_what_is_asked() -> None:
+    asked = Fraction(noise("300").epsilon(days=1)) - Fraction(1, 10**30)
+    with localcontext(prec=3):  # the context of a caller decides nothing
+        chosen = slot_noise(epsilon_day=asked, delta=DELTA, slots_per_day=48, levels=1)
+    assert chosen.variance == Fraction("300.001")
+    # Where 1/4 suffices, it is the least.
+    assert slot_noise(epsilon_day=Fraction(20), delta=DELTA, slots_per_day=1, levels=1).variance == 0.25
 
 
 @pytest.mark.parametrize(
