@@ -261,7 +261,7 @@ def _check_texts(definition: StudyDefinition, *, slug: str) -> None:
         texts += [each.slug, each.name, each.name_fr or "", *each.categories, *(each.categories_fr or ())]
         if each.categories_fr is not None and len(each.categories_fr) != len(each.categories):
             raise MessageError("categories_fr must have a name for each category")
-    if not all(isinstance(text, str) and text.isprintable() for text in texts):
+    if not all(map(messages.is_name, texts)):
         raise MessageError("names must be printable texts")
 
 

@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from reports.studies.areas import area_fields
 from reports.studies.plan_models import Plan
 from reports.studies.studyfile.definition import ExtractProfile, StudyDefinition
+from reports.studies.studyfile.table import is_one_line
 from reports.transfer.studies import Approval
 
 Kind = Literal["state", "study", "publication", "receipts", "closed"]
@@ -184,12 +185,22 @@ def area_of(content: Any) -> dict[str, Any] | None:
     fields = dict(content)
     if not AREA_KEYS <= fields.keys() <= AREA_KEYS | OPTIONAL_AREA_KEYS:
         raise MessageError(f"area must have the keys {', '.join(sorted(AREA_KEYS))}")
+    names = fields.get("zones_fr")
+    if names is not None and (
+        not isinstance(names, list) or len(names) != len(fields["zones"]) or not all(map(is_name, names))
+    ):
+        raise MessageError("zones_fr must have a name for each zone")
     try:
         return fields | {
             name: base64.b64decode(fields[name], validate=True) for name in BINARY if name in fields
         }
     except (binascii.Error, TypeError):
         raise MessageError(f"{', '.join(BINARY)} must be base64") from None
+
+
+def is_name(text: object) -> bool:
+    """Return whether it is a text of one line that can be printed, as a study file has it."""
+    return isinstance(text, str) and is_one_line(text)
 
 
 def approval_of(content: Any) -> Approval:

@@ -62,7 +62,7 @@ DAMAGES = {
     "approval": [
         {"review": "yes"}, {"review": "approved"}, {"review": "approved", "by": "paul", "at": "2017-05-01"},
     ],
-    "area": [{"id": 1, "surprise": 2}, {"study_id": 1}, {"grid": {"x0_m": 0}}],
+    "area": [{"id": 1, "surprise": 2}, {"study_id": 1}, {"grid": {"x0_m": 0}}, {"zones_fr": ["a"]}],
 }  # fmt: skip
 
 
@@ -227,7 +227,9 @@ class TestTaken:
         assert received.facts["sha256"] == digest_of(body)
 
     def test_a_study_without_data_gives_way_to_its_sender(self, created, definition):
-        renamed = replace(definition, name="Renamed", first_day=date(2018, 6, 1))
+        renamed = replace(
+            definition, name="Renamed", name_fr="Renommée\u00a0: 2018", first_day=date(2018, 6, 1)
+        )
         assert (created.create(renamed).json(), Study.objects.get().name) == ({"is_new": True}, "Renamed")
         assert created.create(renamed).json() == {"is_new": False}
         actors = [entry.actor for entry in LedgerEntry.objects.filter(kind="study.created")]
