@@ -9,6 +9,7 @@ from math import ceil
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils.translation import gettext
@@ -50,7 +51,7 @@ def tables(request: HttpRequest) -> HttpResponse:
     try:
         contents, found = _chosen(request)
         study = _calendar(found)
-        question, problem = _question(request.POST, study)
+        question, problem = _question(request.POST, study, found)
         context |= _answered(found, question) | form_context(question)
     except (TableError, LdpError) as error:
         return render(
@@ -73,18 +74,17 @@ def _chosen(request: HttpRequest) -> tuple[Contents, list[PublishedTable]]:
     files = request.FILES.getlist("tables")[: MAX_TABLES + 1]
     names = [file.name or "" for file in files] or request.POST.getlist("name")
     parts = [file.read() for file in files] or _carried(request)
+    length = int(request.headers.get("Content-Length") or 0)
+    # The upload handler has dropped all files by now.
+    if not parts and length > settings.FILE_UPLOAD_MAX_MEMORY_SIZE:
+        raise _too_large(length)
     if not parts or len(parts) != len(names):
         raise TableError(gettext("Choose a file first."))
     if len(parts) > MAX_TABLES or len(set(names)) < len(names):
         text = gettext("Choose at most %(most)d files with different names.")
         raise TableError(text % {"most": MAX_TABLES})
     if (size := sum(map(len, parts))) > MAX_PAGE_BYTES:
-        text = gettext(
-            "The files must have at most %(most)s bytes together, but they have %(size)s. For larger ones, "
-            "use manage.py scenario_of_table."
-        )
-        sizes = {"most": formats.number(MAX_PAGE_BYTES), "size": formats.number(size)}
-        raise TableError(text % sizes)
+        raise _too_large(size)
     limit = request.POST.get("hidden_below", "")
     if not (limit.isascii() and limit.isdigit() and len(limit) <= 6):
         raise TableError(gettext("The limit of hidden numbers must be a whole number."))
@@ -99,6 +99,14 @@ def _carried(request: HttpRequest) -> list[bytes]:
     return [text.replace("\r\n", "\n").encode() for text in request.POST.getlist("content")]
 
 
+def _too_large(size: int) -> TableError:
+    text = gettext(
+        "The files must have at most %(most)s bytes together, but they have %(size)s. For larger ones, "
+        "use manage.py scenario_of_table."
+    )
+    return TableError(text % {"most": formats.number(MAX_PAGE_BYTES), "size": formats.number(size)})
+
+
 def _calendar(found: Sequence[PublishedTable]) -> Study:
     """A study that is not stored: it only numbers the days of tables."""
     first_day, days = days_of(found)
@@ -107,28 +115,35 @@ def _calendar(found: Sequence[PublishedTable]) -> Study:
     return Study(first_day=first_day, days=days, market_share=1, state=Study.State.CLOSED)
 
 
-def _question(posted: QueryDict, study: Study) -> tuple[Question, str]:
+def _question(posted: QueryDict, study: Study, found: Sequence[PublishedTable]) -> tuple[Question, str]:
     """The question of the form, and what is wrong with it."""
     kind = posted.get("kind", "")
     query = urlencode({kind: posted.get("k", "")})
     if kind in ("", Kind.DAYS):
         query = query_of_form(posted) if kind else ""
     try:
-        return question_of(QueryDict(query), study=study), ""
+        question = question_of(QueryDict(query), study=study)
+        problem = _too_long(found, question)
     except WindowError as error:
-        return default_question(study), str(error)
+        problem = str(error)
+    return (default_question(study), problem) if problem else (question, "")
+
+
+def _too_long(found: Sequence[PublishedTable], question: Question) -> str:
+    """Return why a page cannot wait for the answer; empty where it can."""
+    if seconds_of(found, question.scenario) <= MOST_S:
+        return ""
+    return gettext(
+        "This question takes too long for a page, because the tables have many days or categories. "
+        "Ask another one, or use manage.py scenario_of_table on the server."
+    )
 
 
 def _answered(found: Sequence[PublishedTable], question: Question) -> dict[str, Any]:
     """Texts of the answer; TableError where it would take too long."""
     study = question.study
-    if seconds_of(found, question.scenario) > MOST_S:
-        raise TableError(
-            gettext(
-                "This question takes too long for a page, because the tables have many days or categories. "
-                "Ask another one, or use manage.py scenario_of_table on the server."
-            )
-        )
+    if problem := _too_long(found, question):
+        raise TableError(problem)
     answer = table_answer(found, question.scenario, first_day=study.first_day, days=study.days)
     of_all = answer["all"]
     rows = [

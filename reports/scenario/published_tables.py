@@ -157,12 +157,16 @@ def category_table(table: PublishedTable, category: str, *, first_day: date, day
 
 
 def _cells(text: str, *, problems: _Problems, most_hidden: int) -> Iterator[Cell]:
-    header = text.partition("\n")[0]
-    reader = csv.reader(io.StringIO(text), delimiter=max(_DELIMITERS, key=header.count))
+    lines = io.StringIO(text, newline=None)  # lines may end in any way
+    header = lines.readline()
+    lines.seek(0)
+    reader = csv.reader(lines, delimiter=max(_DELIMITERS, key=header.count))
     rows = _rows(reader, problems)
     names = [name.strip().lower() for name in next(rows, [])]
     for missing in (name for name in _NEEDED if name not in names):
         problems.add(1, missing, gettext("the header must name it; other columns: %(n)d"), n=len(names))
+    for twice in (name for name in (*_NEEDED, _CATEGORY) if names.count(name) > 1):
+        problems.add(1, twice, gettext("the header must name it once"))
     problems.check()
     for values in rows:
         if not any(value.strip() for value in values):

@@ -158,7 +158,9 @@ def test_files_as_spreadsheets_write_them_are_read() -> None:
     content = (
         "\ufeffLast;Volume;First\r\n2017-06-01;1500;2017-05-31\r\n;;\r\n2017-05-31;#;2017-05-31\r\n".encode()
     )
-    table = read_table(content, name="t.csv")
+    for end in (b"\r\n", b"\n", b"\r"):
+        table = read_table(content.replace(b"\r\n", end), name="t.csv")
+        assert table.cells[-1].line == 4
     assert [(cell.first, cell.limits) for cell in table.cells] == [(FIRST, (1500, 1500)), (FIRST, (1, 19))]
     assert days_of([table]) == (FIRST, 2)
 
@@ -169,6 +171,7 @@ def test_what_is_no_such_table_is_refused(tmp_path) -> None:
         b'first,last,volume\n"'
         + b"x" * 200_000: "t.csv, line 2: a field is too long; a quotation mark may be",
         b"first,volume\n": "t.csv, line 1, column last: the header must name it; other columns: 2",
+        b"first,last,volume,Volume\n": "t.csv, line 1, column volume: the header must name it once",
         b"first,last,volume\n": "t.csv: a table must have a row below its header, got none",
         b"x" * 5_000_001: "t.csv: a table must have at most 5,000,000 bytes, got 5,000,001",
     }.items():
@@ -216,9 +219,12 @@ def said(body: str) -> str:
 
 
 @pytest.mark.django_db
-def test_page_answers_each_question_from_the_tables_that_it_carries_along(reader, tmp_path, capsys) -> None:
+def test_page_answers_each_question_from_the_tables_that_it_carries_along(
+    reader, tmp_path, capsys, monkeypatch
+) -> None:
     lines = [line for name, people in PEOPLE.items() for line in rows(f'"{name}s"', volumes(people))]
     table, body = file(tmp_path / "t.csv", lines), asked(reader, lines)
+    monkeypatch.setattr(page, "MAX_PAGE_BYTES", table.stat().st_size)
     assert "people visited on all 3 days." in said(body)
     for words, posted in {
         ("--present", f"{day(1)},{day(3)}"): {"kind": "days", **{f"day-{day(n)}": "present" for n in (1, 3)}},
@@ -226,6 +232,7 @@ def test_page_answers_each_question_from_the_tables_that_it_carries_along(reader
         ("--in-a-row", "2"): {"kind": "nights", "k": "1"},
     }.items():
         kept = dict(re.findall('type="hidden" name="(name|content)" value="([^"]*)"', body))
+        kept["content"] = kept["content"].replace("\n", "\r\n")  # as browsers send it
         body = asked(reader, **{name: html.unescape(value) for name, value in kept.items()}, **posted)
         found = answer(capsys, table, *words)
         people = found["all"]["people"]
@@ -264,11 +271,15 @@ def test_page_says_what_is_wrong_with_tables_and_questions(reader, monkeypatch) 
         ([good], {"hidden_below": "x"}, "must be a whole number"),
         ([good] * 11, {}, "at most 10 files"),
         ([["x" * 1_500_000]], {}, "at most 1,500,000 bytes together"),
+        ([["x" * 3_000_000]], {}, "at most 1,500,000 bytes together"),
     ):
         text = said(asked(reader, *tables, status=400, **posted))
         assert problem in text and "Tables (CSV)" in text
     wrong = said(asked(reader, good, status=400, kind="exactly", k="9"))
     assert "from 1 to 3" in wrong and "people visited on all 3 days." in wrong
+    monkeypatch.setattr(page, "MOST_S", 0.02)
+    slow = asked(reader, good, status=400, kind="exactly", k="2")
+    assert "takes too long for a page" in slow and 'name="content"' in slow
     monkeypatch.setattr(page, "MOST_S", 0)
     assert "takes too long for a page" in said(asked(reader, good, status=400))
     assert "Tables (CSV)" in said(reader.get("/tables/").content.decode())
