@@ -9,7 +9,7 @@ from reports.accounts.access_models import ShareLink
 from reports.estimates.queries import Window, WindowError
 from reports.pages.scenario import answer_context, asked_answer
 from reports.scenario import texts
-from reports.scenario.queries import refusal
+from reports.scenario.queries import NoScenarioError, refusal
 from reports.scenario.query import question_of
 from reports.studies.models import Indicator
 
@@ -43,13 +43,16 @@ def shared_scenario(link: ShareLink) -> dict[str, Any]:
     """Return the context of a shared scenario; a long computation is requested in the name of its maker."""
     indicator, study = link.report, link.indicator.study
     question = question_of(QueryDict(link.query), study=study)
-    found, row = asked_answer(question, indicator, by=link.created_by)
     context = {
         "study": study,
         "indicator": indicator,
         "link": link,
         "question_title": texts.title(question),
     }
+    try:
+        found, row = asked_answer(question, indicator, by=link.created_by)
+    except NoScenarioError as error:  # since the link was made, more days were published
+        return context | {"refusal": str(error)}
     if found is None:
         return context | {
             "file_state": row.state if row else "waiting",

@@ -188,3 +188,15 @@ def test_a_share_link_shows_the_scenario_and_nothing_else(client, reader, fair, 
     assert 'http-equiv="refresh"' in waiting and "hx-get" not in waiting
     refused = reader.get(address.replace("nights=1", "nights=9"), follow=True)
     assert "from 1 to 3" in refused.content.decode()
+
+
+def test_a_share_link_says_why_it_has_no_answer_any_more(client, reader) -> None:
+    study = factory.create_noisy(presence_days=2)
+    people = factory.crowd(study, n=500)
+    factory.close(study, people, first=1, last=2)
+    address = f"/access/shares/new/{study.slug}/stay/?scenario=all&nights=1"
+    made = reader.post(address, {"note": "", "days": "30", "password": ""}).content.decode()
+    link = re.search(r"http://testserver(/[^<\s]+)</pre>", made)[1]
+    assert "With 95% confidence" in shown(client, link)
+    factory.close(study, people, first=3, last=3)
+    assert "counted only on the first 2 days" in shown(client, link)
