@@ -241,7 +241,7 @@ def test_page_answers_each_question_from_the_tables_that_it_carries_along(
         assert "The numbers are consistent" in said(body)
         for name, each in found["categories"][str(table)].items():
             assert re.search(rf"{name} {each['people']['least']}( to {each['people']['most']})? ", said(body))
-    assert "0.csv (12 nombres, 0 masqués)" in said(asked(reader, lines, language="fr"))
+    assert "0.csv (12 nombres, masqués : 0)" in said(asked(reader, lines, language="fr"))
 
 
 @pytest.mark.django_db
