@@ -21,11 +21,12 @@ def refusing(*errors: type[Exception], after: str = "") -> Iterator[None]:
 
 @contextmanager
 def naming_files() -> Iterator[None]:
-    """End a command with the name of a file that cannot be read or written, and why."""
+    """End a command with why a file cannot be read or written, and its name if the error knows it."""
     try:
         yield
     except OSError as error:
-        raise CommandError(f"{error.filename}: {error.strerror}") from error
+        file = f"{error.filename}: " if error.filename else ""
+        raise CommandError(f"{file}{error.strerror or error}") from error
 
 
 def day_of(text: str) -> date:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from errno import EPIPE
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from mobility.models import PlanDraft, VaultStudy
 from mobility.plans.drafts import definition_hash, draft_new_study
 from mobility.plans.studies import create_study
 from mobility.plans.study_files import StudyImportError, export_draft, export_study, import_study
+from reports.management.arguments import naming_files
 from reports.models import LedgerEntry, Plan, Study
 from reports.studies.studyfile import StudyDefinition
 from reports.transfer.studies import StudyExistsError
@@ -128,6 +130,9 @@ def test_commands(definition, tmp_path):
     }.items():
         with pytest.raises(CommandError, match=problem):
             call_command(*words)
+    # Not every error is of a file: a program that reads the output may have ended.
+    with pytest.raises(CommandError, match=r"^Broken pipe$"), naming_files():
+        raise BrokenPipeError(EPIPE, "Broken pipe")
 
 
 def test_download(definition, client, administrator):
