@@ -64,12 +64,16 @@ class PublishedTable:
 
 @dataclass(slots=True)
 class _Problems:
-    """Problems of a file, in its order."""
+    """Problems of a file, in its order: the text of the first ones, and how many there are."""
 
     name: str
     found: list[str] = field(default_factory=list)
+    n: int = 0
 
     def add(self, line: int, column: str, text: str, **found: Any) -> None:
+        self.n += 1
+        if self.n > _MOST_PROBLEMS:
+            return
         place = gettext("%(name)s, line %(line)d, column %(column)s") if column else _line_of()
         where = place % {"name": self.name, "line": line, "column": column}
         self.found.append(f"{where}: {text % found}")
@@ -77,9 +81,9 @@ class _Problems:
     def check(self) -> None:
         """Raise TableError if there are any."""
         if self.found:
-            left = len(self.found) - _MOST_PROBLEMS
+            left = self.n - _MOST_PROBLEMS
             more = [_of_file(self.name, gettext("further problems: %(n)d"), n=left)] if left > 0 else []
-            raise TableError("\n".join([*self.found[:_MOST_PROBLEMS], *more]))
+            raise TableError("\n".join([*self.found, *more]))
 
 
 def read_table(content: bytes, *, name: str, hidden_below: int = HIDDEN_BELOW) -> PublishedTable:
