@@ -15,7 +15,7 @@ from reports.studies.geography.files.sources import GEOJSON, POLYGONS, kind_prob
 from reports.studies.geography.projection import LocalProjection, projection_around
 from reports.studies.geography.shapes import Shapes, in_metres, repaired
 from reports.studies.studyfile.problems import Problems, unknown
-from reports.studies.studyfile.table import date_of, text_problem
+from reports.studies.studyfile.table import date_of, text_problem, with_plain_spaces
 
 MAX_ZONES: Final = 5_000
 MAX_VERTICES: Final = 200_000  # some MB of JSON, read with every batch
@@ -112,7 +112,8 @@ def _versions(frame: gpd.GeoDataFrame, problems: Problems, *, column: str, is_ty
         begin, end = days[0] or date.min, days[1] or date.max
         if end < begin:
             problems.add(f"{key}.properties.valid_to", "must not be before valid_from", end)
-        name_fr = None if _is_missing(french) else _text(french, f"{key}.properties.{FRENCH}", problems)
+        is_named = not _is_missing(french) and french != ""  # as programs write an attribute without a value
+        name_fr = _text(french, f"{key}.properties.{FRENCH}", problems) if is_named else None
         if text is not None:
             versions.append(_Version(key=key, code=text, first=begin, last=end, shape=shape, name_fr=name_fr))
     return versions
@@ -211,12 +212,13 @@ def _french(versions: list[_Version], problems: Problems) -> tuple[str, ...] | N
     """Return the French name of each zone, which must differ from those of the others."""
     if all(each.name_fr is None for each in versions):
         return None
-    names: dict[str, _Version] = {}
-    for each in versions:
-        other = names.setdefault(each.name_fr or each.code, each)
+    names = [each.name_fr or each.code for each in versions]
+    seen: dict[str, _Version] = {}  # by how a name looks
+    for name, each in zip(names, versions, strict=True):
+        other = seen.setdefault(with_plain_spaces(name), each)
         if other is not each:
             rule = f"must differ from the French name of {other.key}"
-            problems.add(f"{each.key}.properties.{FRENCH}", rule, each.name_fr or each.code)
+            problems.add(f"{each.key}.properties.{FRENCH}", rule, name)
     return tuple(names)
 
 

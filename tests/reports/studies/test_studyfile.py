@@ -271,12 +271,13 @@ def test_zones_have_french_names_in_their_file() -> None:
     by_zone = edited('derive = "visit_duration"', 'derive = "main_zone"', text=WITH_AREA)
     centre, nord = zone("Centre"), zone("Nord")
     centre["properties"] |= {"name_fr": "Le centre"}
+    nord["properties"] |= {"name_fr": ""}
     files = {"cells_csv": CELLS, "zones_geojson": zones(centre, nord)}
     study = parse(by_zone, **files)
     assert study.area.zones_fr == study.indicators[1].categories_fr == ("Le centre", "Nord")
     assert (through_json(study), study.indicators[1].categories) == (study, ("Centre", "Nord"))
     for name, expected in (
-        ("Le centre", "must differ from the French name of features[1]"),
+        ("Le\u00a0centre", "must differ from the French name of features[1]"),
         (7, "must be a text"),
     ):
         nord["properties"] |= {"name_fr": name}
