@@ -121,12 +121,12 @@ def site(migrated: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
         yield Site(data_dir=bare.data_dir, address=address, accounts=accounts)
 
 
-def copy_of_study(folder: Path, slug: str, *, more: str = "") -> str:
+def copy_of_study(folder: Path, slug: str, *, more: str = "", of: Path = STUDY_FILE) -> str:
     """A file of the demo's study under another slug, with `more` at its end; its path."""
-    for file in STUDY_FILE.parent.iterdir():
+    for file in of.parent.iterdir():
         if file.suffix in (".csv", ".geojson"):
             shutil.copy(file, folder)
-    text = STUDY_FILE.read_text().replace(f'slug = "{STUDY}"', f'slug = "{slug}"')
+    text = of.read_text().replace(f'slug = "{STUDY}"', f'slug = "{slug}"')
     (folder / "study.toml").write_text(text + more)
     return str(folder / "study.toml")
 

@@ -125,9 +125,10 @@ def apart(shared, extract, tmp_path_factory):
     """Both zones, each with its own main database; their reports before, and a refusal."""
     operator, analyst = shared.operator, shared.analyst
     old = operator.code
+    study_file = old / "mobility" / "demo" / "study.toml"  # today's has keys that old code does not know
     made = [
-        ("create_study", str(STUDY_FILE)),
-        ("create_study", copy_of_study(tmp_path_factory.mktemp("study"), CLOSED)),
+        ("create_study", str(study_file)),
+        ("create_study", copy_of_study(tmp_path_factory.mktemp("study"), CLOSED, of=study_file)),
         ("ingest", STUDY, str(extract[0])),
         ("ingest", STUDY, str(extract[1]), "--more-to-come"),
         ("ingest", CLOSED, str(extract[0])),
