@@ -51,7 +51,7 @@ def without_noise(pipeline: Pipeline, *, through: int) -> dict[str, np.ndarray]:
     study = open_study(pipeline.study)
     noise = noise_delta(study.plan, prf=study.prf, first_day=1, last_day=through)
     found = counts_of(pipeline)
-    drawn = {"visitors": noise.visitors[np.newaxis]}
+    drawn = {"visitors": noise.visitors[np.newaxis], "stays": noise.stays}
     for spec, counts, n_reports in zip(study.plan.indicators, noise.counts, noise.n_reports, strict=True):
         drawn |= {spec.slug: counts, f"{spec.slug}/n_reports": n_reports[np.newaxis]}
     return {name: found[name] - drawn[name] for name in found}
