@@ -5,7 +5,7 @@ The page carries the tables along, so that each further question sends them agai
 
 from collections.abc import Sequence
 from datetime import date
-from math import ceil
+from math import ceil, copysign
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -185,7 +185,8 @@ def _fit(found: dict[str, Any], *, name: str) -> dict[str, Any]:
 
 
 def _signed(people: float) -> str:
-    return ("+" if people > 0 else "-") + formats.number(ceil(abs(people)))
+    text = formats.number(copysign(ceil(abs(people)), people))
+    return f"+{text}" if people > 0 else text
 
 
 def _range(least: int, most: int) -> str:

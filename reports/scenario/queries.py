@@ -23,7 +23,7 @@ from reports.base.status import Status
 from reports.estimates.loading import Loaded, load, tallies_of
 from reports.estimates.noise import VisitorNoise, has_totals, visitor_noise
 from reports.estimates.queries import LEVEL, Counts, WindowError
-from reports.scenario.query import LEAST_DAYS, Kind, Question, counted_days
+from reports.scenario.query import LEAST_DAYS, Kind, Question, counted_days, program_seconds
 from reports.studies.models import Indicator, Study
 from reports.studies.names import in_language
 from reports.studies.queries import current_plan, has_unions, stays_of, visitors_of
@@ -31,8 +31,7 @@ from reports.studies.tally_models import VisitorTally
 
 N_PATTERNS: Final = 20
 AT_ONCE_S: Final = 0.3  # a page waits so long; what takes more is computed by a worker
-_PROGRAM_S: Final = 0.015  # of a linear program without variables; the first in a process loads SciPy, 0.3 s
-_PER_STEP_S: Final = 1.2e-4  # more for each pair of edge and state
+_PER_STEP_S: Final = 1.2e-4  # of a linear program, for each pair of edge and state
 _OF_CATEGORY: Final = 5  # times as long: its windows have limits, too, and its flows are projected
 _OF_NOISE: Final = 3
 
@@ -204,8 +203,8 @@ class Prepared:
     @property
     def seconds(self) -> float:
         """Estimate how long the answer takes, in seconds on one core."""
-        scenario, nodes = self.question.scenario, self.question.days + 2
-        program = _PROGRAM_S + _PER_STEP_S * scenario.n_states * nodes * (nodes - 1) / 2
+        scenario = self.question.scenario
+        program = program_seconds(scenario, per_step_s=_PER_STEP_S)
         least, most = self.known or (0, 1)
         is_closed = scenario.pattern is not None and not self.has_hidden and self.noise is None
         is_closed = is_closed or least == most

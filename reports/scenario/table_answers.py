@@ -13,10 +13,10 @@ from django.utils.translation import gettext
 from ldp import Scenario, TableConflict, UnionTable, fit_unions, merge_tables, table_people
 from ldp.errors import LdpError
 from reports.scenario.published_tables import PublishedTable, category_table, totals_of
+from reports.scenario.query import program_seconds
 
 People = dict[str, Any] | None  # least, most and estimate
-_PROGRAM_S: Final = 0.015  # of a fit and two linear programs without variables
-_PER_STEP_S: Final = 2e-4  # more for each pair of edge and state
+_PER_STEP_S: Final = 2e-4  # of a fit and two linear programs, for each pair of edge and state
 
 
 def table_answer(
@@ -58,9 +58,8 @@ def table_answer(
 
 def seconds_of(tables: Sequence[PublishedTable], scenario: Scenario) -> float:
     """Estimate how long an answer takes, in seconds on one core."""
-    edges = (scenario.days + 1) * (scenario.days + 2) / 2
     n_programs = 1 + sum(len(table.categories) for table in tables)
-    return n_programs * (_PROGRAM_S + _PER_STEP_S * edges * scenario.n_states)
+    return n_programs * program_seconds(scenario, per_step_s=_PER_STEP_S)
 
 
 def _by_category(
