@@ -11,6 +11,7 @@ from reports.studies.grant_models import StudyGrant
 from reports.studies.location_models import LocationTally
 from reports.studies.models import Area, Indicator, Study
 from reports.studies.plan_models import Plan, PlanIndicator
+from reports.studies.slot_models import SlotDay, StudySlots
 from reports.studies.tally_models import Publication, Tally, VisitorTally
 from reports.transfer.models import Sender, SentStudy
 
@@ -38,8 +39,10 @@ __all__ = [
     "SentStudy",
     "ShareLink",
     "ShareView",
+    "SlotDay",
     "Study",
     "StudyGrant",
+    "StudySlots",
     "Tally",
     "VisitorTally",
 ]

@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.reproduce.runs import Floats
 from ldp import KeyedPrf
-from ldp.estimation.forecast import LEVELS, Series, backtest_errors, half_width, last_value_errors
+from ldp.estimation.series.forecast import LEVELS, Series, backtest_errors, half_width, last_value_errors
 from ldp.keyed.noise.slots import slot_noise_counts
 from ldp.privacy.slots import SlotNoise, gaussian_epsilon
 

@@ -17,6 +17,7 @@ from ldp.privacy.plans import (
     check_static,
 )
 from ldp.privacy.presence import PresenceSpec
+from ldp.privacy.slots import SlotSpec
 from ldp.protocols.channels import WORD, Unit
 from ldp.protocols.fake_data import hidden_epsilon
 
@@ -55,6 +56,7 @@ def build_plan(
     presence_epsilon: Decimal | None = None,
     presence_days: int | None = None,
     tallies: tuple[PresenceTally, ...] = (),
+    slots: SlotSpec | None = None,
 ) -> PlanSpec:
     """Plan from what an administrator typed; the one conversion of epsilon to an exact fraction.
 
@@ -66,6 +68,7 @@ def build_plan(
     presence_epsilon, presence_days : of the noise on the counts, and the days of a subscriber that count;
         both or none, None = counts are exact
     tallies : further tallies of presence
+    slots : counts by slot and zone
 
     Raises
     ------
@@ -97,6 +100,7 @@ def build_plan(
         location=location,
         presence=_presence(presence_epsilon, presence_days),
         tallies=tallies,
+        slots=slots,
     )
 
 

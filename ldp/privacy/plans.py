@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, Self, get_args
 from ldp.errors import LdpError, PlanError
 from ldp.geo.location import LocationSpec
 from ldp.privacy.presence import CountNoise, PresenceSpec
+from ldp.privacy.slots import SlotSpec
 from ldp.protocols.adaptive import adp_channel
 from ldp.protocols.channels import (
     WORD,
@@ -94,6 +95,7 @@ class PlanSpec:
         are exact
     tallies : further tallies of presence, in the order of PresenceTally (`ldp.estimation.tallies`); exact, so
         none with presence noise
+    slots : SlotSpec or None; counts by slot and zone, which have noise of their own; None = none
 
     Raises
     ------
@@ -115,6 +117,7 @@ class PlanSpec:
     location: LocationSpec | None = None
     presence: PresenceSpec | None = None
     tallies: tuple[PresenceTally, ...] = ()
+    slots: SlotSpec | None = None
 
     def __post_init__(self) -> None:
         if self.mechanism not in get_args(Mechanism):
@@ -280,6 +283,7 @@ class PlanSpec:
         located = {} if self.location is None else {"location": self.location.to_json()}
         hidden = {} if self.presence is None else {"presence": self.presence.to_json()}
         more = {"tallies": list(self.tallies)} if self.tallies else {}
+        by_slot = {} if self.slots is None else {"slots": self.slots.to_json()}
         return {
             "mechanism": self.mechanism,
             "unit": self.unit,
@@ -291,6 +295,7 @@ class PlanSpec:
             **located,
             **hidden,
             **more,
+            **by_slot,
         }
 
     @classmethod
@@ -312,6 +317,7 @@ class PlanSpec:
                 location=LocationSpec.from_json(data["location"]) if "location" in data else None,
                 presence=PresenceSpec.from_json(data["presence"]) if "presence" in data else None,
                 tallies=tuple(data.get("tallies", ())),
+                slots=SlotSpec.from_json(data["slots"]) if "slots" in data else None,
             )
         except LdpError:
             raise

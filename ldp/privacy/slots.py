@@ -9,13 +9,17 @@ and Wang, ICML 2018 (curve of the Gaussian mechanism).
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final, Self
 
 from ldp.errors import InvalidBudgetError, PlanError
+from ldp.protocols.channels import exact_text
 
+SLOT_MINUTES: Final = (15, 30, 60, 120)
+DAY_MINUTES: Final = 1440
 MAX_SLOTS_PER_DAY: Final = 96
 MIN_EPSILON, MAX_EPSILON = Fraction(1, 1000), Fraction(20)
 MIN_DELTA, MAX_DELTA = Fraction(1, 10**12), Fraction(1, 100)
@@ -70,6 +74,71 @@ class SlotNoise:
     def epsilon_of_slot(self, *, is_moved: bool = False) -> Decimal:
         """Certified epsilon of one slot at `delta`."""
         return zcdp_epsilon(self.rho(slots=1, is_moved=is_moved), delta=self.delta)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotSpec:
+    """Counts by slot and zone that a plan publishes.
+
+    minutes : length of a slot, one of SLOT_MINUTES
+    slots_per_day : slots of a person that count on a local day, in [1, 1440 / minutes]
+    levels : counts of a slot in which a person is, at least 1: of a zone and of each zone that contains it
+    variance, delta : of the noise, as SlotNoise has them; None = the counts are exact
+
+    Raises
+    ------
+    InvalidBudgetError, PlanError : a value is out of range
+    """
+
+    minutes: int
+    slots_per_day: int
+    levels: int
+    variance: Fraction | None = None
+    delta: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if self.minutes not in SLOT_MINUTES:
+            raise PlanError(f"minutes of a slot must be one of {SLOT_MINUTES}, got {self.minutes}")
+        if not 1 <= self.slots_per_day <= DAY_MINUTES // self.minutes:
+            raise PlanError(
+                f"slots_per_day must be in [1, {DAY_MINUTES // self.minutes}], got {self.slots_per_day}"
+            )
+        if self.levels < 1:
+            raise PlanError(f"levels must be >= 1, got {self.levels}")
+        if (self.variance is None) != (self.delta is None):
+            raise PlanError("variance and delta of slots must be both present or both absent")
+        _ = self.noise
+
+    @property
+    def noise(self) -> SlotNoise | None:
+        """Noise of each count; None = they are exact."""
+        if self.variance is None or self.delta is None:
+            return None
+        return SlotNoise(
+            variance=self.variance,
+            slots_per_day=self.slots_per_day,
+            levels=self.levels,
+            delta=self.delta,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; fractions as exact texts "a/b"; without noise, nothing of it."""
+        plain: dict[str, Any] = {
+            "minutes": self.minutes,
+            "slots_per_day": self.slots_per_day,
+            "levels": self.levels,
+        }
+        if self.variance is not None and self.delta is not None:
+            plain |= {"variance": exact_text(self.variance), "delta": exact_text(self.delta)}
+        return plain
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Build what `to_json` wrote; KeyError, TypeError or ValueError for anything else."""
+        noise = {name: Fraction(data[name]) for name in ("variance", "delta") if name in data}
+        return cls(
+            minutes=data["minutes"], slots_per_day=data["slots_per_day"], levels=data["levels"], **noise
+        )
 
 
 def slot_noise(*, epsilon_day: Fraction, delta: Fraction, slots_per_day: int, levels: int) -> SlotNoise:

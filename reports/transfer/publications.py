@@ -1,14 +1,15 @@
 """The door of the analyst zone: sanitised deltas come in, totals stay."""
 
-import hashlib
 from collections.abc import Callable
 from functools import partial
+from hashlib import sha256
 from uuid import UUID
 
 import numpy as np
 from django.db import transaction
 from numpy.typing import NDArray
 
+from ldp.estimation.series.counts import SlotCounts
 from ldp.estimation.tallies import Delta
 from ldp.privacy.plans import PlanSpec
 from reports.ledger.actions import record
@@ -18,10 +19,7 @@ from reports.studies.location_models import LocationTally
 from reports.studies.models import Study
 from reports.studies.plan_models import Plan
 from reports.studies.tally_models import Publication, Tally, VisitorTally
-
-
-class PublicationError(Exception):
-    """A delta does not fit the study; nothing was added."""
+from reports.transfer.slots import PublicationError, add_slots
 
 
 def known_publications(study_slug: str) -> set[UUID]:
@@ -32,7 +30,13 @@ def known_publications(study_slug: str) -> set[UUID]:
 
 @transaction.atomic
 def apply_publication(
-    *, study_slug: str, publication_id: UUID, plan_hash: str, delta: Delta, voided_days: int
+    *,
+    study_slug: str,
+    publication_id: UUID,
+    plan_hash: str,
+    delta: Delta,
+    voided_days: int,
+    slots: SlotCounts | None = None,
 ) -> bool:
     """Add a delta to the totals; False when it had been added before.
 
@@ -40,11 +44,12 @@ def apply_publication(
     ----------
     plan_hash : of the plan by which the answers were sanitised; it must be the published one
     voided_days : published days undone so far
+    slots : counts of the next slots; the delta is zero then, and may be of a day that is not here yet
 
     Raises
     ------
     PublicationError : unknown study, another plan, a total that would become negative, or, with presence
-        noise, days whose totals are here already
+        noise, days whose totals are here already; slots that are not the next ones
     """
     study = Study.objects.select_for_update().filter(slug=study_slug).first()
     if study is None:
@@ -56,21 +61,26 @@ def apply_publication(
     plan = in_force.select_for_update().filter(spec_hash=plan_hash).first()
     if plan is None:
         raise PublicationError(f"study {study_slug!r} has no plan with the hash of the vault's approved copy")
-    _check_days(study, delta, has_noise=PlanSpec.from_json(plan.spec).presence is not None)
-    _add_counts(plan, delta)
+    facts: dict[str, Json] = {
+        "publication": str(publication_id),
+        "plan_sha256": plan_hash,
+        "voided_days": voided_days,
+    }
+    if slots is None:
+        _check_days(study, delta, has_noise=PlanSpec.from_json(plan.spec).presence is not None)
+        _add_counts(plan, delta)
+    else:
+        facts["slots_through"] = add_slots(study, slots)
+        facts["slots_sha256"] = sha256(slots.pack()).hexdigest()
     if voided_days > plan.voided_days:
         plan.voided_days = voided_days
         plan.save(update_fields=["voided_days"])
     if delta.noisy_through:
         study.noisy_through = delta.noisy_through
         study.save(update_fields=["noisy_through"])
-    facts: dict[str, Json] = {
-        "publication": str(publication_id),
-        "plan_sha256": plan_hash,
-        "voided_days": voided_days,
-    }
-    if not study.small_cell:  # else anyone who knows all but a few hidden counts could try which ones fit
-        facts["delta_sha256"] = hashlib.sha256(delta.pack()).hexdigest()
+    # With a limit, anyone who knows all but a few hidden counts could try which ones fit.
+    if slots is None and not study.small_cell:
+        facts["delta_sha256"] = sha256(delta.pack()).hexdigest()
     record(LedgerKind.PUBLICATION_APPLIED, study=study.slug, facts=facts)
     return True
 

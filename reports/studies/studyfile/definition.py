@@ -14,6 +14,7 @@ from ldp.privacy.plans import Kind, Mechanism, PresenceTally
 from ldp.protocols.channels import Unit
 from reports.studies.names import in_language
 from reports.studies.studyfile.formats import ISO, Delimiter
+from reports.studies.studyfile.slots_definition import SlotsDefinition
 
 # Where deconvolved maps may put people.
 People = Literal["antennas", "land"]
@@ -30,7 +31,7 @@ OF_ZONES: tuple[str, ...] = (MAIN_ZONE, NIGHT_ZONE)
 DERIVED: tuple[str, ...] = (VISIT_DURATION, *OF_ZONES)
 DEFAULT_POPULATION = "subscribers"
 # Keys that JSON leaves out where a study file does: hashes of definitions without them stay what they were.
-_LEFT_OUT: Final = frozenset({"name_fr", "categories_fr", "zones_fr", "tallies"})
+_LEFT_OUT: Final = frozenset({"name_fr", "categories_fr", "zones_fr", "tallies", "slots"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,6 +236,7 @@ class StudyDefinition:
     population: str = DEFAULT_POPULATION
     key_until: date | None = None
     name_fr: str | None = None
+    slots: SlotsDefinition | None = None
 
     @property
     def shown_name(self) -> str:
@@ -290,6 +292,7 @@ class StudyDefinition:
             presence_epsilon=self.plan.presence_epsilon,
             presence_days=self.plan.presence_days,
             tallies=self.plan.tallies,
+            slots=None if self.slots is None else self.slots.spec,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -313,6 +316,7 @@ class StudyDefinition:
                 "subscribers": _subscribers_from_json(data.get("subscribers")),
                 "location": _location_from_json(data.get("location")),
                 "key_until": _date(data.get("key_until")),
+                "slots": None if data.get("slots") is None else SlotsDefinition.from_json(data["slots"]),
             }
         )
 

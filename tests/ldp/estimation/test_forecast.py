@@ -5,7 +5,7 @@ import pytest
 
 from ldp.errors import LdpError
 from ldp.estimation import forecast as forecasts
-from ldp.estimation.forecast import Series, forecast
+from ldp.estimation.series.forecast import Series, forecast
 
 DAY = 12
 WEEK = 7 * DAY

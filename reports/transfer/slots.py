@@ -1,0 +1,39 @@
+"""Counts by slot come in: each slot once, in order."""
+
+import numpy as np
+
+from ldp.estimation.series.counts import SlotCounts
+from reports.studies.models import Study
+from reports.studies.slot_models import SlotDay, StudySlots
+
+
+class PublicationError(Exception):
+    """A publication does not fit the study; nothing was added."""
+
+
+def add_slots(study: Study, slots: SlotCounts) -> int:
+    """Write the next slots of a study, in the transaction of their publication; returns how many it has.
+
+    Raises
+    ------
+    PublicationError : the study has no slots, or these are not the next ones, or not of its zones
+    """
+    of_study = StudySlots.objects.select_for_update().filter(study=study).first()
+    if of_study is None:
+        raise PublicationError(f"study {study.slug!r} has no slots, and the publication has some")
+    clock, n_zones = of_study.clock, len(of_study.zones)
+    first, through = slots.first_slot, slots.first_slot + len(slots.counts)
+    is_next = first == of_study.closed and first < through <= len(clock)
+    if not is_next or slots.counts.shape[1] != n_zones:
+        raise PublicationError(
+            f"study {study.slug!r} has {of_study.closed} of {len(clock)} slots, of {n_zones} zones: the next "
+            f"ones must follow, got {first} to {through} of {slots.counts.shape[1]} zones"
+        )
+    days = clock.day[first:through]
+    for day in np.unique(days).tolist():
+        row, _ = SlotDay.objects.get_or_create(slots=of_study, day=day, defaults={"counts": b""})
+        row.counts = bytes(row.counts) + slots.counts[days == day].astype("<i8").tobytes()
+        row.save(update_fields=["counts"])
+    of_study.closed = through
+    of_study.save(update_fields=["closed"])
+    return through
