@@ -39,7 +39,8 @@ from mobility.vault.models.subscribers import (
     VaultStudy,
 )
 from mobility.vault.studies import OpenStudy
-from reports.transfer.publications import PublicationError, known_publications
+from reports.transfer.publications import known_publications
+from reports.transfer.slots import PublicationError
 from reports.transfer.studies import mark_closed
 
 Tables = tuple[type[Model], ...]

@@ -24,7 +24,7 @@ from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultStudy
 from reports.ledger.actions import recorded_events
 from reports.ledger.models import LedgerKind
-from reports.transfer.publications import PublicationError
+from reports.transfer.slots import PublicationError
 
 log = logging.getLogger(__name__)
 

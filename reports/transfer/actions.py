@@ -29,7 +29,8 @@ from reports.studies.tally_models import Publication
 from reports.transfer import messages
 from reports.transfer.messages import Envelope, MessageError
 from reports.transfer.models import Sender, SentStudy
-from reports.transfer.publications import PublicationError, apply_publication
+from reports.transfer.publications import apply_publication
+from reports.transfer.slots import PublicationError
 from reports.transfer.studies import create_study_rows, delete_study_rows, mark_closed, plan_hash
 
 P = ParamSpec("P")

@@ -19,7 +19,8 @@ from mobility.vault.models.batch import Batch
 from mobility.vault.models.outbox import OutboxDelta, VaultPublication
 from mobility.vault.models.subscribers import VaultStudy
 from mobility.vault.studies import OpenStudy
-from reports.transfer.publications import PublicationError, apply_publication, known_publications
+from reports.transfer.publications import apply_publication, known_publications
+from reports.transfer.slots import PublicationError
 
 log = logging.getLogger(__name__)
 

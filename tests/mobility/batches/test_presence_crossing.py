@@ -17,7 +17,8 @@ from mobility.models import Batch, OutboxDelta, PresenceShard, VaultDay, VaultPu
 from mobility.plans.closing import Leave, StudyNotClosedError, close_study
 from mobility.vault.studies import open_study
 from reports.models import Plan, Study
-from reports.transfer.publications import PublicationError, apply_publication
+from reports.transfer.publications import apply_publication
+from reports.transfer.slots import PublicationError
 from tests.mobility.batches.killing import dies, spread, statements_of
 from tests.mobility.pipeline import SCHEMA, Pipeline, raising, resume, some_people
 

@@ -24,7 +24,8 @@ from reports.privacy.statement.document import privacy_statement
 from reports.studies.queries import current_plan
 from reports.studies.studyfile import StudyDefinition
 from reports.transfer.plans import PlanInUseError
-from reports.transfer.publications import PublicationError, apply_publication
+from reports.transfer.publications import apply_publication
+from reports.transfer.slots import PublicationError
 from reports.transfer.studies import StudyExistsError
 from tests.mobility.batches.killing import Killed, dies
 from tests.mobility.pipeline import fresh, raising
