@@ -1,7 +1,7 @@
 """Slots of a study: when each begins and ends.
 
-A slot is named by its number in the study, from 0. The first slot of a day begins at local midnight, so a day on
-which the clocks change has more or fewer of them, and the last one of such a day may be shorter.
+A slot is named by its number in the study, from 0. The first slot of a day begins at local midnight, so a
+day on which the clocks change has more or fewer of them, and the last one of such a day may be shorter.
 """
 
 from dataclasses import dataclass
