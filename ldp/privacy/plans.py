@@ -95,7 +95,7 @@ class PlanSpec:
         are exact
     tallies : further tallies of presence, in the order of PresenceTally (`ldp.estimation.tallies`); exact, so
         none with presence noise
-    slots : SlotSpec or None; counts by slot and zone, which have noise of their own; None = none
+    slots : SlotSpec or None; counts by slot and zone, with separate noise; None = none
 
     Raises
     ------
