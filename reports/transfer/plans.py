@@ -10,7 +10,14 @@ from reports.studies.models import Indicator, Study
 from reports.studies.plan_models import Plan
 from reports.studies.studyfile import StudyDefinition
 from reports.studies.tally_models import Publication, VisitorTally
-from reports.transfer.studies import Approval, create_indicators, create_plan, plan_hash, study_fields
+from reports.transfer.studies import (
+    Approval,
+    create_indicators,
+    create_plan,
+    create_slots,
+    plan_hash,
+    study_fields,
+)
 
 
 class PlanInUseError(ValueError):
@@ -45,6 +52,7 @@ def replace_plan_rows(
         old.location_tally.delete()
     VisitorTally.objects.filter(study=study).delete()
     Study.objects.filter(pk=study.pk).update(**study_fields(definition))
+    create_slots(study, definition)
     indicators = _replace_indicators(study, definition)
     study.refresh_from_db()
     plan = create_plan(study, definition, indicators, by=by, version=version, approval=approval)

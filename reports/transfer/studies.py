@@ -18,7 +18,7 @@ from reports.studies.models import Indicator, Study
 from reports.studies.plan_models import Plan, PlanIndicator
 from reports.studies.slot_models import StudySlots
 from reports.studies.studyfile import StudyDefinition
-from reports.studies.studyfile.slots_definition import SlotsDefinition
+from reports.studies.studyfile.slots_definition import ZoneLevel
 from reports.studies.tally_models import Publication, Tally, VisitorTally
 
 FIRST_VERSION = 1
@@ -69,25 +69,32 @@ def create_study_rows(
     )
     if definition.area is not None:
         create_area(study, definition.area, location=definition.location)
-    if definition.slots is not None:
-        _create_slots(study, definition.slots, zones=definition.area.zones if definition.area else ())
+    create_slots(study, definition)
     indicators = create_indicators(study, definition)
     create_plan(study, definition, indicators, by=by, version=version, approval=approval)
     return study
 
 
-def _create_slots(study: Study, slots: SlotsDefinition, *, zones: tuple[str, ...]) -> None:
+def create_slots(study: Study, definition: StudyDefinition) -> None:
+    """Write what is counted by slot, in place of what there was."""
+    StudySlots.objects.filter(study=study).delete()
+    slots = definition.slots
+    if slots is None:
+        return
+    zones = definition.area.zones if definition.area else ()
     StudySlots.objects.create(
         study=study,
         spec=slots.spec.to_json(),
         hold_minutes=slots.hold_minutes,
         close_after_minutes=slots.close_after_minutes,
         zones=[*zones, *(zone for level in slots.levels for zone in level.zones)],
-        levels=[
-            {"name": level.name, "zones": list(level.zones), "within": list(level.within)}
-            for level in slots.levels
-        ],
+        levels=[_level(level) for level in slots.levels],
     )
+
+
+def _level(level: ZoneLevel) -> dict[str, Any]:
+    french = {} if level.zones_fr is None else {"zones_fr": list(level.zones_fr)}
+    return {"name": level.name, "zones": list(level.zones), "within": list(level.within), **french}
 
 
 def study_fields(definition: StudyDefinition) -> dict[str, Any]:

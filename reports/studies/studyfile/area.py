@@ -13,9 +13,9 @@ from reports.studies.geography.zones import read_zones
 from reports.studies.studyfile.cells import read_cells
 from reports.studies.studyfile.definition import AreaDefinition, Cell
 from reports.studies.studyfile.problems import Problem, Problems
+from reports.studies.studyfile.sections import DEFAULT_ZONE_COLUMN
 from reports.studies.studyfile.table import Table, text_problem
 
-DEFAULT_ZONE_COLUMN: Final = "zone"
 MAX_LAYERS: Final = 10
 _BESIDE: Final = (".shx", ".dbf", ".prj", ".cpg")
 

@@ -1,7 +1,7 @@
 """Study file (TOML) to study definition."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any, get_args
 
 from ldp import LdpError, PlanError, PlanSpec, check_cap
@@ -17,7 +17,17 @@ from reports.studies.studyfile.definition import (
 )
 from reports.studies.studyfile.indicators import read_indicators, with_zones
 from reports.studies.studyfile.problems import Problem, Problems, StudyFileError
-from reports.studies.studyfile.sections import MAX_DAYS, read_extract, read_plan, read_study, read_subscribers
+from reports.studies.studyfile.sections import (
+    DEFAULT_ZONE_COLUMN,
+    MAX_DAYS,
+    check_slots,
+    read_extract,
+    read_plan,
+    read_slots,
+    read_study,
+    read_subscribers,
+)
+from reports.studies.studyfile.slots_definition import SlotsDefinition
 from reports.studies.studyfile.table import Table
 from reports.studies.studyfile.toml import parse_toml
 
@@ -53,6 +63,9 @@ def parse_study(
         parts["indicators"] = with_zones(root, parts["indicators"], area, days=parts["days"])
     if location_table and not area_problems:
         parts["location"] = _read_location(location_table, area, days=parts.get("days", MAX_DAYS))
+    if "slots" in parts and not area_problems:
+        parts["slots"], level_problems, level_notes = _read_levels(root, parts, area, read=read)
+        area_problems, notes = level_problems, [*notes, *level_notes]
     if problems.found or area_problems:
         raise StudyFileError([*problems.all(), *area_problems])
     definition = StudyDefinition(**parts, area=area)
@@ -70,10 +83,33 @@ def _read_area(
         return None, [], []
     from reports.studies.studyfile.area import read_area  # noqa: PLC0415 - GeoPandas: 1 s, which few studies need
 
-    first_day, days = parts.get("first_day"), parts.get("days", 1)
-    study_days = (first_day, first_day + timedelta(days=days - 1)) if first_day else None
-    area, files = read_area(table, read=read, study_days=study_days)
+    area, files = read_area(table, read=read, study_days=_study_days(parts))
     return area, files.problems, files.notes
+
+
+def _study_days(parts: dict[str, Any]) -> tuple[date, date] | None:
+    first_day, days = parts.get("first_day"), parts.get("days", 1)
+    return (first_day, first_day + timedelta(days=days - 1)) if first_day else None
+
+
+def _read_levels(
+    root: Table, parts: dict[str, Any], area: AreaDefinition | None, *, read: Callable[[str], bytes]
+) -> tuple[SlotsDefinition, list[Problem], list[Problem]]:
+    """Return presence by slot with its larger zones, the problems of their files, and notes on them."""
+    table, slots = Table(root.values["slots"], "slots", root.problems), parts["slots"]
+    zones = () if area is None else area.zones
+    if area is None or not zones:
+        check_slots(table, slots, n_zones=0, days=1)
+        return slots, [], []
+    from reports.studies.studyfile.slots import with_levels  # noqa: PLC0415 - as above
+
+    column = root.values["area"].get("zone_column")
+    column = column if isinstance(column, str) else DEFAULT_ZONE_COLUMN
+    slots, files = with_levels(
+        slots, table, area, zone_column=column, study_days=_study_days(parts), read=read
+    )
+    check_slots(table, slots, n_zones=len(zones), days=parts.get("days", MAX_DAYS))
+    return slots, files.problems, files.notes
 
 
 def _read_location(table: Table, area: AreaDefinition | None, *, days: int) -> LocationDefinition | None:
@@ -101,6 +137,8 @@ def read_sections(root: Table, *, has_area: bool, min_publication: int) -> dict[
     )
     if extract:
         _check_columns(root.problems, parts["extract"], parts["subscribers"], parts["indicators"])
+    if slots := root.table("slots", required=False):
+        parts["slots"] = read_slots(slots)
     root.finish()
     return parts
 

@@ -21,7 +21,7 @@ from reports.studies.studyfile.table import Table
 
 Tables = dict[str, Any]
 # Parts of a definition with separate tables or files; all else is in [study].
-_APART = ("visitor", "extract", "plan", "indicators", "area", "subscribers", "location")
+_APART = ("visitor", "extract", "plan", "indicators", "area", "subscribers", "location", "slots")
 STUDY_KEYS = tuple(each.name for each in fields(StudyDefinition) if each.name not in _APART)
 _CLOCKS = ("night_from", "night_to")
 

@@ -1,11 +1,13 @@
-"""The sections [study], [study.visitor], [extract], [subscribers] and [plan]."""
+"""The sections [study], [study.visitor], [extract], [subscribers], [plan] and, but for its files, [slots]."""
 
 from datetime import date, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, cast, get_args
 from zoneinfo import available_timezones
 
 from ldp.privacy.plans import PRESENCE_TALLIES, Mechanism, PresenceTally
+from ldp.privacy.slots import DAY_MINUTES, MAX_DELTA, MIN_DELTA, SLOT_MINUTES
 from ldp.protocols.channels import Unit
 from reports.studies.studyfile.definition import (
     ATTRIBUTES,
@@ -18,9 +20,11 @@ from reports.studies.studyfile.definition import (
 )
 from reports.studies.studyfile.formats import DELIMITERS, ISO, Delimiter, timestamp_problem
 from reports.studies.studyfile.problems import nearest
+from reports.studies.studyfile.slots_definition import SlotsDefinition
 from reports.studies.studyfile.table import NumberRule, Table
 
 MAX_DAYS = 62
+DEFAULT_ZONE_COLUMN = "zone"
 MECHANISMS: tuple[Mechanism, ...] = get_args(Mechanism)
 UNITS: tuple[Unit, ...] = get_args(Unit)
 RESERVED_STUDIES = frozenset({"create", "batches", "drafts", "simulator"})
@@ -28,7 +32,11 @@ FIRST_DAY_FROM, FIRST_DAY_TO = date(1990, 1, 1), date(2199, 12, 31)
 KEY_UNTIL_TO = date(2299, 12, 31)
 MAX_SUBSCRIBERS = 10**10  # more than there are people
 MAX_COUNT = 2**31 - 1  # limit of the database column
-DAY_MINUTES = 24 * 60
+SLOT_NOISES = ("gaussian", "none")
+DEFAULT_HOLD_MINUTES, DEFAULT_DELTA = 60, Decimal("0.000001")
+MAX_CLOSE_AFTER_MINUTES = 7 * DAY_MINUTES
+DELTA_DECIMALS = 12
+MAX_SLOT_COUNTS = 4_000_000  # of a study: 32 MB
 
 EPSILON = NumberRule(
     "must be a number > 0 and <= 20 (above 20 an answer is as good as the raw value)", lambda x: 0 < x <= 20
@@ -37,6 +45,9 @@ WEIGHT = NumberRule("must be a number from 0.001 to 1000", lambda x: Decimal("0.
 CAP = NumberRule("must be a number > 0 and <= 9999", lambda x: 0 < x <= 9999)
 PRESENCE = NumberRule("must be a number from 0.001 to 20", lambda x: Decimal("0.001") <= x <= 20)
 SHARE = NumberRule("must be a number > 0 and <= 1", lambda x: 0 < x <= 1)
+DELTA = NumberRule(
+    "must be a number from 0.000000000001 to 0.01", lambda x: MIN_DELTA <= Fraction(x) <= MAX_DELTA
+)
 BAD_SHARE = NumberRule("must be a number from 0 to 1", lambda x: 0 <= x <= 1)
 DEFAULT_BAD_SHARE = Decimal("0.05")
 
@@ -170,3 +181,55 @@ def _read_tallies(table: Table) -> tuple[PresenceTally, ...]:
         table.add("tallies", f"must be a list of some of {', '.join(PRESENCE_TALLIES)}", names)
         return ()
     return tuple(name for name in PRESENCE_TALLIES if name in names)
+
+
+def read_slots(table: Table) -> SlotsDefinition:
+    """Return presence by slot as typed, but without the levels, which are files."""
+    minutes = _read_slot_minutes(table)
+    most = DAY_MINUTES // minutes
+    epsilon_day, delta = _read_slot_noise(table)
+    has_delay = table.has("close_after_minutes")
+    slots = SlotsDefinition(
+        minutes=minutes,
+        hold_minutes=table.integer("hold_minutes", low=0, high=DAY_MINUTES, default=DEFAULT_HOLD_MINUTES),
+        slots_per_day=table.integer("slots_per_day", low=1, high=most, default=most),
+        epsilon_day=epsilon_day,
+        delta=delta,
+        close_after_minutes=(
+            table.integer("close_after_minutes", low=0, high=MAX_CLOSE_AFTER_MINUTES) if has_delay else None
+        ),
+    )
+    table.has("levels")
+    table.finish()
+    return slots
+
+
+def check_slots(table: Table, slots: SlotsDefinition, *, n_zones: int, days: int) -> None:
+    """Note a problem if a study of so many days has no zones, of the area, or more counts than fit."""
+    if not n_zones:
+        table.add("minutes", "needs [area] with zones: name a file of zones, or give the cells a column zone")
+    zones = n_zones + sum(len(level.zones) for level in slots.levels)
+    if days * DAY_MINUTES // slots.minutes * zones > MAX_SLOT_COUNTS:
+        rule = f"must be longer: {zones} zones on {days} days have more than {MAX_SLOT_COUNTS} counts"
+        table.add("minutes", rule, slots.minutes)
+
+
+def _read_slot_minutes(table: Table) -> int:
+    value = table.raw("minutes")
+    if isinstance(value, int) and value in SLOT_MINUTES:
+        return value
+    if value is not None:
+        table.add("minutes", f"must be one of {', '.join(map(str, SLOT_MINUTES))}", value)
+    return SLOT_MINUTES[0]
+
+
+def _read_slot_noise(table: Table) -> tuple[Decimal | None, Decimal | None]:
+    """Return epsilon_day and delta; None where the counts are exact."""
+    noise = table.choice("noise", SLOT_NOISES) if table.has("noise") else SLOT_NOISES[0]
+    if noise == "none":
+        for key in ("epsilon_day", "delta"):
+            table.refuse(key, 'must be absent with noise = "none": the counts are exact')
+        return None, None
+    epsilon_day = table.decimal("epsilon_day", PRESENCE)
+    delta = table.decimal("delta", DELTA, required=False, decimals=DELTA_DECIMALS)
+    return epsilon_day or Decimal(1), DEFAULT_DELTA if delta is None else delta

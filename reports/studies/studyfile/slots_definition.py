@@ -15,12 +15,14 @@ class ZoneLevel:
 
     within : of each zone of the area, in its order, the place in `zones` of its larger one; None = none
     geojson : the larger zones with their shapes, WGS 84, in the order of `zones`
+    zones_fr : French names, in the order of `zones`; None = the same names
     """
 
     name: str
     zones: tuple[str, ...]
     within: tuple[int | None, ...]
     geojson: dict[str, Any]
+    zones_fr: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,12 +63,14 @@ class SlotsDefinition:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Rebuild what StudyDefinition.to_json wrote."""
-        levels = tuple(
-            ZoneLevel(**{**level, "zones": tuple(level["zones"]), "within": tuple(level["within"])})
-            for level in data["levels"]
-        )
+        levels = tuple(_level_from_json(each) for each in data["levels"])
         exact = {"epsilon_day": _exact(data["epsilon_day"]), "delta": _exact(data["delta"])}
         return cls(**{**data, **exact, "levels": levels})
+
+
+def _level_from_json(data: Mapping[str, Any]) -> ZoneLevel:
+    texts = {key: tuple(data[key]) for key in ("zones", "within", "zones_fr") if key in data}
+    return ZoneLevel(**{**data, **texts})
 
 
 def _exact(text: str | None) -> Decimal | None:

@@ -124,8 +124,10 @@ class Table:
             return high
         return value
 
-    def decimal(self, key: str, rule: "NumberRule", *, required: bool = True) -> Decimal | None:
-        """Return a number that keeps `rule`, with at most 8 decimals; None when it is missing or wrong."""
+    def decimal(
+        self, key: str, rule: "NumberRule", *, required: bool = True, decimals: int = MAX_DECIMALS
+    ) -> Decimal | None:
+        """Return a number that keeps `rule`, with few decimals; None when it is missing or wrong."""
         value = self.raw(key, required=required)
         if value is None:
             return None
@@ -133,8 +135,8 @@ class Table:
         if not isinstance(number, Decimal) or not number.is_finite() or not rule.accepts(number):
             self.add(key, rule.text, value)
             return None
-        if not _has_few_decimals(number):
-            self.add(key, f"must have at most {MAX_DECIMALS} decimals", value)
+        if not _has_few_decimals(number, decimals):
+            self.add(key, f"must have at most {decimals} decimals", value)
             return None
         return number
 
@@ -167,13 +169,13 @@ class Table:
             self.known.append(key)
 
 
-def _has_few_decimals(number: Decimal) -> bool:
-    """Return whether at most MAX_DECIMALS digits after the point differ from zero; exact for any exponent."""
+def _has_few_decimals(number: Decimal, most: int) -> bool:
+    """Return whether at most so many digits after the point differ from zero; exact for any exponent."""
     _, digits, exponent = number.as_tuple()
-    if not isinstance(exponent, int) or exponent >= -MAX_DECIMALS or not number:
+    if not isinstance(exponent, int) or exponent >= -most or not number:
         return True
     # Only trailing zeros may follow, and there are no more of them than digits.
-    beyond = -MAX_DECIMALS - exponent
+    beyond = -most - exponent
     return beyond < len(digits) and not any(digits[-beyond:])
 
 
