@@ -72,7 +72,7 @@ def _layer(file: LevelFile, projection: LocalProjection) -> _Layer:
 
 
 def _check_names(layers: Sequence[_Layer], files: Sequence[LevelFile]) -> None:
-    """A zone is found by its name, whatever its level."""
+    """A zone is found by its name, at any level."""
     seen: dict[str, str] = {}
     for place, layer in enumerate(layers):
         for code in layer.codes:

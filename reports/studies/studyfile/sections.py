@@ -205,7 +205,7 @@ def read_slots(table: Table) -> SlotsDefinition:
 
 
 def check_slots(table: Table, slots: SlotsDefinition, *, n_zones: int, days: int) -> None:
-    """Note a problem if a study of so many days has no zones, of the area, or more counts than fit."""
+    """Note a problem if a study has no zones, or more counts than fit."""
     if not n_zones:
         table.add("minutes", "needs [area] with zones: name a file of zones, or give the cells a column zone")
     zones = n_zones + sum(len(level.zones) for level in slots.levels)

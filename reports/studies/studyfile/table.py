@@ -170,7 +170,7 @@ class Table:
 
 
 def _has_few_decimals(number: Decimal, most: int) -> bool:
-    """Return whether at most so many digits after the point differ from zero; exact for any exponent."""
+    """Return whether at most `most` digits after the point differ from zero; exact for any exponent."""
     _, digits, exponent = number.as_tuple()
     if not isinstance(exponent, int) or exponent >= -most or not number:
         return True
