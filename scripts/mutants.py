@@ -194,7 +194,7 @@ def _copy_to(copy: Path) -> Path:
 def _outcome(mutant: Mutant, copy: Path, *, postgres_url: str) -> str:
     original, target = ROOT / mutant.file, copy / mutant.file
     target.write_text(mutant.applied(original.read_text(encoding="utf-8")), encoding="utf-8")
-    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "TEST_POSTGRES_URL": postgres_url}
+    environment = os.environ | {"TEST_POSTGRES_URL": postgres_url}
     if mutant.is_postgres:
         server = postgres_url.rpartition("/")[0]
         name = f"mutant_{copy.name}"
