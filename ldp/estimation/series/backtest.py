@@ -1,0 +1,84 @@
+"""How a forecast would have done on days that are over, beside two forecasts that anyone can make."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from ldp.estimation.series.forecast import (
+    CALIBRATION_DAYS,
+    LEVELS,
+    MEAN_STEP_DAYS,
+    Floats,
+    Series,
+    backtest_errors,
+    half_width,
+    last_value_errors,
+)
+
+DAYS: Final = 7
+MODEL, LAST, WEEK = range(3)  # rows of the errors: the forecast, the last value, the value a week before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backtest:
+    """Errors of one horizon on whole days, each forecast with what was known before it.
+
+    first : row of the series at which the first of the days begins
+    days : how many
+    rmse, mae : float64, shape (3, zones): of MODEL, LAST and WEEK; NaN where no value is known
+    coverage : share of values in the intervals of `LEVELS`, shape (levels, zones); NaN without intervals
+    """
+
+    horizon: int
+    first: int
+    days: int
+    rmse: Floats
+    mae: Floats
+    coverage: Floats
+
+
+def backtest(series: Series, horizon: int, *, days: int = DAYS) -> Backtest | None:
+    """Fit at the beginning of each of the last complete days, and forecast its slots.
+
+    None where no day is left after those that a forecast needs. A series begins with a day.
+    """
+    day = series.slots_per_day
+    whole = len(series.values) // day
+    days = min(days, whole - MEAN_STEP_DAYS)
+    if days < 1:
+        return None
+    known, first = series.until(whole * day), (whole - days) * day
+    errors = backtest_errors(known, horizon, origins=range(first, whole * day, day))
+    beside = [last_value_errors(known, horizon, first=first, lag=lag) for lag in (0, 7 * day)]
+    if whole - days < 7:  # there is no week before
+        beside[1] = np.full_like(errors, np.nan)
+    widths = _half_widths(series, horizon, first=first)
+    return Backtest(
+        horizon=horizon,
+        first=first,
+        days=days,
+        rmse=np.stack([np.sqrt(_mean(each**2)) for each in (errors, *beside)]),
+        mae=np.stack([_mean(np.abs(each)) for each in (errors, *beside)]),
+        coverage=np.stack([_share_within(errors, width) for width in widths]),
+    )
+
+
+def _half_widths(series: Series, horizon: int, *, first: int) -> Floats:
+    """Intervals as they were before the first day."""
+    cut = first - CALIBRATION_DAYS * series.slots_per_day
+    if cut < series.slots_per_day:
+        return np.full((len(LEVELS), series.values.shape[1]), np.nan)
+    return half_width(backtest_errors(series.until(first), horizon, origins=[cut]))
+
+
+def _share_within(errors: Floats, width: Floats) -> Floats:
+    inside = np.where(np.isnan(errors) | np.isnan(width), np.nan, np.abs(errors) <= width)
+    return _mean(inside)
+
+
+def _mean(values: Floats) -> Floats:
+    """Mean of what is known in each column; NaN where nothing is."""
+    n = np.count_nonzero(~np.isnan(values), axis=0)
+    total: Floats = np.nansum(values, axis=0)
+    return np.where(n > 0, total / np.maximum(n, 1), np.nan)
