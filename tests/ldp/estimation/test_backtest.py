@@ -26,9 +26,7 @@ def test_each_day_is_forecast_by_a_fit_to_the_days_before_it() -> None:
     known = series(40.5)  # the half day at the end is not judged
     judged = found(known)
     assert (judged.first, judged.days) == (33 * DAY, 7)
-    parts = [
-        backtest_errors(known.until((day + 1) * DAY), 3, origins=[day * DAY]) for day in range(33, 40)
-    ]
+    parts = [backtest_errors(known.until((day + 1) * DAY), 3, origins=[day * DAY]) for day in range(33, 40)]
     assert judged.rmse[MODEL] == pytest.approx(np.sqrt(np.mean(np.concatenate(parts) ** 2, axis=0)))
     assert judged.mae[MODEL] == pytest.approx(np.mean(np.abs(np.concatenate(parts)), axis=0))
 
