@@ -1,4 +1,4 @@
-"""How a forecast would have done on days that are over, beside two forecasts that anyone can make."""
+"""Backtest of forecasts on days that are over, compared with two forecasts that anyone can make."""
 
 from dataclasses import dataclass
 from typing import Final

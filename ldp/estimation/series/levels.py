@@ -1,7 +1,7 @@
 """Forecasts of daily figures: a level that wanders, an effect of each weekday, and noise whose size is known.
 
-The state is (level, six contrasts between weekdays); the level moves by a variance q a day, and a day lies
-off by a variance h of its own and by the noise of its published figure, which the plan says. A Kalman filter
+The state is (level, six contrasts between weekdays); the level moves by a variance q a day, and a day
+differs from it by a variance h and by the noise of its published figure, which the plan says. A Kalman filter
 follows it (Durbin and Koopman 2012, chapter 4); q and h have the greatest likelihood on a grid. Published
 figures only, so it costs no epsilon.
 """
@@ -112,7 +112,7 @@ def forecast_days(figures: DayFigures, *, days: int) -> DayForecast:
 
 
 def design_of(weekdays: NDArray[np.int64], *, has_weekdays: bool) -> Floats:
-    """What each day shows of the state: (days, 7), or (days, 1) without weekdays; contrasts add up to 0."""
+    """Return the weights of the state in each day: (days, 7), or (days, 1) without weekdays; contrasts add up to 0."""
     level = np.ones((len(weekdays), 1))
     if not has_weekdays:
         return level
@@ -139,7 +139,7 @@ def follow(figures: DayFigures, *, design: Floats, moves: Floats, own: Floats) -
     """Kalman filter over all days, for several pairs of variances at once.
 
     design : float64 (days, states), of `design_of`
-    moves, own : float64 (pairs,), of the level from day to day, and of each day by itself
+    moves, own : float64 (pairs,), of the level from day to day, and of days around it
     """
     n_states = design.shape[1]
     mean = np.zeros((len(moves), n_states))
@@ -159,7 +159,7 @@ def follow(figures: DayFigures, *, design: Floats, moves: Floats, own: Floats) -
 
 
 def most_likely(figures: DayFigures, *, design: Floats) -> tuple[float, float]:
-    """Variances (of the level's moves, of days by themselves) with the greatest likelihood on the grid."""
+    """Variances (of the level's moves, of days around it) with the greatest likelihood on the grid."""
     scale = scale_of(figures)
     moves, own = _best(figures, design, scale * COARSE, scale * COARSE)
     return _best(figures, design, moves * FINE, own * FINE)

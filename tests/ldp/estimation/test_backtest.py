@@ -1,4 +1,4 @@
-"""A backtest judges forecasts by days that they did not know, beside the last value and the week before."""
+"""A backtest judges forecasts by days that they did not know, as it does the last value and the week before."""
 
 import numpy as np
 import pytest
