@@ -112,7 +112,7 @@ def forecast_days(figures: DayFigures, *, days: int) -> DayForecast:
 
 
 def design_of(weekdays: NDArray[np.int64], *, has_weekdays: bool) -> Floats:
-    """Return the weights of the state in each day: (days, 7), or (days, 1) without weekdays; contrasts add up to 0."""
+    """Return the weights of the state in each day: (days, 7) with weekdays, whose contrasts add up to 0."""
     level = np.ones((len(weekdays), 1))
     if not has_weekdays:
         return level

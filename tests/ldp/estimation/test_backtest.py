@@ -1,4 +1,4 @@
-"""A backtest judges forecasts by days that they did not know, as it does the last value and the week before."""
+"""A backtest judges forecasts, the last value and the week before by days that they did not know."""
 
 import numpy as np
 import pytest
