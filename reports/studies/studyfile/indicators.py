@@ -24,7 +24,9 @@ MAX_TALLY_CELLS = 8_000_000  # of one indicator: 64 MB, read and written whole
 NIGHT_KEYS = ("night_from", "night_to")
 NIGHT_FROM, NIGHT_TO = 22 * 60, 6 * 60  # where the study file does not say
 # Pages of a study with the address of an indicator's page.
-RESERVED_INDICATORS = frozenset({"statement", "days", "dpia", "export", "maps", "notes", "scenario"})
+RESERVED_INDICATORS = frozenset(
+    {"statement", "days", "dpia", "export", "maps", "notes", "presence", "scenario"}
+)
 
 
 def read_indicators(

@@ -1,0 +1,1 @@
+"""Presence by slot of time and zone: figures and texts. Imports estimates; files and pages are above."""

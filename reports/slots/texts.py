@@ -1,0 +1,267 @@
+"""Texts about presence by slot."""
+
+from collections.abc import Sequence
+from datetime import date
+
+from django.utils.translation import gettext, ngettext, pgettext
+
+from reports.base import formats
+from reports.base.status import Status
+from reports.slots import facts
+from reports.slots.facts import Change, Peak
+from reports.slots.queries import Presence, SlotFigure, SlotStatus, SlotZone
+from reports.slots.query import View, time_text
+from reports.studies import texts as studies_texts
+
+
+def sentence(view: View) -> str:
+    """The answer of the page: people of the first zone in the chosen slot, or why there is no number."""
+    if not view.zones:
+        return gettext("The study has no zones.")
+    found, zone = view.found, view.zones[0]
+    words = {"zone": zone.shown_name, "time": time_text(found, view.slot)}
+    shown = found.figure(view.slot, zone)
+    status = found.status(view.slot)
+    if status != SlotStatus.OK or shown is None:
+        words["status"] = status_word(status)
+        return gettext("%(zone)s at %(time)s: %(status)s.") % words
+    return figure_sentence(words, shown, is_exact=not found.half_width, is_scaled=found.scale != 1)
+
+
+def figure_sentence(words: dict[str, str], shown: SlotFigure, *, is_exact: bool, is_scaled: bool) -> str:
+    """People of a zone at a time in a sentence; `words` are `zone` and `time`."""
+    n = max(round(shown.people), 0)
+    words |= {"people": formats.number(n), **_ends(shown)}
+    if is_exact and not is_scaled:
+        text = ngettext(
+            "%(zone)s: %(people)s person at %(time)s.", "%(zone)s: %(people)s people at %(time)s.", n
+        )
+    elif is_exact:
+        text = gettext("%(zone)s: about %(people)s people at %(time)s.")
+    elif shown.low <= 0:
+        text = gettext("%(zone)s: at most %(high)s people at %(time)s; the noise hides smaller numbers.")
+    else:
+        text = gettext("%(zone)s: about %(people)s people at %(time)s, between %(low)s and %(high)s.")
+    return text % words
+
+
+def change_sentence(view: View, found: Change) -> str:
+    """How the chosen slot differs from another day, or from the median of its weekday."""
+    less = found.difference
+    words = {
+        "n": formats.number(abs(less.people)),
+        "other": other_title(view),
+        "people": formats.number(max(found.beside.people, 0)),
+        "low": formats.number(min(abs(less.low), abs(less.high))),
+        "high": formats.number(max(abs(less.low), abs(less.high))),
+    }
+    if not found.difference.people and less.low == less.high:
+        return gettext("That is the same number as on %(other)s.") % words
+    if not found.is_clear:
+        return (
+            gettext("No clear difference from %(other)s (about %(people)s people): the noise is larger.")
+            % words
+        )
+    if less.low == less.high:
+        more, fewer = gettext("%(n)s more than on %(other)s."), gettext("%(n)s fewer than on %(other)s.")
+        return (more if less.people > 0 else fewer) % words
+    more = gettext("About %(n)s more than on %(other)s (between %(low)s and %(high)s more).")
+    fewer = gettext("About %(n)s fewer than on %(other)s (between %(low)s and %(high)s fewer).")
+    return (more if less.people > 0 else fewer) % words
+
+
+def other_title(view: View) -> str:
+    """What a day is compared with, inside a sentence; empty without."""
+    if view.other == View.OF_WEEKDAY:
+        n = len(view.weekday_days)
+        text = ngettext(
+            "%(n)d other day with the same weekday", "%(n)d other days with the same weekday (median)", n
+        )
+        return text % {"n": n}
+    return formats.day_title(view.found.study.date_of(view.other)) if view.other else ""
+
+
+def fact_sentences(view: View) -> list[str]:
+    """Facts about the day and the chosen slot that the noise can carry."""
+    if not view.zones:
+        return []
+    found, zone = view.found, view.zones[0]
+    sentences = []
+    if (best := facts.peak(found, zone, day=view.day)) is not None:
+        sentences.append(peak_sentence(found, zone, best))
+    if (hours := facts.person_hours(found, zone, day=view.day)) is not None:
+        sentences.append(_hours_sentence(found, zone, hours))
+    if fullest := facts.fullest(view):
+        sentences.append(_fullest_sentence(view, fullest))
+    return sentences
+
+
+def peak_sentence(found: Presence, zone: SlotZone, best: Peak) -> str:
+    """When a zone was fullest."""
+    words = {
+        "zone": zone.shown_name,
+        "time": time_text(found, best.first_slot),
+        "last": f"{found.ends_at(best.last_slot):%H:%M}",
+        "people": formats.number(best.figure.people),
+        **_ends(best.figure),
+    }
+    if not found.half_width and best.first_slot == best.last_slot:
+        return gettext("%(zone)s was fullest at %(time)s, with %(people)s people.") % words
+    if best.first_slot == best.last_slot:
+        text = gettext(
+            "%(zone)s was fullest at %(time)s, with about %(people)s people (%(low)s to %(high)s)."
+        )
+        return text % words
+    text = gettext(
+        "%(zone)s was fullest between %(time)s and %(last)s, with about %(people)s people (%(low)s to "
+        "%(high)s)."
+    )
+    return text % words
+
+
+def _hours_sentence(found: Presence, zone: SlotZone, hours: SlotFigure) -> str:
+    words = {"zone": zone.shown_name, "hours": formats.number(hours.people), **_ends(hours)}
+    if not found.half_width:
+        return gettext("People spent %(hours)s hours in %(zone)s on this day, all together.") % words
+    return (
+        gettext(
+            "People spent about %(hours)s hours in %(zone)s on this day, all together (%(low)s to %(high)s)."
+        )
+        % words
+    )
+
+
+def _fullest_sentence(view: View, fullest: Sequence[SlotZone]) -> str:
+    words = {
+        "time": time_text(view.found, view.slot),
+        "zones": ", ".join(zone.shown_name for zone in fullest),
+    }
+    if len(fullest) == 1:
+        return gettext("Fullest zone at %(time)s: %(zones)s.") % words
+    if not view.found.half_width:
+        return gettext("Fullest zones at %(time)s, with equal numbers: %(zones)s.") % words
+    return gettext("Fullest zone at %(time)s: one of %(zones)s; the noise hides which.") % words
+
+
+def status_word(status: SlotStatus) -> str:
+    """Return why a slot has no number, in a word or two; a published one has none."""
+    return (
+        pgettext("status", "not published yet")
+        if status == SlotStatus.NOT_YET
+        else formats.status_word(status)
+    )
+
+
+def status_sign(status: SlotStatus) -> str:
+    """Return one character next to the word."""
+    return "…" if status == SlotStatus.NOT_YET else formats.status_sign(status)
+
+
+def status_reason(status: SlotStatus, view: View) -> str:
+    """A sentence that explains a slot without a number."""
+    if status == SlotStatus.NOT_YET:
+        return gettext("This slot has not ended, or has not been published yet.")
+    if status == SlotStatus.NOT_COLLECTED:
+        return gettext("There was no file of this day, so its counts are not figures of people.")
+    return studies_texts.status_reason(Status(status), view.found.study)
+
+
+def privacy_sentences(found: Presence) -> list[str]:
+    """What protects a person in the counts by slot, exactly, and how to read them."""
+    noise, study = found.spec.noise, found.study
+    sentences = []
+    if noise is None:
+        sentences.append(
+            gettext("Presence by time slot is not protected: every count is exact, and small counts are too.")
+        )
+    else:
+        sentences += [
+            gettext(
+                "Each count has its own random noise. All counts of one person on one local day are "
+                "protected with epsilon %(epsilon)s at delta %(delta)s. Days add up."
+            )
+            % {"epsilon": formats.epsilon(noise.epsilon(days=1)), "delta": _delta(float(noise.delta))},
+            gettext("The noise alone moves a count by at most %(n)s people in 95%% of cases.")
+            % {"n": formats.number(found.half_width)},
+        ]
+        if study.presence is None:
+            sentences.append(
+                gettext(
+                    "Whether a person came on a day is not protected; this epsilon covers the slot counts "
+                    "only."
+                )
+            )
+        if study.small_cell:
+            sentences.append(
+                gettext(
+                    "The small-cell rule of this study does not hide slots: their noise protects people in "
+                    "small numbers, and empty zones have noise too."
+                )
+            )
+    return sentences
+
+
+def counting_sentences(found: Presence) -> list[str]:
+    """Who is counted in a slot."""
+    hold, spec = found.slots.hold_minutes, found.spec
+    sentences = [
+        gettext(
+            "A time is the start of a slot of %(minutes)d minutes. A person counts in the zone where "
+            "they were last seen in the slot."
+        )
+        % {"minutes": spec.minutes}
+    ]
+    if hold:
+        sentences.append(
+            ngettext(
+                "Without an event in the slot, they count where last seen, for at most %(n)d minute.",
+                "Without an event in the slot, they count where last seen, for at most %(n)d minutes.",
+                hold,
+            )
+            % {"n": hold}
+        )
+    if spec.slots_per_day < 1440 // spec.minutes:
+        sentences.append(
+            ngettext(
+                "Only the first %(n)d slot of a person on a day counts.",
+                "Only the first %(n)d slots of a person on a day count.",
+                spec.slots_per_day,
+            )
+            % {"n": spec.slots_per_day}
+        )
+    if found.study.market_share != 1:
+        sentences.append(
+            gettext("Counts and intervals are scaled to the population, using the market share of %s.")
+            % formats.percent(float(found.study.market_share))
+        )
+    else:
+        sentences.append(
+            gettext("Figures count the operator's subscribers and are not scaled to the population.")
+        )
+    sentences.append(
+        gettext(
+            "A published slot stays as it is: rows that come later, further files and undone days do not "
+            "change it."
+        )
+    )
+    return sentences
+
+
+def slot_title(found: Presence, slot: int) -> str:
+    """Day and time of a slot."""
+    day: date = found.study.date_of(int(found.clock.day[slot]))
+    return f"{formats.day_title(day)}, {time_text(found, slot)}"
+
+
+def level_title(level: str) -> str:
+    """Name of a level for readers."""
+    return level or gettext("Zones")
+
+
+def _ends(shown: SlotFigure) -> dict[str, str]:
+    return {"low": formats.number(max(shown.low, 0)), "high": formats.number(max(shown.high, 0))}
+
+
+def _delta(value: float) -> str:
+    """Return a small probability without an exponent: "0.000001"."""
+    return formats.with_decimal_sign(f"{value:.15f}".rstrip("0"))
