@@ -18,10 +18,10 @@ _MOST_FULLEST: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """People now, less those beside it: of one day, or the median of n days, whose interval is a bound."""
+    """People in a slot less those of another day, or of the median of n days, whose interval is a bound."""
 
     n_days: int
-    beside: SlotFigure
+    other: SlotFigure
     difference: SlotFigure
 
     @property
@@ -39,7 +39,7 @@ class Peak:
     figure: SlotFigure
 
 
-def beside(view: View) -> Floats | None:
+def other_people(view: View) -> Floats | None:
     """People of the first zone in each slot of the other day, or the median of the same weekday.
 
     Aligned with the slots of the day by their places; NaN where there is none. None without another day.
@@ -60,7 +60,7 @@ def beside(view: View) -> Floats | None:
 
 def change(view: View) -> Change | None:
     """Compare the chosen slot with the same place of the other day; None without figures of both."""
-    people, now = beside(view), figure(view)
+    people, now = other_people(view), figure(view)
     place = view.slot - view.day_slots.start
     if people is None or now is None or np.isnan(people[place]):
         return None
@@ -70,7 +70,7 @@ def change(view: View) -> Change | None:
     apart = 2**0.5 * half if n == 1 else _apart(view.found, n)
     return Change(
         n_days=n,
-        beside=SlotFigure(people=median, low=median - half, high=median + half),
+        other=SlotFigure(people=median, low=median - half, high=median + half),
         difference=SlotFigure(people=less, low=less - apart, high=less + apart),
     )
 

@@ -1,7 +1,7 @@
 """Published counts of slots by zone, with their intervals and what is known of each slot.
 
-A count has the noise of the plan, which is all its error: the interval is the count and so many standard
-errors on either side, scaled by the market share afterwards. Without noise it has no width.
+The noise of the plan is the only error of a count: its interval reaches 1.96 standard errors to each side,
+scaled by the market share afterwards. Without noise it has no width.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ _SEEN: Final = 4.0  # standard errors above none from which on the counts of a d
 
 
 class SlotStatus(StrEnum):
-    """What is known of a slot; exports write the value, those that `reports.base.status` has with its words.
+    """State of a slot; exports write the value. `reports.base.status` has most of these values, too.
 
     ok : published
     not_yet : not published yet
@@ -109,7 +109,7 @@ class Presence:
 
     @property
     def std_error(self) -> float:
-        """Of each count, scaled; 0 without noise."""
+        """Standard error of each count, scaled; 0 without noise."""
         variance = self.spec.variance
         return 0.0 if variance is None else float(variance) ** 0.5 * self.scale
 
@@ -123,7 +123,7 @@ class Presence:
         return z_of(n) * self.std_error
 
     def status(self, slot: int) -> SlotStatus:
-        """What is known of a slot of these days."""
+        """State of a slot of these days."""
         if slot >= self.first_slot + len(self.counts):
             return SlotStatus.NOT_YET
         return self.statuses[int(self.clock.day[slot]) - self.first_day]
@@ -250,7 +250,7 @@ def _is_seen(counts: Counts, spec: SlotSpec) -> bool:
 
 
 def _days_without_file(study: Study, days: Sequence[int]) -> set[int]:
-    """Of these days, those without a visitor; with presence noise no one can tell."""
+    """Days among these without a visitor; with presence noise no one can tell."""
     if not days or study.presence is not None:
         return set()
     visitors = visitor_unions(study)

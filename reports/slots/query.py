@@ -1,4 +1,4 @@
-"""What an address asks of presence by slot: a day, a time, zones of a level, and another day beside it."""
+"""The view in an address: a day, a time, zones of a level, and another day to compare with."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,11 +25,11 @@ _SHOWN: Final = 40  # characters of a parameter in a refusal
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class View:
-    """What the page shows.
+    """Contents of the page.
 
     slot : number in the study
     zones : the first one is that of the sentence
-    other : study day beside it; 0 = none, -1 = the median of the other days with the same weekday
+    other : study day to compare with; 0 = none, -1 = the median of the other days with the same weekday
     """
 
     found: Presence

@@ -46,17 +46,17 @@ def figure_sentence(words: dict[str, str], shown: SlotFigure, *, is_exact: bool,
 
 
 def change_sentence(view: View, found: Change) -> str:
-    """How the chosen slot differs from another day, or from the median of its weekday."""
+    """Compare the chosen slot with another day, or with the median of its weekday, in a sentence."""
     less = found.difference
     words = {
         "n": formats.number(abs(less.people)),
         "other": other_title(view),
-        "people": formats.number(max(found.beside.people, 0)),
+        "people": formats.number(max(found.other.people, 0)),
         "low": formats.number(min(abs(less.low), abs(less.high))),
         "high": formats.number(max(abs(less.low), abs(less.high))),
     }
     if not found.difference.people and less.low == less.high:
-        return gettext("That is the same number as on %(other)s.") % words
+        return gettext("The number is the same as on %(other)s.") % words
     if not found.is_clear:
         return (
             gettext("No clear difference from %(other)s (about %(people)s people): the noise is larger.")
@@ -71,7 +71,7 @@ def change_sentence(view: View, found: Change) -> str:
 
 
 def other_title(view: View) -> str:
-    """What a day is compared with, inside a sentence; empty without."""
+    """Name the day to compare with, or the median, inside a sentence; empty without."""
     if view.other == View.OF_WEEKDAY:
         n = len(view.weekday_days)
         text = ngettext(
@@ -97,7 +97,7 @@ def fact_sentences(view: View) -> list[str]:
 
 
 def peak_sentence(found: Presence, zone: SlotZone, best: Peak) -> str:
-    """When a zone was fullest."""
+    """Say when a zone was fullest."""
     words = {
         "zone": zone.shown_name,
         "time": time_text(found, best.first_slot),
@@ -167,7 +167,7 @@ def status_reason(status: SlotStatus, view: View) -> str:
 
 
 def privacy_sentences(found: Presence) -> list[str]:
-    """What protects a person in the counts by slot, exactly, and how to read them."""
+    """Explain the protection of a person in the counts by slot, exactly, and how to read them."""
     noise, study = found.spec.noise, found.study
     sentences = []
     if noise is None:
@@ -187,8 +187,7 @@ def privacy_sentences(found: Presence) -> list[str]:
         if study.presence is None:
             sentences.append(
                 gettext(
-                    "Whether a person came on a day is not protected; this epsilon covers the slot counts "
-                    "only."
+                    "Not protected: whether a person came on a day. This epsilon covers the slot counts only."
                 )
             )
         if study.small_cell:
@@ -202,7 +201,7 @@ def privacy_sentences(found: Presence) -> list[str]:
 
 
 def counting_sentences(found: Presence) -> list[str]:
-    """Who is counted in a slot."""
+    """Explain who is counted in a slot."""
     hold, spec = found.slots.hold_minutes, found.spec
     sentences = [
         gettext(

@@ -108,7 +108,7 @@ def test_the_median_of_a_weekday_is_covered_by_its_interval() -> None:
         found = facts.change(shown)
         assert found.n_days == len(others) == 7
         true = float(np.median(truth[others]))
-        missed["median"] += not found.beside.low <= true <= found.beside.high
+        missed["median"] += not found.other.low <= true <= found.other.high
         missed["difference"] += not found.difference.low <= truth[0] - true <= found.difference.high
     assert max(missed.values()) <= 0.05 * n + 3.5 * (n * 0.05 * 0.95) ** 0.5
 
