@@ -135,7 +135,7 @@ def _queue(finding: Finding) -> Line:
     more = (
         ""
         if age_s is None
-        else _("the oldest has waited for %(time)s") % {"time": texts.duration(float(age_s))}
+        else _("the oldest task has waited for %(time)s") % {"time": texts.duration(float(age_s))}
     )
     what = _("Waiting tasks: %(n)s") % {"n": number(int(finding.facts["tasks"]))}
     return Line(name=finding.subject, badge=Badge.of(finding.level), what=what, more=more)
@@ -160,7 +160,7 @@ def _batches(now: datetime) -> tuple[Line, ...]:
         Line(
             name=slug,
             badge=Badge(sign=number(n), word=str(BATCH_STATES[state]), style=""),
-            what=_("the oldest arrived %(time)s") % {"time": _ago(since, now)},
+            what=_("the oldest batch arrived %(time)s") % {"time": _ago(since, now)},
         )
         for slug, state, n, since in rows.order_by("study__slug", "state")
     )
@@ -173,7 +173,7 @@ def _jobs(found: Iterable[Finding], now: datetime) -> Iterable[Line]:
         badge, last = Badge.of(levels.get(job, Level.OK)), _last_run(runs.get(job), now)
         if job not in runs and levels.get(job, Level.OK) == Level.OK:  # nothing to call fine yet
             badge, last = Badge(sign=MISSING, word=last, style=""), ""
-        more = _("when a worker starts") if every_s == NOT_PLANNED else texts.every(every_s)
+        more = _("each time a worker starts") if every_s == NOT_PLANNED else texts.every(every_s)
         yield Line(name=capfirst(texts.subject_words(job)), badge=badge, what=last, more=more, code=job)
 
 

@@ -109,7 +109,7 @@ def _queued(batch: Batch) -> tuple[str, str]:
         hint = _held_up(batch)
     if batch.kind in Batch.FILES:
         return gettext("The complete file has been received."), hint
-    return gettext("The change has been requested."), hint
+    return gettext("The request to close or undo days has been received."), hint
 
 
 def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:
@@ -223,13 +223,13 @@ def _waiting(batch: Batch, subscribers: int, study: StudyHead) -> tuple[str, str
 
 def _too_few(subscribers: int, study: StudyHead) -> str:
     text = gettext(
-        "Never published: when the study was closed, the pending changes covered fewer than "
-        "%(least)s subscribers."
+        "These changes were never published, because they covered fewer than %(least)s subscribers when "
+        "the study was closed."
     )
     if subscribers >= study.min_publication:
         text = gettext(
-            "Never published: the publication would have differed from an earlier report "
-            "by fewer than %(least)s subscribers."
+            "These changes were never published, because the publication would have differed from an "
+            "earlier report by fewer than %(least)s subscribers."
         )
     return text % {"least": number(study.min_publication)}
 

@@ -20,10 +20,10 @@ SMALL_SHARE = 0.001
 # Of the rows of a file of subscribers: registers repeat few of them, files of events most.
 REPEATED_SHARE = 0.2
 VERDICTS = {
-    "usual": gettext_lazy("as usual"),
+    "usual": gettext_lazy("normal"),
     "low": gettext_lazy("unusually low"),
     "high": gettext_lazy("unusually high"),
-    "few": gettext_lazy("usual value too small for a comparison"),
+    "few": gettext_lazy("not compared: the usual value is too small"),
 }
 
 
@@ -185,7 +185,7 @@ def day_notes(day: DayCoverage) -> Iterator[str]:
     if day.failed is not None:
         yield gettext("%(file)s: %(reason)s") % {"file": day.failed.filename, "reason": day.failed.failure}
         if day.files:
-            yield gettext("The study contains rows from earlier files.")
+            yield gettext("The study still contains rows for this day from earlier files.")
     if day.more_to_come:
         yield gettext("More files were announced but have not arrived.")
     for silent in day.silent:

@@ -111,8 +111,9 @@ def _shown(
 
 
 def _subscribers(role: str, name: str, texts: list[str]) -> ShownColumn:
+    empty = gettext("empty value: row rejected")
     values = tuple(
-        ShownValue(text=shape(text), meaning="" if text else gettext("empty: row rejected"), is_bad=not text)
+        ShownValue(text=shape(text), meaning="" if text else empty, is_bad=not text)
         for text in texts[:ROWS_SHOWN]
     )
     fact = gettext("%(n)s different values in %(rows)s rows") % {
@@ -145,14 +146,14 @@ def _timestamps(name: str, texts: list[str], form: str, definition: StudyDefinit
 def _timestamp(text: str, instant: Instant) -> ShownValue:
     if instant.local is None:
         skipped = instant.outcome == NONEXISTENT
-        meaning = gettext("time skipped when clocks changed") if skipped else gettext("unreadable")
+        meaning = gettext("time skipped when clocks changed") if skipped else gettext("unreadable time")
         rejected = gettext("row rejected")
         return ShownValue(text=shape(text), meaning=f"{meaning}: {rejected}", is_bad=True)
     is_outside = instant.outcome == OUTSIDE_PERIOD
     # A number could as well be a telephone's: then what it says would tell it.
     shown = shape(text) if text.isdigit() else text
     if is_outside and text.isdigit():
-        return ShownValue(text=shown, meaning=gettext("outside the days of the study"))
+        return ShownValue(text=shown, meaning=gettext("time outside the days of the study"))
     read = f"{day_title(instant.local.date())}, {instant.local:%H:%M}"
     if is_outside:
         read = gettext("%(read)s, outside the days of the study") % {"read": read}
@@ -164,12 +165,13 @@ def _cells(name: str, texts: list[str], definition: StudyDefinition) -> ShownCol
         masked = tuple(ShownValue(text=shape(text)) for text in texts[:ROWS_SHOWN])
         return ShownColumn(name=name, role="cell", values=masked)
     known = {cell.cell_id for cell in definition.area.cells}
+    outside, empty = gettext("cell outside the area: row ignored"), gettext("empty value: row rejected")
     values = tuple(
         ShownValue(text=text, meaning=gettext("in the area"))
         if text in known
         else ShownValue(
             text=shape(text),
-            meaning=gettext("outside the area: row ignored") if text else gettext("empty: row rejected"),
+            meaning=outside if text else empty,
             is_bad=not text,
         )
         for text in texts[:ROWS_SHOWN]
@@ -187,7 +189,7 @@ def _attribute(
     table = table_of(rule, indicator)
     if table is None:
         unread = tuple(ShownValue(text=shape(text)) for text in texts[:ROWS_SHOWN])
-        fact = gettext("map its values below")
+        fact = gettext("map the values of this column below")
         return ShownColumn(name=name, role=indicator.slug, values=unread, fact=fact)
     codes = [table.code_of(text.encode()) for text in texts]
     values = tuple(
@@ -217,7 +219,7 @@ def _attribute_text(text: str, table: ValueTable) -> str:
 
 def _category(code: int | None, indicator: IndicatorDefinition) -> str:
     if code is None:
-        return gettext("unknown: row rejected")
+        return gettext("unknown value: row rejected")
     return gettext("no answer") if code == NO_ANSWER else indicator.categories[code]
 
 

@@ -104,8 +104,8 @@ def _birth_fields(
 ) -> list[Field]:
     key = f"{INDICATOR}.{slug}.{kind}"
     of_year = gettext(
-        "If only the year of birth is known, the age used is the one that the subscriber reaches "
-        "in the calendar year of this date."
+        "If only the year of birth is known, the study uses the age that the subscriber reaches in "
+        "the calendar year of this date."
     )
     reference = Field(
         name=f"reference-{slug}",

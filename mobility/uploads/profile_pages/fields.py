@@ -59,14 +59,15 @@ def profile_fields(
 def _head(profile: Mapping[str, Any], definition: StudyDefinition, errors: Errors) -> list[Field]:
     kinds = [("events", gettext("events (CDRs)")), ("subscribers", gettext("subscriber attributes"))]
     delimiters = [(name, str(DELIMITER_NAMES[name])) for name in DELIMITERS]
-    usual = gettext("From 0 to 1. Leave empty to use %(share)s, the value set in the study.")
+    usual = gettext("A number from 0 to 1. Leave empty to use %(share)s, the value set in the study.")
     return [
         Field(
             name="name",
             label=gettext("Name of the profile"),
             value=profile.get("name", ""),
             help=gettext(
-                "Lower-case letters, digits, - and _, for example operator-x. You cannot change it later."
+                "Use lower-case letters, digits, - and _, for example operator-x. You cannot change the "
+                "name later."
             ),
             errors=errors.of("profile.name"),
         ),

@@ -82,8 +82,8 @@ def test_tables_of_workers_batches_jobs_backups_and_alerts(client, privacy_offic
     Alert.objects.create(**about, since=now - timedelta(hours=4), seen_at=now, facts=facts)
     html = page(client, privacy_officer)
     for text in (
-        "celery@one", "5 hours", "the oldest arrived 3 hours ago", "every 15 seconds", "3 days ago", "2.0 MB",
-        "Low disk space: data folder", "for 4 hours", "sent by e-mail",
+        "celery@one", "5 hours", "the oldest batch arrived 3 hours ago", "every 15 seconds", "3 days ago",
+        "2.0 MB", "Low disk space: data folder", "for 4 hours", "sent by e-mail",
     ):  # fmt: skip
         assert text in html, text
 

@@ -329,7 +329,7 @@ class TestPage:
         for given in ({"name": "", "days": "30"}, {"name": "x", "days": "0"}, {"name": "x"}):
             assert "errorlist" in client.post(PAGE_URL, given).content.decode()
         shown = page(client, PAGE_URL)
-        says(shown, "None yet", "http://testserver/api/v1/studies/fair/extracts/FILE?profile=default")
+        says(shown, "No tokens yet", "http://testserver/api/v1/studies/fair/extracts/FILE?profile=default")
         response = client.post(PAGE_URL, {"name": "nightly", "days": "30"})
         assert response.status_code == 200 and "no-store" in response["Cache-Control"]
         (text,) = set(re.findall(r"mobility-feed-[\w-]{43}", response.content.decode()))

@@ -56,7 +56,8 @@ class TestCoverage:
         )
         assert "Thu 2 May 2024 C complete 400 1" in text
         failed = "Fri 3 May 2024 F failed file-2.csv: 3 of 9 rows cannot be used"
-        assert f"{failed} The study contains rows from earlier files. Open that batch 400 1" in text
+        earlier = "The study still contains rows for this day from earlier files."
+        assert f"{failed} {earlier} Open the failed batch 400 1" in text
         ended(study, 3, kind=Batch.Kind.VOID_DAY, day=1, filename="")
         assert "Wed 1 May 2024 U undone" in page(client, COVERAGE_URL)
 
@@ -169,7 +170,7 @@ class TestChecks:
         before = {"day_subscribers": {"1": 150}, "empty": {"age": 0}}
         ended(study, 1, {1: day_hours(300), 3: day_hours(300)}, checks=before)
         text = shown(client, self.full(study))
-        says(text, "4 unusual values", "Thu 2 May 2024: Subscribers 123 150 1 earlier day as usual")
+        says(text, "4 unusual values", "Thu 2 May 2024: Subscribers 123 150 1 earlier day normal")
         says(text, "Rejected rows: 10.0% in this file, usually 0.0% (1 earlier file).")
 
     def test_later_files_change_nothing_noticed_and_announced_ones_are_waited_for(self, client, study):

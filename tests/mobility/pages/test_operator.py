@@ -110,7 +110,7 @@ class TestBatch:
         says(shown, "Rows read 9 Rows accepted 6 Subscriber-days 3 New subscribers 3")
         says(shown, "Unreadable timestamp bad_timestamp 1 8")
         says(shown, "categories unknown_value 1 9")
-        says(shown, "Outside the days of the study outside_period 1", "Upload another file")
+        says(shown, "Event outside the days of the study outside_period 1", "Upload another file")
         for words in ("never", "ancient", "Open the report"):
             assert words not in shown
         client.force_login(person("both", Role.OPERATOR, Role.ANALYST))
@@ -202,7 +202,7 @@ class TestDays:
         assert list(VaultDay.objects.values_list("day", "state")) == [(1, "closed"), (2, "closed")]
         self.change(client, "close-days", day=3, confirm="on")
         run_batches()
-        says(page(client, STUDY_URL), "All days are closed.", "There are no days to undo.")
+        says(page(client, STUDY_URL), "All days are closed.", "no days whose uploads can be undone.")
         assert "presence noise" not in page(client, STUDY_URL)  # other studies do not speak of it
         assert "Nothing was changed" in self.change(client, "void-day", day=1, confirm="on")
 
@@ -268,7 +268,7 @@ class TestDays:
         says(shown, "the reports do not include them yet", "after you close that day and all earlier days")
         assert "Open the report" not in shown
         says(study, "waiting to be closed", "see a day only once you have closed it and all earlier days")
-        assert "Publishes all days through this date, with presence noise, and makes them final" in study
+        assert "Closing days publishes all days through the chosen date, with presence noise, and" in study
         assert "waiting to be closed" in listed and " published" not in listed
         closed = requests.request_close_days(VaultStudy.objects.get(), through=2, by="olga")
         run_batches()

@@ -58,18 +58,18 @@ class TestColumns:
     @pytest.mark.parametrize(
         ("name", "values", "fact"),
         [("ServedMSISDN",
-          [("••••••••••• (11 digits)", "", False)] * 2 + [("", "empty: row rejected", True), ("••••••••••• (11 digits)", "", False)],
+          [("••••••••••• (11 digits)", "", False)] * 2 + [("", "empty value: row rejected", True), ("••••••••••• (11 digits)", "", False)],
           "2 different values in 4 rows"),
          ("time",
           [(None, "Wed 1 May 2024, 10:00", False), (None, "Thu 9 May 2024, 10:00, outside the days of the study", False),
-           (None, "unreadable: row rejected", True), (None, "Thu 2 May 2024, 10:00", False)],
+           (None, "unreadable time: row rejected", True), (None, "Thu 2 May 2024, 10:00", False)],
           "3 of 4 values are readable, and 2 of these are on days of the study"),
          ("cell",
-          [("208-01-1-11", "in the area", None), ("••••••••••• (11 characters)", "outside the area: row ignored", None),
-           ("", "empty: row rejected", None), ("208-01-1-12", "in the area", None)],
+          [("208-01-1-11", "in the area", None), ("••••••••••• (11 characters)", "cell outside the area: row ignored", None),
+           ("", "empty value: row rejected", None), ("208-01-1-12", "in the area", None)],
           None),
          ("sexe",
-          [(None, meaning, None) for meaning in ("M", "F", "unknown: row rejected", "no answer")],
+          [(None, meaning, None) for meaning in ("M", "F", "unknown value: row rejected", "no answer")],
           "2 of 4 values have a category, 1 mean no answer, and 1 would cause the row to be rejected"),
          ("cp", [(None, meaning, None) for meaning in ("Île-de-France", "no answer", "Elsewhere", "Elsewhere")], None)],
     )  # fmt: skip
@@ -89,13 +89,13 @@ class TestColumns:
         assert [value.text for value in column.values] == ["•••••••••• (10 digits)"] * 2
         assert [value.meaning for value in column.values] == [
             "Wed 1 May 2024, 12:00",
-            "outside the days of the study",
+            "time outside the days of the study",
         ]
 
     def test_an_unfinished_rule_shows_no_meaning(self):
         column = shown({**DRAFT, "indicator": {"region": {"column": "cp", "prefix": 2, "values": {}}}})["cp"]
         assert [value.meaning for value in column.values] == [""] * 4
-        assert column.fact == "map its values below"
+        assert column.fact == "map the values of this column below"
         assert column.values[2].text == "•••••••• (8 digits)"
 
     @pytest.mark.parametrize(
