@@ -49,9 +49,9 @@ def test_bars_of_scenarios_hold_the_truth_and_one_that_does_so_too_rarely_is_mar
         assert row.is_good, row
         assert 0.1 < row.width < 1.5
         assert 1 < row.width_of_known < 4
-    rare = replace(rows[0], coverage=0.94, doubt=0.003)
+    rare = replace(rows[0], coverage=0.925, keys=1_000)
     assert scenario_coverage.table([rows[0], rare]).count("(out of tolerance)") == 1
-    assert replace(rare, coverage=0.942).is_good
+    assert replace(rare, coverage=0.927).is_good
 
 
 def test_tables_mark_what_is_out_of_tolerance():
