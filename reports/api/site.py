@@ -73,7 +73,7 @@ Format = Annotated[Literal["json", "csv"], Query(description="csv: one row per e
 Limit = Annotated[int, Query(ge=1, le=PAGE_MAX, description="entries per page")]
 SquareLimit = Annotated[int, Query(ge=1, le=SQUARES_MAX, description="entries per page")]
 AllSquares = Annotated[bool, Query(alias="all", description="true: include empty squares")]
-Days = Annotated[str, Query(description="dates, separated by commas")]
+Days = Annotated[str, Query(description="dates, or numbers of days (3, or 3-9), separated by commas")]
 Number = Annotated[str, Query(description="days or nights, from 1")]
 Offset = Annotated[int, Query(ge=0, le=1_000_000, description="entries to skip")]
 

@@ -1,6 +1,7 @@
 """The question of an address: which days, or how many of them."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
@@ -17,7 +18,9 @@ from reports.studies.models import Study
 PRESENT, ABSENT = "present", "absent"
 LEAST_DAYS: Final = 2  # of a study with scenarios: with one day, everyone has the same
 _SHOWN: Final = 40  # characters of a parameter in a refusal
-_PROGRAM_S: Final = 0.015  # of linear programs without variables; the first in a process loads SciPy, 0.3 s
+_MOST_DATES: Final = 20  # of more days an address has the numbers, so that links hold any question
+_NUMBERS: Final = re.compile(r"([0-9]{1,2})(?:-([0-9]{1,2}))?")  # a day, or a run of days, by number from 1
+_PROGRAM_S: Final = 0.015  # of linear programs without variables
 
 
 class Kind(StrEnum):
@@ -76,8 +79,13 @@ class Question:
         if self.kind != Kind.DAYS:
             return urlencode({str(self.kind): self.k})
         chosen = ((PRESENT, self.present), (ABSENT, self.absent))
-        dates = {name: ",".join(map(str, self.dates(days))) for name, days in chosen if days}
-        return urlencode(dates, safe=",")
+        is_long = len(self.present) + len(self.absent) > _MOST_DATES
+        texts = {
+            name: _numbers(days) if is_long else ",".join(map(str, self.dates(days)))
+            for name, days in chosen
+            if days
+        }
+        return urlencode(texts, safe=",")
 
     def dates(self, days: Iterable[int]) -> list[date]:
         """Dates of some days of the study."""
@@ -100,7 +108,8 @@ def question_of(query: QueryDict, *, study: Study) -> Question:
 
     Parameters
     ----------
-    query : dates separated by commas in `present` and `absent`, or a number in one of the other names
+    query : dates or numbers of days (3, or 3-9) separated by commas in `present` and `absent`, or a number in
+        one of the other names
     study : Study; with at least two days that count
 
     Raises
@@ -145,23 +154,38 @@ def _nothing() -> str:
 
 
 def _days(texts: list[str], *, study: Study, days: int) -> set[int]:
-    found = set()
+    found: set[int] = set()
     for text in (part.strip() for each in texts for part in each.split(",")):
         if not text:
             continue
-        try:
-            day = study.day_of(date.fromisoformat(text))
-        except ValueError:
-            raise WindowError(
-                gettext("A day must be a date such as 2017-05-31, not “%s”.") % text[:_SHOWN]
-            ) from None
-        if not 1 <= day <= days:
+        first, last = _run(text, study=study)
+        if not 1 <= first <= last <= days:
             raise WindowError(
                 gettext("Days must be from %(first)s to %(last)s, not %(day)s.")
                 % {"first": study.first_day, "last": study.date_of(days), "day": text}
             )
-        found.add(day)
+        found.update(range(first, last + 1))
     return found
+
+
+def _run(text: str, *, study: Study) -> tuple[int, int]:
+    """Numbers of the first and last day of a part of an address."""
+    if numbers := _NUMBERS.fullmatch(text):
+        return int(numbers[1]), int(numbers[2] or numbers[1])
+    try:
+        day = study.day_of(date.fromisoformat(text))
+    except ValueError:
+        raise WindowError(
+            gettext("A day must be a date such as 2017-05-31, not “%s”.") % text[:_SHOWN]
+        ) from None
+    return day, day
+
+
+def _numbers(days: Sequence[int]) -> str:
+    """Days in order by number, such as 1-3,7."""
+    starts = [day for day in days if day - 1 not in days]
+    ends = [day for day in days if day + 1 not in days]
+    return ",".join(f"{a}-{b}" if a < b else str(a) for a, b in zip(starts, ends, strict=True))
 
 
 def _number(text: str, *, kind: Kind, days: int) -> int:
@@ -173,6 +197,11 @@ def _number(text: str, *, kind: Kind, days: int) -> int:
             refusal = gettext("The number of nights must be from 1 to %(most)d, not “%(text)s”.")
         raise WindowError(refusal % {"most": most, "text": text[:_SHOWN]})
     return int(text)
+
+
+def unsolved() -> str:
+    """Say that the solver gave up; its own message is neither translated nor about what was asked."""
+    return gettext("The linear program of this question could not be solved. Ask another question.")
 
 
 def program_seconds(scenario: Scenario, *, per_step_s: float) -> float:
