@@ -85,7 +85,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "mobility.signin.middleware.WithoutAccountMiddleware",
+    "mobility.signin.middleware.LimitsMiddleware",
     "mobility.signin.middleware.SecondFactorMiddleware",
 ]
 TEMPLATES = [
@@ -273,6 +273,7 @@ ACCOUNT_RATE_LIMITS = {
     "reauthenticate": "10/m/user",
     "shared_address": "60/m/ip",  # share links: anyone who reads them has no account
     "shared_link": "300/m/key",
+    "tables": "20/m/user",  # reading tables takes seconds
 }
 MOBILITY_OIDC_ISSUER = env.str("MOBILITY_OIDC_ISSUER", default="")
 MOBILITY_OIDC_NAME = env.str("MOBILITY_OIDC_NAME", default="") or "OpenID"

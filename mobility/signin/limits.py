@@ -1,4 +1,4 @@
-"""Limits for failed sign-ins, by account and by address, and for readings of shared reports."""
+"""Limits for failed sign-ins, for readings of shared reports, and for questions that take long."""
 
 import ipaddress
 import math
@@ -14,6 +14,7 @@ from django.utils.translation import ngettext
 APP = "allauth.account"  # the limits are in its setting ACCOUNT_RATE_LIMITS
 BY_ADDRESS, BY_ACCOUNT = "sign_in_address", "login_failed"
 WITHOUT_ACCOUNT = ("shared_address", "shared_link")
+TABLES = "tables"
 NO_ADDRESS = "0.0.0.0"  # noqa: S104 - not bound: anyone who has none shares one count
 
 
@@ -51,7 +52,7 @@ def take_one(request: HttpRequest, *, account: str) -> ratelimit.RateLimitUsage:
     return ratelimit.RateLimitUsage(usage=taken)
 
 
-def seconds_left(request: HttpRequest, *, action: str, key: str) -> float:
+def seconds_left(request: HttpRequest, *, action: str, key: str | None) -> float:
     """Seconds until one more attempt of an account, or reading of a link, is taken; 0 if that is now."""
     left = 0.0
     for rate in ratelimit.get_rates(app=APP, action=action):

@@ -52,23 +52,31 @@ class NoStoreMiddleware(Middleware):
         return response
 
 
-class WithoutAccountMiddleware(Middleware):
-    """Limit readings without an account: by address, and by link."""
+class LimitsMiddleware(Middleware):
+    """Limit readings without an account, by address and by link, and long computations, by account."""
 
     def process_view(
         self, request: HttpRequest, view: Callable[..., Any], args: Any, kwargs: Any
     ) -> HttpResponse | None:
-        match = request.resolver_match
-        if not match or match.view_name != "access:shared" or request.method == "HEAD":
-            return None
-        link = kwargs["token"]
-        for action in limits.WITHOUT_ACCOUNT:
+        link = kwargs.get("token")
+        for action in _counted(request):
             if not ratelimit.consume(request, app=limits.APP, action=action, key=link, limit_get=True):
                 left = limits.seconds_left(request, action=action, key=link)
-                response = render(request, "429.html", status=429)
+                context = {"is_account": action == limits.TABLES}
+                response = render(request, "429.html", context, status=429)
                 response["Retry-After"] = str(max(1, math.ceil(left)))
                 return response
         return None
+
+
+def _counted(request: HttpRequest) -> tuple[str, ...]:
+    """Return the limits that a request counts towards."""
+    name = request.resolver_match.view_name if request.resolver_match else ""
+    if name == "access:shared" and request.method != "HEAD":
+        return limits.WITHOUT_ACCOUNT
+    if name == "tables" and request.method == "POST" and request.user.is_authenticated:
+        return (limits.TABLES,)
+    return ()
 
 
 class SecondFactorMiddleware(Middleware):

@@ -10,13 +10,14 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.conf import settings
+from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
 from ldp.errors import LdpError
-from reports.accounts.access import readers_only
+from reports.accounts.access import account, readers_only
 from reports.base import formats
 from reports.base.status import Status
 from reports.estimates.queries import WindowError
@@ -30,7 +31,7 @@ from reports.scenario.published_tables import (
     read_table,
 )
 from reports.scenario.queries import Answer, Bar
-from reports.scenario.query import LEAST_DAYS, Kind, Question, default_question, question_of
+from reports.scenario.query import LEAST_DAYS, Kind, Question, default_question, question_of, unsolved
 from reports.scenario.table_answers import seconds_of, table_answer
 from reports.studies.models import Study
 from reports.studies.texts import crumbs_to
@@ -38,6 +39,7 @@ from reports.studies.texts import crumbs_to
 MAX_PAGE_BYTES: Final = 1_500_000  # of all tables: the page carries them
 MAX_TABLES: Final = 10
 MOST_S: Final = 10  # no worker computes these answers: a worker would have to keep the tables
+TURN_S: Final = 60  # far above what an answer takes: a server that died must not keep an account waiting
 Contents = list[tuple[str, str]]  # names and texts of tables
 
 
@@ -52,21 +54,28 @@ def tables(request: HttpRequest) -> HttpResponse:
         contents, found = _chosen(request)
         study = _calendar(found)
         question, problem = _question(request.POST, study, found)
-        context |= _answered(found, question) | form_context(question)
+        answered = _in_turn(request, found, question)
     except (TableError, LdpError) as error:
-        return render(
-            request, "scenario/tables.html", context | {"refused": str(error).split("\n")}, status=400
-        )
-    context |= {
-        "contents": contents,
-        "tables": found,
-        "days_title": formats.window_title(study.first_day, study.last_day),
-        "hidden_below": request.POST.get("hidden_below"),
-        "problem": problem,
-        "most_k": study.days,
-        "k": question.k or 2,
-    }
-    return render(request, "scenario/tables.html", context, status=400 if problem else 200)
+        text = str(error) if isinstance(error, TableError) else unsolved()
+        return render(request, "scenario/tables.html", context | {"refused": text.split("\n")}, status=400)
+    status = 400 if problem else 200
+    if answered is None:
+        problem = gettext("Your previous question is still being answered. Try again in a few seconds.")
+        status = 429
+    context |= (
+        (answered or {})
+        | form_context(question)
+        | {
+            "contents": contents,
+            "tables": found,
+            "days_title": formats.window_title(study.first_day, study.last_day),
+            "hidden_below": request.POST.get("hidden_below"),
+            "problem": problem,
+            "most_k": study.days,
+            "k": question.k or 2,
+        }
+    )
+    return render(request, "scenario/tables.html", context, status=status)
 
 
 def _chosen(request: HttpRequest) -> tuple[Contents, list[PublishedTable]]:
@@ -137,6 +146,19 @@ def _too_long(found: Sequence[PublishedTable], question: Question) -> str:
         "This question takes too long for a page, because the tables have many days or categories. "
         "Ask another one, or use manage.py scenario_of_table on the server."
     )
+
+
+def _in_turn(
+    request: HttpRequest, found: Sequence[PublishedTable], question: Question
+) -> dict[str, Any] | None:
+    """The answer; None while the account waits for another: one at a time, as of files."""
+    key = f"tables/{account(request).pk}"
+    if not cache.add(key, "answering", timeout=TURN_S):
+        return None
+    try:
+        return _answered(found, question)
+    finally:
+        cache.delete(key)
 
 
 def _answered(found: Sequence[PublishedTable], question: Question) -> dict[str, Any]:

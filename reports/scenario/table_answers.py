@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from ldp import Scenario, TableConflict, UnionTable, fit_unions, merge_tables, table_people
 from ldp.errors import LdpError
 from reports.scenario.published_tables import PublishedTable, category_table, totals_of
-from reports.scenario.query import program_seconds
+from reports.scenario.query import program_seconds, unsolved
 
 People = dict[str, Any] | None  # least, most and estimate
 _PER_STEP_S: Final = 2e-4  # of a fit and two linear programs, for each pair of edge and state
@@ -106,9 +106,8 @@ def _answer(
         return found | {"people": None, "problem": text % date_of.isoformat()}
     try:
         people = table_people(table, scenario)
-    except LdpError as error:
-        text = gettext("The linear program of this question has no solution: %s")
-        return found | {"people": None, "problem": text % error}
+    except LdpError:
+        return found | {"people": None, "problem": unsolved()}
     bounds = {"least": people.least, "most": people.most, "estimate": round(people.estimate, 1)}
     return found | {"people": bounds}
 

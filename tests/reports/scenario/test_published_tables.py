@@ -9,7 +9,9 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 
+from ldp.errors import LdpError
 from reports.pages import tables as page
+from reports.scenario import table_answers
 from reports.scenario.published_tables import TableError, days_of, read_table
 
 FIRST = date(2017, 5, 31)
@@ -284,3 +286,41 @@ def test_page_says_what_is_wrong_with_tables_and_questions(reader, monkeypatch) 
     assert "takes too long for a page" in said(asked(reader, good, status=400))
     assert "Tables (CSV)" in said(reader.get("/tables/").content.decode())
     assert 'href="/tables/"' in reader.get("/studies/").content.decode()
+
+
+@pytest.mark.django_db
+def test_a_solver_that_gives_up_is_told_in_the_language_of_the_page(reader, monkeypatch) -> None:
+    def give_up(*_) -> None:
+        raise LdpError("got: HiGHS Status 4")
+
+    unsolved = "Le programme linéaire de cette question n\u2019a pas pu être résolu."
+    for name, status in (("table_people", 200), ("fit_unions", 400)):
+        monkeypatch.setattr(table_answers, name, give_up)
+        text = said(asked(reader, rows("", everyone()), language="fr", status=status))
+        assert unsolved in text and "HiGHS" not in text
+
+
+@pytest.mark.django_db
+def test_an_account_has_one_answer_at_a_time_and_so_many_in_a_minute(
+    reader, boss, settings, monkeypatch
+) -> None:
+    good, real, bodies = rows("", everyone()), page._answered, []
+
+    def answered(*arguments):
+        monkeypatch.setattr(page, "_answered", real)
+        bodies.extend([asked(reader, good, status=429), asked(boss, good)])
+        return real(*arguments)
+
+    limits = settings.ACCOUNT_RATE_LIMITS
+    assert limits["tables"] == "20/m/user"
+    settings.ACCOUNT_RATE_LIMITS = limits | {"tables": "3/m/user"}
+    monkeypatch.setattr(page, "_answered", answered)
+    for body in (asked(reader, good), asked(reader, good)):
+        assert "people visited on all 3 days." in said(body)
+    waiting, of_other = bodies
+    assert "people visited on all 3 days." in said(of_other)
+    assert "Your previous question is still being answered." in said(waiting)
+    assert "people visited on all" not in said(waiting) and 'name="content"' in waiting
+    assert "Too many questions from your account." in said(asked(reader, good, status=429))
+    assert reader.get("/tables/").status_code == 200
+    asked(boss, good)
