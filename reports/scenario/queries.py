@@ -219,8 +219,6 @@ class Prepared:
         is_noisy = self.noise is not None
         if not has_totals(study, all_unions(self.visitors)):
             return Answer(status=Status.NOT_COLLECTED, total=None, is_noisy=is_noisy)
-        if is_noisy and self.has_hidden:  # noise does not say which of them are hidden
-            return Answer(status=Status.SUPPRESSED, total=None, is_noisy=True)
         try:
             people = self._people()
             patterns = likely_patterns(

@@ -15,7 +15,7 @@ from django.db import DatabaseError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from ldp import LdpError, PlanSpec
+from ldp import LdpError, PlanError, PlanSpec
 from ldp.estimation.tallies import Delta
 from reports.ledger.actions import LedgerFactsError, record
 from reports.ledger.chain import Json, canonical_hash
@@ -25,6 +25,7 @@ from reports.studies.geography.stored import GridMap
 from reports.studies.models import Area, Study
 from reports.studies.plan_models import Plan
 from reports.studies.studyfile import StudyDefinition
+from reports.studies.studyfile.parse import check_small_cells
 from reports.studies.tally_models import Publication
 from reports.transfer import messages
 from reports.transfer.messages import Envelope, MessageError
@@ -231,8 +232,10 @@ def _created(sender: Sender, *, slug: str, content: dict[str, Any]) -> Study:
 
 def _create(sender: Sender, *, slug: str, content: dict[str, Any]) -> Study:
     """Write the rows of a study; raises one of MALFORMED."""
+    messages.check_french_names(content["definition"])  # of which the definition makes other types
     definition = StudyDefinition.from_json(content["definition"])
     _check_texts(definition, slug=slug)
+    _check_small_cells(definition)
     version = content["plan_version"]
     spec = definition.plan_spec(version=version)
     if plan_hash(spec) != content["plan_hash"]:
@@ -257,13 +260,19 @@ def _check_texts(definition: StudyDefinition, *, slug: str) -> None:
     """JSON has other types than text where text is meant."""
     if definition.slug != slug or definition.area is not None:
         raise MessageError("the definition must be of the study in the address, without its cells")
-    texts = [definition.name, definition.name_fr or "", definition.timezone]
+    texts = [definition.name, definition.timezone]
     for each in definition.indicators:
-        texts += [each.slug, each.name, each.name_fr or "", *each.categories, *(each.categories_fr or ())]
-        if each.categories_fr is not None and len(each.categories_fr) != len(each.categories):
-            raise MessageError("categories_fr must have a name for each category")
+        texts += [each.slug, each.name, *each.categories]
     if not all(map(messages.is_name, texts)):
         raise MessageError("names must be printable texts")
+
+
+def _check_small_cells(definition: StudyDefinition) -> None:
+    """No study file has noisy totals and small cells, and pages rely on it."""
+    try:
+        check_small_cells(definition)
+    except PlanError as error:
+        raise MessageError(str(error)) from None
 
 
 def _check_grid(fields: dict[str, Any], definition: StudyDefinition) -> None:

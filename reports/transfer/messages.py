@@ -12,7 +12,7 @@ import binascii
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from reports.studies.areas import area_fields
 from reports.studies.plan_models import Plan
 from reports.studies.studyfile.definition import ExtractProfile, StudyDefinition
-from reports.studies.studyfile.table import is_one_line
+from reports.studies.studyfile.table import is_one_line, with_plain_spaces
 from reports.transfer.studies import Approval
 
 Kind = Literal["state", "study", "publication", "receipts", "closed"]
@@ -185,17 +185,39 @@ def area_of(content: Any) -> dict[str, Any] | None:
     fields = dict(content)
     if not AREA_KEYS <= fields.keys() <= AREA_KEYS | OPTIONAL_AREA_KEYS:
         raise MessageError(f"area must have the keys {', '.join(sorted(AREA_KEYS))}")
-    names = fields.get("zones_fr")
-    if names is not None and (
-        not isinstance(names, list) or len(names) != len(fields["zones"]) or not all(map(is_name, names))
-    ):
-        raise MessageError("zones_fr must have a name for each zone")
+    zones = fields["zones"]
+    if not isinstance(zones, list) or not all(map(is_name, zones)):
+        raise MessageError("zones must be a list of texts")
+    check_french(fields.get("zones_fr"), key="zones_fr", of=zones)
     try:
         return fields | {
             name: base64.b64decode(fields[name], validate=True) for name in BINARY if name in fields
         }
     except (binascii.Error, TypeError):
         raise MessageError(f"{', '.join(BINARY)} must be base64") from None
+
+
+def check_french_names(content: Mapping[str, Any]) -> None:
+    """Raise MessageError where French names in the definition of a study are not of its form."""
+    for each in (content, *content["indicators"]):
+        if (name := each.get("name_fr")) is not None and not is_name(name):
+            raise MessageError("name_fr must be a text")
+    for each in content["indicators"]:
+        if not isinstance(each["categories"], list):
+            raise MessageError("categories must be a list of texts")
+        check_french(each.get("categories_fr"), key="categories_fr", of=each["categories"])
+
+
+def check_french(names: object, *, key: str, of: Collection[object]) -> None:
+    """Raise MessageError unless there is no French name, or another one for each."""
+    if names is None:
+        return
+    if not isinstance(names, list) or not all(is_name(name) and name for name in names):
+        raise MessageError(f"{key} must be a list of texts")
+    if len(names) != len(of):
+        raise MessageError(f"{key} must have a name for each, {len(of)}, got {len(names)}")
+    if len({with_plain_spaces(name) for name in names}) < len(names):
+        raise MessageError(f"{key} must differ from each other by more than the kind of spaces")
 
 
 def is_name(text: object) -> bool:

@@ -186,7 +186,7 @@ def check_plan(definition: StudyDefinition, *, filename: str) -> None:
     try:
         spec = definition.plan_spec()
         _check_room(spec)
-        _check_small_cells(definition)
+        check_small_cells(definition)
         if cap is not None:
             key = "plan.epsilon_profile"
             check_cap(spec, cap)
@@ -194,7 +194,7 @@ def check_plan(definition: StudyDefinition, *, filename: str) -> None:
         raise StudyFileError([Problem(file=filename, key=key, rule=str(error))]) from error
 
 
-def _check_small_cells(definition: StudyDefinition) -> None:
+def check_small_cells(definition: StudyDefinition) -> None:
     """Raise PlanError for a limit on totals that are noisy."""
     if definition.small_cell and definition.plan.presence_epsilon is not None:
         raise PlanError(

@@ -62,7 +62,7 @@ DAMAGES = {
     "approval": [
         {"review": "yes"}, {"review": "approved"}, {"review": "approved", "by": "paul", "at": "2017-05-01"},
     ],
-    "area": [{"id": 1, "surprise": 2}, {"study_id": 1}, {"grid": {"x0_m": 0}}, {"zones_fr": ["a"]}],
+    "area": [{"id": 1, "surprise": 2}, {"study_id": 1}, {"grid": {"x0_m": 0}}, {"zones": "Belfort"}],
 }  # fmt: skip
 
 
@@ -350,15 +350,48 @@ def damaged(content):
     study = content["definition"]
     for part, changes in DAMAGES.items():
         yield from (content | {part: content[part] | change} for change in changes)
-    first, *others = study["indicators"]
-    twice, free = {"indicators": [first, first]}, {"plan": study["plan"] | {"epsilon": "0"}}
-    short = {"indicators": [first | {"categories_fr": ["a"]}, *others]}
+    twice, free = {"indicators": [study["indicators"][0]] * 2}, {"plan": study["plan"] | {"epsilon": "0"}}
     no_plan = {name: value for name, value in study.items() if name != "plan"}
-    yield from (
-        content | {"definition": each} for each in (study | twice, study | free, study | short, no_plan)
-    )
+    yield from (content | {"definition": each} for each in (study | twice, study | free, no_plan))
     for change in ({"plan_hash": "0" * 64}, {"plan_version": "1"}, {"area": "Belfort"}):
         yield content | change
+
+
+def in_french(content):
+    """Studies whose French names are none, each with what the refusal says."""
+    study, zones = content["definition"], content["area"]["zones"]
+    first, *others = study["indicators"]
+    for value in (0, False, [], ["a"], {}, "a\nb"):
+        for changed in ({"name_fr": value}, {"indicators": [first | {"name_fr": value}, *others]}):
+            yield {"definition": study | changed}, "name_fr must be a text"
+    for key, names in (("categories_fr", first["categories"]), ("zones_fr", zones)):
+        n, kind, number = len(names), f"{key} must be a list of texts", f"{key} must have a name for each"
+        alike = [f"a{space}b" for space in (" ", "\u00a0")] + list(map(str, range(n - 2)))
+        for values, said in (
+            ("x" * n, kind), ({str(i): 1 for i in range(n)}, kind), (list(range(n)), kind), ([""] * n, kind),
+            ([[]] * n, kind), (0, kind), (["a"], number), ([], number), (alike, f"{key} must differ"),
+        ):  # fmt: skip
+            if key == "zones_fr":
+                yield {"area": content["area"] | {key: values}}, said
+            else:
+                yield {"definition": study | {"indicators": [first | {key: values}, *others]}}, said
+
+
+def test_french_names_of_other_types_are_refused_by_name(north, definition):
+    whole = json.loads(body_of(definition))
+    for change, said in in_french(whole):
+        body = to_body(whole | change)
+        response = north.post(SLUG, body, north.headers("study", body))
+        assert (response.status_code, said in response.json()["detail"]) == (422, True), (change, said)
+    assert not Study.objects.exists()
+
+
+def test_small_cells_of_noisy_totals_are_refused_as_in_a_study_file(north):
+    noise = "[plan]\npresence_epsilon = 1.0\npresence_days = 7"
+    noisy = parsed(STUDY_FILE.read_text().replace("[plan]", noise))
+    response = north.create(replace(noisy, small_cell=20))
+    assert response.status_code == 422 and "absent with study.small_cell" in response.json()["detail"]
+    assert north.create(noisy).json() == {"is_new": True}
 
 
 def test_a_study_or_closing_that_is_none_is_refused(north, definition):
