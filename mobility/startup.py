@@ -1,6 +1,7 @@
 """Checks of a server or a worker before it serves; commands of `manage.py` run them themselves."""
 
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
@@ -15,6 +16,8 @@ from mobility.operations.probes import databases
 # With this code or 3 of a process gunicorn ends, with others it starts another one each time. 3 is also what
 # any exception in a start gives, which may pass: units start again after 3, and never after this one.
 EXIT_CODE = 4
+# What linear programs of scenarios import late: 40 MB, and 0.4 s that the first reader would wait.
+SOLVER = ("scipy.optimize", "scipy.sparse.csgraph", "scipy.special")
 
 
 def _refuse(*lines: str) -> NoReturn:
@@ -55,6 +58,13 @@ def hold_files() -> None:
     """
     if has_files():
         locks.share_for_life(files_lock())
+
+
+def load_solver() -> None:
+    """Load what pages of scenarios compute with, in a web server that has them."""
+    if settings.HAS_REPORTS:
+        for name in SOLVER:
+            import_module(name)
 
 
 def has_files() -> bool:

@@ -18,6 +18,7 @@ startup.refuse_unsafe()
 startup.hold_files()
 startup.refuse_outdated()
 startup.refuse_shared()
+startup.load_solver()
 # Modules stay for good: a full collection that looks through them as well stops all threads for 0.1 s.
 gc.collect()
 gc.freeze()

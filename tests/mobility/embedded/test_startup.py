@@ -193,6 +193,12 @@ def test_a_process_loads_what_it_needs_at_its_start_and_no_more(program, zone, a
     assert absent & set(done.stdout.split()) == set()
 
 
+def test_a_web_server_has_loaded_what_its_first_scenario_computes_with(prepared_folder) -> None:
+    command = (sys.executable, "-c", "import sys, mobility.wsgi; print(*sys.modules)")
+    done = own_process(command, {"MOBILITY_DATA_DIR": str(prepared_folder.root)})
+    assert set(startup.SOLVER) <= set(done.stdout.split()), done.stderr
+
+
 def test_late_imports_of_own_modules_are_few_and_each_says_why() -> None:
     modules = [path for name in ("ldp", "reports", "mobility") for path in (ROOT / name).rglob("*.py")]
     lines = [path.read_text().splitlines()[n - 1] for path in modules for n in set(late_imports(path))]
