@@ -16,7 +16,7 @@ from mobility.operations.probes import databases
 # With this code or 3 of a process gunicorn ends, with others it starts another one each time. 3 is also what
 # any exception in a start gives, which may pass: units start again after 3, and never after this one.
 EXIT_CODE = 4
-# What linear programs of scenarios import late: 40 MB, and 0.4 s that the first reader would wait.
+# Late imports of the linear programs of scenarios: 40 MB, and 0.4 s that the first reader would wait.
 SOLVER = ("scipy.optimize", "scipy.sparse.csgraph", "scipy.special")
 
 
