@@ -25,7 +25,7 @@ KIND_WORDS = {
     LedgerKind.STUDY_CLOSED: _("Study closed"),
     LedgerKind.STUDY_DELETED: _("Study deleted"),
     LedgerKind.BATCH_ENDED: _("Batch finished"),
-    LedgerKind.DAY_UNDO: _("Undo request for a published day"),
+    LedgerKind.DAY_UNDO: _("Request to undo a published day"),
     LedgerKind.PUBLICATION_APPLIED: _("Totals published"),
     LedgerKind.KEY_CREATED: _("Key created"),
     LedgerKind.KEY_DESTROYED: _("Key destroyed"),
@@ -203,16 +203,16 @@ def _export(facts: Facts) -> str:
         asked = str(facts.get("what") or "")
         what = f"{API_WORDS.get(asked, asked)} {facts.get('indicator') or ''}".strip()
         how = (
-            gettext("Through the API: %(what)s.")
+            gettext("Read through the API: %(what)s.")
             if "token" in facts
-            else gettext("Through the API from a browser: %(what)s.")
+            else gettext("Read through the API from a browser: %(what)s.")
         )
         return f"{how % {'what': what}} {_days(facts)}".strip()
     if facts.get("way") == "command":
         is_people = facts.get("format") == "population"
         everything = gettext("synthetic population") if is_people else gettext("all indicators")
         what = facts.get("indicator") or everything
-        text = gettext("On the server: %(what)s.") % {"what": what}
+        text = gettext("Exported on the server: %(what)s.") % {"what": what}
         return f"{text} {_days(facts)}".strip()
     return gettext("File %(file)s.") % {"file": facts.get("file", "")}
 

@@ -54,8 +54,8 @@ def _trace(comparison: Comparison, finding: Finding) -> dict[str, Any]:
         "type": "scatter",
         "mode": "markers",
         "name": {
-            "held": pgettext("legend", "differs"),
-            "alone": pgettext("legend", "differs only when tested on its own"),
+            "held": pgettext("legend", "difference detected"),
+            "alone": pgettext("legend", "difference detected only before adjustment"),
             "none": pgettext("legend", "no difference detected"),
             "blank": formats.status_word(Status.NOT_RELIABLE),
         }[finding],

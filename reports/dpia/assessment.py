@@ -147,7 +147,10 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
             *([known] if of_days else []),
         )
         rows.append((names[entry.slug], *map(formats.percent, cells)))
-    head = (gettext("With one report"), gettext("Maximum with one report, given a prior chance of 50%"))
+    head = (
+        gettext("Correct guesses with one report"),
+        gettext("Maximum correct guesses with one report, given a prior chance of 50%"),
+    )
     return Section(
         title=gettext("Risk: an attacker learns a person's value"),
         article="35 (7) c",
@@ -155,10 +158,14 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
         table=Table(
             head=(
                 gettext("Indicator"),
-                gettext("Without the report"),
+                gettext("Correct guesses without a report"),
                 *head,
                 *(
-                    [gettext("With the reports for two days and the value on one of those days")]
+                    [
+                        gettext(
+                            "Correct guesses with the reports for two days and the value on one of those days"
+                        )
+                    ]
                     if of_days
                     else []
                 ),

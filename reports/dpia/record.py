@@ -74,17 +74,17 @@ def _categories(study: Study) -> Section:
         else ngettext("%(n)s cell in the area", "%(n)s cells in the area", area.n_cells)
         % {"n": formats.number(area.n_cells)}
     )
-    never = gettext("encrypted, until processing ends; never in a database")
+    never = gettext("in the encrypted file, which is destroyed after processing; never in a database")
     events = gettext(
-        "encrypted, until processing ends; the first and last event and the stays of each day, sealed, "
-        "until that day is closed"
+        "in the encrypted file, which is destroyed after processing; the first and last event and the "
+        "stays of each day are also kept, encrypted, until that day is closed"
     )
-    kept = gettext("as a sanitised code, sealed, with a keyed pseudonym")
+    kept = gettext("as an encrypted, sanitised code, with a keyed pseudonym")
     rows = [
         (gettext("Subscriber identifier"), gettext("operator zone"), never),
         (gettext("Time and cell of events (%(where)s)") % {"where": where}, gettext("operator zone"), events),
         *((indicator.shown_name, gettext("operator zone"), kept) for indicator in study.indicators.all()),
-        (gettext("Days of presence"), gettext("operator zone"), gettext("sealed, with a keyed pseudonym")),
+        (gettext("Days of presence"), gettext("operator zone"), gettext("encrypted, with a keyed pseudonym")),
         (
             gettext("Counts of sanitised answers"),
             gettext("operator zone, analyst zone"),
@@ -93,7 +93,7 @@ def _categories(study: Study) -> Section:
     ]
     if area is not None and area.grid is not None:
         place = gettext("Main place on each day, with noise")
-        rows.insert(-1, (place, gettext("operator zone"), gettext("as a grid square, sealed")))
+        rows.insert(-1, (place, gettext("operator zone"), gettext("as an encrypted grid square")))
     return Section(
         title=gettext("Data subjects and data"),
         article="30 (1) c",

@@ -115,9 +115,9 @@ def _reading_facts(study: Study) -> list[Fact]:
 def _noise_fact(noise: VisitorNoise) -> Fact:
     text = gettext(
         "All counts contain presence noise. For days a to b of the study, n_visitors has a standard "
-        "error of %(sd)s x sqrt(a (b - a + 1)). All intervals account for this noise. Number of days "
-        "counted for each person, from the first day on which the person is present: %(days)d. Last day "
-        "included in the figures: %(through)d."
+        "error of %(sd)s x sqrt(a (b - a + 1)). All intervals account for this noise. Each person is "
+        "counted only on the first days on which that person is present, up to this number of days: "
+        "%(days)d. Last day of the study included in the figures (first day = 1): %(through)d."
     )
     values = {"sd": f"{noise.channel.variance**0.5:.3f}", "days": noise.max_days, "through": noise.through}
     return Fact("noise", gettext("Presence noise"), text % values)

@@ -148,7 +148,7 @@ def _dates(question: Question, days: tuple[int, ...]) -> str | None:
 
 def _figures() -> dict[str, str]:
     return {
-        "people": gettext("everyone the question covers"),
+        "people": gettext("all people who match the scenario"),
         "stays": gettext("stays that last exactly the number of days in the question"),
         "category": gettext("people in one category, scaled to the population by the market share"),
         "pattern": gettext(

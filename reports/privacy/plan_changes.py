@@ -125,10 +125,14 @@ def _of_tallies(before: PlanDefinition, after: PlanDefinition) -> Iterator[Chang
     added = [each for each in after.tallies if each not in before.tallies]
     removed = [each for each in before.tallies if each not in after.tallies]
     if added:
-        text = gettext("Also counted exactly: %(names)s.") % {"names": tallies_words(added)}
+        text = gettext("The totals now also contain exact counts for: %(names)s.") % {
+            "names": tallies_words(added)
+        }
         yield Change(text=text, direction=Direction.WEAKER, needs_second_person=True)
     if removed:
-        text = gettext("No longer counted: %(names)s.") % {"names": tallies_words(removed)}
+        text = gettext("The totals no longer contain counts for: %(names)s.") % {
+            "names": tallies_words(removed)
+        }
         yield Change(text=text, direction=Direction.STRONGER, needs_second_person=False)
 
 

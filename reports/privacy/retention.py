@@ -35,7 +35,7 @@ def retention(study: Study) -> list[Kept]:
             day,
             None,
             gettext(
-                "Sealed: for each pseudonym on an open day, the first and last event and, if places are "
+                "Encrypted, for each pseudonym on an open day: the first and last event and, if places are "
                 "collected, the stays in each cell."
             ),
         ),
@@ -43,7 +43,7 @@ def retention(study: Study) -> list[Kept]:
             with_key,
             on,
             gettext(
-                "Sealed: for each pseudonym, the days present and the sanitised answers. This data is "
+                "Encrypted, for each pseudonym: the days present and the sanitised answers. This data is "
                 "pseudonymous, not anonymous."
             ),
         ),

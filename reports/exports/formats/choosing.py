@@ -97,7 +97,7 @@ _CSV_FOR: Final = _("one row per category, for use in any program")
 _XLSX_FOR: Final = _("spreadsheet, with a sheet that explains the data")
 _JSON_FOR: Final = _("all fields, for use in programs")
 _ZONES_FOR: Final = _("zones with their estimates, for maps")
-_TYPED_FOR: Final = _("the same data in typed columns")
+_TYPED_FOR: Final = _("zones with their estimates, in typed columns")
 _HEXAGONS_FOR: Final = _(
     "totals per hexagon; each grid square counts towards the hexagon that contains its centre"
 )
@@ -152,7 +152,7 @@ FORMATS: Final[Mapping[str, dict[str, Format]]] = {
         ),
         Format(
             "geoparquet",
-            _("the same data in typed columns, with coordinates in metres"),
+            _("reports and density by grid square, in typed columns with coordinates in metres"),
             _later("places.geographic.squares_to_geoparquet"),
             name=_("GeoParquet of grid squares"),
         ),

@@ -85,7 +85,7 @@ def _add_promise(document: Document, selection: Selection) -> None:
         gettext("Indicator"),
         gettext("Method"),
         gettext("Epsilon per answer"),
-        gettext("Maximum change in a category's odds from one answer"),
+        gettext("Maximum change in the odds of a right guess after one answer"),
         gettext("Answers with the true category, per 100"),
     ]
     rows = [

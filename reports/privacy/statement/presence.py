@@ -110,8 +110,8 @@ def presence_limits(spec: PlanSpec) -> dict[str, str]:
     more = {}
     if spec.tallies:
         text = gettext(
-            "Days and stays: the totals also count exactly, by day: %(names)s. This reveals more about who "
-            "came back than visitor totals do. No epsilon limits it."
+            "Days and stays: for each day, the totals also contain exact counts for: %(names)s. This "
+            "reveals more about who came back than visitor totals do. No epsilon limits it."
         )
         more["tallies"] = text % {"names": tallies_words(spec.tallies)}
     return {

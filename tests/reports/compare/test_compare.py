@@ -340,7 +340,7 @@ def test_dots_and_whiskers_are_the_differences(drawn, of, scale) -> None:
 
 
 def test_findings_differ_by_shape_and_name_and_have_no_other_name_in_the_legend(drawn) -> None:
-    words = ["differs", "differs only when tested on its own", "no difference detected"]
+    words = ["difference detected", "difference detected only before adjustment", "no difference detected"]
     for n in (3, 1):
         figure = charts_compare.comparison_figure(replace(drawn, rows=drawn.rows[:n]))
         assert [trace["name"] for trace in figure["data"]] == words[:n]

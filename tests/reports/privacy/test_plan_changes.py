@@ -82,7 +82,7 @@ NOISY = plan(presence_epsilon=Decimal(1), presence_days=7)
         (both(LOOSE, NOISY), plan(presence_epsilon=Decimal(2)), "Presence epsilon rises from 1 to 2"),
         (both(LOOSE, NOISY), plan(presence_epsilon=None, presence_days=None), "Presence epsilon has been removed"),
         (both(LOOSE, NOISY), plan(presence_days=4), "(presence_days): previously 7, now 4."),
-        (LOOSE, plan(tallies=("visits", "runs")), "Also counted exactly: number of days present, length of stay."),
+        (LOOSE, plan(tallies=("visits", "runs")), "The totals now also contain exact counts for: number of days present, length of stay."),
         (LOOSE, study(visitor=ANYBODY), "visitor has changed"),
         (LOOSE, gender(categories=("F", "M", "NR", "X")), "gender has new categories: X"),
         (LOOSE, gender(categories=("F", "X", "NR")), "gender has new categories: X"),

@@ -324,7 +324,7 @@ def test_noise_hides_presence_and_how_many_cross(reader) -> None:
     assert "closings" in limits[1]
     more = told(statement(factory.create(slug="more", tallies=("visits", "runs")))["not_protected"])
     assert more.keys() - limits[0].keys() == {"tallies"}
-    assert "count exactly, by day: number of days present, length of stay" in more["tallies"]
+    assert "exact counts for: number of days present, length of stay" in more["tallies"]
 
     def claims(study: Study, times: str) -> str:
         return times + "".join(point for section in dpia_pack(study).sections for point in section.points)
