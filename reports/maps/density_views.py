@@ -248,7 +248,8 @@ def _reports(indicators: list[Indicator], window: Window) -> list[WindowReport]:
 
 def _summary(this: LocationWindow, spec: LocationSpec) -> str:
     text = gettext(
-        "%(reports)s subscribers reported a place. On average, a report is %(mean)s m from the true place."
+        "%(reports)s subscribers reported a place. On average, a reported place is %(mean)s m from "
+        "the true place."
     )
     return text % {"reports": formats.number(this.n_reports), "mean": formats.number(spec.law.mean_m)}
 

@@ -63,4 +63,4 @@ def _shapes(indicator: Indicator) -> AreaShapes:
 def _summary(report: WindowReport, *, frame: maps.MapDocument, bounds: str) -> str:
     """Return the text for screen readers in place of the map."""
     words = {"name": report.indicator.shown_name, "days": frame["title"], "bounds": bounds}
-    return gettext("Map of %(name)s, %(days)s. Colours range from %(bounds)s.") % words
+    return gettext("Map of %(name)s, %(days)s. Colours show values from %(bounds)s.") % words

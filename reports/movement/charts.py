@@ -43,7 +43,7 @@ def totals_figure(study: Study, totals: Sequence[DayTotals]) -> Figure:
         for name, values, colour in parts
     ]
     last = [day.departures for day in totals]
-    name = gettext("Last time")
+    name = gettext("Last visit")
     data.append(
         _bars(study, days, last, name=name)
         | {

@@ -231,9 +231,9 @@ def mechanism_words(mechanism: str) -> str:
         "rsfd": pgettext("who answers", "one indicator per person, with made-up reports on the others"),
     }[family]
     how = {
-        "grr": pgettext("how it is answered", "each answer is a category (GRR)"),
-        "oue": pgettext("how it is answered", "each answer is a set of marks (OUE)"),
-        "ouez": pgettext("how it is answered", "each answer is a set of marks (OUE)"),
+        "grr": pgettext("how it is answered", "each answer gives one category (GRR)"),
+        "oue": pgettext("how it is answered", "each answer can mark several categories (OUE)"),
+        "ouez": pgettext("how it is answered", "each answer can mark several categories (OUE)"),
         "adp": pgettext("how it is answered", "the more accurate of the two methods"),
     }[method]
     return gettext("%(mechanism)s: %(who)s; %(how)s") % {"mechanism": mechanism, "who": who, "how": how}
@@ -274,8 +274,8 @@ def _noise_words(noise: Sequence[Row], *, visitors: str) -> str:
     """The worst in full, and which others are noise, too."""
     worst = max(noise, key=lambda row: row.day_half_width)
     text = gettext(
-        "%(name)s: with %(visitors)s visitors and %(categories)s categories, every bar for a single day "
-        "shows only noise. The interval is %(width)s wide and %(meaning)s."
+        "%(name)s: with %(visitors)s visitors and %(categories)s categories, every bar for a single "
+        "day shows only noise. The interval is %(width)s wide, so it %(meaning)s."
     ) % {
         "name": worst.question.name,
         "visitors": visitors,
@@ -295,8 +295,10 @@ def _noise_words(noise: Sequence[Row], *, visitors: str) -> str:
 
 def _meaning(width: float) -> str:
     if width >= 1:
-        return pgettext("the interval", "exceeds the range of all possible shares")
-    return pgettext("the interval", "cannot distinguish a quarter from three quarters")
+        return pgettext("the interval", "is wider than the full range from 0% to 100%")
+    return pgettext(
+        "the interval", "cannot distinguish a share of one quarter from a share of three quarters"
+    )
 
 
 def _family_words(best: Candidate) -> str:
@@ -336,7 +338,8 @@ def _method_words(best: Candidate, simulation: Simulation) -> str:
         return gettext("With so few categories, GRR is the better method for every indicator.")
     if len(unary) == len(questions):
         return gettext(
-            "With this number of categories, marks (OUE) are the better method for every indicator."
+            "With this number of categories, OUE is the better method for every indicator. With OUE, an "
+            "answer can mark several categories."
         )
     return gettext(
         "The most accurate mechanism uses optimised unary encoding (OUE), in which an answer can mark "

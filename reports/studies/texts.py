@@ -63,7 +63,8 @@ def status_reason(status: str, study: Study) -> str:
     reasons = {
         Status.NOT_RELIABLE: gettext(
             "The 95%% interval spans more than %(width)s percentage points, so it cannot distinguish a "
-            "quarter from three quarters. Only the interval is shown, without the estimate."
+            "share of one quarter from a share of three quarters. Only the interval is shown, without the "
+            "estimate."
         ),
         Status.NOT_COLLECTED: gettext(
             "There is no data for these days, or no answers were received. The figures are unknown, not zero."

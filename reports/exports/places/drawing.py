@@ -187,8 +187,8 @@ def _small_print(places: Places) -> list[str]:
         "squares %(step)s m wide."
     )
     plan = gettext(
-        "Plan version %(version)d: %(mechanism)s, with privacy level %(level)s within %(radius)s m. On "
-        "average, a report is %(mean)s m from the true place. %(software)s. Days are in the time zone "
-        "%(timezone)s."
+        "Plan version %(version)d: %(mechanism)s, with privacy level %(level)s within %(radius)s m. "
+        "On average, a reported place is %(mean)s m from the true place. %(software)s. Days are in "
+        "the time zone %(timezone)s."
     )
     return [f"{colours} {same}", f"{size} {plan}" % facts]

@@ -99,7 +99,7 @@ def test_few_answers_are_not_reliable_and_only_files_keep_their_numbers(reader) 
     told = {*figure["data"][0]["marker"]["color"], *figure["data"][1]["text"]}
     assert told == {"rgba(0,0,0,0)", " ? not reliable"}
     assert charts.days_figure([report], shown=[0])["data"][1]["y"] == [None]
-    assert "cannot distinguish a quarter from three quarters" in text
+    assert "cannot distinguish a share of one quarter from a share of three quarters" in text
 
 
 def test_small_windows_are_suppressed_everywhere(reader) -> None:

@@ -305,7 +305,7 @@ class TestMovements:
         assert "market share of 35" not in words(moves(reader, show="back_within"))
 
     def test_closed_study_has_no_days_to_come(self, reader, fair):
-        still_open = "“Last time” means the last time so far."
+        still_open = "“Last visit” means the last visit so far."
         assert still_open in moves(reader).content.decode()
         Study.objects.update(state="closed", closed_at="2024-07-01T00:00:00Z")
         assert still_open not in moves(reader).content.decode()

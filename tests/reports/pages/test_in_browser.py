@@ -360,17 +360,17 @@ def test_days_are_stepped_and_opened_and_playing_goes_to_the_last_one_and_stops(
     assert any("url(" in fill for fill in fills(page))  # hatched
     page.get_by_role("link", name="Open the figures for this day").click()
     page.wait_for_url("**/home/?from=2024-05-31&to=2024-05-31&view=map")
-    opened(MAP + "&from=2024-06-01", page=page).get_by_role("button", name="Play the days").click()
+    opened(MAP + "&from=2024-06-01", page=page).get_by_role("button", name="Play day by day").click()
     page.get_by_role("button", name="Pause").wait_for()
     title_becomes(page, "Sun 2 Jun 2024")
-    page.get_by_role("button", name="Play the days").wait_for()
+    page.get_by_role("button", name="Play day by day").wait_for()
     page.get_by_role("button", name="Previous day").click()
     title_becomes(page, "Sat 1 Jun 2024")
 
 
 def test_without_motion_days_are_stepped_by_hand_and_what_cannot_be_loaded_is_said(mapped, opened) -> None:
     page = opened(MAP, reduced_motion="reduce")
-    assert page.get_by_role("button", name="Play the days").is_hidden()
+    assert page.get_by_role("button", name="Play day by day").is_hidden()
     page.route("**/map.json*", lambda route: route.fulfill(body="<html>signed out</html>"))
     page.get_by_role("button", name="Next day").click()
     page.get_by_text("The days could not be loaded.").wait_for()

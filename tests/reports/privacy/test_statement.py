@@ -305,7 +305,7 @@ def test_page_says_what_the_noise_of_places_means(reader) -> None:
         "sees the reports for two days learns whether the place on the other day is the same",
         "centres are up to 542 m apart",
         "at most 2 different places",
-        "On 2 days of the study, drawn at random, each visitor also reports one location a day",
+        "On 2 days of the study, drawn at random, each visitor also reports one place a day",
         # one who stays and one who moves have no such bound: of the one the report never changes
         "in both, places repeat and change on the same days, and the two places on each day are 400 m apart",
         "the odds of one history relative to the other by a factor of at most 16.00",

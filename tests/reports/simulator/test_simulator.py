@@ -106,7 +106,7 @@ def test_made_up_reports_hide_the_answer_as_often_as_the_best_attack_fails() -> 
 def test_what_is_hopeless_or_below_the_small_cell_rule_is_said_with_what_it_means() -> None:
     (warning,) = words.warnings(simulate(make(22, 3, visitors=1000, epsilon=Decimal("0.5"))))
     assert "I1: with 1,000 visitors and 22 categories, every bar for a single day shows" in plain(warning)
-    assert "exceeds the range of all possible shares" in warning
+    assert "so it is wider than the full range from 0% to 100%" in warning
     (warning,) = words.warnings(simulate(make(2, visitors=4000, small_cell=5000)))
     assert "windows with fewer than 5,000 visitors" in plain(warning)
 
