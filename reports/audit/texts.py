@@ -117,7 +117,7 @@ def _batch(facts: Facts) -> str:
     if "duplicate_of" in facts:
         parts.append(gettext("The same file had already been processed."))
     if facts.get("only_checked"):
-        parts.append(gettext("Checked only; nothing was published."))
+        parts.append(gettext("The file was only checked; nothing was published."))
     if "rows_read" in facts:
         parts.append(_rows(facts))
     if "reports" in facts:
@@ -247,7 +247,10 @@ def _share(facts: Facts) -> str:
     locked = gettext("Password protected.") if facts.get("password") else ""
     times = facts.get("times")
     read = (
-        ngettext("Opened %(n)d more time.", "Opened %(n)d more times.", times) % {"n": times} if times else ""
+        ngettext("The link was opened %(n)d more time.", "The link was opened %(n)d more times.", times)
+        % {"n": times}
+        if times
+        else ""
     )
     return " ".join(part for part in (words, _days(facts), until, locked, read) if part)
 

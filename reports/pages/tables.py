@@ -90,13 +90,13 @@ def _chosen(request: HttpRequest) -> tuple[Contents, list[PublishedTable]]:
     if not parts or len(parts) != len(names):
         raise TableError(gettext("Choose a file first."))
     if len(parts) > MAX_TABLES or len(set(names)) < len(names):
-        text = gettext("Choose at most %(most)d files with different names.")
+        text = gettext("Choose at most %(most)d files, each with a different name.")
         raise TableError(text % {"most": MAX_TABLES})
     if (size := sum(map(len, parts))) > MAX_PAGE_BYTES:
         raise _too_large(size)
     limit = request.POST.get("hidden_below", "")
     if not (limit.isascii() and limit.isdigit() and len(limit) <= 6):
-        raise TableError(gettext("The limit of hidden numbers must be a whole number."))
+        raise TableError(gettext("The limit for hidden numbers (#) must be a whole number."))
     read = [
         read_table(part, name=name, hidden_below=int(limit)) for name, part in zip(names, parts, strict=True)
     ]
@@ -110,8 +110,8 @@ def _carried(request: HttpRequest) -> list[bytes]:
 
 def _too_large(size: int) -> TableError:
     text = gettext(
-        "The files must have at most %(most)s bytes together, but they have %(size)s. For larger ones, "
-        "use manage.py scenario_of_table."
+        "Together, the files can have at most %(most)s bytes, but they have %(size)s. For larger "
+        "files, use manage.py scenario_of_table."
     )
     return TableError(text % {"most": formats.number(MAX_PAGE_BYTES), "size": formats.number(size)})
 
@@ -120,7 +120,7 @@ def _calendar(found: Sequence[PublishedTable]) -> Study:
     """A study that is not stored: it only numbers the days of tables."""
     first_day, days = days_of(found)
     if days < LEAST_DAYS:
-        raise TableError(gettext("Scenarios need tables of at least two days."))
+        raise TableError(gettext("Scenarios need tables that cover at least two days."))
     return Study(first_day=first_day, days=days, market_share=1, state=Study.State.CLOSED)
 
 
@@ -143,8 +143,8 @@ def _too_long(found: Sequence[PublishedTable], question: Question) -> str:
     if seconds_of(found, question.scenario) <= MOST_S:
         return ""
     return gettext(
-        "This question takes too long for a page, because the tables have many days or categories. "
-        "Ask another one, or use manage.py scenario_of_table on the server."
+        "This question takes too long to answer on this page, because the tables have many days or "
+        "categories. Ask a different question, or use manage.py scenario_of_table on the server."
     )
 
 

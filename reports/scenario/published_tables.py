@@ -100,7 +100,9 @@ def read_table(content: bytes, *, name: str, hidden_below: int = HIDDEN_BELOW) -
     TableError : with file, line and column of every problem
     """
     if hidden_below < 2:
-        raise TableError(gettext("the limit of hidden numbers must be at least 2, got %d") % hidden_below)
+        raise TableError(
+            gettext("the limit for hidden numbers (#) must be at least 2, got %d") % hidden_below
+        )
     if len(content) > MAX_BYTES:
         text = gettext("a table must have at most %(most)s bytes, got %(size)s")
         sizes = {"most": formats.number(MAX_BYTES), "size": formats.number(len(content))}
@@ -127,7 +129,10 @@ def days_of(tables: Sequence[PublishedTable]) -> tuple[date, int]:
     last = max(cell.last for table in tables for cell in table.cells)
     days = (last - first).days + 1
     if days > MAX_DAYS:
-        text = gettext("windows must lie within %(most)d days, got %(days)d: %(first)s to %(last)s")
+        text = gettext(
+            "the windows can span at most %(most)d days from first to last, but they span %(days)d: "
+            "%(first)s to %(last)s"
+        )
         raise TableError(text % {"most": MAX_DAYS, "days": days, "first": first, "last": last})
     return first, days
 
@@ -168,9 +173,11 @@ def _cells(text: str, *, problems: _Problems, most_hidden: int) -> Iterator[Cell
     rows = _rows(reader, problems)
     names = [name.strip().lower() for name in next(rows, [])]
     for missing in (name for name in _NEEDED if name not in names):
-        problems.add(1, missing, gettext("the header must name it; other columns: %(n)d"), n=len(names))
+        problems.add(
+            1, missing, gettext("this column is missing from the header; columns found: %(n)d"), n=len(names)
+        )
     for twice in (name for name in (*_NEEDED, _CATEGORY) if names.count(name) > 1):
-        problems.add(1, twice, gettext("the header must name it once"))
+        problems.add(1, twice, gettext("this column must appear exactly once in the header"))
     problems.check()
     for values in rows:
         if not any(value.strip() for value in values):
@@ -201,7 +208,7 @@ def _cell(row: Mapping[str, str], *, line: int, problems: _Problems, most_hidden
         except ValueError:
             problems.add(line, column, gettext("must be a date such as 2017-05-31"))
     if len(ends) == 2 and ends[0] > ends[1]:
-        text = gettext("must not be before first, %(first)s, got %(last)s")
+        text = gettext("must not be before “first” (%(first)s), got %(last)s")
         problems.add(line, "last", text, first=ends[0], last=ends[1])
     volume = row["volume"]
     if volume == HIDDEN:
@@ -221,7 +228,7 @@ def _check_once(cells: Sequence[Cell], problems: _Problems) -> None:
     for cell in cells:
         before = lines.setdefault((cell.first, cell.last, cell.category), cell.line)
         if before != cell.line:
-            text = gettext("must be another window or category than line %(before)d")
+            text = gettext("the same window and category already appear on line %(before)d")
             problems.add(cell.line, "", text, before=before)
 
 

@@ -81,7 +81,7 @@ def _within_sums(people: People, parts: Sequence[People]) -> dict[str, Any]:
     least, most = (sum(part[end] for part in known) for end in ("least", "most"))
     least, most = max(least, people["least"]), min(most, people["most"])
     if least > most:
-        text = gettext("The categories do not add up to the numbers of all people.")
+        text = gettext("The numbers for the categories do not add up to the numbers for all people.")
         return {"consistent": False, "people": None, "problem": text}
     return {"people": {"least": least, "most": most, "estimate": min(max(people["estimate"], least), most)}}
 
@@ -101,7 +101,10 @@ def _answer(
     if scenario is None or not found["consistent"]:
         return found
     if (day := table.unlimited_day) is not None:
-        text = gettext("No window with a known number contains %s, so nothing limits its visitors.")
+        text = gettext(
+            "No window with a known number of visitors contains %s, so the number of visitors on that day "
+            "has no upper limit."
+        )
         date_of = first_day + timedelta(days=day - 1)
         return found | {"people": None, "problem": text % date_of.isoformat()}
     try:

@@ -116,7 +116,7 @@ def estimate_text(bar: Bar) -> str:
 def bar_text(bar: Bar) -> str:
     """The bar for readers who do not see it."""
     if bar.is_determined:
-        return gettext("%s people (no other number is possible)") % formats.number(bar.least)
+        return gettext("exactly %s people") % formats.number(bar.least)
     ends = {"range": formats.number_range(bar.least, bar.most), "estimate": estimate_text(bar)}
     return gettext("%(range)s people, best estimate %(estimate)s") % ends
 

@@ -208,7 +208,7 @@ def test_bars_stand_on_an_axis_that_holds_them() -> None:
     assert charts.axis_end(bars) == 10_000
     wide, point = (charts.drawn(bar, end=10_000) for bar in bars)
     assert (wide.start, wide.width, wide.tick) == (0, 92.33, 2.8)
-    assert (point.range_text, point.label) == ("5", "5 people (no other number is possible)")
+    assert (point.range_text, point.label) == ("5", "exactly 5 people")
     assert charts.axis_end([]) == charts.axis_end([Bar(least=0, most=0, estimate=0)]) == 1
     for most in (2, 11, 99, 101, 61_234):
         assert charts.axis_end([Bar(least=0, most=most, estimate=None)]) >= most

@@ -127,11 +127,11 @@ def test_numbers_that_no_people_have_are_named_with_what_is_missing(tmp_path, ca
         ("2017-05-31,2017-06-01,a", "line 3: a row must have 4 columns, got 3"),
         ("31/05/2017,2017-06-01,a,5", "line 3, column first: must be a date such as 2017-05-31"),
         ("2017-05-31,,a,5", "line 3, column last: must be a date such as 2017-05-31"),
-        ("2017-06-01,2017-05-31,a,5", "line 3, column last: must not be before first, 2017-06-01, got 2017"),
+        ("2017-06-01,2017-05-31,a,5", "line 3, column last: must not be before “first” (2017-06-01), got"),
         ("2017-05-31,2017-06-01,a,-5", f"line 3, column volume: {NUMBER}"),
         ("2017-05-31,2017-06-01,a,5.5", f"line 3, column volume: {NUMBER}"),
         ("2017-05-31,2017-06-01,a,", f"line 3, column volume: {NUMBER}"),
-        ("2017-05-31,2017-05-31,a,7", "line 3: must be another window or category than line 2"),
+        ("2017-05-31,2017-05-31,a,7", "line 3: the same window and category already appear on line 2"),
     ],
 )  # fmt: skip
 def test_each_problem_has_its_file_line_and_column(line, problem, tmp_path) -> None:
@@ -172,8 +172,8 @@ def test_what_is_no_such_table_is_refused(tmp_path) -> None:
         b"first,last,volume\n2017-05-31,2017-05-31,\xff\n": "t.csv, line 2: text must be UTF-8; save",
         b'first,last,volume\n"'
         + b"x" * 200_000: "t.csv, line 2: a field is too long; a quotation mark may be",
-        b"first,volume\n": "t.csv, line 1, column last: the header must name it; other columns: 2",
-        b"first,last,volume,Volume\n": "t.csv, line 1, column volume: the header must name it once",
+        b"first,volume\n": "column last: this column is missing from the header; columns found: 2",
+        b"first,last,volume,Volume\n": "column volume: this column must appear exactly once in the header",
         b"first,last,volume\n": "t.csv: a table must have a row below its header, got none",
         b"x" * 5_000_001: "t.csv: a table must have at most 5,000,000 bytes, got 5,000,001",
     }.items():
@@ -184,7 +184,7 @@ def test_what_is_no_such_table_is_refused(tmp_path) -> None:
     far = file(tmp_path / "far.csv", [*rows("", {(1, 1): 5}), "2019-01-01,2019-01-01,,5"])
     for words, problem in {
         (table,): "t.csv, line 2, column category: a window must have all 2 categories, got 1",
-        (far,): "windows must lie within 62 days, got 581",
+        (far,): "windows can span at most 62 days from first to last, but they span 581",
         (tmp_path / "nope.csv",): "FILE must be a file that can be read",
         (table, table): "each FILE must be named once",
         (table, "--hidden-below", "1"): "must be at least 2, got 1",
@@ -251,8 +251,8 @@ def test_page_names_what_contradicts_and_answers_nothing_from_it(reader) -> None
     text = said(asked(reader, rows("", everyone()), rows("", everyone() | {(1, 1): 999})))
     assert "Wed 31 May 2017 0.csv: 205 1.csv: 999" in text
     text += said(asked(reader, rows("", everyone() | {(1, 3): everyone()[1, 2] - 10})))
-    assert "They miss by at least 10 people." in text and "Tue" not in text
-    assert "No window with a known number contains 2017-06-01" in said(
+    assert "change by at least 10 people." in text and "Tue" not in text
+    assert "No window with a known number of visitors contains 2017-06-01" in said(
         asked(reader, rows("", {(1, 1): 5, (3, 3): 9}))
     )
     assert "Between" not in text and "The best estimate" not in text
@@ -272,8 +272,8 @@ def test_page_says_what_is_wrong_with_tables_and_questions(reader, monkeypatch) 
         ([rows("", {(1, 1): 5})], {}, "at least two days"),
         ([good], {"hidden_below": "x"}, "must be a whole number"),
         ([good] * 11, {}, "at most 10 files"),
-        ([["x" * 1_500_000]], {}, "at most 1,500,000 bytes together"),
-        ([["x" * 3_000_000]], {}, "at most 1,500,000 bytes together"),
+        ([["x" * 1_500_000]], {}, "Together, the files can have at most 1,500,000 bytes"),
+        ([["x" * 3_000_000]], {}, "Together, the files can have at most 1,500,000 bytes"),
     ):
         text = said(asked(reader, *tables, status=400, **posted))
         assert problem in text and "Tables (CSV)" in text
@@ -281,9 +281,9 @@ def test_page_says_what_is_wrong_with_tables_and_questions(reader, monkeypatch) 
     assert "from 1 to 3" in wrong and "people visited on all 3 days." in wrong
     monkeypatch.setattr(page, "MOST_S", 0.02)
     slow = asked(reader, good, status=400, kind="exactly", k="2")
-    assert "takes too long for a page" in slow and 'name="content"' in slow
+    assert "takes too long to answer on this page" in slow and 'name="content"' in slow
     monkeypatch.setattr(page, "MOST_S", 0)
-    assert "takes too long for a page" in said(asked(reader, good, status=400))
+    assert "takes too long to answer on this page" in said(asked(reader, good, status=400))
     assert "Tables (CSV)" in said(reader.get("/tables/").content.decode())
     assert 'href="/tables/"' in reader.get("/studies/").content.decode()
 
