@@ -59,7 +59,10 @@ def change_sentence(view: View, found: Change) -> str:
         return gettext("The number is the same as on %(other)s.") % words
     if not found.is_clear:
         return (
-            gettext("No clear difference from %(other)s (about %(people)s people): the noise is larger.")
+            gettext(
+                "No clear difference from %(other)s (about %(people)s people): the noise is larger than the "
+                "difference."
+            )
             % words
         )
     if less.low == less.high:
@@ -122,11 +125,9 @@ def peak_sentence(found: Presence, zone: SlotZone, best: Peak) -> str:
 def _hours_sentence(found: Presence, zone: SlotZone, hours: SlotFigure) -> str:
     words = {"zone": zone.shown_name, "hours": formats.number(hours.people), **_ends(hours)}
     if not found.half_width:
-        return gettext("People spent %(hours)s hours in %(zone)s on this day, all together.") % words
+        return gettext("In total, people spent %(hours)s hours in %(zone)s on this day.") % words
     return (
-        gettext(
-            "People spent about %(hours)s hours in %(zone)s on this day, all together (%(low)s to %(high)s)."
-        )
+        gettext("In total, people spent about %(hours)s hours in %(zone)s on this day (%(low)s to %(high)s).")
         % words
     )
 
@@ -162,7 +163,7 @@ def status_reason(status: SlotStatus, view: View) -> str:
     if status == SlotStatus.NOT_YET:
         return gettext("This slot has not ended, or has not been published yet.")
     if status == SlotStatus.NOT_COLLECTED:
-        return gettext("There was no file of this day, so its counts are not figures of people.")
+        return gettext("No file was received for this day, so its counts do not represent people.")
     return studies_texts.status_reason(Status(status), view.found.study)
 
 
@@ -172,13 +173,14 @@ def privacy_sentences(found: Presence) -> list[str]:
     sentences = []
     if noise is None:
         sentences.append(
-            gettext("Presence by time slot is not protected: every count is exact, and small counts are too.")
+            gettext("Presence by time slot is not protected: every count is exact, even if it is small.")
         )
     else:
         sentences += [
             gettext(
-                "Each count has its own random noise. All counts of one person on one local day are "
-                "protected with epsilon %(epsilon)s at delta %(delta)s. Days add up."
+                "Each count has its own random noise. A person's contribution to all counts of one local day "
+                "is protected with epsilon %(epsilon)s at delta %(delta)s. The privacy losses of several "
+                "days add up."
             )
             % {"epsilon": formats.epsilon(noise.epsilon(days=1)), "delta": _delta(float(noise.delta))},
             gettext("The noise alone moves a count by at most %(n)s people in 95%% of cases.")
@@ -193,8 +195,8 @@ def privacy_sentences(found: Presence) -> list[str]:
         if study.small_cell:
             sentences.append(
                 gettext(
-                    "The small-cell rule of this study does not hide slots: their noise protects people in "
-                    "small numbers, and empty zones have noise too."
+                    "The small-cell rule of this study does not hide slots: noise protects the people in "
+                    "small counts, and the counts of empty zones contain noise too."
                 )
             )
     return sentences
@@ -213,8 +215,10 @@ def counting_sentences(found: Presence) -> list[str]:
     if hold:
         sentences.append(
             ngettext(
-                "Without an event in the slot, they count where last seen, for at most %(n)d minute.",
-                "Without an event in the slot, they count where last seen, for at most %(n)d minutes.",
+                "A person without an event in the slot counts in the zone where they were last seen, for at "
+                "most %(n)d minute.",
+                "A person without an event in the slot counts in the zone where they were last seen, for at "
+                "most %(n)d minutes.",
                 hold,
             )
             % {"n": hold}
@@ -222,8 +226,8 @@ def counting_sentences(found: Presence) -> list[str]:
     if spec.slots_per_day < 1440 // spec.minutes:
         sentences.append(
             ngettext(
-                "Only the first %(n)d slot of a person on a day counts.",
-                "Only the first %(n)d slots of a person on a day count.",
+                "On each day, a person counts only in their first %(n)d slot.",
+                "On each day, a person counts only in their first %(n)d slots.",
                 spec.slots_per_day,
             )
             % {"n": spec.slots_per_day}
@@ -239,8 +243,7 @@ def counting_sentences(found: Presence) -> list[str]:
         )
     sentences.append(
         gettext(
-            "A published slot stays as it is: rows that come later, further files and undone days do not "
-            "change it."
+            "A published slot never changes, even if later rows or more files arrive, or a day is undone."
         )
     )
     return sentences

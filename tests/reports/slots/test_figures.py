@@ -118,7 +118,7 @@ def test_facts_are_told_only_where_noise_can_carry_them() -> None:
     shown = view(study, "day=2024-05-30&at=18:00&with=2024-06-01")
     sentences = texts.fact_sentences(shown)
     assert "North west was fullest between 17:00 and 19:30, with about 2,200 people" in sentences[0]
-    assert sentences[1].startswith("People spent about 31,200 hours in North west on this day")
+    assert sentences[1].startswith("In total, people spent about 31,200 hours in North west on this day")
     assert sentences[2] == "Fullest zone at 18:00: North west."
     assert texts.sentence(shown).startswith("North west: about 2,200 people at 18:00, between 2,1")
     assert texts.change_sentence(shown, facts.change(shown)).startswith(
