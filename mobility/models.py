@@ -5,7 +5,7 @@
 from mobility.plans.models import PlanDraft
 from mobility.vault.models.batch import Applied, Batch, Chunk, ShardRun
 from mobility.vault.models.handover import Handover
-from mobility.vault.models.outbox import OutboxDelta, VaultPublication
+from mobility.vault.models.outbox import OutboxDelta, OutboxSlots, VaultPublication
 from mobility.vault.models.profiles import ExtractProfile, FeedToken
 from mobility.vault.models.subscribers import (
     AnswerShard,

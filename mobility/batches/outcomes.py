@@ -69,11 +69,22 @@ def change(batch: Batch) -> dict[str, Any]:
     }
 
 
+def closed_slots(batch: Batch) -> dict[str, Any]:
+    """Result of closing slots; `slots_closed` of the study, all in all."""
+    head = queries.study_head(batch.study_id)
+    return {
+        "batch": str(batch.pk),
+        "through": None if head.slots_through is None else head.slots_through.isoformat(),
+        "slots_closed": head.slots_closed,
+        "published": is_published(batch),
+    }
+
+
 def is_published(batch: Batch) -> bool:
     """Return whether everything that the batch brought has crossed to the analyst zone."""
     brought_nothing = batch.duplicate_of_id is not None or batch.more_to_come or batch.validate_only
     # With presence noise only a closing of days lets anything cross.
-    waits = is_noisy(batch.study) and batch.kind != Batch.Kind.CLOSE_DAYS
+    waits = is_noisy(batch.study) and batch.kind not in Batch.CLOSINGS
     is_out = not batch.waiting_subscribers and not waits
     return not brought_nothing and is_out and handover.has_crossed(batch.study)
 

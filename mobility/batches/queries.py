@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
@@ -15,6 +16,7 @@ from mobility.vault.models.handover import Handover
 from mobility.vault.models.outbox import OutboxDelta, VaultPublication
 from mobility.vault.models.subscribers import VaultDay, VaultStudy
 from reports.studies.names import in_language
+from reports.studies.slots import SlotClock
 
 BATCHES_SHOWN = 50
 
@@ -26,6 +28,8 @@ class StudyHead:
     shown_name : in the active language
     closed_at : since then it takes nothing; None while it is open
     is_noisy : its totals have presence noise, and cross when days are closed
+    slot_minutes : length of its slots; None = it has none
+    slots_closed : how many of its slots are published, the first ones
     """
 
     slug: str
@@ -37,6 +41,8 @@ class StudyHead:
     columns: tuple[str, ...]
     closed_at: datetime | None
     is_noisy: bool = False
+    slot_minutes: int | None = None
+    slots_closed: int = 0
 
     @property
     def last_day(self) -> date:
@@ -45,6 +51,22 @@ class StudyHead:
     def date_of(self, day: int) -> date:
         """Calendar date of study day `day` (1 = first)."""
         return self.first_day + timedelta(days=day - 1)
+
+    @property
+    def slot_clock(self) -> SlotClock:
+        """Times of the slots of a study that has them."""
+        return SlotClock.of(
+            self.timezone, first_day=self.first_day, days=self.days, minutes=self.slot_minutes or 0
+        )
+
+    def slot_end(self, slots: int) -> datetime:
+        """Local time at which the first so many slots have ended, at least one."""
+        return datetime.fromtimestamp(int(self.slot_clock.end[slots - 1]), ZoneInfo(self.timezone))
+
+    @property
+    def slots_through(self) -> datetime | None:
+        """Local time through which slots are published; None if none is."""
+        return self.slot_end(self.slots_closed) if self.slots_closed else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +205,13 @@ def _heads(study_ids: Iterable[int]) -> dict[int, StudyHead]:
     """Heads by study, without loading whole definitions: an area can have 100,000 cells."""
     parts = ("name", "name_fr", "timezone", "first_day", "days", "min_publication", "extract", "indicators")
     rows = VaultStudy.objects.filter(pk__in=list(study_ids)).values(
-        "pk", "slug", "closed_at", "plan__presence", *(f"definition__{part}" for part in parts)
+        "pk",
+        "slug",
+        "closed_at",
+        "plan__presence",
+        "slots_closed",
+        "definition__slots__minutes",
+        *(f"definition__{part}" for part in parts),
     )
     return {row["pk"]: _head(row) for row in rows}
 
@@ -203,6 +231,8 @@ def _head(row: dict[str, Any]) -> StudyHead:
         columns=tuple(dict.fromkeys(name for name in names if name)),
         closed_at=row["closed_at"],
         is_noisy=row["plan__presence"] is not None,
+        slot_minutes=row["definition__slots__minutes"],
+        slots_closed=row["slots_closed"],
     )
 
 

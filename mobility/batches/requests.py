@@ -2,19 +2,25 @@
 
 import time
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from uuid import UUID, uuid4
+from zoneinfo import ZoneInfo
+
+from django.utils import timezone
 
 from ldp.errors import PlanError
 from ldp.privacy.accounting import check_cap
 from mobility.base.errors import DayStateError, MobilityError
 from mobility.batches.dispatching import ask
-from mobility.batches.publication import undoing
+from mobility.batches.publication import slots, undoing
 from mobility.batches.states import move
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultDay, VaultStudy
 from mobility.vault.models.undo import DayUndo
 from mobility.vault.unlocking import UnlockedStudy, unlock
 from reports.privacy.budget.actions import BudgetExceededError, check_voided_day, reserve_voided_day
+
+CLOCK = "slot clock"  # who closes slots by the time; no account has a name with a space
 
 
 def request_close_days(study: VaultStudy, *, through: int, by: str, batch_id: UUID | None = None) -> Batch:
@@ -127,8 +133,72 @@ def _adds_a_value(study: UnlockedStudy, *, day: int) -> bool:
     return row is not None and adds_a_value(study, row)
 
 
-def _requested(study: VaultStudy, *, kind: str, day: int, by: str, batch_id: UUID | None) -> Batch:
-    batch = Batch.objects.create(pk=batch_id or uuid4(), study=study, kind=kind, day=day, created_by=by)
+def request_close_slots(
+    study: VaultStudy, *, through: datetime, by: str, batch_id: UUID | None = None
+) -> Batch:
+    """Publish the counts of all slots that end by `through`; what comes later changes them no more.
+
+    Parameters
+    ----------
+    through : without an offset it is local time of the study
+
+    Raises
+    ------
+    DayStateError : the study has no slots, or there is nothing to close by then, or not yet
+    """
+    definition = unlock(study).definition
+    if definition.slots is None:
+        raise DayStateError("the study counts no slots: its study file has no section [slots]")
+    at = through if through.tzinfo else through.replace(tzinfo=ZoneInfo(definition.timezone))
+    if at > timezone.now():
+        raise DayStateError(f"slots can be closed when they have ended, and {_minute(at)} is in the future")
+    clock = slots.clock_of(study)
+    wanted, closed = clock.closed_by(int(at.timestamp())), study.slots_closed
+    if not wanted:
+        raise DayStateError(f"no slot of the study has ended by {_minute(at)}")
+    if wanted <= closed:
+        end = datetime.fromtimestamp(int(clock.end[closed - 1]), at.tzinfo)
+        raise DayStateError(f"all slots through {_minute(end)} are closed already, got {_minute(at)}")
+    return _requested(study, kind=Batch.Kind.CLOSE_SLOTS, slots_through=wanted, by=by, batch_id=batch_id)
+
+
+def close_due_slots() -> None:
+    """Close slots that ended longer ago than `close_after_minutes`, in each study that has it."""
+    going_on = VaultStudy.objects.filter(closed_at=None, stopped="")
+    # Compared here: databases differ in how they compare the null of JSON.
+    after_minutes = going_on.values_list("pk", "definition__slots__close_after_minutes")
+    for pk, minutes in after_minutes.order_by("pk"):
+        if minutes is None:
+            continue
+        study = VaultStudy.objects.get(pk=pk)
+        due = slots.clock_of(study).closed_by(int((timezone.now() - timedelta(minutes=minutes)).timestamp()))
+        # One that failed is tried again with the next slot.
+        asked = Batch.objects.filter(study=study, kind=Batch.Kind.CLOSE_SLOTS, slots_through__gte=due)
+        if due > study.slots_closed and not asked.exists():
+            _requested(study, kind=Batch.Kind.CLOSE_SLOTS, slots_through=due, by=CLOCK)
+
+
+def _minute(at: datetime) -> str:
+    return at.isoformat(sep=" ", timespec="minutes")[:16]
+
+
+def _requested(
+    study: VaultStudy,
+    *,
+    kind: str,
+    by: str,
+    day: int | None = None,
+    slots_through: int | None = None,
+    batch_id: UUID | None = None,
+) -> Batch:
+    batch = Batch.objects.create(
+        pk=batch_id or uuid4(),
+        study=study,
+        kind=kind,
+        day=day,
+        slots_through=slots_through,
+        created_by=by,
+    )
     queue(batch)
     return batch
 

@@ -9,6 +9,7 @@ from uuid import UUID
 from mobility.batches import staging
 from mobility.batches.dispatching import ask
 from mobility.batches.recovery import recover
+from mobility.batches.requests import close_due_slots
 from mobility.plans.publishing import finish_interrupted
 from mobility.uploads import watched_folder
 from mobility.uploads.feeds import actions as feeds
@@ -21,6 +22,7 @@ log = logging.getLogger(__name__)
 def sweep() -> None:
     """Take up what was left behind."""
     recover()
+    close_due_slots()
     _remove_orphans()
     finish_interrupted()
     watched_folder.scan()

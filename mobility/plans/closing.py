@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from mobility.base import errors
 from mobility.batches import finalisation, staging
-from mobility.batches.publication import certificate, handover, presence_noise
+from mobility.batches.publication import certificate, handover, presence_noise, slots
 from mobility.batches.publication.analyst_server import HandoverError
 from mobility.batches.publication.certificate import Certificate, Copies, Dropped, Holdings
 from mobility.batches.publication.day_transitions import waiting_nights
@@ -28,7 +28,7 @@ from mobility.plans.escrows import escrow_days
 from mobility.vault.compaction import compact
 from mobility.vault.keystore import keystore
 from mobility.vault.models.batch import Applied, Batch, Chunk, ShardRun
-from mobility.vault.models.outbox import OutboxDelta, VaultPublication
+from mobility.vault.models.outbox import OutboxDelta, OutboxSlots, VaultPublication
 from mobility.vault.models.profiles import FeedToken
 from mobility.vault.models.subscribers import (
     AnswerShard,
@@ -47,7 +47,7 @@ Tables = tuple[type[Model], ...]
 log = logging.getLogger(__name__)
 
 OF_STUDY: Tables = (PresenceShard, DayState, AnswerShard, OptOutShard, VaultPublication)
-OF_BATCH: Tables = (OutboxDelta, Chunk, ShardRun, Applied)
+OF_BATCH: Tables = (OutboxDelta, OutboxSlots, Chunk, ShardRun, Applied)
 
 
 class StudyNotClosedError(errors.MobilityError):
@@ -108,7 +108,7 @@ def unpublished_days(study: VaultStudy) -> tuple[date, ...]:
     if is_noisy(study):  # then nothing crosses before its day is closed
         waits |= Q(state=VaultDay.State.PUBLISHED)
     waiting = VaultDay.objects.filter(waits, study=study)
-    days = {*waiting.values_list("day", flat=True), *waiting_nights(study)}
+    days = {*waiting.values_list("day", flat=True), *waiting_nights(study), *slots.waiting_days(study)}
     return tuple(head.date_of(day) for day in sorted(days))
 
 
@@ -223,7 +223,7 @@ def _dropped(study: VaultStudy, days: tuple[date, ...]) -> Dropped:
 
 
 def _check_crossed(study: VaultStudy, opened: OpenStudy | None) -> None:
-    is_late = presence_noise.waits(study) or (opened is not None and may_cross(opened))
+    is_late = presence_noise.waits(study) or slots.waits(study) or (opened is not None and may_cross(opened))
     known = known_publications(study.slug)
     is_left = VaultPublication.objects.filter(study=study).exclude(pk__in=known).exists()
     if is_late or is_left or not handover.has_crossed(study):

@@ -7,13 +7,15 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from ldp.estimation.series.counts import SlotCounts
 from ldp.estimation.tallies import Delta
 from ldp.kernels.entropy import KeyedPrf
 from ldp.kernels.streams import derive_subkey
+from mobility.base.errors import SealBrokenError
 from mobility.extracts.profiles.definition import Profile
 from mobility.extracts.rows.rows import RowCoder
 from mobility.vault.blobs import Stored
-from mobility.vault.models.outbox import OutboxDelta
+from mobility.vault.models.outbox import OutboxDelta, OutboxSlots
 from mobility.vault.models.subscribers import (
     AnswerShard,
     DayState,
@@ -130,6 +132,17 @@ class OpenStudy(UnlockedStudy):
     def unseal_delta(self, row: OutboxDelta) -> Delta:
         context = self._context(f"outbox-{row.batch_id}", row.shard, 0)
         return Delta.unpack(unseal(bytes(row.delta), key=self._presence_key, context=context))
+
+    def seal_slots(self, counts: SlotCounts, *, batch: UUID, shard: int) -> bytes:
+        return self._sealed(counts, f"slots-{batch}", shard, 0)
+
+    def unseal_slots(self, row: OutboxSlots) -> SlotCounts:
+        counter = self.daily.slots
+        if counter is None:
+            raise SealBrokenError(f"study {self.row.slug!r} has no slots, and counts of some")
+        context = self._context(f"slots-{row.batch_id}", row.shard, 0)
+        packed = unseal(bytes(row.counts), key=self._presence_key, context=context)
+        return SlotCounts.unpack(packed, slots=len(counter.clock), zones=counter.n_zones)
 
     def _sealed(self, state: Packable, what: str, shard: int, version: int) -> bytes:
         return seal(state.pack(), key=self._presence_key, context=self._context(what, shard, version))

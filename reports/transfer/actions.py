@@ -31,7 +31,7 @@ from reports.transfer import messages
 from reports.transfer.messages import Envelope, MessageError
 from reports.transfer.models import Sender, SentStudy
 from reports.transfer.publications import apply_publication
-from reports.transfer.slots import PublicationError
+from reports.transfer.slots import PublicationError, slots_of
 from reports.transfer.studies import create_study_rows, delete_study_rows, mark_closed, plan_hash
 
 P = ParamSpec("P")
@@ -298,7 +298,7 @@ def take_publication(sender: Sender, *, slug: str, publication_id: UUID, body: b
 
     IntakeError if it is not a study of this sender, closed, of another plan, or the message is malformed.
     """
-    head, packed = messages.publication_of(body)
+    head, packed, packed_slots = messages.publication_of(body)
     study = _study_of(sender, slug)
     if Publication.objects.filter(publication_id=publication_id, study=study).exists():
         return False
@@ -307,12 +307,17 @@ def take_publication(sender: Sender, *, slug: str, publication_id: UUID, body: b
     plan = Plan.objects.filter(study=study, spec_hash=head["plan_hash"]).first()
     if plan is None:
         raise IntakeError(409, "the study has no plan with this hash: send the study first")
+    delta = Delta.unpack(packed, plan=PlanSpec.from_json(plan.spec))
+    slots = None if packed_slots is None else slots_of(study, packed_slots)
+    if slots is not None and not (delta.is_zero and delta.noisy_through == 0):
+        raise MessageError("a publication must bring totals or slots, got both")
     is_new = apply_publication(
         study_slug=slug,
         publication_id=publication_id,
         plan_hash=head["plan_hash"],
-        delta=Delta.unpack(packed, plan=PlanSpec.from_json(plan.spec)),
+        delta=delta,
         voided_days=head["voided_days"],
+        slots=slots,
     )
     facts: dict[str, Json] = {"publication": str(publication_id), "number": head["number"]}
     if not study.small_cell:  # as in `apply_publication`; the length of compressed data reveals it, too

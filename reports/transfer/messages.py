@@ -123,13 +123,13 @@ def to_body(content: Mapping[str, Any]) -> bytes:
     return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def from_body(body: bytes, *, keys: frozenset[str]) -> dict[str, Any]:
+def from_body(body: bytes, *, keys: frozenset[str], optional: frozenset[str] = frozenset()) -> dict[str, Any]:
     """Read what `to_body` wrote."""
     try:
         content = json.loads(body)
     except (ValueError, RecursionError):
         raise MessageError("the message must be JSON") from None
-    if not isinstance(content, dict) or content.keys() != keys:
+    if not isinstance(content, dict) or not keys <= content.keys() <= keys | optional:
         raise MessageError(f"the message must be an object with the keys {', '.join(sorted(keys))}")
     return content
 
@@ -271,21 +271,29 @@ def receipts_of(body: bytes) -> list[tuple[str, dict[str, Any]]]:
 
 
 PUBLICATION_KEYS: Final = frozenset({"number", "plan_hash", "voided_days"})
+SLOTS: Final = "slots_bytes"
 
 
-def publication_body(packed: bytes, *, number: int, plan_hash: str, voided_days: int) -> bytes:
-    """Body of a publication: a line of JSON, and the packed delta."""
-    line = to_body({"number": number, "plan_hash": plan_hash, "voided_days": voided_days})
-    return line + b"\n" + packed
+def publication_body(
+    packed: bytes, *, number: int, plan_hash: str, voided_days: int, slots: bytes | None = None
+) -> bytes:
+    """Body of a publication: a line of JSON, packed counts of slots if it brings any, the packed delta."""
+    content = {"number": number, "plan_hash": plan_hash, "voided_days": voided_days}
+    if slots is None:
+        return to_body(content) + b"\n" + packed
+    return to_body(content | {SLOTS: len(slots)}) + b"\n" + slots + packed
 
 
-def publication_of(body: bytes) -> tuple[dict[str, Any], bytes]:
-    """The line and the packed delta of a publication."""
+def publication_of(body: bytes) -> tuple[dict[str, Any], bytes, bytes | None]:
+    """The line, the packed delta, and the packed counts of slots of a publication, if it has any."""
     line, _, packed = body.partition(b"\n")
-    content = from_body(line, keys=PUBLICATION_KEYS)
-    for name in ("number", "voided_days"):
-        if type(content[name]) is not int or not 0 <= content[name] < 2**31:
+    content = from_body(line, keys=PUBLICATION_KEYS, optional=frozenset({SLOTS}))
+    for name in ("number", "voided_days", SLOTS):
+        value = content.get(name, 0)
+        if type(value) is not int or not 0 <= value < 2**31:
             raise MessageError(f"{name} must be a whole number")
     if not isinstance(content["plan_hash"], str):
         raise MessageError("plan_hash must be text")
-    return content, packed
+    if SLOTS not in content:
+        return content, packed, None
+    return content, packed[content[SLOTS] :], packed[: content[SLOTS]]

@@ -11,6 +11,20 @@ class PublicationError(Exception):
     """A publication does not fit the study; nothing was added."""
 
 
+def slots_of(study: Study, packed: bytes) -> SlotCounts:
+    """Counts of slots as a message brings them.
+
+    Raises
+    ------
+    PublicationError : the study has no slots
+    LdpError : they are not of its slots and zones
+    """
+    of_study = StudySlots.objects.filter(study=study).first()
+    if of_study is None:
+        raise PublicationError(f"study {study.slug!r} has no slots, and the publication has some")
+    return SlotCounts.unpack(packed, slots=len(of_study.clock), zones=len(of_study.zones))
+
+
 def add_slots(study: Study, slots: SlotCounts) -> int:
     """Write the next slots of a study, in the transaction of their publication; returns how many it has.
 

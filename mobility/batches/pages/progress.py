@@ -151,7 +151,7 @@ def _waits_for_server(batch: Batch) -> bool:
 
 def _waits_for_closing(batch: Batch) -> bool:
     """Explain that with presence noise nothing crosses before its days are closed, or changes later."""
-    return is_noisy(batch.study) and batch.kind != Batch.Kind.CLOSE_DAYS
+    return is_noisy(batch.study) and batch.kind not in Batch.CLOSINGS
 
 
 def _until_closed(batch: Batch) -> tuple[str, str]:

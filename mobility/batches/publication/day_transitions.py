@@ -7,7 +7,7 @@ from django.db.models import F
 from django.db.models.expressions import Combinable
 
 from mobility.batches import requests
-from mobility.batches.publication import presence_noise
+from mobility.batches.publication import presence_noise, slots
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultDay, VaultStudy
 from mobility.vault.studies import OpenStudy
@@ -25,6 +25,9 @@ class DayMoves:
     end_night: frozenset[int] = frozenset()  # those of which everyone answers now; the others did before
     closed: frozenset[int] = frozenset()  # the batch's rows of their nights come too late
     crossing: tuple[int, int] | None = None  # with presence noise: first and last day whose cells cross now
+    slots: tuple[int, int] | None = None  # first slot that is closed, and the first that stays open
+    slot_days: frozenset[int] = frozenset()  # days whose state of slots is needed
+    carry_to: int | None = None  # the first day that stays open: people are still where they were before it
 
     @property
     def published(self) -> frozenset[int]:
@@ -34,7 +37,7 @@ class DayMoves:
     @property
     def of_everyone(self) -> frozenset[int]:
         """Days whose state is used or dropped in every shard that has any."""
-        return self.publish_all | self.forget | self.end_night
+        return self.publish_all | self.forget | self.end_night | self.slot_days
 
 
 def of_batch(batch: Batch, study: OpenStudy) -> DayMoves:
@@ -52,19 +55,25 @@ def of_batch(batch: Batch, study: OpenStudy) -> DayMoves:
             requests.check_voidable(study, day=day)
             requests.check_approved(batch, study, day=day)
             requests.spend_voided_day(study, day=day)
-        return DayMoves(undo=day, forget=frozenset([day]))
+        if study.daily.slots is None:
+            return DayMoves(undo=day, forget=frozenset([day]))
+        # What closed slots have counted stays known, and what the day before has left.
+        return DayMoves(undo=day, slot_days=frozenset([day]))
+    if batch.kind == Batch.Kind.CLOSE_SLOTS:
+        return _with_slots(DayMoves(), batch, study)
     states = {row.day: row for row in VaultDay.objects.filter(study=study.row)}
     if batch.kind == Batch.Kind.CLOSE_DAYS:
         through = frozenset(range(1, (batch.day or 0) + 1))
         pending = frozenset(day for day in through if day in states and states[day].pending)
         nights = through if study.definition.night else frozenset[int]()
-        return DayMoves(
+        moves = DayMoves(
             publish_all=pending,
             forget=through,
             nights=nights,
             end_night=nights,
             crossing=presence_noise.crossing_days(study, through=batch.day or 0),
         )
+        return _with_slots(moves, batch, study)
     closed = frozenset(day for day, row in states.items() if row.state == VaultDay.State.CLOSED)
     if batch.more_to_come:
         return DayMoves(closed=closed)
@@ -76,6 +85,20 @@ def of_batch(batch: Batch, study: OpenStudy) -> DayMoves:
     last, complete = study.definition.days, frozenset(day for day, row in states.items() if not row.pending)
     nights = _over(complete | touched, last=last) - closed
     return replace(moves, nights=nights, end_night=nights - _over(complete, last=last))
+
+
+def _with_slots(moves: DayMoves, batch: Batch, study: OpenStudy) -> DayMoves:
+    """Let a batch close slots, too, and carry people over the midnight after the last day that it closes."""
+    counter = study.daily.slots
+    if counter is None:
+        return moves
+    closed = slots.closing(batch, study)
+    days = frozenset[int]() if closed is None else counter.days_of(*closed)
+    next_day = (batch.day or study.definition.days) + 1
+    if next_day > study.definition.days:
+        return replace(moves, slots=closed, slot_days=days)
+    days |= counter.days_before(next_day) | {next_day}
+    return replace(moves, slots=closed, slot_days=days, carry_to=next_day)
 
 
 def _over(days: frozenset[int], *, last: int) -> frozenset[int]:
@@ -113,6 +136,7 @@ def make(batch: Batch, study: OpenStudy) -> None:
         Batch.Kind.EXTRACT: _received,
         Batch.Kind.CLOSE_DAYS: _closed,
         Batch.Kind.VOID_DAY: _voided,
+        Batch.Kind.CLOSE_SLOTS: slots.finish,
     }
     if batch.kind in moved:
         moved[batch.kind](batch, study)
@@ -131,6 +155,7 @@ def _received(batch: Batch, study: OpenStudy) -> None:
 
 def _closed(batch: Batch, study: OpenStudy) -> None:
     presence_noise.add_noise(batch, study)
+    slots.finish(batch, study)
     _mark(study.row, range(1, (batch.day or 0) + 1), state=VaultDay.State.CLOSED, pending=False)
 
 

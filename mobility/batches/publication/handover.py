@@ -140,7 +140,9 @@ def _deliver(study: VaultStudy, server: AnalystServer) -> None:
     # Those that a server has lost wait again.
     publications.exclude(pk__in=known).update(handed_over_at=None)
     publications.filter(pk__in=known, handed_over_at=None).update(handed_over_at=timezone.now())
-    for pk in publications.exclude(pk__in=known).order_by("number").values_list("pk", flat=True):
+    for pk in (
+        publications.exclude(pk__in=known).order_by("number", "slots_through").values_list("pk", flat=True)
+    ):
         _send(study, publications.get(pk=pk), server)
     _send_receipts(study, server, known=state.get("receipts"))
     if certificate.is_complete(study.certificate):
@@ -187,6 +189,7 @@ def _send(study: VaultStudy, publication: VaultPublication, server: AnalystServe
         number=publication.number,
         plan_hash=study.plan_hash,
         voided_days=publication.voided_days,
+        slots=None if publication.slots is None else bytes(publication.slots),
     )
     server.send_publication(study.slug, publication.pk, body)
     VaultPublication.objects.filter(pk=publication.pk).update(handed_over_at=timezone.now())

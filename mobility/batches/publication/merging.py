@@ -12,7 +12,7 @@ from django.db.models import F
 
 from mobility.base import memory
 from mobility.base.errors import SupersededError
-from mobility.batches.publication import day_transitions
+from mobility.batches.publication import day_transitions, slots
 from mobility.batches.publication.day_transitions import DayMoves
 from mobility.batches.publication.shard_changes import Outcome, outcome_of
 from mobility.batches.quality.facts import merged_checks
@@ -24,6 +24,7 @@ from mobility.vault.studies import OpenStudy
 
 COUNTED = ("subscriber_days", "subscribers_new", "reports")
 NOTED = ("conflicting_value", "late_change")
+SLOT_CLOSED = "slot_closed"  # rows that came after the counts of their slot were final
 PEAK = "peak_rss_mb"
 State = Batch.State
 
@@ -73,6 +74,8 @@ def _store(batch: Batch, study: OpenStudy, shard: int, outcome: Outcome, moves: 
     for each in outcome.successors:
         each.store()
     DayState.objects.filter(study=study.row, shard=shard, day__in=moves.forget).delete()
+    if outcome.slots is not None and outcome.slots.counts.any():
+        slots.store(batch, study, shard, outcome.slots)
     change = outcome.change
     # Anyone who leaves after their days were undone changes no total, and still remains in what is published.
     if not change.delta.is_zero or change.subscribers or change.opted_out:
@@ -89,10 +92,12 @@ def _store(batch: Batch, study: OpenStudy, shard: int, outcome: Outcome, moves: 
 def finish(batch: Batch, study: OpenStudy) -> None:
     """Note what all shards did, and move the days: only now is the whole batch in."""
     shards = list(Applied.objects.filter(batch=batch).values_list("counts", flat=True))
+    noted = NOTED if study.definition.slots is None else (*NOTED, SLOT_CLOSED)
     totals: Counter[str] = Counter()
     days: Counter[int] = Counter()
     for counts in shards:
-        totals.update({name: counts.get(name, 0) for name in ("duplicates", "subscribers", *COUNTED, *NOTED)})
+        added = ("duplicates", "subscribers", *COUNTED, *noted)
+        totals.update({name: counts.get(name, 0) for name in added})
         days.update({int(day): n for day, n in counts.get("day_subscribers", {}).items()})
     rows, duplicates = batch.rows_accepted, totals["duplicates"]
     with transaction.atomic(using="vault"):
@@ -103,7 +108,7 @@ def finish(batch: Batch, study: OpenStudy) -> None:
             rows_ignored={**batch.rows_ignored, "duplicate": duplicates}
             if duplicates
             else batch.rows_ignored,
-            notes={name: totals[name] for name in NOTED},
+            notes={name: totals[name] for name in noted},
             checks=merged_checks(
                 batch.checks,
                 rows=rows,

@@ -47,7 +47,8 @@ def _is_far(study: OpenStudy, row: VaultStudy, delta: Delta, *, least: int, comp
     undone = Batch.objects.filter(study=row, kind=Batch.Kind.VOID_DAY).values_list("day", flat=True)
     lasting = [day for day in range(1, study.plan.days + 1) if day not in set(undone)]
     difference = delta + Delta.zero(study.plan)
-    for publication in VaultPublication.objects.filter(study=row).order_by("-number").iterator(chunk_size=16):
+    of_totals = VaultPublication.objects.filter(study=row, slots_through=None)
+    for publication in of_totals.order_by("-number").iterator(chunk_size=16):
         difference.add(Delta.unpack(bytes(publication.delta)))
         if difference.visitors[:, lasting].sum(axis=0).max(initial=0) >= least:
             # No one undoes these days: anyone who came on one since this state is in no older state either.

@@ -12,7 +12,7 @@ from django.db import transaction
 
 from ldp.estimation.tallies import Delta
 from mobility.base.errors import StudyStoppedError
-from mobility.batches.publication import handover, min_publication, presence_noise
+from mobility.batches.publication import handover, min_publication, presence_noise, slots
 from mobility.batches.publication.analyst_server import HandoverError
 from mobility.vault import consistency
 from mobility.vault.models.batch import Batch
@@ -40,6 +40,7 @@ def publish(study: OpenStudy, *, batch: Batch | None = None) -> None:
         _cut(study, batch)
     else:
         presence_noise.cut(study)
+    slots.cut(study)
     try:
         send_missing(study.row)
     except HandoverError:
@@ -144,13 +145,15 @@ def send_missing(study: VaultStudy) -> None:
     """
     known = known_publications(study.slug)
     consistency.check(study, known)
-    for publication in VaultPublication.objects.filter(study=study).exclude(pk__in=known).order_by("number"):
+    missing = VaultPublication.objects.filter(study=study).exclude(pk__in=known)
+    for publication in missing.order_by("number", "slots_through"):
         apply_publication(
             study_slug=study.slug,
             publication_id=publication.pk,
             plan_hash=study.plan_hash,
             delta=Delta.unpack(bytes(publication.delta)),
             voided_days=publication.voided_days,
+            slots=slots.published(study, publication),
         )
     consistency.let_go_on(study)
     handover.deliver(study)

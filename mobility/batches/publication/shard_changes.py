@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
 from django.db.models import QuerySet
 from numpy.typing import NDArray
 
+from ldp.estimation.series.counts import SlotCounts
 from mobility.batches import staging
 from mobility.batches.publication import presence_noise
 from mobility.batches.publication.day_transitions import DayMoves
@@ -24,6 +25,7 @@ from mobility.vault.state.daily import Part
 from mobility.vault.state.days import DaySightings, day_states, merge_sightings
 from mobility.vault.state.positions import shared_rows
 from mobility.vault.state.presence import Presence, final_answers
+from mobility.vault.state.stays import merge_whereabouts
 from mobility.vault.state.subscribers import SubscriberRows, join_rows
 from mobility.vault.state.visits import GroupedEvents, group_events, join_groups
 from mobility.vault.studies import OpenStudy
@@ -39,6 +41,7 @@ class Outcome:
     change: changes.Change
     successors: list[Successor]
     counts: dict[str, Any]
+    slots: SlotCounts | None = None  # those that are closed
 
 
 class ShardState:
@@ -57,10 +60,19 @@ class ShardState:
         self.presence_row = self._held(PresenceShard).first()
         self.answers_row = self._held(AnswerShard).first()
         self.opt_outs_row = self._held(OptOutShard).first()
-        self.presence: Presence = study.unseal_presence(self.presence_row)
-        self.answers: KnownAnswers = study.unseal_answers(self.answers_row)
-        self.opt_outs: OptOuts = study.unseal_opt_outs(self.opt_outs_row)
         self._day_rows: dict[int, DayState] = {}
+
+    @cached_property
+    def presence(self) -> Presence:
+        return self.study.unseal_presence(self.presence_row)
+
+    @cached_property
+    def answers(self) -> KnownAnswers:
+        return self.study.unseal_answers(self.answers_row)
+
+    @cached_property
+    def opt_outs(self) -> OptOuts:
+        return self.study.unseal_opt_outs(self.opt_outs_row)
 
     @property
     def number(self) -> int:
@@ -119,10 +131,11 @@ def _outcome(batch: Batch, study: OpenStudy, shard: int, moves: DayMoves) -> Out
         case Batch.Kind.OPT_OUT:
             return _of_opt_outs(batch, state)
         case Batch.Kind.VOID_DAY:
-            change = changes.remove_day(
-                state.presence, day=moves.undo or 0, number=state.number, sanitiser=study.sanitiser
-            )
-            return Outcome(change=change, successors=state.next_presence(change), counts={})
+            return _of_undone(state, moves.undo or 0)
+        case Batch.Kind.CLOSE_SLOTS:
+            counted, days = _close_slots(state, moves, state.days(set(moves.slot_days)))
+            change = changes.nothing(study.sanitiser)
+            return Outcome(change=change, successors=state.next_days(days), counts={}, slots=counted)
         case _:
             return _of_events(batch, state, moves)
 
@@ -131,12 +144,12 @@ def _of_events(batch: Batch, state: ShardState, moves: DayMoves) -> Outcome:
     """Visits go into the day state, and visitors of the days that are published into presence."""
     study = state.study
     # Readers leave them out; those of a list that has arrived since then are left out here.
-    in_file = _grouped(batch, state)
+    in_file, n_late = _grouped(batch, state)
     grouped = in_file.without(state.opt_outs.pseudonym)
     final, conflicting = _final_answers(state, grouped)
     later = {day: seen for day, seen in day_states(grouped, final).items() if day not in moves.closed}
     nobody = study.unseal_day(None)
-    earlier = state.days(set(later) | moves.publish_all | moves.end_night)
+    earlier = state.days(set(later) | moves.publish_all | moves.end_night | moves.slot_days)
     merged = {
         day: merge_sightings(earlier.get(day, nobody), later.get(day, nobody))
         for day in sorted({*earlier, *later})
@@ -146,17 +159,60 @@ def _of_events(batch: Batch, state: ShardState, moves: DayMoves) -> Outcome:
     change = changes.add_days(
         state.presence, arrivals, number=state.number, sanitiser=study.sanitiser, answers=answers
     )
-    kept = {day: merged[day] for day in set(later) - moves.forget}
+    slots, changed = _close_slots(state, moves, merged)
+    kept = {day: merged[day] for day in set(later) - moves.forget} | changed
     return Outcome(
         change=change,
+        slots=slots,
         successors=[*state.next_presence(change), *state.next_days(kept)],
         counts={
             "duplicates": grouped.duplicates,
             "conflicting_value": grouped.values.conflicting + conflicting,
             "subscribers": len(in_file.values.pseudonym),
             "day_subscribers": {str(day): len(seen) for day, seen in later.items()},
+            "slot_closed": n_late,
         },
     )
+
+
+def _of_undone(state: ShardState, day: int) -> Outcome:
+    """No one was there on the day; of closed slots it stays known in how many each person was counted."""
+    study = state.study
+    change = changes.remove_day(state.presence, day=day, number=state.number, sanitiser=study.sanitiser)
+    counter, left = study.daily.slots, dict[int, DaySightings]()
+    if counter is not None:
+        left = {
+            of: replace(
+                study.unseal_day(None),
+                slots=counter.carried_into(seen.slots, day=of),
+                slots_used=seen.slots_used,
+            )
+            for of, seen in state.days({day}).items()
+        }
+    successors = [*state.next_presence(change), *state.next_days(left)]
+    return Outcome(change=change, successors=successors, counts={})
+
+
+def _close_slots(state: ShardState, moves: DayMoves, days: Days) -> tuple[SlotCounts | None, Days]:
+    """Counts of the slots that are closed, and the days whose state changes with that."""
+    counter, nobody = state.study.daily.slots, state.study.unseal_day(None)
+    if counter is None:
+        return None, {}
+    seen = {day: each.slots for day, each in days.items()}
+    counts, changed = None, dict[int, DaySightings]()
+    if moves.slots is not None:
+        first, through = moves.slots
+        known = {day: each.slots_used for day, each in days.items()}
+        counts, used = counter.counts(seen, known, first=first, through=through)
+        changed = {
+            day: replace(days.get(day, nobody), slots_used=of_day)
+            for day, of_day in used.items()
+            if len(of_day) and day not in moves.forget
+        }
+    if moves.carry_to is not None and len(carried := counter.carried(seen, to=moves.carry_to)):
+        before = changed.get(moves.carry_to, days.get(moves.carry_to, nobody))
+        changed[moves.carry_to] = replace(before, slots=merge_whereabouts(before.slots, carried))
+    return counts, changed
 
 
 def _final_answers(state: ShardState, grouped: GroupedEvents) -> tuple[NDArray[np.uint16], int]:
@@ -258,15 +314,20 @@ def _of_opt_outs(batch: Batch, state: ShardState) -> Outcome:
     )
 
 
-def _grouped(batch: Batch, state: ShardState) -> GroupedEvents:
-    """Yield the batch's events of the shard, a piece in memory at a time."""
+def _grouped(batch: Batch, state: ShardState) -> tuple[GroupedEvents, int]:
+    """The batch's events of the shard, a piece in memory at a time; and those of slots that are closed."""
     slots, rules = state.study.sanitiser.slots("static"), state.study.daily.rules
+    counter = state.study.daily.slots
+    closed_until = 0 if counter is None else counter.ended_at(state.study.row.slots_closed)
+    n_late = 0
     pieces, groups = _Pieces(batch, state.shard), []
     for piece in range(batch.pieces):
         show_life(batch, state=Batch.State.MERGING)
         events = concatenate([*map(Events.unpack, pieces.plain(piece))], slots=slots)
         groups.append(group_events(events, rules=rules))
-    return join_groups(groups)
+        if closed_until:
+            n_late += int(np.count_nonzero(events.second < closed_until))
+    return join_groups(groups), n_late
 
 
 class _Pieces:

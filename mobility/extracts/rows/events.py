@@ -22,7 +22,7 @@ class Events(ParallelArrays):
     pseudonym : uint64, shape (n,)
     second : uint32, shape (n,); UTC seconds since the study clock's origin
     cell : uint32, shape (n,); code of the cell
-    day : uint8, shape (n,); study day, from 1; 0 = the row counts for a night only
+    day : uint8, shape (n,); study day, from 1; 0 = the row counts for nights and slots only
     codes : uint16, shape (n, slots); raw codes of static indicators that may be answered, NO_VALUE if empty
     """
 

@@ -19,9 +19,10 @@ from mobility.extracts.rows.lookups import UNKNOWN, CodeTable, PseudonymSet, pse
 from mobility.extracts.rows.nights import nights_of
 from mobility.extracts.rows.outcomes import Coded, Judged
 from mobility.extracts.rows.widths import code_slots
-from reports.studies.studyfile import StudyDefinition
+from reports.studies.studyfile import StudyDefinition, VisitorRule
 
 NOBODY = np.empty(0, np.uint64)
+_ANY_HOUR = VisitorRule(min_minutes=0, from_minute=0, to_minute=24 * 60 - 1)
 _ACCEPTED, _OUTSIDE_PERIOD, _OUTSIDE_AREA, _OUTSIDE_HOURS, _DAY_CLOSED = map(
     outcomes.OUTCOMES.index, ("accepted", "outside_period", "outside_area", "outside_hours", "day_closed")
 )
@@ -67,6 +68,8 @@ class RowCoder:
             definition.timezone, first_day=definition.first_day, days=definition.days
         )
         self._nights = nights_of(definition)
+        # With slots, rows of any hour are kept: they make no one present, and say where people are.
+        self._kept_hours = definition.visitor if definition.slots is None else _ANY_HOUR
         self._cells = CellCodes(definition.area, first_day=definition.first_day, days=definition.days)
         static = [
             (index, indicator.slug)
@@ -110,7 +113,7 @@ class RowCoder:
         counts = RowCounts(n_lines=block.n_lines, hours=np.zeros((self._days, HOURS), np.int64))
         coded = self._coded(block)
         judged = outcomes.judged(
-            coded, area=self._cells, visitor=self._visitor, closed=self._closed, hours=counts.hours
+            coded, area=self._cells, visitor=self._kept_hours, closed=self._closed, hours=counts.hours
         )
         rows = self._counted(coded, judged, block, counts)
         n = len(rows)
@@ -126,8 +129,8 @@ class RowCoder:
             events.pseudonym, events.second, events.cell, events.day,
         )  # fmt: skip
         self._collect_codes(rows, coded.values, events)
-        if self._nights is not None:
-            # Rows that count for a night only: they make no one present, and say nothing else.
+        if self._nights is not None or self._kept_hours is _ANY_HOUR:
+            # Rows that count for nights and slots only: they make no one present, and say nothing else.
             is_visit = self._is_in_hours(coded.times.minute[rows]) & (events.day != 0)
             events.day[~is_visit] = 0
             events.codes[~is_visit] = NO_VALUE

@@ -1,4 +1,4 @@
-"""A batch is one change to a study: a file, closed days, or an undone day."""
+"""A batch is one change to a study: a file, closed days or slots, or an undone day."""
 
 import uuid
 
@@ -22,6 +22,7 @@ class Batch(models.Model):
         OPT_OUT = "opt_out"
         CLOSE_DAYS = "close_days"
         VOID_DAY = "void_day"
+        CLOSE_SLOTS = "close_slots"
 
     class State(models.TextChoices):
         RECEIVING = "receiving"
@@ -34,6 +35,7 @@ class Batch(models.Model):
         CANCELLED = "cancelled"
 
     FILES = (Kind.EXTRACT, Kind.SUBSCRIBERS, Kind.OPT_OUT)
+    CLOSINGS = (Kind.CLOSE_DAYS, Kind.CLOSE_SLOTS)
     FINAL = (State.DONE, State.FAILED, State.CANCELLED)
     # Until MERGING nothing of a batch is in any shard.
     CANCELLABLE = (State.RECEIVING, State.QUEUED, State.READING)
@@ -66,6 +68,9 @@ class Batch(models.Model):
     day = models.PositiveSmallIntegerField(
         null=True, blank=True, help_text="close_days: through; void_day: which"
     )
+    slots_through = models.PositiveIntegerField(
+        null=True, blank=True, help_text="close_slots: how many slots of the study are closed after it"
+    )
 
     source = models.JSONField(default=dict, help_text="{format, compression, delimiter, encoding} as found")
     rows_read = models.PositiveBigIntegerField(default=0)
@@ -73,7 +78,7 @@ class Batch(models.Model):
     rows_ignored = models.JSONField(default=dict, help_text="{reason: rows}")
     rows_rejected = models.JSONField(default=dict, help_text="{reason: rows}")
     rejected_lines = models.JSONField(default=dict, help_text="{reason: first line numbers}")
-    notes = models.JSONField(default=dict, help_text="{conflicting_value, late_change: n}")
+    notes = models.JSONField(default=dict, help_text="{conflicting_value, late_change, slot_closed: n}")
     checks = models.JSONField(default=dict, help_text="findings of mobility.batches.quality about the rows")
     days_touched = models.JSONField(default=list)
     reads_whole = models.BooleanField(default=False, help_text="one task reads the file from end to end")

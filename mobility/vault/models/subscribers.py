@@ -28,6 +28,9 @@ class VaultStudy(models.Model):
     n_shards = models.PositiveIntegerField()
     publication_number = models.PositiveIntegerField(default=1, help_text="number of the next publication")
     voided_days = models.PositiveSmallIntegerField(default=0, help_text="published days that were undone")
+    slots_closed = models.PositiveIntegerField(
+        default=0, help_text="slots whose counts are final: the first so many of the study"
+    )
     content_digest = models.CharField(
         max_length=16, choices=ContentDigest, default=ContentDigest.BLAKE3,
         help_text="by which its files are recognised; the same for all of them, or none would be found again",

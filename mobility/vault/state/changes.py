@@ -145,6 +145,12 @@ def forget_subscribers(
     return replace(change, subscribers=int(more), opted_out=int(np.count_nonzero(is_published)))
 
 
+def nothing(sanitiser: StudySanitiser) -> Change:
+    """Return the change of a state that stays as it is."""
+    nobody = Presence.empty(sanitiser)
+    return _compared(nobody, nobody, nobody, sanitiser=sanitiser)
+
+
 def exact_tallies(presence: Presence, sanitiser: StudySanitiser) -> Delta:
     """Return the contribution of a state, from nothing: the sum of all published and waiting changes."""
     delta = Delta.zero(sanitiser.plan)

@@ -10,6 +10,7 @@ from mobility.extracts.rows.nights import nights_of
 from mobility.vault.sanitise import StudySanitiser
 from mobility.vault.state import positions
 from mobility.vault.state.days import DaySightings
+from mobility.vault.state.slots import slot_counter
 from mobility.vault.state.stays import NO_CELL, PlaceRules, Who, longest_stays
 from reports.studies.studyfile import (
     MAIN_ZONE,
@@ -49,13 +50,19 @@ class DailyValues:
         ]
         self._zone_of_cell = _zone_codes(definition)
         self._nights = nights_of(definition)
+        self.slots = slot_counter(definition)
         location = definition.location
         self._grid_code_of_cell = None if location is None else np.array(location.places, np.uint16)
         # Everyone reports a place, and on its zone only who is asked.
         of_day = self._answers(MAIN_ZONE) if location is None else _everyone
         self.rules: PlaceRules | None = None
-        if of_day is not None or self._nights is not None:
-            self.rules = PlaceRules(of_day=of_day, of_night=self._answers(NIGHT_ZONE), nights=self._nights)
+        if of_day is not None or self._nights is not None or self.slots is not None:
+            self.rules = PlaceRules(
+                of_day=of_day,
+                of_night=self._answers(NIGHT_ZONE),
+                nights=self._nights,
+                slot_day=None if self.slots is None else self.slots.day_of,
+            )
 
     def main_cells(self, seen: DaySightings, pseudonyms: Pseudonyms) -> Cells:
         """Cell in which each of the sorted `pseudonyms` stayed longest on the day, uint32 (n,).

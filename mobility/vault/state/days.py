@@ -12,6 +12,7 @@ from mobility.vault.state import positions
 from mobility.vault.state.changes import keep_first
 from mobility.vault.state.columns import from_steps, pack_columns, steps, unpack_columns
 from mobility.vault.state.positions import put_rows
+from mobility.vault.state.slots import SlotsUsed, merge_used
 from mobility.vault.state.stays import N_COLUMNS, Whereabouts, merge_whereabouts
 from mobility.vault.state.visits import GroupedEvents, Visits
 
@@ -24,6 +25,8 @@ class DaySightings(ParallelArrays):
     static : uint16 (n, words); sanitised reports, never raw values
     stays, nights : where people were on that day, and in the night that begins on it; nothing in a study that
         derives nothing from places. Those of a night need not have been seen by day
+    slots : where people were at any hour of that day, and last before it if that counts on it; nothing in a
+        study without slots, like slots_used : slots of the day in which people were counted
     """
 
     pseudonym: NDArray[np.uint64]
@@ -32,6 +35,8 @@ class DaySightings(ParallelArrays):
     static: NDArray[np.uint16]
     stays: Whereabouts = field(default_factory=Whereabouts.empty)
     nights: Whereabouts = field(default_factory=Whereabouts.empty)
+    slots: Whereabouts = field(default_factory=Whereabouts.empty)
+    slots_used: SlotsUsed = field(default_factory=SlotsUsed.empty)
 
     @classmethod
     def empty(cls, *, words: int) -> Self:
@@ -52,13 +57,18 @@ class DaySightings(ParallelArrays):
             self.take(positions.other_rows(self.pseudonym, pseudonyms)),
             stays=self.stays.without(pseudonyms),
             nights=self.nights.without(pseudonyms),
+            slots=self.slots.without(pseudonyms),
+            slots_used=self.slots_used.without(pseudonyms),
         )
 
     def pack(self) -> bytes:
         """Compressed bytes that `unpack` reads; they must be sealed before they are stored."""
         columns = [steps(self.pseudonym), self.first, self.last - self.first, *self.static.T]
-        if len(self.stays) or len(self.nights):
+        has_slots = len(self.slots) or len(self.slots_used)
+        if len(self.stays) or len(self.nights) or has_slots:
             columns += [*self.stays.columns(), *self.nights.columns()]
+        if has_slots:
+            columns += [*self.slots.columns(), *self.slots_used.columns()]
         return pack_columns(columns)
 
     @classmethod
@@ -75,11 +85,14 @@ class DaySightings(ParallelArrays):
             sightings.static[:, word] = column
         if not whereabouts:
             return sightings
-        return replace(
-            sightings,
-            stays=Whereabouts.of_columns(whereabouts[:N_COLUMNS]),
-            nights=Whereabouts.of_columns(whereabouts[N_COLUMNS:]),
+        stays, nights, slots = (whereabouts[at : at + N_COLUMNS] for at in (0, N_COLUMNS, 2 * N_COLUMNS))
+        sightings = replace(
+            sightings, stays=Whereabouts.of_columns(stays), nights=Whereabouts.of_columns(nights)
         )
+        if not slots:
+            return sightings
+        used = SlotsUsed.of_columns(whereabouts[3 * N_COLUMNS :])
+        return replace(sightings, slots=Whereabouts.of_columns(slots), slots_used=used)
 
 
 def sightings_by_day(visits: Visits, static: NDArray[np.uint16]) -> dict[int, DaySightings]:
@@ -108,11 +121,12 @@ def day_states(grouped: GroupedEvents, static: NDArray[np.uint16]) -> dict[int, 
     """
     found = sightings_by_day(grouped.visits, static)
     nobody = DaySightings.empty(words=static.shape[1])
-    for day in grouped.stays.keys() | grouped.nights.keys():
+    for day in grouped.stays.keys() | grouped.nights.keys() | grouped.slots.keys():
         found[day] = replace(
             found.get(day, nobody),
             stays=grouped.stays.get(day, nobody.stays),
             nights=grouped.nights.get(day, nobody.nights),
+            slots=grouped.slots.get(day, nobody.slots),
         )
     return found
 
@@ -123,6 +137,8 @@ def merge_sightings(earlier: DaySightings, later: DaySightings) -> DaySightings:
         _merged_spans(earlier, later),
         stays=merge_whereabouts(earlier.stays, later.stays),
         nights=merge_whereabouts(earlier.nights, later.nights),
+        slots=merge_whereabouts(earlier.slots, later.slots),
+        slots_used=merge_used(earlier.slots_used, later.slots_used),
     )
 
 

@@ -23,6 +23,7 @@ NO_CELL: Final = np.uint32(0xFFFFFFFF)
 N_COLUMNS: Final = 3
 Pseudonyms = NDArray[np.uint64]
 Who = Callable[[Pseudonyms], NDArray[np.bool_]]
+DayOf = Callable[[NDArray[np.uint32]], NDArray[np.uint8]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,19 +64,24 @@ class PlaceRules:
 
     of_day : whose cells of the day are kept; None = no one's
     of_night : whose cells of the night are kept; nights : when they are
+    slot_day : day on whose slots each second counts, 0 = none; None = the study has no slots
     """
 
     of_day: Who | None
     of_night: Who | None
     nights: Nights | None
+    slot_day: DayOf | None = None
 
 
-def whereabouts_by_day(events: Events, day: NDArray[np.uint8], *, of_whom: Who) -> dict[int, Whereabouts]:
+def whereabouts_by_day(
+    events: Events, day: NDArray[np.uint8], *, of_whom: Who | None = None
+) -> dict[int, Whereabouts]:
     """Return the kept places of some events, for each day that has any.
 
     Parameters
     ----------
     day : uint8 (n,); the day to which each event counts, 0 = none
+    of_whom : None = of everyone
     """
     rows = np.flatnonzero(day)
     n = len(rows)
@@ -87,6 +93,8 @@ def whereabouts_by_day(events: Events, day: NDArray[np.uint8], *, of_whom: Who) 
     second, cell = np.empty(n, np.uint32), np.empty(n, np.uint32)
     n_kept = last_in_quarters(records, ends, low, width, seen, days, second, cell)
     kept = Whereabouts(pseudonym=seen[:n_kept], second=second[:n_kept], cell=cell[:n_kept])
+    if of_whom is None:
+        return kept.by_key(days[:n_kept], 256)
     is_wanted = of_whom(kept.pseudonym)
     return kept.take(is_wanted).by_key(days[:n_kept][is_wanted], 256)
 

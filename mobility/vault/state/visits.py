@@ -9,7 +9,13 @@ from mobility.extracts.rows.arrays import ParallelArrays
 from mobility.extracts.rows.events import NO_VALUE, Events
 from mobility.extracts.rows.grouping import group_ranges, partition
 from mobility.vault.state import positions
-from mobility.vault.state.stays import PlaceRules, Whereabouts, join_whereabouts, whereabouts_by_day
+from mobility.vault.state.stays import (
+    DayOf,
+    PlaceRules,
+    Whereabouts,
+    join_whereabouts,
+    whereabouts_by_day,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +54,7 @@ class GroupedEvents:
 
     duplicates : rows with the same subscriber, second, cell
     stays, nights : where people were on each day and in the night that begins on it, if the study asks
+    slots : where people were on each day, at any hour, if the study has slots
     """
 
     visits: Visits
@@ -55,6 +62,7 @@ class GroupedEvents:
     duplicates: int
     stays: dict[int, Whereabouts] = field(default_factory=dict)
     nights: dict[int, Whereabouts] = field(default_factory=dict)
+    slots: dict[int, Whereabouts] = field(default_factory=dict)
 
     def without(self, pseudonyms: NDArray[np.uint64]) -> "GroupedEvents":
         """Nothing of those in the sorted list `pseudonyms`; the counts stay."""
@@ -66,6 +74,7 @@ class GroupedEvents:
             values=replace(self.values.take(values), conflicting=self.values.conflicting),
             stays={day: seen.without(pseudonyms) for day, seen in self.stays.items()},
             nights={day: seen.without(pseudonyms) for day, seen in self.nights.items()},
+            slots={day: seen.without(pseudonyms) for day, seen in self.slots.items()},
         )
 
 
@@ -74,13 +83,13 @@ def group_events(events: Events, *, rules: PlaceRules | None = None) -> GroupedE
 
     Parameters
     ----------
-    rules : of a study that derives anything from places; there events of day 0 count for a night only
+    rules : of a study that derives anything from places; there events of day 0 are for nights and slots only
     """
     if rules is None:
         return _visits_and_values(events)
     is_visit = events.day != 0
     by_day = _visits_and_values(events if is_visit.all() else events.take(np.flatnonzero(is_visit)))
-    # An event and what repeats it are either visits both, or both of the night only.
+    # An event and what repeats it are either visits both, or neither is.
     by_night = _visits_and_values(events.take(np.flatnonzero(~is_visit)))
     grouped = replace(by_day, duplicates=by_day.duplicates + by_night.duplicates)
     if rules.of_day is not None:
@@ -88,7 +97,19 @@ def group_events(events: Events, *, rules: PlaceRules | None = None) -> GroupedE
     if rules.of_night is not None and rules.nights is not None:
         night = rules.nights.day_of(events.second)
         grouped = replace(grouped, nights=whereabouts_by_day(events, night, of_whom=rules.of_night))
+    if rules.slot_day is not None:
+        grouped = replace(grouped, slots=whereabouts_by_day(events, _slot_days(events, rules.slot_day)))
     return grouped
+
+
+def _slot_days(events: Events, slot_day: DayOf) -> NDArray[np.uint8]:
+    """Day of each event; those outside the visitor hours have none yet."""
+    others = np.flatnonzero(events.day == 0)
+    if not len(others):
+        return events.day
+    day = events.day.copy()
+    day[others] = slot_day(events.second[others])
+    return day
 
 
 def _visits_and_values(events: Events) -> GroupedEvents:
@@ -129,4 +150,5 @@ def join_groups(parts: list[GroupedEvents]) -> GroupedEvents:
         duplicates=sum(part.duplicates for part in parts),
         stays=join_whereabouts([part.stays for part in parts]),
         nights=join_whereabouts([part.nights for part in parts]),
+        slots=join_whereabouts([part.slots for part in parts]),
     )

@@ -1,0 +1,294 @@
+"""Slots from files to publications: exact, each once with its noise, in any order, under any kill."""
+
+import random
+import time
+from collections import defaultdict
+from datetime import date, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pytest
+
+from ldp.keyed.noise.slots import slot_noise_counts
+from mobility.base.errors import DayStateError
+from mobility.batches import outcomes, requests
+from mobility.batches.publication import merging
+from mobility.extracts.profiles.definition import OPT_OUT
+from mobility.models import Batch, OutboxSlots, VaultPublication, VaultStudy
+from mobility.operations.sweeping import sweep
+from mobility.vault.studies import open_study
+from reports.studies.slot_models import StudySlots
+from tests.mobility.batches.killing import dies, spread, statements_of
+from tests.mobility.extracts.rows.night_study import night_study
+from tests.mobility.pipeline import Pipeline, raising, resume
+from tests.mobility.slot_study import ZONES_OF, with_slots
+
+pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
+
+PARIS = ZoneInfo("Europe/Paris")
+FIRST_DAY = date(2017, 10, 28)  # the clocks go back in the first night
+DAYS, N_SLOTS, ZONES = 3, 48 + 50 + 48, 4
+CELLS = ["cell-9", "cell-8", "cell-7", "cell-6"]  # in the registry's order
+START = datetime.combine(FIRST_DAY, datetime.min.time(), PARIS).timestamp()
+
+Row = tuple[str, int, int]  # who, seconds since the study began, cell
+
+
+@pytest.fixture
+def make_slots(make_pipeline):
+    def make(*, slug="slots", **changes: Any) -> Pipeline:
+        definition = with_slots(night_study(first_day=FIRST_DAY.isoformat(), days=DAYS), **changes)
+        names = ("indicators", "extract", "area", "timezone", "first_day", "days", "plan", "visitor", "slots")
+        return make_pipeline(
+            slug=slug, min_publication=1, **{name: getattr(definition, name) for name in names}
+        )
+
+    return make
+
+
+def some_rows(*, seed=1, people=30, n=600) -> list[Row]:
+    rng = random.Random(seed)
+    starts = range(0, N_SLOTS * 1800, 300)
+    return [
+        (f"33{rng.randrange(people):04d}", rng.choice(starts) + rng.choice([0, 299]), rng.randrange(4))
+        for _ in range(n)
+    ]
+
+
+def day_of(row: Row) -> int:
+    return 1 + (row[1] >= 48 * 1800) + (row[1] >= 98 * 1800)
+
+
+def write(folder, rows, name="rows"):
+    path = folder / f"{name}-{len(list(folder.iterdir()))}.csv"
+    lines = [
+        f"{who},{datetime.fromtimestamp(START + second, PARIS).isoformat()},{CELLS[cell]},F\n"
+        for who, second, cell in rows
+    ]
+    path.write_text("who,when,where,gender\n" + "".join(lines))
+    return path
+
+
+def recount(rows, *, hold_s=3600, cap=48) -> np.ndarray:
+    """Counts of all slots, one person after the other."""
+    found, of_person = np.zeros((N_SLOTS, ZONES), np.int64), defaultdict(list)
+    for who, second, cell in rows:
+        of_person[who].append((second, -cell))
+    for events in of_person.values():
+        used = defaultdict(int)
+        for slot in range(N_SLOTS):
+            second, cell = max((e for e in events if e[0] < (slot + 1) * 1800), default=(-(10**9), 0))
+            day = day_of(("", slot * 1800, 0))
+            is_there = second >= min(slot * 1800, (slot + 1) * 1800 - hold_s) and ZONES_OF[-cell]
+            if is_there and used[day] < cap:
+                used[day] += 1
+                found[slot, list(ZONES_OF[-cell])] += 1
+    return found
+
+
+def close_slots(pipeline: Pipeline, through: int) -> Batch:
+    at = datetime.fromtimestamp(START + through * 1800, PARIS)
+    return pipeline.finished(requests.request_close_slots(pipeline.study, through=at, by="test"))
+
+
+def noise_of(pipeline: Pipeline) -> np.ndarray:
+    study = open_study(pipeline.study)
+    of, zone = (each.ravel() for each in np.indices((N_SLOTS, ZONES)))
+    assert study.plan.slots and study.plan.slots.noise
+    drawn = slot_noise_counts(study.plan.slots.noise, prf=study.prf, slots=of, zones=zone, plan_version=1)
+    return drawn.reshape(N_SLOTS, ZONES)
+
+
+def published(pipeline: Pipeline) -> np.ndarray:
+    """All counts that analysts have, with their noise."""
+    of_study = StudySlots.objects.get(study__slug=pipeline.study.slug)
+    found = [day.array(zones=ZONES) for day in of_study.days.order_by("day")]
+    counts = np.concatenate([np.empty((0, ZONES), np.int64), *found])
+    assert len(counts) == of_study.closed == VaultStudy.objects.get(pk=pipeline.study.pk).slots_closed
+    return counts
+
+
+def test_counts_cross_once_with_the_noise_of_their_slot_and_zone(make_slots, tmp_path):
+    rows = some_rows()
+    at_once, stepwise = make_slots(slug="at-once"), make_slots(slug="stepwise")
+    at_once.upload(write(tmp_path, rows[::-1]))
+    assert outcomes.is_published(close_slots(at_once, N_SLOTS))
+    counts = published(at_once) - noise_of(at_once)
+    assert np.array_equal(counts, recount(rows))
+    assert counts[:, :2].sum() > 500
+    assert np.count_nonzero(noise_of(at_once)) > N_SLOTS * ZONES // 2
+    # The same files by thirds and days, closed bit by bit before later ones come, over midnights.
+    for day in range(1, DAYS + 1):
+        of_day = [row for row in rows if day_of(row) == day]
+        stepwise.upload(*(write(tmp_path, of_day[part::3]) for part in range(3)))
+        for through in (48 * day - 30, 48 * day - 3):
+            close_slots(stepwise, through)
+        if day < DAYS:
+            stepwise.close_days(through=day)
+    stepwise.close_days(through=DAYS)
+    assert np.array_equal(published(stepwise), published(at_once))
+    assert not OutboxSlots.objects.exists()
+
+
+def test_slots_of_nobody_are_as_noisy_as_others(make_slots):
+    """Days without a file cross, too: whether anyone was there stays hidden."""
+    study = make_slots()
+    close_slots(study, 60)
+    assert np.array_equal(published(study), noise_of(study)[:60])
+    assert (published(study) < 0).any()
+
+
+def test_without_noise_counts_are_exact(make_slots, tmp_path):
+    study, rows = make_slots(epsilon_day=None, delta=None), some_rows()
+    study.upload(write(tmp_path, rows))
+    study.close_days(through=DAYS)
+    assert np.array_equal(published(study), recount(rows))
+
+
+def test_late_rows_change_no_closed_slot_and_carry_on(make_slots, tmp_path):
+    study, rows = make_slots(epsilon_day=None, delta=None), some_rows(seed=2)
+    early = [row for row in rows if row[1] < 20 * 1800]
+    study.upload(write(tmp_path, early))
+    close_slots(study, 20)
+    first = published(study)
+    late = [("330099", 19 * 1800 + second, 0) for second in (10, 20, 1500)]
+    (batch,) = study.upload(write(tmp_path, [*late, ("330099", 21 * 1800, 1)]))
+    assert batch.notes == {"conflicting_value": 0, "late_change": 0, "slot_closed": 3}
+    assert batch.rows_accepted == 4
+    close_slots(study, 23)
+    assert np.array_equal(published(study)[:20], first)
+    changed = recount([*early, *late, ("330099", 21 * 1800, 1)])[20:23] - recount(early)[20:23]
+    assert np.array_equal(published(study)[20:], recount([*early, *late, ("330099", 21 * 1800, 1)])[20:23])
+    assert changed.tolist() == [[1, 0, 1, 0], [0, 1, 0, 0], [0, 1, 0, 0]]
+
+
+def test_first_slots_of_a_person_count_also_after_the_day_was_undone(make_slots, tmp_path):
+    """What closed slots have counted of a person is never counted again."""
+    study = make_slots(epsilon_day=None, delta=None, slots_per_day=5)
+    rows = [(who, slot * 1800, 0) for who in ("331", "332") for slot in range(4, 30, 2)]
+    study.upload(write(tmp_path, rows[:13]))
+    close_slots(study, 7)  # three of the first person
+    study.void_day(1)
+    study.upload(write(tmp_path, rows))
+    close_slots(study, 30)
+    counts = published(study)
+    assert counts[:7, 0].tolist() == [0, 0, 0, 0, 1, 1, 1]
+    assert counts[:, 0].sum() == 3 + 2 + 5
+    assert counts[7:, 0].tolist() == [2, 2, 1, 1, 1, *[0] * 18]
+
+
+def test_people_who_opted_out_count_nowhere_from_then_on(make_slots, tmp_path):
+    study, rows = make_slots(epsilon_day=None, delta=None), some_rows(seed=3)
+    study.upload(write(tmp_path, rows))
+    close_slots(study, 30)
+    people = tmp_path / "people.txt"
+    people.write_text("330001\n330002\n")
+    study.upload(people, profile=OPT_OUT)
+    study.upload(write(tmp_path, [("330001", 100 * 1800, 0)]))
+    study.close_days(through=DAYS)
+    left = recount([row for row in rows if row[0] not in ("330001", "330002")])
+    assert np.array_equal(published(study), np.concatenate([recount(rows)[:30], left[30:]]))
+    assert not np.array_equal(left[30:], recount(rows)[30:])
+
+
+def test_slots_take_no_number_from_totals_that_wait(make_slots, tmp_path):
+    """Changes of too few people wait for the next publication of totals, whatever slots do meanwhile."""
+    study = make_slots()
+    study.study.definition["min_publication"] = 10
+    study.study.save(update_fields=["definition"])
+    rows = [(f"33{who}", 20 * 1800 + second, 0) for who in range(9) for second in (0, 4000)]
+    study.upload(write(tmp_path, rows))
+    assert study.visitors(1, 1) == 0
+    close_slots(study, 30)
+    study.upload(write(tmp_path, [("33999", 20 * 1800, 0), ("33999", 24 * 1800, 0)]))
+    assert study.visitors(1, 1) == 10
+
+
+REFUSED = {
+    "nothing ended": (timedelta(minutes=29), "no slot of the study has ended by 2017-10-28 00:29"),
+    "closed before": (timedelta(hours=5), "all slots through 2017-10-28 05:00 are closed already"),
+    "in the future": (timedelta(days=36500), "is in the future"),
+}
+
+
+@pytest.mark.parametrize(("after", "words"), REFUSED.values(), ids=REFUSED)
+def test_refused_with_a_reason(make_slots, after, words):
+    study = make_slots()
+    close_slots(study, 10)
+    if after < timedelta(hours=1):
+        VaultStudy.objects.update(slots_closed=0)
+        study.study.refresh_from_db()
+    else:
+        study.study.refresh_from_db()
+    with pytest.raises(DayStateError, match=words):
+        requests.request_close_slots(
+            study.study, through=datetime.combine(FIRST_DAY, datetime.min.time()) + after, by="test"
+        )
+
+
+def test_study_without_slots_has_none_to_close(pipeline):
+    with pytest.raises(DayStateError, match="counts no slots"):
+        requests.request_close_slots(pipeline.study, through=datetime(2017, 6, 1), by="test")
+
+
+def test_clock_closes_slots_that_ended_long_enough_ago(make_slots):
+    minutes = int(time.time() - START - 3 * 1800) // 60  # since the end of the third slot
+    study, later = (
+        make_slots(close_after_minutes=minutes),
+        make_slots(slug="x", close_after_minutes=minutes + 2),
+    )
+    on_request = make_slots(slug="on-request")
+    for _ in range(2):
+        sweep()
+        study.work()
+    assert [len(published(each)) for each in (study, later, on_request)] == [3, 2, 0]
+    assert Batch.objects.filter(kind=Batch.Kind.CLOSE_SLOTS, created_by="slot clock").count() == 2
+
+
+def test_batch_that_failed_half_way_publishes_nothing_and_the_next_counts_anew(
+    make_slots, tmp_path, monkeypatch
+):
+    study, rows = make_slots(epsilon_day=None, delta=None, slots_per_day=5), some_rows(seed=4)
+    study.upload(write(tmp_path, rows))
+    real = merging._store
+    with monkeypatch.context() as patch:
+        patch.setattr(merging, "_store", lambda *args: raising(ValueError)() if args[2] else real(*args))
+        batch = close_slots(study, 40)
+    assert batch.state == Batch.State.FAILED
+    assert OutboxSlots.objects.count() == 1
+    assert not len(published(study))
+    study.upload(write(tmp_path, [("330001", 5, 1)]))
+    close_slots(study, 60)
+    assert np.array_equal(published(study), recount([*rows, ("330001", 5, 1)], cap=5)[:60])
+    assert not OutboxSlots.objects.exists()
+
+
+@pytest.mark.parametrize("way", ["slots", "days"])
+def test_killed_at_any_statement_each_count_is_published_once(make_slots, tmp_path, way):
+    """Cells cross once, with the noise of an undisturbed run."""
+    rows = some_rows(seed=5, n=200)
+
+    def begun(slug):
+        study = make_slots(slug=slug, slots_per_day=9)
+        study.upload(write(tmp_path, rows))
+        close_slots(study, 11)
+        if way == "slots":
+            at = datetime.fromtimestamp(START + 60 * 1800, PARIS)
+            batch = requests.request_close_slots(study.study, through=at, by="test")
+        else:
+            batch = requests.request_close_days(study.study, through=1, by="test")
+        return study, batch
+
+    study, batch = begun("undisturbed")
+    n = statements_of(lambda: study.finished(batch))
+    expected = published(study)
+    for at in spread(40, over=n):
+        study, batch = begun(f"killed-{at}")
+        assert dies(lambda: study.finished(batch), at=at)  # noqa: B023
+        for _ in range(3):
+            resume(study, batch)
+        assert batch.state == Batch.State.DONE
+        assert np.array_equal(published(study), expected)
+        assert not OutboxSlots.objects.exists()
+        assert VaultPublication.objects.filter(study=study.study, slots_through__isnull=False).count() == 2
