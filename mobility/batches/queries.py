@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
+from django.utils.timezone import now
 
 from mobility.batches.quality.facts import Facts
 from mobility.extracts.rows.counts import IGNORED, REJECTED
@@ -29,7 +30,7 @@ class StudyHead:
     closed_at : since then it takes nothing; None while it is open
     is_noisy : its totals have presence noise, and cross when days are closed
     slot_minutes : length of its slots; None = it has none
-    slots_closed : how many of its slots are published, the first ones
+    slots_closed : how many of its slots are closed, the first ones; has_slot_noise : their counts have noise
     """
 
     slug: str
@@ -43,6 +44,7 @@ class StudyHead:
     is_noisy: bool = False
     slot_minutes: int | None = None
     slots_closed: int = 0
+    has_slot_noise: bool = False
 
     @property
     def last_day(self) -> date:
@@ -65,8 +67,14 @@ class StudyHead:
 
     @property
     def slots_through(self) -> datetime | None:
-        """Local time through which slots are published; None if none is."""
+        """Local time through which slots are closed; None if none is."""
         return self.slot_end(self.slots_closed) if self.slots_closed else None
+
+    @property
+    def slots_ended(self) -> datetime | None:
+        """Local end of the last slot that can be closed now; None if there is none."""
+        ended = self.slot_clock.closed_by(int(now().timestamp()))
+        return self.slot_end(ended) if ended > self.slots_closed else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,6 +219,7 @@ def _heads(study_ids: Iterable[int]) -> dict[int, StudyHead]:
         "plan__presence",
         "slots_closed",
         "definition__slots__minutes",
+        "plan__slots__variance",
         *(f"definition__{part}" for part in parts),
     )
     return {row["pk"]: _head(row) for row in rows}
@@ -233,6 +242,7 @@ def _head(row: dict[str, Any]) -> StudyHead:
         is_noisy=row["plan__presence"] is not None,
         slot_minutes=row["definition__slots__minutes"],
         slots_closed=row["slots_closed"],
+        has_slot_noise=row["plan__slots__variance"] is not None,
     )
 
 

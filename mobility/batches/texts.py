@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 from mobility.batches.queries import StudyHead
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultDay
-from reports.base.formats import decimal, short_day
+from reports.base.formats import decimal, short_day, time_title
 
 Words = dict[str, str | Promise]
 
@@ -64,6 +64,7 @@ NOTES: Words = {
     "late_change": _(
         "Daily values that changed after the answer had been published (the published answer is kept)"
     ),
+    "slot_closed": _("Rows in slots that were already closed (the counts of these slots are final)"),
 }
 # Every fact of mobility.extracts.readers.Source.
 SOURCES: Words = {
@@ -87,6 +88,9 @@ def batch_title(batch: Batch, head: StudyHead) -> str:
     match batch.kind:
         case Batch.Kind.CLOSE_DAYS:
             return gettext("Close days through %(day)s") % {"day": day}
+        case Batch.Kind.CLOSE_SLOTS:
+            time = time_title(head.slot_end(batch.slots_through or 1))
+            return gettext("Close slots through %(time)s") % {"time": time}
         case Batch.Kind.VOID_DAY:
             return gettext("Undo %(day)s") % {"day": day}
         case _:

@@ -1,6 +1,7 @@
 """Small forms of operators: which day, and that they know what it means."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from django import forms
 from django.http import QueryDict
@@ -22,6 +23,20 @@ class DayForm(forms.Form):
         super().__init__(data, auto_id=f"{name}_%s")
         self.choices = choices
         self.fields["day"] = forms.TypedChoiceField(coerce=int, choices=choices)
+
+
+class SlotsForm(forms.Form):
+    """A local time of the study, and a confirmation."""
+
+    through = forms.CharField(max_length=25)
+    confirm = forms.BooleanField()
+
+    def clean_through(self) -> datetime:
+        """Return the time without an offset: it is that of the study's clocks."""
+        try:
+            return datetime.fromisoformat(self.cleaned_data["through"]).replace(tzinfo=None)
+        except ValueError:
+            raise forms.ValidationError("must be a time") from None
 
 
 def close_form(days: Sequence[StudyDay], data: QueryDict | None = None) -> DayForm:

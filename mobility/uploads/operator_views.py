@@ -27,7 +27,7 @@ from mobility.batches.quality.batch_checks import batch_checks
 from mobility.batches.quality.coverage import coverage_of
 from mobility.uploads.coverage_calendar import day_marks, legend
 from mobility.uploads.form import upload_context
-from mobility.uploads.forms import DayForm, close_form, void_form
+from mobility.uploads.forms import DayForm, SlotsForm, close_form, void_form
 from mobility.vault.models.batch import Batch
 from reports.studies.policies import READERS, studies_for
 
@@ -107,6 +107,24 @@ def cancel(request: HttpRequest, batch_id: UUID) -> HttpResponse:
 def close_days(request: HttpRequest, slug: str) -> HttpResponse:
     """Ask for days to be made final."""
     return _start(request, slug, close_form, requests.request_close_days, name="through")
+
+
+@require_POST
+@operators_only
+def close_slots(request: HttpRequest, slug: str) -> HttpResponse:
+    """Ask for the counts of slots to be published."""
+    row = vault_study_or_404(request, slug)
+    form = SlotsForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, gettext("Nothing was changed. Choose a time and tick the confirmation."))
+        return redirect("operator:study", slug=row.slug)
+    try:
+        by = request.user.get_username()
+        begun = requests.request_close_slots(row, through=form.cleaned_data["through"], by=by)
+    except MobilityError as error:
+        messages.error(request, str(error))
+        return redirect("operator:study", slug=row.slug)
+    return redirect("operator:batch", batch_id=begun.pk)
 
 
 @require_POST

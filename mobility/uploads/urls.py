@@ -22,6 +22,7 @@ urlpatterns = [
     path("<slug:slug>/feeds/<int:token_id>/revoke/", feeds.revoke_feed, name="revoke_feed"),
     path("<slug:slug>/profiles/", include("mobility.uploads.profile_pages.urls")),
     path("<slug:slug>/close-days/", operator.close_days, name="close_days"),
+    path("<slug:slug>/close-slots/", operator.close_slots, name="close_slots"),
     path("<slug:slug>/void-day/", operator.void_day, name="void_day"),
     path("<slug:slug>/void-day/<int:undo_id>/withdraw/", undoing.withdraw, name="withdraw_undo"),
 ]

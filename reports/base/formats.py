@@ -5,7 +5,7 @@ and `95,5 %` in French.
 """
 
 from collections.abc import Callable
-from datetime import date
+from datetime import date, datetime
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from functools import lru_cache, wraps
@@ -153,6 +153,11 @@ def day_title(day: date) -> str:
 
 
 @_remembered
+def time_title(at: datetime) -> str:
+    """Time of a day with its weekday: "Wed 31 May 2017 18:00"."""
+    return f"{day_title(at.date())} {at:%H:%M}"
+
+
 def short_day(day: date) -> str:
     """Day without its year: "31 May"."""
     return date_format(day, pgettext("pattern of a date, as Django writes it", "j M"))

@@ -32,6 +32,7 @@ for function in (
     formats.status_sign,
     formats.status_word,
     studies_texts.tallies_words,
+    formats.time_title,
     estimates_texts.visitors_range,
     studies_texts.visitors_title,
 ):

@@ -68,6 +68,8 @@ def _running(batch: Batch) -> tuple[str, str]:
             return _queued(batch)
         case Batch.State.READING:
             sentence = gettext("The worker checks the rows and replaces identifiers with keyed pseudonyms.")
+        case Batch.State.MERGING if batch.kind == Batch.Kind.CLOSE_SLOTS:
+            sentence = gettext("The worker counts people by slot and zone.")
         case Batch.State.MERGING:
             sentence = gettext("Visits are recorded for each day of the study, and answers are sanitised.")
         case _:
@@ -140,7 +142,7 @@ def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:
         return gettext(
             "Processing is complete on this server. The analyst server has not received the totals yet."
         ), ""
-    return _published(batch), ""
+    return _published(batch, study), ""
 
 
 def _waits_for_server(batch: Batch) -> bool:
@@ -234,7 +236,7 @@ def _too_few(subscribers: int, study: StudyHead) -> str:
     return text % {"least": number(study.min_publication)}
 
 
-def _published(batch: Batch) -> str:
+def _published(batch: Batch, study: StudyHead) -> str:
     if batch.kind == Batch.Kind.EXTRACT and not (batch.subscriber_days or batch.reports):
         return gettext("The file contains nothing new. The reports have not changed.")
     match batch.kind:
@@ -249,6 +251,10 @@ def _published(batch: Batch) -> str:
             return gettext("The days are final and have been published with noise.")
         case Batch.Kind.CLOSE_DAYS:
             return gettext("The days are final. All remaining data has been published.")
+        case Batch.Kind.CLOSE_SLOTS if study.has_slot_noise:
+            return gettext("The counts of these slots are final and have been published with noise.")
+        case Batch.Kind.CLOSE_SLOTS:
+            return gettext("The counts of these slots are final and have been published without noise.")
         case Batch.Kind.VOID_DAY:
             return gettext(
                 "The day has been undone in the vault and in the reports. You can upload its files again."

@@ -264,9 +264,8 @@ def test_batch_that_failed_half_way_publishes_nothing_and_the_next_counts_anew(
     assert not OutboxSlots.objects.exists()
 
 
-@pytest.mark.parametrize("way", ["slots", "days"])
-def test_killed_at_any_statement_each_count_is_published_once(make_slots, tmp_path, way):
-    """Cells cross once, with the noise of an undisturbed run."""
+def check_deaths(make_slots, tmp_path, *, way, n_deaths=None):
+    """Kill the worker at these statements of a closing, each time in its own study."""
     rows = some_rows(seed=5, n=200)
 
     def begun(slug):
@@ -278,17 +277,33 @@ def test_killed_at_any_statement_each_count_is_published_once(make_slots, tmp_pa
             batch = requests.request_close_slots(study.study, through=at, by="test")
         else:
             batch = requests.request_close_days(study.study, through=1, by="test")
+        study.queue.clear()
+        study.queue.append(("advance", str(batch.pk)))
         return study, batch
 
-    study, batch = begun("undisturbed")
-    n = statements_of(lambda: study.finished(batch))
-    expected = published(study)
-    for at in spread(40, over=n):
-        study, batch = begun(f"killed-{at}")
-        assert dies(lambda: study.finished(batch), at=at)  # noqa: B023
-        for _ in range(3):
-            resume(study, batch)
-        assert batch.state == Batch.State.DONE
-        assert np.array_equal(published(study), expected)
-        assert not OutboxSlots.objects.exists()
-        assert VaultPublication.objects.filter(study=study.study, slots_through__isnull=False).count() == 2
+    undisturbed, _ = begun("undisturbed")
+    n_statements, expected = statements_of(undisturbed.work), published(undisturbed)
+    assert len(expected) > 40 and n_statements > 50
+    for n in spread(n_deaths or n_statements, over=n_statements):
+        study, batch = begun(f"killed-at-{n}")
+        assert dies(study.work, at=n)
+        resume(study, batch)
+        assert batch.state == Batch.State.DONE, f"killed at statement {n}"
+        assert np.array_equal(published(study), expected), f"killed at statement {n}"
+        assert not OutboxSlots.objects.filter(batch__study=study.study).exists()
+        assert VaultPublication.objects.exclude(slots=None).filter(study=study.study).count() == 2
+
+
+WAYS = ("slots", "days")
+
+
+@pytest.mark.database
+@pytest.mark.parametrize("way", WAYS)
+def test_deaths_spread_over_the_statements_of_a_closing_change_nothing(make_slots, tmp_path, way):
+    check_deaths(make_slots, tmp_path, way=way, n_deaths=4)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("way", WAYS)
+def test_death_at_any_statement_of_a_closing_changes_nothing(make_slots, tmp_path, way):
+    check_deaths(make_slots, tmp_path, way=way)

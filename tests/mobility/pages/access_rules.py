@@ -112,6 +112,7 @@ RULES = {
     "operator:profile": Rule(roles=OPERATORS, about=PROFILE),
     "operator:delete_profile": Rule(roles=OPERATORS, about=PROFILE, method="post"),
     "operator:close_days": Rule(roles=OPERATORS, about=STUDY, method="post"),
+    "operator:close_slots": Rule(roles=OPERATORS, about=STUDY, method="post"),
     "operator:void_day": Rule(roles=OPERATORS, about=STUDY, method="post"),
     "operator:withdraw_undo": Rule(roles=OPERATORS, about=UNDO, method="post"),
     "administrator:decide_undo": Rule(roles=OVERSEERS, about=UNDO, method="post"),
