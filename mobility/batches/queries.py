@@ -62,7 +62,7 @@ class StudyHead:
         )
 
     def slot_end(self, slots: int) -> datetime:
-        """Local time at which the first so many slots have ended, at least one."""
+        """Local time at which the first `slots` slots have ended, at least one."""
         return datetime.fromtimestamp(int(self.slot_clock.end[slots - 1]), ZoneInfo(self.timezone))
 
     @property

@@ -20,7 +20,7 @@ from mobility.vault.models.undo import DayUndo
 from mobility.vault.unlocking import UnlockedStudy, unlock
 from reports.privacy.budget.actions import BudgetExceededError, check_voided_day, reserve_voided_day
 
-CLOCK = "slot clock"  # who closes slots by the time; no account has a name with a space
+CLOCK = "slot clock"  # the name of the sweep in batches; no account has a name with a space
 
 
 def request_close_days(study: VaultStudy, *, through: int, by: str, batch_id: UUID | None = None) -> Batch:

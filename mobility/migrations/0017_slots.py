@@ -58,7 +58,7 @@ class Migration(migrations.Migration):
             model_name="vaultstudy",
             name="slots_closed",
             field=models.PositiveIntegerField(
-                default=0, help_text="slots whose counts are final: the first so many of the study"
+                default=0, help_text="number of slots with final counts: the first ones of the study"
             ),
         ),
         migrations.AlterField(

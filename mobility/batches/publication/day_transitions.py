@@ -57,7 +57,7 @@ def of_batch(batch: Batch, study: OpenStudy) -> DayMoves:
             requests.spend_voided_day(study, day=day)
         if study.daily.slots is None:
             return DayMoves(undo=day, forget=frozenset([day]))
-        # What closed slots have counted stays known, and what the day before has left.
+        # The state keeps the slots in which people were counted, and their places before the day.
         return DayMoves(undo=day, slot_days=frozenset([day]))
     if batch.kind == Batch.Kind.CLOSE_SLOTS:
         return _with_slots(DayMoves(), batch, study)

@@ -6,7 +6,7 @@ later changes none of them. Each shard counts its people; the transaction that e
 shards have, and that the slots are closed. Only then is the noise drawn, from the study's key, and all counts
 cross, zeros too: whether a publication happens must not depend on who was there, so `min_publication` is not
 asked. Counts of a batch that fails before are never published: its slots stay open, and the next closing
-counts them anew.
+counts them again.
 """
 
 from dataclasses import replace
@@ -137,11 +137,11 @@ def _noise(study: OpenStudy, counts: SlotCounts) -> NDArray[np.int64]:
 
 
 def _complete(study: VaultStudy) -> QuerySet[OutboxSlots]:
-    """What was written when all shards had counted."""
+    """Select the mark of each closing whose shards have all counted."""
     return OutboxSlots.objects.filter(batch__study=study, shard=study.n_shards)
 
 
 def _failed(study: VaultStudy) -> QuerySet[OutboxSlots]:
-    """Counts of batches that never came to their end."""
+    """Select the counts of batches that failed."""
     is_complete = Exists(_complete(study).filter(batch=OuterRef("batch")))
     return OutboxSlots.objects.filter(~is_complete, batch__study=study)

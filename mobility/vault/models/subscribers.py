@@ -29,7 +29,7 @@ class VaultStudy(models.Model):
     publication_number = models.PositiveIntegerField(default=1, help_text="number of the next publication")
     voided_days = models.PositiveSmallIntegerField(default=0, help_text="published days that were undone")
     slots_closed = models.PositiveIntegerField(
-        default=0, help_text="slots whose counts are final: the first so many of the study"
+        default=0, help_text="number of slots with final counts: the first ones of the study"
     )
     content_digest = models.CharField(
         max_length=16, choices=ContentDigest, default=ContentDigest.BLAKE3,

@@ -100,7 +100,7 @@ class SlotCounter:
         return int(self.clock.of_day(day).stop)
 
     def ended_at(self, slots: int) -> int:
-        """Second at which the first so many slots have ended; 0 = before the study."""
+        """Second at which the first `slots` slots have ended; 0 = before the study."""
         return int(self._end[slots - 1]) if slots else 0
 
     def days_of(self, first: int, through: int) -> frozenset[int]:
@@ -220,7 +220,7 @@ def _count(  # type: ignore[no-untyped-def]
 ):
     """Add the people of each slot and zone, and mark the slots of people if these are capped, in place.
 
-    who, when, where : of `Whereabouts`
+    when, where : columns of `Whereabouts`, as is the first one
     zones_of_cell : int32 (cells, levels)
     since, end : int64 (slots,), of one day; events count from `since` on, and before `end`
     place : of the first slot in its day

@@ -32,7 +32,7 @@ DAYS, N_SLOTS, ZONES = 3, 48 + 50 + 48, 4
 CELLS = ["cell-9", "cell-8", "cell-7", "cell-6"]  # in the registry's order
 START = datetime.combine(FIRST_DAY, datetime.min.time(), PARIS).timestamp()
 
-Row = tuple[str, int, int]  # who, seconds since the study began, cell
+Row = tuple[str, int, int]  # person, seconds since the study began, cell
 
 
 @pytest.fixture
@@ -164,7 +164,7 @@ def test_late_rows_change_no_closed_slot_and_carry_on(make_slots, tmp_path):
 
 
 def test_first_slots_of_a_person_count_also_after_the_day_was_undone(make_slots, tmp_path):
-    """What closed slots have counted of a person is never counted again."""
+    """A person stays in no more slots of a day than count, before and after the undoing together."""
     study = make_slots(epsilon_day=None, delta=None, slots_per_day=5)
     rows = [(who, slot * 1800, 0) for who in ("331", "332") for slot in range(4, 30, 2)]
     study.upload(write(tmp_path, rows[:13]))
@@ -193,7 +193,7 @@ def test_people_who_opted_out_count_nowhere_from_then_on(make_slots, tmp_path):
 
 
 def test_slots_take_no_number_from_totals_that_wait(make_slots, tmp_path):
-    """Changes of too few people wait for the next publication of totals, whatever slots do meanwhile."""
+    """Changes of too few people wait for the next publication of totals, also while slots are closed."""
     study = make_slots()
     study.study.definition["min_publication"] = 10
     study.study.save(update_fields=["definition"])

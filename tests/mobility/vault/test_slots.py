@@ -32,7 +32,7 @@ def study_of(first_day, *, minutes=30, hold=60, per_day=48):
 
 @dataclass
 class Recount:
-    """The same counts from rows, one person and slot after the other."""
+    """Counts from rows, one person and slot after the other."""
 
     first_day: date
     minutes: int = 30
@@ -96,7 +96,7 @@ class State:
             self.days[day] = self.kept(merge_sightings(self.days.get(day, nobody), seen))
 
     def kept(self, seen):
-        """As it comes back from where it is stored."""
+        """Return what comes back from storage."""
         return DaySightings.unpack(seen.pack(), words=self.words)
 
     def close(self, first, through):
