@@ -117,12 +117,14 @@ from ldp.protocols.faked_reports import FakedChannel, PriorFakedChannel
 from ldp.protocols.hadamard import HadamardChannel, hadamard_channel
 from ldp.protocols.hashing import HashChannel, blh_channel, olh_channel
 from ldp.protocols.histogram import HistogramChannel, histogram_channel
+from ldp.protocols.projective import ProjectiveChannel, code_channel, projective_channel
 from ldp.protocols.subset import SubsetChannel, subset_channel
 from ldp.protocols.two_round import TwoRoundGrr, TwoRoundHash, best_buckets, lgrr_channel, loloha_channel
 from ldp.protocols.two_round_unary import TwoRoundUnary, allomfree_channel, lue_channel
 from ldp.protocols.unary import UnaryChannel, best_theta, oue_channel, sue_channel, the_channel
 
 if TYPE_CHECKING:
+    from ldp.estimation.linear import LinearEstimate, linear_query, linear_variance
     from ldp.kernels.cmac import cmac64, cmac64_of
     from ldp.kernels.entropy import KeyedPrf
     from ldp.keyed.bit_flip import BitFlipReporter, BitFlipSupport
@@ -179,6 +181,7 @@ __all__ = [
     "KeyedPrf",
     "KeyedStream",
     "LdpError",
+    "LinearEstimate",
     "Memoised",
     "NoReportsError",
     "OracleChannel",
@@ -187,6 +190,7 @@ __all__ = [
     "PlanSpec",
     "PriorFakeDataChannel",
     "PriorFakedChannel",
+    "ProjectiveChannel",
     "PureChannel",
     "ReportsCertificate",
     "Sanitiser",
@@ -224,6 +228,7 @@ __all__ = [
     "choose_indicator",
     "cmac64",
     "cmac64_of",
+    "code_channel",
     "count_support",
     "day_pair_bounds",
     "day_pair_share",
@@ -259,6 +264,8 @@ __all__ = [
     "likeliest_patterns",
     "likely_patterns",
     "likely_people",
+    "linear_query",
+    "linear_variance",
     "loloha_channel",
     "lue_channel",
     "mean_days_present",
@@ -275,6 +282,7 @@ __all__ = [
     "prior_hidden_epsilon",
     "project_simplex",
     "projected_flows",
+    "projective_channel",
     "pure_frequencies",
     "pure_variance",
     "rank_mechanisms",
@@ -312,6 +320,7 @@ __all__ = [
 
 # Code that needs compiled kernels, or is for researchers only, by its module.
 _LOADED_LATER: Final = {
+    "ldp.estimation.linear": ("LinearEstimate", "linear_query", "linear_variance"),
     "ldp.kernels.cmac": ("cmac64", "cmac64_of"),
     "ldp.kernels.entropy": ("KeyedPrf",),
     "ldp.keyed.bit_flip": ("BitFlipReporter", "BitFlipSupport"),

@@ -20,6 +20,7 @@ from ldp.protocols.fake_data import Shares, fake_data_channel, prior_fake_data_c
 from ldp.protocols.hadamard import hadamard_channel
 from ldp.protocols.hashing import blh_channel, olh_channel
 from ldp.protocols.histogram import histogram_channel
+from ldp.protocols.projective import projective_channel
 from ldp.protocols.subset import subset_channel
 from ldp.protocols.two_round import Tuning, lgrr_channel, loloha_channel
 from ldp.protocols.two_round_unary import allomfree_channel, lue_channel
@@ -39,6 +40,7 @@ ONE_ROUND: Final[dict[str, Callable[..., AuditChannel]]] = {
     "olh": olh_channel,
     "subset": subset_channel,
     "hadamard": hadamard_channel,
+    "projective": projective_channel,
 }
 TWO_ROUNDS: Final[dict[str, Callable[..., AuditChannel]]] = {
     "l-grr": lgrr_channel,

@@ -224,8 +224,13 @@ def _estimates(
     if not 0 < level < 1:
         raise LdpError(f"level must be in (0, 1), got {level}")
     frequency = (sums / np.asarray(n_reports) - terms.offset) / terms.slope
-    low, high = _score_interval(
-        frequency, terms=terms, n_reports=n_reports, n_population=n_population, level=level
+    low, high = score_interval(
+        frequency,
+        constant=terms.constant,
+        linear=terms.linear,
+        n_reports=n_reports,
+        n_population=n_population,
+        level=level,
     )
     variance = _variance(
         np.clip(frequency, 0, 1), terms=terms, n_reports=n_reports, n_population=n_population
@@ -240,33 +245,41 @@ def _estimates(
 
 
 def _variance(f: ArrayLike, *, terms: _NoiseTerms, n_reports: ArrayLike, n_population: ArrayLike) -> Floats:
-    constant, linear, sampling = _variance_terms(terms, n_reports=n_reports, n_population=n_population)
-    f = np.asarray(f, np.float64)
-    return np.asarray(constant + linear * f + sampling * f * (1 - f), np.float64)
+    f, n = np.asarray(f, np.float64), np.asarray(n_reports, np.float64)
+    sampling = _sampling(n, n_population=n_population)
+    return np.asarray(terms.constant / n + terms.linear / n * f + sampling * f * (1 - f), np.float64)
 
 
-def _variance_terms(
-    terms: _NoiseTerms, *, n_reports: ArrayLike, n_population: ArrayLike
-) -> tuple[Floats, Floats, Floats]:
-    """Terms (a, b, c) of the variance a + b f + c f (1 - f)."""
-    n = np.asarray(n_reports, np.float64)
+def _sampling(n: Floats, *, n_population: ArrayLike) -> Floats:
+    """Factor of f (1 - f) in the variance of a sample of n."""
     population = np.asarray(n_population, np.float64)
     # A population of one has no sampling error; the maximum only avoids 0 / 0 there.
-    sampling = (population - n) / np.maximum(population - 1, 1) / n
-    return terms.constant / n, terms.linear / n, sampling
+    return np.asarray((population - n) / np.maximum(population - 1, 1) / n)
 
 
-def _score_interval(
-    frequency: Floats, *, terms: _NoiseTerms, n_reports: ArrayLike, n_population: int, level: float
+def score_interval(
+    value: ArrayLike,
+    *,
+    constant: ArrayLike,
+    linear: ArrayLike,
+    n_reports: ArrayLike,
+    n_population: ArrayLike,
+    level: float,
 ) -> tuple[Floats, Floats]:
-    """All f with (frequency - f)**2 <= z**2 variance(f): the roots of a quadratic in f."""
-    constant, linear, sampling = _variance_terms(terms, n_reports=n_reports, n_population=n_population)
+    """All f within z standard deviations *at f* of a value: the roots of a quadratic in f.
+
+    Parameters
+    ----------
+    constant, linear : of the variance of one report's noise, `constant + linear f`; arguments broadcast
+    """
+    value, n = np.asarray(value, np.float64), np.asarray(n_reports, np.float64)
+    sampling = _sampling(n, n_population=n_population)
     z2 = NormalDist().inv_cdf((1 + level) / 2) ** 2
     scale = 1 + z2 * sampling
-    centre = (frequency + z2 * (linear + sampling) / 2) / scale
+    centre = (value + z2 * (np.asarray(linear) / n + sampling) / 2) / scale
     # Far outside [0, 1] perhaps no f satisfies it: then the interval runs from its centre to the estimate.
-    half = np.sqrt(np.maximum(centre**2 - (frequency**2 - z2 * constant) / scale, 0.0))
-    return np.minimum(centre - half, frequency), np.maximum(centre + half, frequency)
+    half = np.sqrt(np.maximum(centre**2 - (value**2 - z2 * np.asarray(constant) / n) / scale, 0.0))
+    return np.minimum(centre - half, value), np.maximum(centre + half, value)
 
 
 def _check_sizes(

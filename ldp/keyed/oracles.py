@@ -8,14 +8,16 @@ from numpy.typing import NDArray
 from ldp.codes import NO_ANSWER
 from ldp.errors import LdpError
 from ldp.kernels.entropy import KeyedPrf, PlanFields, slices
-from ldp.keyed import grr, hadamard, hashing, lanes, subset, unary
+from ldp.keyed import grr, hashing, lanes, subset, unary
+from ldp.keyed.designs import hadamard, projective
 from ldp.protocols.channels import GrrChannel
 from ldp.protocols.hadamard import HadamardChannel
 from ldp.protocols.hashing import HashChannel
+from ldp.protocols.projective import ProjectiveChannel
 from ldp.protocols.subset import SubsetChannel
 from ldp.protocols.unary import UnaryChannel
 
-OracleChannel = GrrChannel | UnaryChannel | HashChannel | SubsetChannel | HadamardChannel
+OracleChannel = GrrChannel | UnaryChannel | HashChannel | SubsetChannel | HadamardChannel | ProjectiveChannel
 
 _BYTES_AT_ONCE = 2**24
 _MODULES: dict[type, Any] = {
@@ -24,6 +26,7 @@ _MODULES: dict[type, Any] = {
     HashChannel: hashing,
     SubsetChannel: subset,
     HadamardChannel: hadamard,
+    ProjectiveChannel: projective,
 }
 
 
@@ -39,7 +42,7 @@ def oracle_answers(
 
     Parameters
     ----------
-    channel : GrrChannel, UnaryChannel, HashChannel, SubsetChannel or HadamardChannel
+    channel : GrrChannel, UnaryChannel, HashChannel, SubsetChannel, HadamardChannel or ProjectiveChannel
     values and all others : as of `grr.answers`
 
     Returns
@@ -110,6 +113,8 @@ def count_support(reports: Any, *, channel: OracleChannel) -> NDArray[np.int64]:
             return hashing.count_support(reports, channel=channel)
         case HadamardChannel():
             return hadamard.count_support(reports, channel=channel)
+        case ProjectiveChannel():
+            return projective.count_support(reports, channel=channel)
         case _:
             _check_bits(reports, domain_size=channel.domain_size)
             return lanes.count_support(reports, domain_size=channel.domain_size)

@@ -17,11 +17,15 @@ from hypothesis import strategies as st
 import ldp
 from ldp import NO_ANSWER, NO_COUNT, count_support, oracle_answers, support_counts
 from ldp.kernels import oracles
+from ldp.kernels import projective as points
+from ldp.kernels.codes import reciprocal
 from ldp.kernels.entropy import ANSWER, HASH_SEED, HASH_VALUE
-from ldp.keyed import grr, hadamard, hashing, histogram, subset, unary
+from ldp.keyed import grr, hashing, histogram, subset, unary
+from ldp.keyed.designs import hadamard, projective
 from ldp.protocols.channels import WORD
+from ldp.protocols.projective_space import space_of
 from tests.ldp.exact import FixedPrf, digest, has_bit, packed, reference_bits, reference_words, refuses
-from tests.ldp.protocols.test_families import PURE
+from tests.ldp.protocols.test_families import PURE, projective_points
 
 KEY = bytes(range(100, 116))
 PUBLIC_KEY = b"ldp: public hash"
@@ -47,12 +51,32 @@ def reference_report(value: int, *, channel, fields: dict[str, int]) -> Any:
         noise = [GEOMETRIC.lowest + bisect_right(totals, next(words)) for _ in range(k)]
         return [1 - y if j == value else y for j, y in enumerate(noise)]
     first = next(words)
+    if isinstance(channel, ldp.ProjectiveChannel):
+        return reference_point(value, next(words), first < channel.threshold, channel=channel)
     if hasattr(channel, "subset_size"):
         return packed(reference_subset(value, first < channel.threshold, words, channel=channel))
     column = next(words) % channel.n_columns
     if ((value + 1) & column).bit_count() % 2 == (first < channel.sign.threshold):
         column ^= (value + 1) & -(value + 1)
     return column
+
+
+def reference_point(value: int, word: int, is_inside: bool, *, channel) -> int:
+    """Coordinates other than the value's first, which then makes the product 0, or 1."""
+    prime, dimension = channel.prime, channel.dimension
+    space = projective_points(prime, dimension)
+    of_value = space[value]
+    pivot = of_value.index(1)
+    if is_inside:
+        rest = projective_points(prime, dimension - 1)[word % channel.support_size]
+    else:
+        number = word % prime ** (dimension - 1)
+        rest = tuple(number // prime**power % prime for power in reversed(range(dimension - 1)))
+    point = [*rest[:pivot], 0, *rest[pivot:]]
+    product = sum(a * b for a, b in zip(point, of_value, strict=True))
+    point[pivot] = ((0 if is_inside else 1) - product) % prime
+    inverse = pow(next(x for x in point if x), -1, prime)
+    return space.index(tuple(x * inverse % prime for x in point))
 
 
 def reference_subset(value: int, included: bool, words: Iterator[int], *, channel) -> list[int]:
@@ -78,6 +102,7 @@ REFERENCE_CASES = {
     "SS-wide": (ldp.subset_channel(epsilon=Fraction(3), domain_size=140), subset, [0, 0, 0]),
     "SS-even": (ldp.subset_channel(epsilon=Fraction(1, 10), domain_size=9), subset, [0]),
     "HR": (ldp.hadamard_channel(epsilon=Fraction(1), domain_size=300), hadamard, NO_ANSWER),
+    "PGR": (ldp.projective_channel(epsilon=Fraction(2), domain_size=96), projective, NO_ANSWER),
     "SHE": (GEOMETRIC, histogram, [NO_COUNT] * 7),
 }
 
@@ -197,6 +222,7 @@ GOLDEN = {
     "OLH": "2816a7a4415919ba",
     "SS": "0603052fb7b1982e",
     "HR": "51d062611e8ff817",
+    "PGR": "be5f2c398883f8a4",
     "SHE": "72d1bad43bb56e98",
 }
 
@@ -264,6 +290,42 @@ def test_columns_are_uniform_among_those_of_their_sign(k: int, columns: int) -> 
         assert np.bincount(out, minlength=columns).tolist() == expected
 
 
+@pytest.mark.parametrize(("prime", "dimension"), [(2, 3), (2, 4), (3, 3), (3, 4), (5, 3)])
+def test_points_are_uniform_among_those_of_their_kind(prime: int, dimension: int) -> None:
+    space = projective_points(prime, dimension)
+    inside, outside = len(projective_points(prime, dimension - 1)), prime ** (dimension - 1)
+    size, threshold = inside * outside, 3
+    # Of three words above the largest without bias, each is drawn again.
+    words = as_words([(u, y) for u in (0, 2, 3, 4, 7) for y in range(size + 3)])
+    limits = [threshold, size - 1, inside, reciprocal(inside), outside, reciprocal(outside)]
+    coordinates, starts, _ = space_of(prime, dimension)
+    assert coordinates.tolist() == list(map(list, space))
+    inverses = as_words([0, *(pow(x, -1, prime) for x in range(1, prime))])
+    for value in range(len(space)):
+        out = np.empty(len(words), np.uint16)
+        values = np.full(len(words), value, np.int32)
+        all_limits = as_words([*limits, prime, 2**32 // prime + 1])
+        redraws = points.projective_points(values, words, all_limits, coordinates, inverses, starts, out)
+        assert redraws == np.count_nonzero(out == NO_ANSWER) == 5 * 3
+        holds = coordinates.astype(int) @ coordinates[value] % prime == 0
+        expected = np.where(holds, 2 * outside, 3 * inside)
+        assert np.bincount(out[out != NO_ANSWER]).tolist() == expected.tolist()
+
+
+def test_biased_points_are_drawn_again_with_both_words() -> None:
+    channel = ldp.projective_channel(epsilon=Fraction(1), domain_size=5)
+    top = WORD - 1
+    bits = {0: [(0, 1), (top, top), (top, 2)], 1: [None, (0, 3), None]}
+    prf = FixedPrf(lambda pseudonym, *, value, counter: bits[counter][pseudonym])  # noqa: ARG005
+    values = [1, 2, 4]
+    drawn = answer_all(np.array(values, np.int32), channel=channel, prf=prf).tolist()
+    words = [(0, 1), (0, 3), (top, 2)]
+    assert drawn == [
+        reference_point(value, word, first < channel.threshold, channel=channel)
+        for value, (first, word) in zip(values, words, strict=True)
+    ]
+
+
 @pytest.mark.parametrize("size", [1, 2, 8, 64])
 def test_transform_is_the_product_with_the_matrix(size: int) -> None:
     matrix = [[1 - 2 * ((i & j).bit_count() % 2) for j in range(size)] for i in range(size)]
@@ -293,6 +355,7 @@ def test_noisy_counts_realise_their_table_exactly() -> None:
 def test_values_and_reports_that_do_not_fit_are_refused() -> None:
     answer = partial(answer_all, pseudonyms=np.zeros(1, np.uint64))
     mechanisms = {"grr": grr, "oue": unary, "olh": hashing, "subset": subset, "hadamard": hadamard}
+    mechanisms |= {"projective": projective}
     for name, mechanism in (*mechanisms.items(), ("histogram", histogram)):
         maker = getattr(ldp, f"{name}_channel")
         settings = {"channel": maker(epsilon=Fraction(1), domain_size=8), "mechanism": mechanism}

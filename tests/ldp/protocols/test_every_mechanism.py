@@ -67,7 +67,7 @@ def realistic_fake_data(protocol, epsilon, k):
     return among_fakes(ldp.prior_fake_data_channel(protocol, **settings))
 
 
-ONE_ROUND = ["grr", "sue", "oue", "the", "blh", "olh", "subset", "hadamard", "adp"]
+ONE_ROUND = ["grr", "sue", "oue", "the", "blh", "olh", "subset", "hadamard", "projective", "adp"]
 MECHANISMS = {
     **{name: partial(one_round, getattr(ldp, f"{name}_channel")) for name in ONE_ROUND},
     "she": partial(one_round, ldp.histogram_channel),

@@ -25,7 +25,7 @@ Supports = Callable[[Any, int], bool]
 
 UNARY = {"SUE": ldp.sue_channel, "OUE": ldp.oue_channel, "THE": ldp.the_channel}
 PURE = UNARY | {"GRR": ldp.grr_channel, "BLH": ldp.blh_channel, "OLH": ldp.olh_channel}
-PURE |= {"SS": ldp.subset_channel, "HR": ldp.hadamard_channel}
+PURE |= {"SS": ldp.subset_channel, "HR": ldp.hadamard_channel, "PGR": ldp.projective_channel}
 MAKERS = PURE | {"SHE": ldp.histogram_channel, "ADP": ldp.adp_channel}
 makers = pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
 pure_makers = pytest.mark.parametrize("maker", PURE.values(), ids=PURE)
@@ -46,9 +46,29 @@ def law(value: int, channel) -> tuple[Law, Supports]:
         w = channel.subset_size
         inside, outside = channel.p / comb(k - 1, w - 1), (1 - channel.p) / comb(k - 1, w)
         return {s: inside if value in s else outside for s in combinations(range(k), w)}, lambda s, v: v in s
+    if isinstance(channel, ldp.ProjectiveChannel):
+        return projective_law(value, channel)
     columns = channel.n_columns
     shares = channel.sign.p * 2 / columns, channel.sign.q * 2 / columns
     return {y: shares[_minus(y, value)] for y in range(columns)}, lambda y, v: not _minus(y, v)
+
+
+def projective_law(value: int, channel: ldp.ProjectiveChannel) -> tuple[Law, Supports]:
+    points = projective_points(channel.prime, channel.dimension)
+
+    def holds(report: int, v: int) -> bool:
+        return sum(a * b for a, b in zip(points[report], points[v], strict=True)) % channel.prime == 0
+
+    inside = [holds(y, value) for y in range(len(points))]
+    assert (len(points), sum(inside)) == (channel.n_codes, channel.support_size)
+    shares = (1 - channel.p) / inside.count(False), channel.p / inside.count(True)
+    return {y: shares[is_inside] for y, is_inside in enumerate(inside)}, holds
+
+
+def projective_points(prime: int, dimension: int) -> list[tuple[int, ...]]:
+    """All vectors whose first coordinate that is not 0 is 1, those with fewer free coordinates first."""
+    vectors = product(range(prime), repeat=dimension)
+    return [vector for vector in vectors if next((x for x in vector if x), 0) == 1]
 
 
 def _minus(column: int, value: int) -> int:

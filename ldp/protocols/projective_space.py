@@ -1,0 +1,84 @@
+"""Points of projective response: their coordinates, and sums over those that are orthogonal to a point."""
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldp.errors import LdpError
+from ldp.protocols.projective import ProjectiveChannel, n_points
+
+Floats = NDArray[np.float64]
+
+
+class Space(NamedTuple):
+    """Points of PG(dimension - 1, prime), numbered as ProjectiveChannel says.
+
+    coordinates : uint8, shape (points, dimension)
+    starts : int64, shape (dimension + 1,); number of the first point with so many free coordinates
+    point_of : int32, shape (prime,) * dimension; number of the point of each vector, `points` for zero
+    """
+
+    coordinates: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    point_of: NDArray[np.int32]
+
+
+@lru_cache(maxsize=16)
+def space_of(prime: int, dimension: int) -> Space:
+    """Return the points of a space; kept, since every window of an indicator asks for the same."""
+    starts = np.array([n_points(prime, size) for size in range(dimension + 1)], np.int64)
+    coordinates = np.zeros((starts[-1], dimension), np.uint8)
+    for n_free in range(dimension):
+        points = coordinates[starts[n_free] : starts[n_free + 1]]
+        points[:, dimension - 1 - n_free] = 1
+        free = np.indices((prime,) * n_free).reshape(n_free, len(points))
+        points[:, dimension - n_free :] = free.T
+    point_of = np.full((prime,) * dimension, len(coordinates), np.int32)
+    for factor in range(1, prime):
+        multiples = coordinates.astype(np.int64) * factor % prime
+        point_of[tuple(multiples.T)] = np.arange(len(coordinates))
+    return Space(coordinates, starts, point_of)
+
+
+def support_of(counts: NDArray[np.int64], *, channel: ProjectiveChannel) -> NDArray[np.int64]:
+    """Reports that support each value, from the reports by point.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (n_codes,), below 2**40; not modified
+
+    Returns
+    -------
+    ndarray of int64, shape (domain_size,)
+
+    Raises
+    ------
+    LdpError : counts has another shape
+    """
+    if counts.shape != (channel.n_codes,):
+        raise LdpError(f"counts must have shape ({channel.n_codes},), got {counts.shape}")
+    sums = sums_over_orthogonal(counts, channel=channel)[: channel.domain_size]
+    return np.rint(sums).astype(np.int64)
+
+
+def sums_over_orthogonal(of_points: NDArray[Any], *, channel: ProjectiveChannel) -> Floats:
+    """For each point, the sum of what the points that are orthogonal to it have; float64, shape (n_codes,).
+
+    Parameters
+    ----------
+    of_points : ndarray of numbers, shape (n_codes,), not modified
+
+    Notes
+    -----
+    The mean over all factors c of exp(2 pi i c <x, y> / prime) is 1 where the product is 0, and else 0. With
+    a point's number at all of its multiples, the sum over c is one value of the Fourier transform. Cost:
+    that of a transform of prime**dimension numbers, about 10 ms for 4,000 values.
+    """
+    space = space_of(channel.prime, channel.dimension)
+    transform = np.fft.rfftn(np.append(of_points, 0).astype(np.float64)[space.point_of])
+    # Half of the last axis is left out: minus a vector has the same value, which is real.
+    half, vectors = transform.shape[-1], space.coordinates.astype(np.int64)
+    vectors = np.where(vectors[:, -1:] < half, vectors, -vectors % channel.prime)
+    return np.asarray((of_points.sum() + transform[tuple(vectors.T)].real) / channel.prime, np.float64)
