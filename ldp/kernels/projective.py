@@ -72,7 +72,7 @@ def projective_points(
             else:
                 digit = np.uint64(1) if k == leading else np.uint64(0)
             point[place] = digit
-            # What the pivot must bring so that the product is 0, or 1 outside.
+            # The pivot must make the product 0, or 1 outside.
             product += np.uint64(coordinates[value, place]) * (prime - digit)
             place -= 1
         point[pivot] = _modulo(product, prime, factor)
