@@ -35,7 +35,7 @@ def projective_points(
 
     limits : threshold; the largest word that draws without bias from both kinds; number of points of each
     kind and its reciprocal; prime, and its factor of `_modulo`. Returns the number of rows to draw again,
-    whatever their value; they become NO_ANSWER.
+    which depends on no value; they become NO_ANSWER.
     """
     dimension = starts.shape[0] - 1
     prime, factor = limits[6], limits[7]

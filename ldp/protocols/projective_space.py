@@ -16,7 +16,7 @@ class Space(NamedTuple):
     """Points of PG(dimension - 1, prime), numbered as ProjectiveChannel says.
 
     coordinates : uint8, shape (points, dimension)
-    starts : int64, shape (dimension + 1,); number of the first point with so many free coordinates
+    starts : int64, shape (dimension + 1,); number of the first point with 0, 1, ... free coordinates
     point_of : int32, shape (prime,) * dimension; number of the point of each vector, `points` for zero
     """
 
