@@ -33,7 +33,7 @@ def plan_words(spec: PlanSpec) -> str:
 def tallies_words(tallies: Sequence[str]) -> str:
     """Name the further tallies of presence of a plan."""
     if not tallies:
-        return gettext("nothing")
+        return gettext("none")
     words = {"visits": gettext("number of days present"), "runs": gettext("length of stay")}
     return ", ".join(words[name] for name in tallies)
 

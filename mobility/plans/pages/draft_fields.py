@@ -15,14 +15,16 @@ from reports.studies.studyfile.sections import MECHANISMS, UNITS
 from reports.studies.texts import tallies_words
 
 NIGHT: Final = gettext_lazy("Only for the night zone. Default:")
-FRENCH: Final = gettext_lazy("Shown on pages in French. If empty, they show the name.")
+FRENCH: Final = gettext_lazy(
+    "This name is shown on French pages. If you leave it empty, they show the field “Name” instead."
+)
 # By the key in the study file, in the order of the page.
 LABELS: Final[dict[str, Promise]] = {
     "study.name": gettext_lazy("Name"),
     "study.name_fr": gettext_lazy("French name (optional)"),
     "study.slug": gettext_lazy("Short name"),
     "study.first_day": gettext_lazy("First day"),
-    "study.days": gettext_lazy("Days"),
+    "study.days": gettext_lazy("Number of days"),
     "study.market_share": gettext_lazy("Market share"),
     "study.small_cell": gettext_lazy("Suppress windows with fewer visitors than"),
     "study.min_publication": gettext_lazy("Minimum subscribers per publication"),
@@ -34,7 +36,7 @@ LABELS: Final[dict[str, Promise]] = {
     "plan.epsilon_profile": gettext_lazy("Maximum epsilon per profile (epsilon_profile, optional)"),
     "plan.presence_epsilon": gettext_lazy("Presence epsilon (optional)"),
     "plan.presence_days": gettext_lazy("Maximum days counted per subscriber (with presence epsilon)"),
-    "plan.tallies": gettext_lazy("Also count exactly"),
+    "plan.tallies": gettext_lazy("Additional exact counts"),
     "indicator.name": gettext_lazy("Name"),
     "indicator.name_fr": gettext_lazy("French name (optional)"),
     "indicator.slug": gettext_lazy("Short name"),
@@ -50,12 +52,16 @@ LABELS: Final[dict[str, Promise]] = {
 }
 HINTS: Final[dict[str, Promise | str]] = {
     "study.name_fr": FRENCH,
-    "study.slug": gettext_lazy("Used in web addresses and file names. Lower-case letters, digits, - and _."),
-    "study.days": gettext_lazy("From 1 to 62."),
-    "study.market_share": gettext_lazy("Above 0, up to 1. Visitor numbers are divided by this share."),
+    "study.slug": gettext_lazy(
+        "The short name is used in web addresses and file names. Use lower-case letters, digits, - and _."
+    ),
+    "study.days": gettext_lazy("A whole number from 1 to 62."),
+    "study.market_share": gettext_lazy(
+        "A number above 0, up to 1. Visitor numbers are divided by this share."
+    ),
     "study.small_cell": gettext_lazy(
-        "0 = never suppress. Lowering this number weakens protection, so it may need approval by a "
-        "second person."
+        "Enter 0 to suppress no windows. Lowering this number weakens protection, so it may need approval by "
+        "a second person."
     ),
     "study.min_publication": gettext_lazy(
         "Lowering this number weakens protection, so it may need approval by a second person."
@@ -65,18 +71,19 @@ HINTS: Final[dict[str, Promise | str]] = {
     ),
     "study.key_until": gettext_lazy("The study must be closed by this day."),
     "plan.epsilon": gettext_lazy(
-        "Above 0, up to 20. Smaller values protect better; larger values give more accurate results."
+        "A number above 0, up to 20. Smaller values protect better; larger values give more accurate results."
     ),
     "plan.epsilon_profile": gettext_lazy("Plans with a higher certified epsilon per profile are refused."),
     "plan.presence_epsilon": gettext_lazy(
-        "Adds noise to visitor counts. If empty, visitor counts are exact and presence is not protected."
+        "This epsilon adds noise to visitor counts. If you leave it empty, visitor counts are exact and "
+        "presence is not protected."
     ),
     "plan.presence_days": gettext_lazy(
         "Only the first days on which a subscriber is present are counted, up to this number."
     ),
     "plan.tallies": gettext_lazy(
-        "Publishes more exact numbers about presence. Not possible with presence epsilon, or once the study "
-        "has data."
+        "These numbers about presence are published without noise, in addition to visitor counts. You cannot "
+        "add any if you set a presence epsilon, or once the study has data."
     ),
     "indicator.name_fr": FRENCH,
     "indicator.max_values": gettext_lazy(
@@ -84,16 +91,17 @@ HINTS: Final[dict[str, Promise | str]] = {
     ),
     "indicator.epsilon": gettext_lazy("Leave empty to use the plan's epsilon."),
     "indicator.weight": gettext_lazy(
-        "Relative frequency with which people report on this indicator. Leave empty for 1."
+        "The weight sets how often people report on this indicator, compared with the others. Leave empty "
+        "for 1."
     ),
     "indicator.night_from": format_lazy("{} 22:00", NIGHT),
     "indicator.night_to": format_lazy("{} 06:00", NIGHT),
     "indicator.categories": gettext_lazy(
-        "Cannot be changed once the study has rows. A row with any other value is rejected."
+        "You cannot change the categories once the study has rows. A row with any other value is rejected."
     ),
     "indicator.categories_fr": gettext_lazy(
-        "Shown on pages in French: one for each category or duration, in the same order. The names of zones "
-        "come from their file."
+        "Names shown on French pages: one for each category or duration, in the same order. The names of "
+        "zones come from the zones file."
     ),
 }
 # By the last part of the key: controls that are no line of text.
@@ -232,12 +240,13 @@ def _mechanism_words(mechanism: str) -> str:
     words = {
         "smp-grr": gettext("each person reports on one indicator"),
         "smp-oue": gettext("one indicator per person, with a yes/no mark for each category"),
-        "smp-adp": gettext("one indicator per person, using the more accurate method"),
+        "smp-adp": gettext("one indicator per person, with the more accurate of GRR and OUE"),
         "spl-grr": gettext("each person reports on all indicators, which share epsilon"),
         "rsfd-grr": gettext("an answer for one indicator, and made-up answers for the others"),
         "rsfd-ouez": gettext("yes/no marks for one indicator, and made-up marks for the others"),
         "rsfd-adp": gettext(
-            "an answer for one indicator, and made-up answers for the others, using the more accurate method"
+            "an answer for one indicator, and made-up answers for the others, with the more accurate of GRR "
+            "and OUE-z"
         ),
     }
     return words.get(mechanism, mechanism)

@@ -204,7 +204,7 @@ def _approve(request: HttpRequest, found: PlanDraft) -> str:
 
 def _send_back(request: HttpRequest, found: PlanDraft) -> str:
     services.send_back(found, **_seen(request), remark=_remark(request))
-    return gettext("The draft was sent back with your remark.")
+    return gettext("The draft was sent back with your comment.")
 
 
 def _withdraw(request: HttpRequest, found: PlanDraft) -> str:

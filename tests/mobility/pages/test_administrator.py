@@ -64,7 +64,7 @@ class TestStudy:
                 f"The true category is kept in {kept}% of cases. "
                 f"Each of the other categories replaces it in {other}% of cases.",
             )
-        says(shown, "0.5 own epsilon", "are at least 60 minutes apart")
+        says(shown, "0.5 separate epsilon", "are at least 60 minutes apart")
         says(shown, "all cells in the extract", "Market share 100.0%", Plan.objects.get().spec_hash)
         says(shown, "Plan version 1, published by adam")
         Plan.objects.update(voided_days=1)  # undone days are part of what is certified
@@ -79,7 +79,7 @@ class TestCreate:
         assert response.redirect_chain == [("/administrator/fair/", 302)]
         assert "The study has been created." in response.content.decode()
         assert (Study.objects.get().created_by, VaultStudy.objects.get().slug) == ("adam", "fair")
-        assert "windows with fewer visitors than no minimum" in said(response)
+        assert "windows with fewer visitors than 0: no windows are suppressed" in said(response)
         late = STUDY.replace('slug = "fair"\n', 'slug = "late"\nsmall_cell = 30\n')
         response = published(client, {"study_file": file(late)})
         assert "windows with fewer visitors than 30" in said(response)
@@ -281,7 +281,8 @@ class TestSimulator:
 
     def test_of_made_up_reports_it_says_how_often_the_answer_is_recognised_beside_chance(self, client):
         text = shown(client, "?mechanism=rsfd-grr&indicators=4&categories=4&epsilon=2")
-        says(text, "Identifying the real answer", "25, then 25 25, then 34", "6, then 18 12, then 28")
+        pairs = ("25 before, 25 after 25 before, 34 after", "6 before, 18 after 12 before, 28 after")
+        says(text, "Identifying the real answer", *pairs)
         says(text, "so more days reveal nothing more")
         assert "Identifying the real answer" not in shown(client, "?mechanism=smp-grr")
 

@@ -100,13 +100,13 @@ class TestSecondPerson:
         assert "Describe what the author should change" in take(officer, draft, "send_back")
         take(officer, draft, "send_back", remark="Epsilon is too large.")
         assert draft.submitted_at is None
-        assert "Remark by petra: Epsilon is too large." in page(client, url(draft))
+        assert "Comment by petra: Epsilon is too large." in page(client, url(draft))
         take(client, draft, "submit")
         assert "You approved the draft in its current form" in take(officer, draft, "approve", remark="fine")
         approved = page(client, url(draft))
         says(
             approved,
-            "Remark by petra: fine",
+            "Comment by petra: fine",
             "Approval by a second person was needed because: This is a new study",
         )
         assert "must approve this draft" not in approved
@@ -119,7 +119,7 @@ class TestSecondPerson:
         self, client, officer, draft
     ):
         take(client, draft, "submit")
-        asked = "anyone who made the request created the approving account"
+        asked = "that account cannot approve requests that this person made or edited"
         says(page(officer, url(draft)), "Waiting for your review (requested by", asked)
         replace_password(User.objects.get(username="petra"), by=User.objects.get(username="adam"))
         officer.force_login(User.objects.get(username="petra"))
