@@ -14,7 +14,7 @@ from reports.studies.studyfile.definition import DERIVED
 from reports.studies.studyfile.sections import MECHANISMS, UNITS
 from reports.studies.texts import tallies_words
 
-NIGHT: Final = gettext_lazy("Only for the night zone. Default:")
+NIGHT: Final = gettext_lazy("This time is used only for the night zone. Default:")
 FRENCH: Final = gettext_lazy(
     "This name is shown on French pages. If you leave it empty, they show the field “Name” instead."
 )

@@ -86,7 +86,7 @@ def _add_promise(document: Document, selection: Selection) -> None:
         gettext("Method"),
         gettext("Epsilon per answer"),
         gettext("Maximum change in the odds of a right guess after one answer"),
-        gettext("Answers with the true category, per 100"),
+        gettext("Answers with the true category per 100 answers"),
     ]
     rows = [
         [
