@@ -161,6 +161,7 @@ CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0.2}
 CELERY_TASK_ROUTES = {
     "reports.tasks.compute_density": {"priority": 3},  # someone waits for it
     "reports.tasks.make_export": {"priority": 3},
+    "reports.tasks.refresh_forecasts": {"priority": 6},
     "mobility.tasks.read_chunk": {"priority": 6},
     "mobility.tasks.apply_shard": {"priority": 6},
     "mobility.tasks.take_in_watched": {"priority": 6},

@@ -11,8 +11,9 @@ from mobility.operations import forgetting, recording
 from mobility.operations.alerts import rules
 from mobility.operations.doctor import worker_answers
 from mobility.operations.metrics import tasks as metrics_tasks
-from mobility.workers.schedule import CATCH_UP_EVERY_S, FORGET_EVERY_S, LEDGER_EVERY_S
+from mobility.workers.schedule import CATCH_UP_EVERY_S, FORECAST_EVERY_S, FORGET_EVERY_S, LEDGER_EVERY_S
 from reports.base.outages import is_outage
+from reports.forecasts.actions import ask_for_due
 from reports.ledger.checks import check_now_and_then
 
 if settings.HAS_VAULT:  # the models of a vault exist there only
@@ -87,6 +88,12 @@ def look_after_ledger() -> None:
 
 
 @shared_task(ignore_result=True)
+def look_after_forecasts() -> None:
+    """Ask for forecasts that are out of date: of days, and those that no one could ask for."""
+    ask_for_due()
+
+
+@shared_task(ignore_result=True)
 def look_for_alerts() -> None:
     """Send people new problems, and the end of old ones."""
     rules.look_in_turn()
@@ -126,6 +133,8 @@ def _asked_for() -> list[tuple[Callable[[], object], float]]:
         (look_after_ledger.delay, LEDGER_EVERY_S),
         (lambda: look_for_alerts.apply_async(expires=alerts_s), alerts_s),
     ]
+    if settings.HAS_REPORTS:
+        asks.append((look_after_forecasts.delay, FORECAST_EVERY_S))
     if settings.HAS_VAULT:  # a worker of the analyst zone computes maps: batches are no business of its
         asks.append((lambda: sweep.apply_async(expires=sweep_s), sweep_s))
     return asks

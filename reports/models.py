@@ -4,6 +4,7 @@ from reports.accounts.access_models import ApiToken, SavedView, ShareLink, Share
 from reports.accounts.models import AccountName
 from reports.estimates.models import DayNote
 from reports.exports.models import ExportFile
+from reports.forecasts.models import CrowdLimit, KeptForecast
 from reports.ledger.models import LedgerEntry, LedgerHead, LedgerKind
 from reports.maps.models import DensityMap
 from reports.privacy.models import BudgetCap, BudgetPopulation, CapDecision, DeletedStudy
@@ -22,11 +23,13 @@ __all__ = [
     "BudgetCap",
     "BudgetPopulation",
     "CapDecision",
+    "CrowdLimit",
     "DayNote",
     "DeletedStudy",
     "DensityMap",
     "ExportFile",
     "Indicator",
+    "KeptForecast",
     "LedgerEntry",
     "LedgerHead",
     "LedgerKind",

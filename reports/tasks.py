@@ -4,6 +4,7 @@ from celery import Task, shared_task
 
 from reports.base.outages import AWAY
 from reports.exports.actions import make_file
+from reports.forecasts.following import follow
 from reports.maps.actions import compute_map
 
 RETRY_S = 2
@@ -24,5 +25,14 @@ def make_export(self: Task, file_id: int) -> None:
     """Make a file that someone has asked for and waits for; who waits asks again if this one is lost."""
     try:
         make_file(file_id, is_again=self.request.retries > 0)
+    except AWAY:
+        raise self.retry(countdown=RETRY_S) from None
+
+
+@shared_task(bind=True, ignore_result=True, max_retries=None)
+def refresh_forecasts(self: Task, study_id: int) -> None:
+    """Forecast newly published figures of a study, and compare them with the limits of its zones."""
+    try:
+        follow(study_id)
     except AWAY:
         raise self.retry(countdown=RETRY_S) from None

@@ -47,6 +47,7 @@ FINE: Final[dict[str, tuple[Lazy, Lazy]]] = {
         _("No totals have been waiting long to be handed over."),
     ),
     "study_stopped": (_("Vault and totals"), _("Vault and totals are consistent.")),
+    "zone_crowded": (_("Crowded zones"), _("No zone is expected to exceed its limit. Limits: %(limits)s.")),
     "ledger_broken": (_("Ledger"), _("Integrity verified at the last check. Entries: %(entries)s.")),
     "backup_old": (_("Last backup"), _("The last backup was made %(age_s)s ago. Size: %(bytes)s.")),
     "escrow_old": (
@@ -293,6 +294,16 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
             "If no day of the study was closed after the backup was made, restore again with "
             "--no-day-closed-since. Otherwise the reports stay as they are, and you cannot add data."
         ),
+    ),
+    ("zone_crowded", ""): Trouble(
+        _("%(zone)s in %(study)s may hold more people than its limit"),
+        _("Slot that begins at %(time)s: between %(low)s and %(high)s people; limit: %(capacity)s."),
+        _("Check the zone, and get ready to direct people elsewhere."),
+    ),
+    ("zone_crowded", "exceeds"): Trouble(
+        _("%(zone)s in %(study)s holds more people than its limit"),
+        _("Slot that begins at %(time)s: between %(low)s and %(high)s people; limit: %(capacity)s."),
+        _("Check the zone, and direct people elsewhere."),
     ),
     ("ledger_broken", ""): Trouble(
         _("The ledger failed its integrity check"),

@@ -5,3 +5,4 @@ from typing import Final
 FORGET_EVERY_S: Final = 3600
 LEDGER_EVERY_S: Final = 3600
 CATCH_UP_EVERY_S: Final = 3600
+FORECAST_EVERY_S: Final = 3600

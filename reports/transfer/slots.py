@@ -1,8 +1,10 @@
 """Counts by slot come in: each slot once, in order."""
 
 import numpy as np
+from django.conf import settings
 
 from ldp.estimation.series.counts import SlotCounts
+from reports.base.tasks import send_on_commit
 from reports.studies.models import Study
 from reports.studies.slot_models import SlotDay, StudySlots
 
@@ -50,4 +52,7 @@ def add_slots(study: Study, slots: SlotCounts) -> int:
         row.save(update_fields=["counts"])
     of_study.closed = through
     of_study.save(update_fields=["closed"])
+    if settings.HAS_REPORTS:
+        # Each hour a worker looks for forecasts that no one could ask for.
+        send_on_commit("reports.tasks.refresh_forecasts", study.pk, robust=True)
     return through

@@ -16,6 +16,8 @@ from mobility.operations.alerts.channels import channels as set_up
 from mobility.operations.findings import Finding, Level, finding
 from mobility.operations.probes import backups, broker, channels, databases, host, ledger, safety, workers
 
+if settings.HAS_REPORTS:
+    from mobility.operations.probes import crowds
 if settings.HAS_VAULT:  # the models of a vault exist there only
     from mobility.operations.probes import batches, consistency, crossing, feeds, keys
 
@@ -115,6 +117,8 @@ def _probes() -> Iterator[Probe]:
     yield Probe("disks", ("disk_low",), host.disks)
     if settings.HAS_VAULT:
         yield from _of_vault()
+    if settings.HAS_REPORTS:
+        yield Probe("crowds", ("zone_crowded",), crowds.full, needs=main)
     yield Probe("ledger", ("ledger_broken",), ledger.checked, needs=main)
     yield Probe("backups", ("backup_old",), backups.backed_up, needs=main)
     if settings.HAS_VAULT:

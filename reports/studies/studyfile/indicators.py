@@ -25,7 +25,7 @@ NIGHT_KEYS = ("night_from", "night_to")
 NIGHT_FROM, NIGHT_TO = 22 * 60, 6 * 60  # where the study file does not say
 # Pages of a study with the address of an indicator's page.
 RESERVED_INDICATORS = frozenset(
-    {"statement", "days", "dpia", "export", "maps", "notes", "presence", "scenario"}
+    {"statement", "days", "dpia", "export", "forecast", "maps", "notes", "presence", "scenario"}
 )
 
 

@@ -1,0 +1,131 @@
+"""Published figures of a study on the grids that forecasts need: gaps are NaN."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+from zoneinfo import ZoneInfo
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldp.estimation.series.forecast import Series
+from ldp.estimation.series.levels import DayFigures
+from ldp.privacy.slots import DAY_MINUTES
+from reports.estimates.coverage import coverage_of
+from reports.estimates.queries import Window, indicator_reports, visitor_unions
+from reports.slots.queries import Presence, SlotStatus
+from reports.studies.models import Indicator, Study
+from reports.studies.slots import SlotClock
+
+DAYS_AHEAD: Final = 7
+_MORE_DAYS: Final = 2  # after the study, on which slots that are forecast may lie
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SlotSeries:
+    """Counts on a grid of local times of day, on which every day has the same number of rows.
+
+    An hour that a clock change repeats keeps its second half; one that it leaves out is a gap.
+
+    clock : slots of the study and of some days after it
+    rows : row of each slot of the clock
+    closed : published slots
+    """
+
+    series: Series
+    clock: SlotClock
+    rows: NDArray[np.int64]
+    closed: int
+
+    @property
+    def n_known(self) -> int:
+        """Published slots with figures."""
+        here = self.rows[: self.closed]
+        return int(np.count_nonzero(~np.isnan(self.series.values[here]).any(axis=1)))
+
+    def horizon(self, slot: int) -> int:
+        """Rows from the last published slot to a later one; at least 1."""
+        return max(int(self.rows[slot] - self.rows[self.closed - 1]), 1)
+
+
+def longer_clock(study: Study, *, minutes: int) -> SlotClock:
+    """Slots of a study and of some days after it."""
+    days = study.days + _MORE_DAYS
+    return SlotClock.of(study.timezone, first_day=study.first_day, days=days, minutes=minutes)
+
+
+def slot_series(found: Presence) -> SlotSeries | None:
+    """Published slots of a whole study, not scaled; None where no slot has figures."""
+    study, minutes = found.study, found.spec.minutes
+    clock = longer_clock(study, minutes=minutes)
+    rows, closed = _rows(clock, timezone=study.timezone, minutes=minutes), len(found.counts)
+    is_known = np.array([status == SlotStatus.OK for status in found.statuses], dtype=bool)
+    known = np.flatnonzero(is_known[clock.day[:closed].astype(np.int64) - 1])
+    if not known.size:
+        return None
+    values = np.full((int(rows[closed - 1]) + 1, found.counts.shape[1]), np.nan)
+    values[rows[known]] = found.counts[known]
+    per_day = DAY_MINUTES // minutes
+    first_slot = study.first_day.weekday() * per_day
+    series = Series(values=values, slots_per_day=per_day, first_slot=first_slot)
+    return SlotSeries(series=series, clock=clock, rows=rows, closed=closed)
+
+
+def _rows(clock: SlotClock, *, timezone: str, minutes: int) -> NDArray[np.int64]:
+    zone, per_day = ZoneInfo(timezone), DAY_MINUTES // minutes
+    rows = np.empty(len(clock), np.int64)
+    for day in range(1, int(clock.day[-1]) + 1):
+        of_day = clock.of_day(day)
+        places = np.arange(of_day.stop - of_day.start)
+        if len(places) != per_day:  # the clocks change
+            times = [datetime.fromtimestamp(second, zone) for second in clock.start[of_day].tolist()]
+            places = np.array([(time.hour * 60 + time.minute) // minutes for time in times])
+        rows[of_day] = (day - 1) * per_day + places
+    return rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedFigures:
+    """Daily figures of all visitors, or of one category: then shares."""
+
+    name: str
+    figures: DayFigures
+
+
+def visitor_days(study: Study) -> list[NamedFigures]:
+    """Visitors of each day as pages show them, up to the last day with a number."""
+    notes = study.day_notes.all()
+    days = coverage_of(study, visitors=visitor_unions(study), notes=notes).days
+    values = [np.nan if day.visitors is None else float(day.visitors) for day in days]
+    variances = [day.noisy.std_error**2 if day.noisy else 0.0 for day in days]
+    return _figures(study, {"": (values, variances)})
+
+
+def category_days(indicator: Indicator) -> list[NamedFigures]:
+    """Share of each category on each day, up to the last day with answers."""
+    windows = [Window(day, day) for day in range(1, indicator.study.days + 1)]
+    columns: dict[str, tuple[list[float], list[float]]] = {}
+    for report in indicator_reports(indicator, windows):
+        for estimate in report.estimates:
+            values, variances = columns.setdefault(estimate.category, ([], []))
+            is_known = estimate.frequency is not None and estimate.std_error is not None
+            values.append(estimate.frequency or 0.0 if is_known else np.nan)
+            variances.append((estimate.std_error or 0.0) ** 2)
+    return _figures(indicator.study, columns)
+
+
+def _figures(study: Study, columns: dict[str, tuple[list[float], list[float]]]) -> list[NamedFigures]:
+    known = [np.flatnonzero(~np.isnan(values)) for values, _ in columns.values()]
+    n = max((int(places[-1]) + 1 for places in known if places.size), default=0)
+    dates = [study.first_day + timedelta(days=day) for day in range(n + DAYS_AHEAD)]
+    weekdays = np.array([date.weekday() for date in dates], dtype=np.int64)
+    return [
+        NamedFigures(
+            name=name,
+            figures=DayFigures(
+                values=np.array(values[:n]), variances=np.array(variances[:n]), weekdays=weekdays
+            ),
+        )
+        for name, (values, variances) in columns.items()
+        if not np.isnan(values[:n]).all()
+    ]
