@@ -1,4 +1,4 @@
-"""Limits of zones: published figures decide, ends of intervals say how sure it is, and noise does not flap."""
+"""Limits of zones: published figures decide, and noise makes no alert come and go."""
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
