@@ -222,7 +222,7 @@ class TestDays:
         officer, both = Client(), Client()
         officer.force_login(person("petra", Role.PRIVACY_OFFICER))
         for address in ("/administrator/", "/administrator/fair/"):
-            says(page(officer, address), "Requested by olga at", rises, "within the 30 days before it")
+            says(page(officer, address), "Requested by olga at", rises, "For 30 days after someone")
         olga = User.objects.get(username="olga")
         olga.groups.add(Group.objects.get_or_create(name=Role.ADMINISTRATOR)[0])
         both.force_login(olga)
