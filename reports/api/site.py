@@ -184,7 +184,7 @@ def indicator(request: HttpRequest, study: str, indicator: str) -> HttpResponseB
 @api.get(
     INDICATOR + "/estimates",
     response=answers(schemas.Report),
-    summary=gettext_noop("Estimates for one window"),
+    summary=gettext_noop("Estimates for one window (date range)"),
 )
 def estimates(
     request: HttpRequest,
@@ -226,7 +226,7 @@ def days(
 @api.get(
     INDICATOR + "/windows",
     response=answers(schemas.ReportPage),
-    summary=gettext_noop("Estimates for all windows"),
+    summary=gettext_noop("Estimates for all windows (date ranges)"),
 )
 def windows(
     request: HttpRequest,

@@ -235,7 +235,7 @@ def _states(study: Study) -> tuple[tuple[str, str], ...]:
             gettext("Second factor required of administrators and privacy officers"),
             settings.MOBILITY_SECOND_FACTOR == "required",
         ),
-        (gettext("Windows with few visitors are suppressed"), study.small_cell > 0),
+        (gettext("Date ranges with few visitors are suppressed"), study.small_cell > 0),
         (gettext("A date is set for destroying the key"), study.key_until is not None),
     )
     return tuple((label, yes if holds else no) for label, holds in measures)

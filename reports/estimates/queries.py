@@ -133,7 +133,7 @@ def window_from_dates(study: Study, first: date, last: date) -> Window:
     if not 1 <= window.first_day <= window.last_day <= study.days:
         raise WindowError(
             gettext(
-                "The window must lie between %(least)s and %(most)s and must not end before it starts. "
+                "The date range must lie between %(least)s and %(most)s and must not end before it starts. "
                 "Requested: %(first)s to %(last)s."
             )
             % {"least": study.first_day, "most": study.last_day, "first": first, "last": last}
@@ -227,7 +227,7 @@ def study_reports(indicators: Sequence[Indicator], window: Window | None) -> lis
 def check_union(indicator: Indicator, window: Window) -> None:
     if window.days > 1 and not has_unions(indicator):
         text = gettext(
-            "The window for %(indicator)s must be a single day, because each person gives an answer on "
+            "The date range for %(indicator)s must be a single day, because each person gives an answer on "
             "only %(n)d of %(days)d days. Requested: days %(first)d to %(last)d."
         )
         got = {"first": window.first_day, "last": window.last_day, "days": indicator.study.days}

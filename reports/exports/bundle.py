@@ -86,7 +86,7 @@ def _refuse_hidden(study: Study) -> None:
     if any(status.is_suppressed(int(n), small_cell=study.small_cell) for n in unions.flat):
         raise ExportError(
             gettext(
-                "No bundle is available for this study. Its small-cell rule suppresses windows with "
+                "No bundle is available for this study. Its small-cell rule suppresses date ranges with "
                 "fewer than %(small_cell)d visitors, but the tallies in a bundle would show them. Choose "
                 "another format."
             )

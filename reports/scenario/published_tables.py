@@ -130,7 +130,7 @@ def days_of(tables: Sequence[PublishedTable]) -> tuple[date, int]:
     days = (last - first).days + 1
     if days > MAX_DAYS:
         text = gettext(
-            "the windows can span at most %(most)d days from first to last, but they span %(days)d: "
+            "the date ranges can span at most %(most)d days from first to last, but they span %(days)d: "
             "%(first)s to %(last)s"
         )
         raise TableError(text % {"most": MAX_DAYS, "days": days, "first": first, "last": last})
@@ -228,7 +228,7 @@ def _check_once(cells: Sequence[Cell], problems: _Problems) -> None:
     for cell in cells:
         before = lines.setdefault((cell.first, cell.last, cell.category), cell.line)
         if before != cell.line:
-            text = gettext("the same window and category already appear on line %(before)d")
+            text = gettext("the same date range and category already appear on line %(before)d")
             problems.add(cell.line, "", text, before=before)
 
 
@@ -242,7 +242,7 @@ def _check_whole(
     problems, known = _Problems(table.name), len(table.categories)
     for window, found in sums.items():
         if len(found) < known:
-            text = gettext("a window must have all %(known)d categories, got %(n)d")
+            text = gettext("a date range must have all %(known)d categories, got %(n)d")
             problems.add(lines[window], _CATEGORY, text, known=known, n=len(found))
     problems.check()
 

@@ -114,7 +114,7 @@ def warnings(simulation: Simulation) -> list[str]:
     if setting.crowd.visitors < setting.small_cell:
         found.append(
             gettext(
-                "This study suppresses windows with fewer than %(least)s visitors. With %(visitors)s "
+                "This study suppresses date ranges with fewer than %(least)s visitors. With %(visitors)s "
                 "visitors a day, the figures for every single day would be suppressed."
             )
             % {"least": formats.number(setting.small_cell), "visitors": visitors}

@@ -70,8 +70,8 @@ def status_reason(status: str, study: Study) -> str:
             "There is no data for these days, or no answers were received. The figures are unknown, not zero."
         ),
         Status.SUPPRESSED: gettext(
-            "This study suppresses windows with fewer than %(small_cell)d visitors, and figures based on "
-            "so few visitors. Differences between the windows shown can still reveal such small numbers. "
+            "This study suppresses date ranges with fewer than %(small_cell)d visitors, and figures based on "
+            "so few visitors. Differences between the date ranges shown can still reveal such small numbers. "
             "The rule is a policy of the study and not part of its privacy guarantee, which does not "
             "depend on the rule."
         ),

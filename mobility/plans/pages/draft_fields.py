@@ -26,7 +26,7 @@ LABELS: Final[dict[str, Promise]] = {
     "study.first_day": gettext_lazy("First day"),
     "study.days": gettext_lazy("Number of days"),
     "study.market_share": gettext_lazy("Market share"),
-    "study.small_cell": gettext_lazy("Suppress windows with fewer visitors than"),
+    "study.small_cell": gettext_lazy("Suppress date ranges with fewer visitors than"),
     "study.min_publication": gettext_lazy("Minimum subscribers per publication"),
     "study.population": gettext_lazy("Population"),
     "study.key_until": gettext_lazy("Destroy key by (optional)"),
@@ -60,8 +60,8 @@ HINTS: Final[dict[str, Promise | str]] = {
         "A number above 0, up to 1. Visitor numbers are divided by this share."
     ),
     "study.small_cell": gettext_lazy(
-        "Enter 0 to suppress no windows. Lowering this number weakens protection, so it may need approval by "
-        "a second person."
+        "Enter 0 to suppress no date ranges. Lowering this number weakens protection, so it may need "
+        "approval by a second person."
     ),
     "study.min_publication": gettext_lazy(
         "Lowering this number weakens protection, so it may need approval by a second person."

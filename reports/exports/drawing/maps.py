@@ -86,7 +86,7 @@ def map_words(selection: Selection) -> str:
         how = gettext("Colours: consistent values.")
     else:
         how = gettext("Colours: unbiased estimates.")
-    fixed = gettext("All windows of this indicator have the same legend.")
+    fixed = gettext("All date ranges of this indicator have the same legend.")
     names = area_shapes(Area.objects.get(study=report.indicator.study_id)).names
     rest = []
     for each in zones.not_on_map(ordered(report, options=options), names=names):

@@ -152,7 +152,7 @@ def _add_caveats(document: Document, parts: Sequence[Selection]) -> None:
         ),
         gettext(
             "Consistent shares are the estimates, adjusted as little as possible so that none is "
-            "negative and they add up to 100%. Do not add up consistent shares from different windows."
+            "negative and they add up to 100%. Do not add up consistent shares from different date ranges."
         ),
         gettext("The answers received include made-up ones, which are not marked as such.")
         if any(report.has_fakes for report in reports)
@@ -161,8 +161,8 @@ def _add_caveats(document: Document, parts: Sequence[Selection]) -> None:
     if any(report.indicator.kind == "daily" and report.window.days > 1 for report in reports):
         texts.append(
             gettext(
-                "In a window of several days, each visitor counts once, with the value from their first "
-                "day in the window."
+                "In a date range of several days, each visitor counts once, with the value from their first "
+                "day in the range."
             )
         )
     n_days = reports[0].study.days

@@ -90,7 +90,7 @@ def _figure(places: Places) -> Figure:
 
 
 def _scale(places: Places) -> Scale:
-    """Return the scale of the page: one for both maps and all windows."""
+    """Return the scale of the page: one for both maps and all date ranges."""
     study, spec = places.study, places.found.spec
     windows = maps_density.single_days_and_whole(study, windows_with_maps(study, spec))
     return maps_density.density_scale(location_windows(study, windows), options=places.options)
@@ -166,7 +166,7 @@ def _small_print(places: Places) -> list[str]:
             "were in each square, estimated from all reports together."
         )
     same = gettext(
-        "The legend is the same for both maps and all windows. Squares with almost no one in them have "
+        "The legend is the same for both maps and all date ranges. Squares with almost no one in them have "
         "no colour."
     )
     head = head_of(places)

@@ -79,10 +79,10 @@ class TestCreate:
         assert response.redirect_chain == [("/administrator/fair/", 302)]
         assert "The study has been created." in response.content.decode()
         assert (Study.objects.get().created_by, VaultStudy.objects.get().slug) == ("adam", "fair")
-        assert "windows with fewer visitors than 0: no windows are suppressed" in said(response)
+        assert "date ranges with fewer visitors than 0: no date ranges are suppressed" in said(response)
         late = STUDY.replace('slug = "fair"\n', 'slug = "late"\nsmall_cell = 30\n')
         response = published(client, {"study_file": file(late)})
-        assert "windows with fewer visitors than 30" in said(response)
+        assert "date ranges with fewer visitors than 30" in said(response)
         response = client.post(CREATE_URL, {"study_file": file(STUDY)})
         assert response.status_code == 422
         assert "a study with this name already exists" in response.content.decode()

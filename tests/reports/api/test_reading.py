@@ -295,7 +295,7 @@ class TestRefusals:
         backwards = {"from": "2024-06-01", "to": "2024-05-30"}
         for query in ({"from": "2030-01-01"}, backwards, {"to": "2024-05-01"}):
             found = refusal(program.get(f"{GENDER}/estimates", query), 422)
-            assert "window must lie between 2024-05-30 and 2024-06-02" in found["detail"]
+            assert "date range must lie between 2024-05-30 and 2024-06-02" in found["detail"]
 
     def test_a_parameter_that_means_nothing_is_named(self, program, fair):
         for parameter, value, said in (
@@ -425,7 +425,7 @@ class TestPlaces:
 
     def test_what_means_nothing_is_refused(self, program, located):
         for path, query, status, said in (
-            (PLACES, {"from": "2030-01-01"}, 422, "window must lie between"),
+            (PLACES, {"from": "2030-01-01"}, 422, "date range must lie between"),
             (PLACES, {"form": "2024-05-30"}, 422, "Unknown parameter"),
             (PLACES, {"format": "csv"}, 422, "Unknown parameter"),
             (SQUARES, {"limit": 10_001}, 422, "are invalid"),

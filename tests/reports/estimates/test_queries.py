@@ -94,7 +94,7 @@ def test_unions_of_an_indicator_of_some_days_are_left_out_unless_asked_for_by_na
     assert [record["indicator"] for record in json.loads(export("fair-2024"))].count("stay") == 4
     window = ("--from", "2024-05-30", "--to", "2024-05-31")
     assert [record["indicator"] for record in json.loads(export("fair-2024", *window))] == ["gender"]
-    with pytest.raises(CommandError, match="window for stay must be a single day"):
+    with pytest.raises(CommandError, match="date range for stay must be a single day"):
         export("fair-2024", "--indicator", "stay", *window)
     there = people.daily["stay"][people.present(2, 2), 1]
     for estimate, n in zip(report_of(study, "stay", 2, 2).estimates, np.bincount(there), strict=True):

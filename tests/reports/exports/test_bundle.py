@@ -112,7 +112,7 @@ def test_study_that_hides_small_windows_has_no_bundle(fair):
     fair.small_cell = least
     assert bundle_of(fair)
     fair.small_cell = least + 1
-    with pytest.raises(ExportError, match=rf"suppresses windows with fewer than {least + 1} visitors"):
+    with pytest.raises(ExportError, match=rf"suppresses date ranges with fewer than {least + 1} visitors"):
         bundle_of(fair)
 
 

@@ -110,7 +110,7 @@ class TestFiles:
         answer = reader.get(BUNDLE)
         assert answer.status_code == 400
         assert (
-            "Its small-cell rule suppresses windows with fewer than 1000000 visitors"
+            "Its small-cell rule suppresses date ranges with fewer than 1000000 visitors"
             in answer.content.decode()
         )
 
@@ -151,7 +151,10 @@ class TestFindings:
             ("compare.csv?kind=categories&from=2024-05-31&reference=9", "must be from 0 to 2, not 9"),
             ("compare.csv?kind=studies&from=2024-05-31&with=a/b", "No indicator named a/b with the same"),
             ("movement.csv?show=nothing", "no figure named"),
-            *((f"export.{ending}?from=2030-01-01", "window must lie between") for ending in OF_INDICATORS),
+            *(
+                (f"export.{ending}?from=2030-01-01", "date range must lie between")
+                for ending in OF_INDICATORS
+            ),
             ("movement.csv?show=back_within&day=2024-06-02", "before its last day"),
         ):
             answer = reader.get(AGE + address)

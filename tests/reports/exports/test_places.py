@@ -336,7 +336,7 @@ class TestAddresses:
     def test_what_is_not_there_is_refused(self, reader, located):
         address = reverse("reports:maps_file", args=["fair-2024", "zones", "csv"])
         answer = reader.get(address, {"from": "2030-01-01"})
-        assert answer.status_code == 400 and "window must lie between" in answer.content.decode()
+        assert answer.status_code == 400 and "date range must lie between" in answer.content.decode()
         assert reader.post(address).status_code == 405
         located.area.h3_resolution = None
         located.area.save()

@@ -131,7 +131,7 @@ def test_numbers_that_no_people_have_are_named_with_what_is_missing(tmp_path, ca
         ("2017-05-31,2017-06-01,a,-5", f"line 3, column volume: {NUMBER}"),
         ("2017-05-31,2017-06-01,a,5.5", f"line 3, column volume: {NUMBER}"),
         ("2017-05-31,2017-06-01,a,", f"line 3, column volume: {NUMBER}"),
-        ("2017-05-31,2017-05-31,a,7", "line 3: the same window and category already appear on line 2"),
+        ("2017-05-31,2017-05-31,a,7", "line 3: the same date range and category already appear on line 2"),
     ],
 )  # fmt: skip
 def test_each_problem_has_its_file_line_and_column(line, problem, tmp_path) -> None:
@@ -183,8 +183,8 @@ def test_what_is_no_such_table_is_refused(tmp_path) -> None:
     table = file(tmp_path / "t.csv", rows("a", {(1, 1): 5, (1, 3): 9}) + rows("b", {(1, 3): 9}))
     far = file(tmp_path / "far.csv", [*rows("", {(1, 1): 5}), "2019-01-01,2019-01-01,,5"])
     for words, problem in {
-        (table,): "t.csv, line 2, column category: a window must have all 2 categories, got 1",
-        (far,): "windows can span at most 62 days from first to last, but they span 581",
+        (table,): "t.csv, line 2, column category: a date range must have all 2 categories, got 1",
+        (far,): "date ranges can span at most 62 days from first to last, but they span 581",
         (tmp_path / "nope.csv",): "FILE must be a file that can be read",
         (table, table): "each FILE must be named once",
         (table, "--hidden-below", "1"): "must be at least 2, got 1",
@@ -252,7 +252,7 @@ def test_page_names_what_contradicts_and_answers_nothing_from_it(reader) -> None
     assert "Wed 31 May 2017 0.csv: 205 1.csv: 999" in text
     text += said(asked(reader, rows("", everyone() | {(1, 3): everyone()[1, 2] - 10})))
     assert "change by at least 10 people." in text and "Tue" not in text
-    assert "No window with a known number of visitors contains 2017-06-01" in said(
+    assert "No date range with a known number of visitors contains 2017-06-01" in said(
         asked(reader, rows("", {(1, 1): 5, (3, 3): 9}))
     )
     assert "Between" not in text and "The best estimate" not in text

@@ -79,7 +79,7 @@ class TestMaking:
             assert "errorlist" in reader.post(f"{NEW}?{WINDOW}", FORM | given).content.decode()
         response = reader.get(f"{NEW}?from=2030-01-01", follow=True)
         assert response.redirect_chain[0][0] == "/studies/fair-2024/gender/"
-        assert "window must lie between" in words(response)
+        assert "date range must lie between" in words(response)
         assert not ShareLink.objects.exists()
 
 

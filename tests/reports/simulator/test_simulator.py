@@ -108,7 +108,7 @@ def test_what_is_hopeless_or_below_the_small_cell_rule_is_said_with_what_it_mean
     assert "I1: with 1,000 visitors and 22 categories, every bar for a single day shows" in plain(warning)
     assert "so it is wider than the full range from 0% to 100%" in warning
     (warning,) = words.warnings(simulate(make(2, visitors=4000, small_cell=5000)))
-    assert "windows with fewer than 5,000 visitors" in plain(warning)
+    assert "date ranges with fewer than 5,000 visitors" in plain(warning)
 
 
 def test_exact_totals_and_noisy_ones() -> None:
