@@ -195,8 +195,8 @@ def _waiting(batch: Batch, subscribers: int, study: StudyHead) -> tuple[str, str
     )
     if subscribers >= study.min_publication:
         sentence = gettext(
-            "Not published yet: the pending changes cover %(n)s subscribers, but this publication would "
-            "differ from an earlier report by fewer than %(least)s subscribers."
+            "Not published yet. The pending changes cover %(n)s subscribers, which is enough, but the new "
+            "figures would differ from an earlier report by fewer than %(least)s subscribers."
         )
     sentence %= {"n": number(subscribers), "least": number(study.min_publication)}
     if has_left:

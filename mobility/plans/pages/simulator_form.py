@@ -92,7 +92,7 @@ class SimulatorForm(forms.Form):
     )
     of = forms.ChoiceField(label=gettext_lazy("Indicator (for the target error)"), required=False)
     over = forms.ChoiceField(
-        label=gettext_lazy("Days (for the target error)"),
+        label=gettext_lazy("Days over which the target error must be met"),
         required=False,
         choices=[("", gettext_lazy("one day")), ("union", gettext_lazy("all days together"))],
     )

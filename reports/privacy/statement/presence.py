@@ -24,8 +24,8 @@ def presence_facts(spec: PlanSpec, study: Study) -> dict[str, Any] | None:
     return {
         "mechanism": MECHANISM,
         "unit": gettext(
-            "a person's presence: one person is added or removed, with all their days and all their "
-            "answers; nothing else differs"
+            "a person's presence: the two data sets compared are the same, except that one has one more "
+            "person, with all their days and answers"
         ),
         "presence_epsilon": exact_text(spec.presence.epsilon),
         "days_per_person": spec.presence.max_days,
