@@ -31,7 +31,7 @@ def scenario_answer(
     if text := refusal(study, indicator):
         raise ProblemError(422, text)
     query = QueryDict(mutable=True)
-    query.update({name: text for name, text in asked.items() if text})
+    query.update({name: text for name, text in asked.items() if name in request.GET})
     question = question_of(query, study=study)
 
     def build() -> Content:

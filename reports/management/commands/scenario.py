@@ -41,7 +41,7 @@ class Command(ReadingCommand):
         if text := refusal(study, indicator):
             raise CommandError(text)
         asked = QueryDict(mutable=True)
-        asked.update({name: options[name] for name in NAMES if options[name]})
+        asked.update({name: options[name] for name in NAMES if options[name] is not None})
         with refusing(WindowError):
             question = question_of(asked, study=study)
         findings = scenario_findings(question, indicator, scenario_answer(question, indicator))

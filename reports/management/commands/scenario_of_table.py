@@ -57,7 +57,7 @@ def _content(path: Path) -> bytes:
 
 
 def _scenario(options: dict[str, Any], *, first_day: date, days: int) -> Scenario | None:
-    of_days = bool(options["present"] or options["absent"])
+    of_days = options["present"] is not None or options["absent"] is not None
     asked = [of_days, options["exactly"] is not None, options["in_a_row"] is not None]
     if sum(asked) > 1:
         raise CommandError("ask one question: --present and --absent, --exactly, or --in-a-row")

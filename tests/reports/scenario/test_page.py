@@ -129,6 +129,7 @@ def test_the_command_prints_what_the_file_of_the_page_has(reader, fair) -> None:
     assert rows.splitlines() == of_page.splitlines()
     for arguments, text in (
         (["fair-2024", "--exactly", "9"], "The number of days must be from 1 to 4, not “9”"),
+        (["fair-2024", "--present", ""], "Mark at least one day"),
         (["fair-2024", "--indicator", "stay"], "from day to day"),
         (["fair-2024", "--indicator", "height"], "must be one of gender, age, stay, got height"),
     ):
@@ -151,6 +152,7 @@ def test_the_api_sends_the_rows_of_the_file_and_asks_to_come_back_for_long_ones(
     for address, text in (
         ("scenario?exactly=9", "from 1 to 4"),
         ("scenario?night=1", "night"),
+        ("scenario?present=", "Mark at least one day"),
         ("indicators/stay/scenario", "from day to day"),
     ):
         refused = reader.get(api + address)

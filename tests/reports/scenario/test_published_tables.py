@@ -195,6 +195,7 @@ def test_what_is_no_such_table_is_refused(tmp_path) -> None:
             "--absent",
             "2018-01-01",
         ): "--absent must be days from 2017-05-31 to 2017-06-02, got 2018-01-01",
+        (table, "--absent", ""): "present or absent must name a day",
         (table, "--exactly", "9"): r"k must be in \[1, 3\]",
     }.items():
         with pytest.raises(CommandError, match=problem):
