@@ -1,13 +1,15 @@
 """Measure the server's time for each page of an analyst, and the size of its answer.
 
-    python -m benchmarks.pages [--rounds 40]
+    python -m benchmarks.pages [--rounds 40] [--slots-only]
 
-Two studies in a fresh SQLite database: seven days with seven indicators, and 62 days with an indicator of 100
-categories. Each address is asked for in turn, round after round, by a signed-in analyst; there is no network
+Three studies in a fresh SQLite database: seven days with seven indicators, 62 days with an indicator of 100
+categories, and 62 days with 48 slots in 100 zones.
+Each address is asked for in turn, round after round, by a signed-in analyst; there is no network
 in between. Prints every page; docs/pages.md sums them up.
 """
 
 import argparse
+import dataclasses
 import os
 import statistics
 import sys
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 WEEK: Final = ("week", 7, 100.0)  # slug, days, budget in milliseconds of the 95th percentile
 SEASON: Final = ("season", 62, 300.0)
 N_CATEGORIES: Final = 100
+N_ZONES: Final = 100
+SLOTS_BUDGET_MS: Final = 100.0
 N_PEOPLE: Final = 50_000
 PERCENTILE: Final = 95
 
@@ -89,6 +93,50 @@ def pages_of(study: "Study", *, budget_ms: float) -> Iterator[Page]:
         yield Page(study=study.slug, name=name, path=path, budget_ms=budget_ms)
 
 
+def make_slots_study() -> "Study":
+    """A study with 62 days of 48 slots in 100 zones, all of them published."""
+    import numpy as np
+
+    from reports.studies.studyfile.definition import AreaDefinition
+    from tests.reports import map_factory, slot_factory
+    from tests.reports import report_factory as factory
+
+    names = [f"Zone {place + 1}" for place in range(N_ZONES)]
+    features = [
+        {
+            "type": "Feature",
+            "properties": {"zone": name},
+            "geometry": {"type": "Polygon", "coordinates": [map_factory.square(*divmod(place, 10))]},
+        }
+        for place, name in enumerate(names)
+    ]
+    area = AreaDefinition(
+        cells=map_factory.area().cells,
+        zones=tuple(names),
+        geojson={"type": "FeatureCollection", "features": features},
+    )
+    slots = dataclasses.replace(slot_factory.DEFINITION, levels=())
+    study = factory.create(factory.GENDER, slug="slots", name="Slots", days=62, area=area, slots=slots)
+    at = np.arange(len(study.slots.clock))[:, np.newaxis]
+    size = np.arange(1, N_ZONES + 1)
+    slot_factory.publish(study, (40 * size * (1.5 + np.sin(2 * np.pi * (at / 48 - 0.5)))).round())
+    return study
+
+
+def slot_pages_of(study: "Study") -> Iterator[Page]:
+    """The page of presence by slot with all that it can show, and the frames of its map."""
+    from django.urls import reverse
+
+    address = reverse("reports:presence", args=[study.slug])
+    day = study.date_of(30)
+    for name, path in {
+        "presence, latest slot": address,
+        "presence, day and median": f"{address}?day={day}&at=18:00&with=weekday",
+        "presence, frames of a day": f"{address}slots.json?day={day}",
+    }.items():
+        yield Page(study=study.slug, name=name, path=path, budget_ms=SLOTS_BUDGET_MS)
+
+
 def measure(pages: Sequence[Page], *, rounds: int) -> list[Timing]:
     """Ask for the pages in turn, so that a slow second hits all of them; the first round is not counted."""
     from django.db import connection
@@ -142,22 +190,30 @@ def table(timings: Sequence[Timing]) -> str:
     return "\n".join(lines)
 
 
+def no_worker(*_task: object, **_options: object) -> None:
+    """Take a request for a worker, which no page waits for."""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rounds", type=int, default=40)
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--slots-only", action="store_true", help="only the pages of presence by slot")
+    asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="mobility-pages-") as folder:
         os.environ |= {"DJANGO_SETTINGS_MODULE": "mobility.settings", "MOBILITY_DATA_DIR": str(Path(folder))}
         django.setup()
+        from django.conf import settings
         from django.core.management import call_command
 
         for alias in ("default", "vault"):
             call_command("migrate", database=alias, verbosity=0)
         call_command("collectstatic", interactive=False, verbosity=0)
+        settings.TASK_SENDER = f"benchmarks.pages.{no_worker.__name__}"
         pages: list[Page] = []
-        for slug, days, budget_ms in (WEEK, SEASON):
+        for slug, days, budget_ms in () if asked.slots_only else (WEEK, SEASON):
             pages += pages_of(make_study(slug, days=days), budget_ms=budget_ms)
-        sys.stdout.write(table(measure(pages, rounds=rounds)) + "\n")
+        pages += slot_pages_of(make_slots_study())
+        sys.stdout.write(table(measure(pages, rounds=asked.rounds)) + "\n")
 
 
 if __name__ == "__main__":

@@ -9,10 +9,11 @@ from reports.compare import views as compare
 from reports.dpia import views as dpia
 from reports.exports import views as downloads
 from reports.exports.places import views as place_downloads
+from reports.exports.presence import views as slot_downloads
 from reports.maps import density_views as density
 from reports.maps import views as maps
 from reports.movement import views as movement
-from reports.pages import days, indicator, notes, scenario, studies
+from reports.pages import days, indicator, notes, presence, scenario, studies
 from reports.privacy.statement import views as statement
 
 app_name = "reports"
@@ -36,6 +37,9 @@ urlpatterns = [
     path("<slug:slug>/maps/compute/", density.compute, name="maps_compute"),
     path("<slug:slug>/maps/state/", density.state, name="maps_state"),
     file("maps/(?P<content>[a-z]+)", place_downloads.download_places, name="maps_file"),
+    path("<slug:slug>/presence/", presence.slots, name="presence"),
+    path("<slug:slug>/presence/slots.json", presence.frames, name="presence_frames"),
+    file("presence", slot_downloads.download_presence, name="presence_file"),
     path("<slug:slug>/scenario/", scenario.scenario, name="scenario_study"),
     file("scenario", downloads.download_scenario, name="scenario_study_file"),
     path("<slug:slug>/statement/", statement.statement, name="statement"),

@@ -51,10 +51,12 @@ class ApiToken(Opening):
 class ShareLink(Opening):
     """Shows one report to anyone who has its address.
 
-    A scenario of all people has no indicator: `query` says so, and `indicator` is any one of the study.
+    A scenario of all people and presence by slot have no indicator: `query` says so, and `indicator` is any
+    one of the study.
     """
 
     OF_ALL = "scenario=all&"  # start of the query of a scenario of all people
+    OF_SLOTS = "presence=all&"  # start of the query of presence by slot
 
     indicator = models.ForeignKey(Indicator, on_delete=models.CASCADE, related_name="+")
     query = models.CharField(max_length=500, help_text="the query of the report's address, after the ?")
@@ -82,7 +84,12 @@ class ShareLink(Opening):
     @property
     def report(self) -> Indicator | None:
         """The indicator that is shown; None: all people."""
-        return None if self.query.startswith(self.OF_ALL) else self.indicator
+        return None if self.query.startswith((self.OF_ALL, self.OF_SLOTS)) else self.indicator
+
+    @property
+    def is_of_slots(self) -> bool:
+        """Return whether it shows presence by slot."""
+        return self.query.startswith(self.OF_SLOTS)
 
     @property
     def days(self) -> tuple[date, date]:

@@ -133,6 +133,8 @@ def _opening(
 
 
 def _report(link: ShareLink) -> str:
+    if link.is_of_slots:
+        return gettext("Presence by time")
     return link.report.shown_name if link.report else gettext("All people")
 
 

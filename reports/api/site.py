@@ -11,7 +11,7 @@ from ninja import Query
 from pydantic import BeforeValidator
 
 from ldp import PlanSpec
-from reports.api import schemas
+from reports.api import schemas, slot_schemas
 from reports.api.answers import (
     Page,
     answer,
@@ -24,6 +24,7 @@ from reports.api.answers import (
 from reports.api.auth import Session, Token, reader_of
 from reports.api.document import DocumentedApi
 from reports.api.places import located_window, page_of_squares
+from reports.api.presence import presence_answer
 from reports.api.records import indicator_record, outages_of, study_line, study_record, visitors_record
 from reports.api.scenarios import scenario_answer
 from reports.base.problems import ProblemError
@@ -75,6 +76,10 @@ SquareLimit = Annotated[int, Query(ge=1, le=SQUARES_MAX, description="entries pe
 AllSquares = Annotated[bool, Query(alias="all", description="true: include empty squares")]
 Days = Annotated[str, Query(description="dates, or numbers of days (3, or 3-9), separated by commas")]
 Number = Annotated[str, Query(description="days or nights, from 1")]
+ZoneNames = Annotated[list[str], Query(alias="zone", description="names of zones; default: all")]
+LevelName = Annotated[
+    str | None, Query(description="name of a level of larger zones; empty: zones of the area; default: all")
+]
 Offset = Annotated[int, Query(ge=0, le=1_000_000, description="entries to skip")]
 
 STUDY = "/studies/{slug:study}"
@@ -279,6 +284,30 @@ def scenario_categories(
     refuse_unknown(request, *asked)
     found = _indicator(request, study, indicator)
     return scenario_answer(request, found.study, found, asked=asked)
+
+
+@api.get(
+    STUDY + "/presence", response=answers(slot_schemas.PresencePage), summary=gettext_noop("Presence by time")
+)
+def presence(
+    request: HttpRequest,
+    study: str,
+    first: From = None,
+    last: To = None,
+    zone: ZoneNames = (),  # type: ignore[assignment]
+    level: LevelName = None,
+    limit: Limit = PAGE,
+    offset: Offset = 0,
+    format: Format = "json",  # noqa: A002 - named so in addresses
+) -> HttpResponseBase:
+    """Return people by zone in each time slot, with 95% intervals; with many zones, fewer slots a page."""
+    refuse_unknown(request, "from", "to", "zone", "level", "limit", "offset", "format")
+    page = Page(limit=limit, offset=offset)
+    days = (first.isoformat() if first else "", last.isoformat() if last else "")
+    found = _study(request, study)
+    return presence_answer(
+        request, found, days=days, zones=zone, level=level, page=page, most=ESTIMATES_MAX, file_format=format
+    )
 
 
 @api.get(STUDY + "/places", response=answers(schemas.Places), summary=gettext_noop("Reported places"))

@@ -78,6 +78,7 @@ API_WORDS = {
     "scenario": pgettext_lazy("what the API gave", "a combination of days"),
     "scenario_categories": pgettext_lazy("what the API gave", "a combination of days by category"),
     "windows": pgettext_lazy("what the API gave", "windows"),
+    "presence": pgettext_lazy("what the API gave", "presence by time"),
     "places": pgettext_lazy("what the API gave", "places"),
     "places_grid": pgettext_lazy("what the API gave", "places on the grid"),
 }
@@ -241,7 +242,8 @@ def _undo(facts: Facts) -> str:
 
 def _share(facts: Facts) -> str:
     text = gettext("Link %(link)s to %(indicator)s.")
-    report = facts.get("indicator") or gettext("scenarios for all people")
+    of_all = API_WORDS["presence"] if facts.get("what") == "presence" else gettext("scenarios for all people")
+    report = facts.get("indicator") or of_all
     words = text % {"link": facts.get("link"), "indicator": report}
     until = gettext("Valid until %(day)s.") % {"day": facts["until"]} if facts.get("until") else ""
     locked = gettext("Password protected.") if facts.get("password") else ""

@@ -4,7 +4,7 @@ Numbers are written as readers of the active language write them: "22,000" and "
 and `95,5 %` in French.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
@@ -12,7 +12,7 @@ from functools import lru_cache, wraps
 from typing import TypeVarTuple
 
 from django.utils.formats import date_format, get_format
-from django.utils.translation import get_language, gettext, ngettext, pgettext
+from django.utils.translation import get_language, gettext, ngettext, override, pgettext
 
 from ldp.estimation.noisy_estimators import NoisyTotal
 from reports.base.status import Status
@@ -40,6 +40,12 @@ def _remembered(words: Callable[[*Ts], str]) -> Callable[[*Ts], str]:
 def number(value: float | None) -> str:
     """Whole number, with its thousands separated: 62440 -> "62,440", in French "62 440"."""
     return MISSING if value is None else _localised(f"{round(value):,}")
+
+
+def numbers(values: Iterable[float]) -> list[str]:
+    """Whole numbers as `number` writes them: a map of a day has thousands."""
+    signs = _signs(get_language())
+    return [f"{round(value):,}".translate(signs) for value in values]
 
 
 def compact(value: int | None) -> str:
@@ -229,8 +235,14 @@ def _is_english() -> bool:
 
 def _localised(text: str) -> str:
     """A number as Python writes it with commas between thousands, in the active language."""
-    signs = {",": thousands_sign(), ".": decimal_sign(), "-": MINUS}
-    return "".join(signs.get(each, each) for each in text)
+    return text.translate(_signs(get_language()))
+
+
+@lru_cache(maxsize=16)
+def _signs(language: str | None) -> dict[int, str]:
+    """Signs of a language for those of Python."""
+    with override(language):
+        return str.maketrans({",": thousands_sign(), ".": decimal_sign(), "-": MINUS})
 
 
 def _tenths(value: float) -> str:

@@ -1,7 +1,5 @@
 """Asking workers for tasks by name: who asks loads no task, and Celery only when something is asked for."""
 
-from functools import partial
-
 from django.conf import settings
 from django.db import transaction
 
@@ -25,4 +23,6 @@ def send_on_commit(task: str, pk: int, *, robust: bool = False) -> None:
     ------
     BrokerAwayError : after the commit, unless `robust`
     """
-    transaction.on_commit(partial(later(settings.TASK_SENDER), task, pk), robust=robust)
+    send = later(settings.TASK_SENDER)
+    # Not a partial: Django logs a failure by a name that those lack.
+    transaction.on_commit(lambda: send(task, pk), robust=robust)

@@ -11,9 +11,19 @@ from reports.estimates.options import DaysOptions, ReportOptions, asked_categori
 from reports.estimates.queries import Window, WindowReport, windows_of_indicator
 from reports.exports.bundle import Reports, bundle_of
 from reports.exports.errors import ExportError
-from reports.exports.formats.choosing import FORMATS, MOVEMENT, PLACES, SCENARIO, SCENARIO_ANSWER, Format
+from reports.exports.formats.choosing import (
+    FORMATS,
+    MOVEMENT,
+    PLACES,
+    PRESENCE,
+    SCENARIO,
+    SCENARIO_ANSWER,
+    Format,
+)
 from reports.exports.movements import movement_findings
 from reports.exports.places.selection import select_places
+from reports.exports.presence.selection import select_presence
+from reports.exports.presence.tables import SlotTable
 from reports.exports.scenarios import asked_question, scenario_answer, scenario_findings
 from reports.exports.selection import (
     Scope,
@@ -44,8 +54,8 @@ class Recipe:
 
     Parameters
     ----------
-    scope : "window", "days" or "study"; "bundle", "movement", "scenario", "population"; of places zones,
-        squares, hexagons or maps
+    scope : "window", "days" or "study"; "bundle", "movement", "scenario", "population", "presence"; of
+        places zones, squares, hexagons or maps
     ending : of its format
     indicator : slug; "" of the whole study and of places
     first_day, last_day : numbers of the days of a window, else 0
@@ -89,6 +99,8 @@ class Recipe:
         """Return whether it is so small that its reader waits for it."""
         if self.scope == SCENARIO:
             return Prepared.of(asked_question(study, self.options), self.indicator_of(study)).is_quick
+        if self.scope == PRESENCE:
+            return self.slot_table(study).n_rows <= AT_ONCE_ROWS.get(self.ending, 0)
         if self.scope not in (*Scope, MOVEMENT) or self.ending not in AT_ONCE_ROWS:
             return False
         indicators = (
@@ -96,6 +108,16 @@ class Recipe:
         )
         n_rows = sum(self._n_windows(each) * len(each.categories) for each in indicators)
         return n_rows <= AT_ONCE_ROWS[self.ending]
+
+    def slot_table(self, study: Study) -> SlotTable:
+        """Slots and zones of a file of presence."""
+        return select_presence(
+            study,
+            first_day=self.first_day,
+            last_day=self.last_day,
+            options=self.options,
+            is_drawn=self.format.is_drawn,
+        )
 
     def indicator_of(self, study: Study) -> Indicator | None:
         """The indicator; None of the whole study."""
@@ -133,6 +155,9 @@ def write(study: Study, recipe: Recipe, *, tick: Tick = lambda _: None) -> Writt
         name, content = f"{study.slug}_bundle.zip", bundle_of(study, watched=watched)
     elif recipe.scope == POPULATION:
         name, content = f"{study.slug}_population.zip", _population(study, tick=tick)
+    elif recipe.scope == PRESENCE:
+        table = recipe.slot_table(study)
+        name, content = f"{table.name}.{recipe.ending}", recipe.format.write(table)
     elif recipe.scope == MOVEMENT:
         indicator, query = study.indicators.get(slug=recipe.indicator), QueryDict(recipe.options)
         findings = movement_findings(movement(indicator, **asked_of(query, indicator=indicator)))

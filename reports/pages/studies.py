@@ -12,6 +12,7 @@ from reports.estimates.noise import has_totals, noisy_window
 from reports.estimates.page import weekdays
 from reports.estimates.queries import shown_visitors, visitor_unions
 from reports.privacy.statement.document import certified
+from reports.slots.queries import has_slots
 from reports.studies import policies
 from reports.studies import texts as studies_texts
 from reports.studies.models import Area
@@ -45,6 +46,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "certificate": certificate,
         "indicators": list(found.indicators.all()),
         "visitor_rule": studies_texts.visitor_rule(found),
+        "has_slots": has_slots(found),
         "has_data": has_totals(found, visitors),
         "n_visitors": shown_visitors(found, int(visitors[1, found.days])),
         "noisy_visitors": noisy_window(found, visitors, first_day=1, last_day=found.days),

@@ -66,6 +66,7 @@ def link_facts(link: ShareLink) -> dict[str, Json]:
     return {
         "link": str(link.pk),
         "indicator": link.report.slug if link.report else "",
+        **({"what": "presence"} if link.is_of_slots else {}),
         "first_day": link.first_day.isoformat(),
         "last_day": link.last_day.isoformat(),
     }

@@ -11,6 +11,7 @@ from reports.pages.scenario import answer_context, asked_answer
 from reports.scenario import texts
 from reports.scenario.queries import NoScenarioError, refusal
 from reports.scenario.query import question_of
+from reports.sharing.presence import is_presence, presence_address
 from reports.studies.models import Indicator
 
 SCENARIO: Final = "scenario"  # parameter of the query of such a link: "on", or "all" for all people
@@ -33,6 +34,8 @@ def asked_scenario(query: QueryDict, indicator: Indicator) -> tuple[Window, str]
 def address_of(query: str, indicator: Indicator) -> str:
     """Address of the page that a link with this query shows, for readers of the study."""
     found, slugs = QueryDict(query, mutable=True), [indicator.study.slug, indicator.slug]
+    if is_presence(found):
+        return presence_address(query, indicator.study)
     of_all = found.get(SCENARIO) == "all"
     page = "scenario_study" if of_all else "scenario" if is_scenario(found) else "indicator"
     found.pop(SCENARIO, None)

@@ -22,6 +22,7 @@ from reports.estimates.picker import requested_window, window_query, window_titl
 from reports.estimates.queries import Window, WindowError, visitor_unions
 from reports.pages.indicator import window_context
 from reports.sharing import actions as access
+from reports.sharing.presence import asked_presence, is_presence, shared_presence
 from reports.sharing.revoking import revoke
 from reports.sharing.scenarios import address_of, asked_scenario, is_scenario, shared_scenario
 from reports.studies.models import Indicator
@@ -111,7 +112,8 @@ def new_share(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
             url = _made(request, form, indicator, window, query=query)
     context = {
         "study": study,
-        "indicator": None if query.startswith(ShareLink.OF_ALL) else indicator,
+        "indicator": None if query.startswith((ShareLink.OF_ALL, ShareLink.OF_SLOTS)) else indicator,
+        "is_of_slots": query.startswith(ShareLink.OF_SLOTS),
         "window_title": window_title(study, window),
         "address": address_of(query, indicator),
         "form": form,
@@ -151,6 +153,8 @@ def _shared(request: HttpRequest, token: str) -> HttpResponse:
     if link.password and not _knows_password(request, link):
         return _ask_password(request, link)
     access.note_view(link)
+    if link.is_of_slots:
+        return render(request, "sharing/share_presence.html", shared_presence(link))
     if is_scenario(QueryDict(link.query)):
         return render(request, "sharing/share_scenario.html", shared_scenario(link))
     return render(request, "sharing/share.html", _report(link))
@@ -224,6 +228,8 @@ def _made(request: HttpRequest, form: ShareForm, indicator: Indicator, window: W
 
 def _asked(request: HttpRequest, indicator: Indicator) -> tuple[Window, str]:
     """Days of the report or scenario that is shown now, and the parameters that name it; or WindowError."""
+    if is_presence(request.GET):
+        return asked_presence(request.GET, indicator.study)
     if is_scenario(request.GET):
         return asked_scenario(request.GET, indicator)
     study = indicator.study

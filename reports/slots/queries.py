@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 from statistics import NormalDist
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -73,7 +74,7 @@ class SlotFigure:
     high: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Presence:
     """Slots of some days of a study, and the counts of those that are published.
 
@@ -92,28 +93,28 @@ class Presence:
     counts: Counts
     statuses: tuple[SlotStatus, ...]
 
-    @property
+    @cached_property
     def first_slot(self) -> int:
         """Number in the study of the first slot of these days."""
         return int(self.clock.of_day(self.first_day).start)
 
-    @property
+    @cached_property
     def last_slot(self) -> int:
         """Number in the study of the last slot of these days."""
         return int(self.clock.of_day(self.last_day).stop) - 1
 
-    @property
+    @cached_property
     def scale(self) -> float:
         """People for each subscriber counted."""
         return 1 / float(self.study.market_share)
 
-    @property
+    @cached_property
     def std_error(self) -> float:
         """Standard error of each count, scaled; 0 without noise."""
         variance = self.spec.variance
         return 0.0 if variance is None else float(variance) ** 0.5 * self.scale
 
-    @property
+    @cached_property
     def half_width(self) -> float:
         """Half of the interval of each figure, scaled."""
         return self.half_width_of(1)
@@ -145,13 +146,18 @@ class Presence:
             found[: len(here)] = here * self.scale
         return found
 
+    @cached_property
+    def zone_info(self) -> ZoneInfo:
+        """Time zone of the study."""
+        return ZoneInfo(self.study.timezone)
+
     def starts_at(self, slot: int) -> datetime:
         """Begin of a slot in local time."""
-        return datetime.fromtimestamp(int(self.clock.start[slot]), ZoneInfo(self.study.timezone))
+        return datetime.fromtimestamp(int(self.clock.start[slot]), self.zone_info)
 
     def ends_at(self, slot: int) -> datetime:
         """End of a slot in local time; it does not belong to it."""
-        return datetime.fromtimestamp(int(self.clock.end[slot]), ZoneInfo(self.study.timezone))
+        return datetime.fromtimestamp(int(self.clock.end[slot]), self.zone_info)
 
     def at_level(self, level: str) -> tuple[SlotZone, ...]:
         """Zones of a level."""
@@ -226,7 +232,7 @@ def _zones(slots: StudySlots) -> tuple[SlotZone, ...]:
 
 def _counts(rows: QuerySet[SlotDay], *, zones: int) -> Counts:
     arrays = [row.array(zones=zones) for row in rows.order_by("day")]
-    return np.concatenate(arrays).astype(np.int64) if arrays else np.zeros((0, zones), np.int64)
+    return np.concatenate(arrays).astype(np.int64, copy=False) if arrays else np.zeros((0, zones), np.int64)
 
 
 def _statuses(

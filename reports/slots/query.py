@@ -1,6 +1,6 @@
 """The view in an address: a day, a time, zones of a level, and another day to compare with."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Final
@@ -72,11 +72,11 @@ class View:
             DAY: self.date.isoformat(),
             AT: time_text(self.found, self.slot),
             LEVEL_NAME: self.level,
-            ZONE: [zone.name for zone in self.zones],
+            ZONE: [str(zone.place) for zone in self.zones],
             WITH: other[self.other] if self.other in other else study.date_of(self.other).isoformat(),
         }
         kept = {name: value for name, value in (values | changes).items() if value}
-        return urlencode(kept, doseq=True)
+        return urlencode(kept, doseq=True, safe=":")
 
 
 def time_text(found: Presence, slot: int) -> str:
@@ -122,15 +122,6 @@ def default_view(found: Presence) -> View:
     return view_of(QueryDict(), found)
 
 
-def zones_by_name(names: Sequence[str], found: Presence, *, level: str) -> tuple[SlotZone, ...]:
-    """Zones of a level by name, each once; WindowError if there is no such zone."""
-    by_name: Mapping[str, SlotZone] = {zone.name: zone for zone in found.at_level(level)}
-    for name in names:
-        if name not in by_name:
-            raise WindowError(gettext("No zone is called “%s”.") % name[:_SHOWN])
-    return tuple(by_name[name] for name in dict.fromkeys(names))
-
-
 def day_of(text: str, study: Study) -> int:
     """Study day of a date; WindowError if it is none, or not one of the study."""
     try:
@@ -174,11 +165,15 @@ def _slot(text: str, found: Presence, *, day: int) -> int:
     return wanted[text]
 
 
-def _zones(names: Sequence[str], found: Presence, *, level: str) -> tuple[SlotZone, ...]:
-    """Chosen zones; by default those with most people on all days."""
-    if names:
-        return zones_by_name(names, found, level=level)[:MAX_LINES]
+def _zones(places: Sequence[str], found: Presence, *, level: str) -> tuple[SlotZone, ...]:
+    """Chosen zones, by their places in the counts; by default those with most people on all days."""
     zones = found.at_level(level)
+    if places:
+        by_place = {str(zone.place): zone for zone in zones}
+        for place in places:
+            if place not in by_place:
+                raise WindowError(gettext("No zone of this level has the number “%s”.") % place[:_SHOWN])
+        return tuple(by_place[place] for place in dict.fromkeys(places))[:MAX_LINES]
     people = found.counts.sum(axis=0) if len(found.counts) else np.zeros(len(found.zones))
     return tuple(sorted(zones, key=lambda zone: -people[zone.place])[:FIRST_ZONES])
 

@@ -1,15 +1,16 @@
 """Texts about presence by slot."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 
+import numpy as np
 from django.utils.translation import gettext, ngettext, pgettext
 
 from reports.base import formats
 from reports.base.status import Status
 from reports.slots import facts
 from reports.slots.facts import Change, Peak
-from reports.slots.queries import Presence, SlotFigure, SlotStatus, SlotZone
+from reports.slots.queries import Floats, Presence, SlotFigure, SlotStatus, SlotZone
 from reports.slots.query import View, time_text
 from reports.studies import texts as studies_texts
 
@@ -56,7 +57,7 @@ def change_sentence(view: View, found: Change) -> str:
         "high": formats.number(max(abs(less.low), abs(less.high))),
     }
     if not found.difference.people and less.low == less.high:
-        return gettext("The number is the same as on %(other)s.") % words
+        return gettext("The number is the same as that of %(other)s.") % words
     if not found.is_clear:
         return (
             gettext(
@@ -66,10 +67,10 @@ def change_sentence(view: View, found: Change) -> str:
             % words
         )
     if less.low == less.high:
-        more, fewer = gettext("%(n)s more than on %(other)s."), gettext("%(n)s fewer than on %(other)s.")
+        more, fewer = gettext("%(n)s more than %(other)s."), gettext("%(n)s fewer than %(other)s.")
         return (more if less.people > 0 else fewer) % words
-    more = gettext("About %(n)s more than on %(other)s (between %(low)s and %(high)s more).")
-    fewer = gettext("About %(n)s fewer than on %(other)s (between %(low)s and %(high)s fewer).")
+    more = gettext("About %(n)s more than %(other)s (between %(low)s and %(high)s more).")
+    fewer = gettext("About %(n)s fewer than %(other)s (between %(low)s and %(high)s fewer).")
     return (more if less.people > 0 else fewer) % words
 
 
@@ -78,10 +79,18 @@ def other_title(view: View) -> str:
     if view.other == View.OF_WEEKDAY:
         n = len(view.weekday_days)
         text = ngettext(
-            "%(n)d other day with the same weekday", "%(n)d other days with the same weekday (median)", n
+            "%(n)d other day with the same weekday",
+            "the median of %(n)d other days with the same weekday",
+            n,
         )
         return text % {"n": n}
     return formats.day_title(view.found.study.date_of(view.other)) if view.other else ""
+
+
+def other_legend(view: View) -> str:
+    """Name the day to compare with, or the median, in the legend of a chart."""
+    is_median = view.other == View.OF_WEEKDAY
+    return gettext("median of this weekday") if is_median else other_title(view)
 
 
 def fact_sentences(view: View) -> list[str]:
@@ -202,6 +211,11 @@ def privacy_sentences(found: Presence) -> list[str]:
     return sentences
 
 
+def bands_words(found: Presence) -> str:
+    """Explain the bands of the chart; empty where there are none."""
+    return gettext("Bands: 95% intervals for each slot.") if found.half_width else ""
+
+
 def counting_sentences(found: Presence) -> list[str]:
     """Explain who is counted in a slot."""
     hold, spec = found.slots.hold_minutes, found.spec
@@ -247,6 +261,58 @@ def counting_sentences(found: Presence) -> list[str]:
         )
     )
     return sentences
+
+
+def figure_text(shown: SlotFigure | None) -> str:
+    """People and interval in a few characters; not below none."""
+    if shown is None:
+        return formats.MISSING
+    number = formats.number(max(shown.people, 0))
+    return number if shown.low == shown.high else f"{number} ({interval_text(shown)})"
+
+
+def interval_text(shown: SlotFigure) -> str:
+    """The interval; no one has less than none."""
+    return formats.number_range(max(shown.low, 0), max(shown.high, 0))
+
+
+def figure_texts(found: Presence, slot: int, zones: Sequence[SlotZone]) -> list[str]:
+    """Return `figure_text` of some zones in a published slot."""
+    (pairs,) = number_pairs(found, range(slot, slot + 1), zones)
+    return [f"{number} ({interval})" if interval else number for number, interval in pairs]
+
+
+def column_texts(people: Floats, half: float) -> list[str]:
+    """Return `figure_text` of a zone in the slots of a day; a sign where there is no figure."""
+    lows, highs = people - half, people + half
+    shown, *ends = (
+        formats.numbers(np.nan_to_num(np.maximum(each, 0)).tolist()) for each in (people, lows, highs)
+    )
+    pattern = "%(people)s (%(range)s)" if half else "%(people)s"
+    words = gettext("%(low)s to %(high)s")
+    return [
+        formats.MISSING
+        if is_missing
+        else pattern % {"people": number, "range": words % {"low": low, "high": high}}
+        for is_missing, number, low, high in zip(np.isnan(people).tolist(), shown, *ends, strict=True)
+    ]
+
+
+def number_pairs(found: Presence, slots: range, zones: Sequence[SlotZone]) -> Iterator[list[tuple[str, str]]]:
+    """Numbers and intervals of zones in each of some published slots, not below none."""
+    first, columns = found.first_slot, [zone.place for zone in zones]
+    people = found.counts[slots.start - first : slots.stop - first, columns].astype(np.float64)
+    people, half = people * found.scale, found.half_width
+    shown, *ends = (
+        iter(formats.numbers(np.maximum(each, 0).ravel().tolist()))
+        for each in (people, people - half, people + half)
+    )
+    pattern = gettext("%(low)s to %(high)s")
+    for _ in people:
+        yield [
+            (number, pattern % {"low": low, "high": high} if half else "")
+            for _, number, low, high in zip(zones, shown, *ends, strict=False)
+        ]
 
 
 def slot_title(found: Presence, slot: int) -> str:

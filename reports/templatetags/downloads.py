@@ -7,19 +7,25 @@ from typing import Any
 from django import template
 from django.urls import reverse
 from django.utils.functional import Promise
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
 from reports.exports.formats.choosing import (
     COMPARISON,
     HEXAGONS,
     MOVEMENT,
     PLACES,
+    PRESENCE,
     Format,
     formats_for,
 )
 from reports.exports.selection import Scope
 
 register = template.Library()
+_PRESENCE_TITLES = {
+    "day": gettext_lazy("Data: this day, all zones"),
+    "all": gettext_lazy("Data: all published days, all zones"),
+    "drawn": gettext_lazy("Images, as shown on this page"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +41,7 @@ class Link:
 class Group:
     """Files of one sort, under what they have in common."""
 
-    title: str
+    title: str | Promise
     links: list[Link]
 
 
@@ -68,6 +74,22 @@ def findings_links(context: template.Context, page: str) -> list[Link]:
         address = reverse(f"reports:{page}_file", args=[*slugs, found.ending])
         links.append(_link(found, f"{address}?{query}" if query else address))
     return links
+
+
+@register.simple_tag(takes_context=True)
+def presence_groups(context: template.Context) -> list[Group]:
+    """Files of presence by slot: of the day, of all days, and the chart; the context has `view`."""
+    study, day = context["study"], context["view"].date.isoformat()
+    has_zones = bool(context.get("map_document"))
+    groups = {name: Group(title=title, links=[]) for name, title in _PRESENCE_TITLES.items()}
+    for found in formats_for(PRESENCE, has_zones=has_zones):
+        address = reverse("reports:presence_file", args=[study.slug, found.ending])
+        if found.is_drawn:
+            groups["drawn"].links.append(_link(found, f"{address}?{context['query']}"))
+            continue
+        groups["day"].links.append(_link(found, f"{address}?from={day}&to={day}"))
+        groups["all"].links.append(_link(found, address))
+    return list(groups.values())
 
 
 @register.simple_tag(takes_context=True)

@@ -11,7 +11,7 @@ const NOT_READ = -2;
 const CONFIG = { displayModeBar: false, scrollZoom: false, doubleClick: false, responsive: false };
 const MARGIN = 1.06; // of the area at its edges
 const MAX_ZOOM = 64;
-const PLAY_MS = 1200;
+const PLAY_MS = 1200; // for a frame, where the page names no pace
 const HEIGHT = { least: 260, most: 620 };
 const NO_AXIS = { visible: false, fixedrange: false, zeroline: false, showgrid: false };
 const DRAG = matchMedia("(pointer: fine)").matches ? "pan" : false; // a finger scrolls the page
@@ -330,6 +330,7 @@ class MapFigure {
       if (step) { this.stop(); this.step(Number(step)); }
       if (play) this.toggle();
     });
+    this.pace = Number(this.bar.dataset.pace ?? PLAY_MS);
     this.button = this.bar.querySelector("[data-play]");
     // Whoever wants no motion steps by hand.
     if (this.button) this.button.hidden = matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -382,7 +383,7 @@ class MapFigure {
     const play = async () => {
       const begun = performance.now();
       if (!(await this.step(1))) { this.stop(); return; }
-      if (this.timer) this.timer = setTimeout(play, Math.max(PLAY_MS - (performance.now() - begun), 0));
+      if (this.timer) this.timer = setTimeout(play, Math.max(this.pace - (performance.now() - begun), 0));
     };
     if (this.frames && this.day >= this.frames.length) this.day = 0; // from the beginning
     this.button.textContent = this.button.dataset.pause;

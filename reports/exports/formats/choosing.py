@@ -17,11 +17,12 @@ from reports.exports import findings
 from reports.exports.formats.sdmx import to_sdmx_csv
 from reports.exports.formats.spreadsheet import to_xlsx
 from reports.exports.places.selection import zones_to_csv, zones_to_json
+from reports.exports.presence import tables
 from reports.exports.records import CONTENT_TYPES, to_csv, to_json
 from reports.exports.selection import Scope, Selection
 from reports.scenario.queries import Answer
 
-COMPARISON, MOVEMENT, SCENARIO = "comparison", "movement", "scenario"
+COMPARISON, MOVEMENT, SCENARIO, PRESENCE = "comparison", "movement", "scenario", "presence"
 SCENARIO_ANSWER: Final = "scenario_answer"  # for the page of a scenario; no menu has it
 ZONES, SQUARES, HEXAGONS, MAPS = "zones", "squares", "hexagons", "maps"
 PLACES: Final = (ZONES, SQUARES, HEXAGONS, MAPS)
@@ -129,6 +130,22 @@ FORMATS: Final[Mapping[str, dict[str, Format]]] = {
     COMPARISON: _by_ending(*_FINDINGS),
     MOVEMENT: _by_ending(*_FINDINGS),
     SCENARIO: _by_ending(*_FINDINGS),
+    PRESENCE: _by_ending(
+        Format("csv", _("one row per slot and zone, for use in any program"), tables.to_csv),
+        Format("xlsx", _XLSX_FOR, tables.to_xlsx),
+        Format("json", _JSON_FOR, tables.to_json),
+        Format("parquet", _("typed columns, for data science"), _later("presence.columnar.to_parquet")),
+        Format("sdmx.csv", _("names and codes used by statistical offices"), tables.to_sdmx_csv),
+        Format(
+            "geojson",
+            _("zones with time and figures, for maps"),
+            _later("presence.geographic.to_geojson"),
+            needs_zones=True,
+        ),
+        Format("geoparquet", _TYPED_FOR, _later("presence.geographic.to_geoparquet"), needs_zones=True),
+        Format("png", _("the chart of the day, for slides"), _later("presence.drawing.to_png")),
+        Format("svg", _("the chart of the day, sharp at any size"), _later("presence.drawing.to_svg")),
+    ),
     SCENARIO_ANSWER: _by_ending(Format("json", "", _answer_to_json)),
     ZONES: _by_ending(
         Format("csv", _("one row per zone, for use in any program"), zones_to_csv),

@@ -121,7 +121,7 @@ def head_of(places: Places) -> Record:
         "mechanism": MECHANISM,
         "level": float(spec.level),
         "radius_m": float(spec.radius_m),
-        "epsilon_per_m": _not_below(float(spec.certified), spec.certified),
+        "epsilon_per_m": not_below(float(spec.certified), spec.certified),
         "unit": UNIT,
         "places_per_person": None if protection is None else protection.n_places,
         "n_visitors": found.n_visitors,
@@ -252,6 +252,6 @@ def _zone_status(places: Places, figure: Record) -> str:
     return NO_SQUARE if figure["count"] is None else DONE
 
 
-def _not_below(found: float, exact: Any) -> float:
+def not_below(found: float, exact: Any) -> float:
     """The double at or above a decimal: a printed epsilon is never below what is certified."""
     return found if found >= exact else math.nextafter(found, math.inf)

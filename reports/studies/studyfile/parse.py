@@ -195,8 +195,15 @@ def check_plan(definition: StudyDefinition, *, filename: str) -> None:
 
 
 def check_small_cells(definition: StudyDefinition) -> None:
-    """Raise PlanError for a limit on totals that are noisy."""
-    if definition.small_cell and definition.plan.presence_epsilon is not None:
+    """Raise PlanError for a limit on totals that are noisy, or next to exact small counts by slot."""
+    if not definition.small_cell:
+        return
+    if definition.slots is not None and definition.slots.epsilon_day is None:
+        raise PlanError(
+            'slots.noise must not be "none" with study.small_cell: exact counts by slot would show the small '
+            f"numbers that the rule hides; got small_cell = {definition.small_cell}"
+        )
+    if definition.plan.presence_epsilon is not None:
         raise PlanError(
             "presence_epsilon must be absent with study.small_cell: a small noisy total is noise, and "
             f"says nothing about so few people; got small_cell = {definition.small_cell}"

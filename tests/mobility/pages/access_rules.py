@@ -73,6 +73,9 @@ RULES = {
     "reports:compare_file": Rule(roles=EXPORTERS, about=INDICATOR, kwargs=CSV, query=ONE_DAY),
     "reports:movement": Rule(roles=READERS, about=INDICATOR),
     "reports:movement_file": Rule(roles=EXPORTERS, about=INDICATOR, kwargs=CSV),
+    "reports:presence": Rule(roles=READERS, about=STUDY),
+    "reports:presence_frames": Rule(roles=READERS, about=STUDY),
+    "reports:presence_file": Rule(roles=EXPORTERS, about=STUDY, kwargs=CSV),
     "reports:scenario_study": Rule(roles=READERS, about=STUDY),
     "reports:scenario_study_file": Rule(roles=EXPORTERS, about=STUDY, kwargs=CSV),
     "reports:scenario": Rule(roles=READERS, about=INDICATOR),
@@ -177,6 +180,7 @@ ELSEWHERE = {
 # Paths of the reading API below /api/v1/, and which of them are about a study. For those who may export.
 READING = {
     "/studies": False, "/openapi.json": False, "/studies/{study}": True, "/studies/{study}/visitors": True,
+    "/studies/{study}/presence": True,
     "/studies/{study}/scenario": True, "/studies/{study}/indicators/{indicator}/scenario": True,
     "/studies/{study}/statement": True, "/studies/{study}/indicators": True,
     "/studies/{study}/indicators/{indicator}": True,

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
 import pytest
 from django.contrib.auth.models import Group, User
 from django.db import transaction
@@ -26,7 +27,7 @@ from reports.studies.studyfile import parse_study
 from tests.conftest import folder_settings
 from tests.mobility.pages.access_rules import RULES
 from tests.mobility.pages.small_study import STUDY
-from tests.reports import map_factory
+from tests.reports import map_factory, slot_factory
 from tests.reports import report_factory as factory
 
 OWN, OTHER = "fair", "market"
@@ -102,17 +103,19 @@ def things_of(study: Study, *, maker: User) -> dict[str, Any]:
 
 
 def located_study(slug: str) -> Study:
-    """A study in both zones: with people, reported places and zones on a map."""
+    """A study in both zones: with people, reported places, slots and zones on a map."""
     age = factory.indicator("age", "young", "old", name_fr="Tranche", categories_fr=("jeunes", "vieux"))
     home = replace(map_factory.HOME, name_fr="Domicile", categories_fr=ZONES_FR)
     definition = factory.definition(
         age, home, slug=slug, name=f"The {slug}", name_fr=f"Foire {slug}", epsilon="6",
         area=replace(map_factory.area(), zones_fr=ZONES_FR), location=map_factory.LOCATION,
+        slots=replace(slot_factory.DEFINITION, levels=()),
     )  # fmt: skip
     create_study(definition, by="adam")
     study, row = Study.objects.get(slug=slug), VaultStudy.objects.get(slug=slug)
     people = factory.crowd(study, n=300)
     map_factory.publish_located(study, people, places=map_factory.true_places(study, people))
+    slot_factory.publish(study, np.full((48, len(ZONES_FR)), 100))
     columns = {"subscriber": "id", "timestamp": "t", "cell": "c"}
     typed = TypedProfile(name="operator-x", kind="events", **columns, max_bad_share=Decimal(0))
     create_profile(typed, study=row, by="olga")

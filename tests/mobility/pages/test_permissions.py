@@ -126,6 +126,7 @@ MORE_PAGES = (
     "age/compare/?kind=categories&reference=0&from=2024-05-30", "home/movement/?show=days_present",
     "age/compare/?kind=studies&with=market/age&from=2024-05-30&with_from=2024-05-30",
     "age/scenario/?present=2024-05-30", "scenario/?present=2024-05-30", "dpia.md",
+    "presence/", "presence/?day=2024-05-30&with=2024-05-31",
 )  # fmt: skip
 
 

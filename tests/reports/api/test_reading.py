@@ -183,7 +183,7 @@ class TestDocument:
 
     def test_the_document_lists_these_operations_and_no_others(self, program):
         document = program.get("openapi.json").json()
-        assert set(document["paths"]) == set(map(template_of, [*PATHS, PLACES, SQUARES]))
+        assert set(document["paths"]) == set(map(template_of, [*PATHS, PLACES, SQUARES, f"{FAIR}/presence"]))
         for methods in document["paths"].values():
             assert list(methods) == ["get"]
             assert set(methods["get"]["responses"]) == {"200", "304", "401", "404", "422"}

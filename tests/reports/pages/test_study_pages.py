@@ -131,7 +131,7 @@ def test_calendar_marks_each_day_and_leads_those_who_write_notes_to_them(reader,
         # each: session, user, groups, grants
         ("home", (), 4 + 3),  # studies, notes, kept views
         ("reports:studies", (), 4 + 2 + 1),  # studies, notes; kept views
-        ("reports:study", ("fair-2024",), 4 + 6),  # study, plan, visitors, notes, area, indicators
+        ("reports:study", ("fair-2024",), 4 + 7),  # study, plan, visitors, notes, area, indicators, slots
         # study, indicators, visitors, zones, tally, notes
         ("reports:indicator", ("fair-2024", "gender"), 4 + 6),
         ("reports:days", ("fair-2024", "gender"), 4 + 4),  # study, indicators, tally, notes

@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 from django.http import QueryDict
 
+from ldp.errors import PlanError
+from reports.base.tasks import BrokerAwayError
 from reports.estimates.models import DayNote
 from reports.estimates.queries import WindowError
 from reports.slots import facts, texts
 from reports.slots.queries import NoSlotsError, SlotStatus, presence
 from reports.slots.query import time_text, view_of
+from reports.studies.studyfile.parse import check_small_cells
 from tests.reports import report_factory as factory
 from tests.reports import slot_factory
 
@@ -59,20 +62,33 @@ def test_few_people_on_a_day_with_visitors_are_figures() -> None:
     assert presence(study).status(0) == SlotStatus.OK
 
 
+def test_slots_stay_published_while_the_broker_is_away(
+    monkeypatch, django_capture_on_commit_callbacks
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise BrokerAwayError
+
+    study = slot_factory.create()
+    monkeypatch.setattr("mobility.workers.app.send", refuse)
+    with django_capture_on_commit_callbacks(execute=True) as asked:
+        slot_factory.publish(study, np.ones((48, 6)))
+    assert len(asked) == 1 and len(presence(study).counts) == 48
+
+
 def test_a_view_is_the_latest_slot_and_refuses_what_is_not_there() -> None:
     study = slot_factory.published(slots=96 + 10)
     default = view(study)
     assert (default.date, time_text(default.found, default.slot)) == (date(2024, 6, 1), "04:30")
     assert [zone.name for zone in default.zones][:2] == ["North west", "North <east>"]
     assert time_text(default.found, view(study, "day=2024-05-31").slot) == "18:00"
-    again = view(study, default.query(at="10:00", level="halves", zone=["East"]))
+    again = view(study, default.query(at="10:00", level="halves", zone=["5"]))
     assert (again.day, again.slot, again.zones[0].place) == (3, 96 + 20, 5)
     for query in (
         "day=2024-06-03",
         "day=x",
         "at=10:10",
         "level=x",
-        "zone=East",
+        "zone=4",
         "day=2024-05-31&with=2024-05-31",
     ):
         with pytest.raises(WindowError):
@@ -124,9 +140,9 @@ def test_facts_are_told_only_where_noise_can_carry_them() -> None:
     assert texts.change_sentence(shown, facts.change(shown)).startswith(
         "No clear difference from Sat 1 Jun 2024"
     )
-    flat = view(study, "day=2024-05-30&at=18:00&zone=North+%3Ceast%3E")
+    flat = view(study, "day=2024-05-30&at=18:00&zone=1")
     assert facts.peak(flat.found, flat.zones[0], day=1) is None
-    empty = view(study, "day=2024-05-30&at=18:00&zone=South+east")
+    empty = view(study, "day=2024-05-30&at=18:00&zone=3")
     assert "at most" in texts.sentence(empty)
     assert facts.person_hours(empty.found, empty.zones[0], day=1) is None
     exact = view(slot_factory.published(definition=slot_factory.without_noise(), slug="exact"), "at=18:00")
@@ -142,6 +158,14 @@ def test_a_week_is_the_mean_of_days_with_figures() -> None:
     assert week.people[18].tolist()[3:6] == [2150, 2200, 2250]  # Thursday to Saturday
     assert np.isnan(week.people[:, [0, 1, 2, 6]]).all()
     assert week.half_width == pytest.approx(found.half_width / 2**0.5)
+
+
+def test_exact_slots_and_hidden_small_windows_exclude_each_other() -> None:
+    exact = factory.definition(slots=slot_factory.without_noise(), small_cell=20)
+    with pytest.raises(PlanError, match=r'slots\.noise must not be "none" with study\.small_cell'):
+        check_small_cells(exact)
+    check_small_cells(replace(exact, small_cell=0))
+    check_small_cells(replace(exact, slots=slot_factory.DEFINITION))
 
 
 def _of_counts(study, counts):

@@ -1,0 +1,61 @@
+"""Schemas of presence by slot, as the OpenAPI document describes them."""
+
+from datetime import date, datetime
+from typing import Literal
+
+from pydantic import Field
+
+from reports.api.schemas import Number, Slug, Strict
+
+
+class SlotZone(Strict):
+    """People of a zone in a slot."""
+
+    level: str | None = Field(description="name of the level of larger zones; null: a zone of the area")
+    zone: str
+    count: int | None = Field(description="as published, with its noise, not scaled; can be below 0")
+    people: Number
+    std_error: Number
+    ci_low: Number
+    ci_high: Number
+
+
+class Slot(Strict):
+    """A time slot with its zones."""
+
+    day: date = Field(description="local day")
+    slot_start: datetime = Field(description="local time with its offset from UTC")
+    slot_end: datetime = Field(description="not part of the slot")
+    status: Literal["ok", "not_yet", "not_collected", "outage"] = Field(
+        description="ok: published; not_yet: not published yet; not_collected: no file of the day, so that "
+        "the numbers count no one; outage: the source failed on the day"
+    )
+    zones: list[SlotZone]
+
+
+class SlotHead(Strict):
+    """Definition and protection of the slots."""
+
+    study: Slug
+    first_day: date
+    last_day: date
+    slot_minutes: int
+    hold_minutes: int = Field(description="people count so long where last seen")
+    slots_per_day: int = Field(description="slots of a person that count on a local day")
+    mechanism: Literal["discrete-gaussian", "none"]
+    epsilon_day: float | None = Field(description="certified for a person's local day; null: not protected")
+    delta: float | None
+    plan_version: int
+    market_share: float
+    ci_level: float = Field(description="confidence level of the intervals")
+    timezone: str = Field(description="of the days")
+    software_version: str
+
+
+class PresencePage(Strict):
+    """Slots of a study in their order."""
+
+    presence: SlotHead
+    items: list[Slot]
+    count: int = Field(description="slots in all pages")
+    next: str | None = Field(description="address of the next page")
