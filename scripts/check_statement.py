@@ -19,7 +19,7 @@ import sys
 from collections.abc import Iterator
 from datetime import date, timedelta
 from fractions import Fraction
-from math import isqrt, nextafter, pi
+from math import erfc, exp, isqrt, nextafter, pi, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +31,7 @@ MICRO = Fraction(1, 10**6)  # the last digit of standard errors
 TENTH_M = Fraction(501, 10_000)  # half of the last digit of lengths
 ORACLES = {"smp": ("grr", "oue", "adp"), "spl": ("grr",), "rsfd": ("grr", "ouez", "adp")}
 TALLIES = ("visits", "runs")
+SLOT_MINUTES = (15, 30, 60, 120)
 MAX_DAYS = 62
 MAX_EPSILON = 64  # of an answer
 # Additions of the arithmetic of places, in 1 / epsilon, radians and squares (see ldp/geo/precision.py).
@@ -82,6 +83,14 @@ def _log_small(m: Fraction) -> Bounds:
         power_low, power_high = power_low * low**2 // one**2, _up(power_high * high**2, one**2)
     sum_high += 2 * power_high  # the rest is a geometric series of ratio z**2 <= 1/9
     return Bounds(Fraction(2 * sum_low, one), Fraction(2 * sum_high, one))
+
+
+def ln(x: Fraction) -> Bounds:
+    """Enclose ln x, x > 0."""
+    if x >= 1:
+        return log_bounds(x)
+    low, high = log_bounds(1 / x)
+    return Bounds(-high, -low)
 
 
 def rounded_up(x: Fraction) -> Fraction:
@@ -205,6 +214,20 @@ class Plan:
             named.append((self.spec["presence"]["max_days"], self.days))
         return named
 
+    def has_slots_in_range(self) -> bool:
+        """Return whether counts by slot, if any, are of a kind that can be kept."""
+        slots = self.spec.get("slots")
+        if slots is None:
+            return True
+        is_noisy = "variance" in slots
+        in_range = slots["minutes"] in SLOT_MINUTES and slots["levels"] >= 1
+        in_range = in_range and slots["slots_per_day"] in range(1, 1440 // slots["minutes"] + 1)
+        if is_noisy:
+            delta = Fraction(slots["delta"])
+            in_range = in_range and Fraction(slots["variance"]) >= Fraction(1, 4)
+            return in_range and Fraction(1, 10**12) <= delta <= Fraction(1, 100)
+        return in_range and "delta" not in slots and "presence" not in self.spec
+
     def location_sizes(self) -> list[Any]:
         """Settings of places that must be above 0."""
         asked = self.spec.get("location")
@@ -246,6 +269,7 @@ def check_spec(plan: Plan, found: Findings) -> None:
         "presence and location": hidden is None or "location" not in plan.spec,
         "tallies": plan.tallies == [name for name in TALLIES if name in plan.tallies],
         "presence and tallies": hidden is None or not plan.tallies,
+        "slots": plan.has_slots_in_range(),
         "location": all(0 < Fraction(each) <= 10**8 for each in plan.location_sizes()),
     }.items():
         found.holds(f"plan.spec, {name}", is_so, "is not of a plan that can be kept")
@@ -616,6 +640,76 @@ def count_variance(noise: Json) -> Fraction:
     return Fraction((mean**2 + spread) * (1 + zero / (2 - zero)))
 
 
+def check_slots(statement: Json, plan: Plan, found: Findings) -> None:
+    """Check the promise of counts by slot: by unit, from the variance, and together with presence noise."""
+    said, asked = statement.get("slots"), plan.spec.get("slots")
+    if said is None or asked is None:
+        found.equal("slots", said is not None, asked is not None)
+        return
+    for name in ("minutes", "slots_per_day", "levels"):
+        found.equal(f"slots.{name}", said[name], asked[name])
+    is_noisy, presence = "variance" in asked, statement["presence"]
+    found.equal("slots.mechanism", said["mechanism"], "discrete-gaussian" if is_noisy else "none")
+    units = {"slot": 1, "day": asked["slots_per_day"], "study": plan.days * asked["slots_per_day"]}
+    if plan.days > 7:
+        units["week"] = 7 * asked["slots_per_day"]
+    losses = {row["unit"]: row for row in said["losses"]}
+    found.equal("slots.losses, units", sorted(losses), sorted(units) if is_noisy else [])
+    if not is_noisy or set(losses) != set(units):
+        found.equal("slots, without noise", (said["noise"], said["with_presence"]), (None, None))
+        return
+    noise, variance = said["noise"], Fraction(asked["variance"])
+    for name in ("variance", "delta"):
+        found.equal(f"slots.noise.{name}", Fraction(noise[name]), Fraction(asked[name]))
+    spread = Fraction(noise["std_error"])
+    is_near = (spread - MICRO) ** 2 <= variance <= (spread + MICRO) ** 2
+    found.holds("slots.noise.std_error", is_near, f"is not the root of {float(variance):.9g}")
+    for unit, slots in units.items():
+        found.equal(f"slots.losses, {unit}, slots", losses[unit]["slots"], slots)
+        rho = slots * asked["levels"] / (2 * variance)  # each slot changes a count of each level by one
+        for name, times in (("absent", 1), ("moved", 2)):
+            where = f"slots.losses, {unit}, {name}"
+            check_gaussian(where, losses[unit][name], times * rho, Fraction(asked["delta"]), found)
+    check_slots_with_presence(said, presence, losses["study"], found)
+
+
+def check_slots_with_presence(said: Json, presence: Json | None, study: Json, found: Findings) -> None:
+    """Losses without a delta are added; the sum holds at the delta of the slots."""
+    total = said["with_presence"]
+    found.equal("slots.with_presence", total is None, presence is None)
+    if total is None or presence is None:
+        return
+    for name, of in (("epsilon", "absent"), ("epsilon_moved", "moved"), ("epsilon_replaced", "moved")):
+        value = Fraction(presence[name]) + Fraction(study[of]["epsilon"])
+        found.up(f"slots.with_presence.{name}", total[name], Bounds(value, value))
+
+
+def check_gaussian(where: str, said: Json, rho: Fraction, delta: Fraction, found: Findings) -> None:
+    """Check a loss in zCDP, and its epsilon at delta by the order (Canonne et al. 2020, proposition 12)."""
+    found.equal(f"{where}, rho", Fraction(said["rho"]), rho)
+    order = Fraction(said["order"])
+    if order <= 1:
+        found.holds(f"{where}, order", False, "must be above 1")
+        return
+    rest, shrink = ln(1 / (delta * order)), ln((order - 1) / order)
+    bounds = [max(Fraction(0), rho * order + rest[i] / (order - 1) + shrink[i]) for i in range(2)]
+    found.up(f"{where}, epsilon at order", said["epsilon"], Bounds(*bounds))
+    tight, root = float(said["epsilon_gaussian"]), sqrt(2 * rho)
+    is_near = gaussian_delta(tight, root) <= delta * (1 + 1e-9)
+    is_near = is_near and (tight <= MICRO or delta <= gaussian_delta(tight - 1.01e-6, root))
+    found.holds(f"{where}, epsilon_gaussian", is_near, "is not what the Gaussian curve says")
+
+
+def gaussian_delta(epsilon: float, mu: float) -> float:
+    """Delta of continuous Gaussian noise (Balle and Wang, 2018): for comparison, in floats."""
+    near, far = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+    if far < 20:
+        tail = exp(epsilon) * erfc(far / sqrt(2)) / 2
+    else:  # by its series: the factor may have no float
+        tail = exp(-(near**2) / 2) * (1 - 1 / far**2 + 3 / far**4) / (far * sqrt(2 * pi))
+    return erfc(near / sqrt(2)) / 2 - tail
+
+
 def check_composition(statement: Json, others: list[Json], found: Findings) -> None:
     """Sums over the studies of the same people; what other statements say of themselves."""
     said, study = statement["composition"], statement["study"]
@@ -640,8 +734,11 @@ def check_composition(statement: Json, others: list[Json], found: Findings) -> N
         for row in rows[:1]:
             compare_row(row, other, found)
     counted = [row for row in said["studies"] if row["is_counted"]]
-    for name in ("epsilon_profile", "epsilon_attribute", "epsilon_presence", "epsilon_location_per_km"):
-        losses = [row[name] for row in counted]
+    names = ["epsilon_profile", "epsilon_attribute", "epsilon_presence", "epsilon_location_per_km"]
+    if any("delta" in row for row in counted) or "delta" in said:
+        names += ["epsilon_slots", "delta"]
+    for name in names:
+        losses = [row.get(name, "0") for row in counted]
         where = f"composition.{name}"
         if None in losses or said[name] is None:
             found.equal(where, said[name] is None, None in losses)
@@ -676,7 +773,17 @@ def compare_row(row: Json, statement: Json, found: Findings) -> None:
     if location is not None:
         places = 1000 * Fraction(location["epsilon_per_m"]) * location["places_per_person"]
     found.up(f"{where}, epsilon_location_per_km", row["epsilon_location_per_km"], Bounds(places, places))
-    found.equal(f"{where}, epsilon_presence", row["epsilon_presence"], presence and presence["epsilon"])
+    slots = statement.get("slots")
+    total = presence if slots is None or presence is None else slots["with_presence"]
+    found.equal(f"{where}, epsilon_presence", row["epsilon_presence"], total and total["epsilon"])
+    found.equal(f"{where}, delta", "delta" in row, slots is not None)
+    if slots is not None:
+        noise, of_study = slots["noise"], [each for each in slots["losses"] if each["unit"] == "study"]
+        epsilon = of_study[0]["absent"]["epsilon"] if of_study else None
+        found.equal(f"{where}, epsilon_slots", row.get("epsilon_slots"), epsilon)
+        found.equal(
+            f"{where}, delta", Fraction(row.get("delta", 0)), Fraction(noise["delta"] if noise else 0)
+        )
 
 
 def check_words(statement: Json, plan: Plan, found: Findings) -> None:
@@ -692,6 +799,7 @@ def check_words(statement: Json, plan: Plan, found: Findings) -> None:
         "missing_values": "presence" not in plan.spec,
         "closings": "presence" in plan.spec,
         "tallies": bool(plan.tallies),
+        "slots": "slots" in plan.spec and "presence" not in plan.spec,
     }.items():
         found.equal(f"not_protected, {name}", name in named, is_so)
     study = statement["study"]
@@ -722,6 +830,7 @@ def check(statement: Json, *others: Json) -> Findings:
     check_sums(statement, plan, used, found)
     check_location(statement, plan, found)
     check_presence(statement, plan, found)
+    check_slots(statement, plan, found)
     check_composition(statement, list(others), found)
     check_words(statement, plan, found)
     return found

@@ -27,6 +27,7 @@ from ldp.protocols.channels import Unit
 from reports.models import Plan, Study
 from reports.privacy.statement.document import privacy_statement
 from reports.studies.studyfile.definition import LocationDefinition, PlanDefinition
+from reports.studies.studyfile.slots_definition import SlotsDefinition
 from scripts import check_statement
 from scripts.check_statement import Bounds, check, exp_bounds, log_bounds, rounded_up
 from tests.reports import report_factory as factory
@@ -38,6 +39,9 @@ FINE = Context(prec=120)
 MANY = factory.indicator("region", *(f"r{i}" for i in range(30)))
 GRID = Grid(x0_m=0, y0_m=0, step_m=100, n_x=20, n_y=10)
 PLACES = LocationDefinition(level=Decimal("1.38629436"), radius_m=400, max_values=3, grid=GRID, places=())
+SLOTS = SlotsDefinition(
+    minutes=30, hold_minutes=60, slots_per_day=48, epsilon_day=Decimal(1), delta=Decimal("0.000001")
+)
 NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?|[0-9]+/[0-9]+|[0-9a-f]{64}|[0-9]{4}-[0-9]{2}-[0-9]{2}")
 # Typed values without a promise, and statements of the software about itself: no claim follows from them.
 TYPED = {"market_share", "min_publication", "small_cell", "visitor", "area", "software", "name", "categories"}
@@ -184,6 +188,21 @@ def test_each_number_of_presence_is_derived(mechanism):
     assert texts(statement) == []
     # How far days were closed is no claim; the size of the noise is, to its last digit.
     assert set(believed(statement)) == {"noisy_through", "voided_days"}
+
+
+@pytest.mark.parametrize("hidden", [{}, {"presence_epsilon": Decimal(1), "presence_days": 2}])
+def test_each_number_of_slots_is_derived(hidden):
+    plan = planned("smp-grr", **hidden)
+    statement = written(factory.create(factory.GENDER, plan=plan, slots=SLOTS, days=8))
+    exact = replace(SLOTS, epsilon_day=None, delta=None)
+    other = written(factory.create(factory.GENDER, slug="other", slots=exact, days=8))
+    assert texts(statement) == texts(other, statement) == []
+    day = next(row for row in statement["slots"]["losses"] if row["unit"] == "day")
+    assert Decimal(day["absent"]["epsilon"]) <= SLOTS.epsilon_day
+    assert other["slots"] | {"losses": [], "mechanism": "none", "with_presence": None} == other["slots"]
+    # How far people are held is no claim.
+    expected = {"hold_minutes"} | ({"noisy_through"} if hidden else set())
+    assert set(believed(statement)) == expected
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

@@ -177,6 +177,11 @@ class PlanSpec:
                     f"up to {spec.domain_size} categories and would change as many counts; use smp-grr or "
                     f"spl-grr, whose reports name one"
                 )
+        if self.slots is not None and self.slots.noise is None:
+            raise PlanError(
+                'noise of slots must be "gaussian" with presence_epsilon: exact counts by slot tell who '
+                "was there"
+            )
         if self.location is not None:
             raise PlanError(
                 "presence_epsilon must be absent with [location]: a place is one more report a day, and what "

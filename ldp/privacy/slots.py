@@ -173,16 +173,16 @@ def slot_noise(*, epsilon_day: Fraction, delta: Fraction, slots_per_day: int, le
 
 
 def zcdp_epsilon(rho: Fraction, *, delta: Fraction) -> Decimal:
-    """Epsilon at delta of anything that is rho-zCDP, rounded up: proposition 12 at a good order.
+    """Epsilon at delta of anything that is rho-zCDP, rounded up: proposition 12 at `zcdp_order`.
 
-    The order is found with floats; the bound holds at any, and is evaluated with directed rounding.
+    The bound holds at any order, and is evaluated with directed rounding.
     """
     _check_delta(delta)
     if rho < 0:
         raise InvalidBudgetError(f"rho must be >= 0, got {float(rho):.6g}")
     if rho == 0:
         return Decimal(0)
-    order = _best_order(float(rho), float(delta))
+    order = zcdp_order(rho, delta=delta)
     less_one = order - 1
     first = _UP.multiply(_up(rho), _up(order))
     log_delta = _UP.next_plus(_UP.minus(_DOWN.next_minus(_DOWN.ln(_down(delta)))))
@@ -224,13 +224,14 @@ def _upper(x: float) -> float:
     return math.erfc(x / math.sqrt(2)) / 2
 
 
-def _best_order(rho: float, delta: float) -> Fraction:
+def zcdp_order(rho: Fraction, *, delta: Fraction) -> Fraction:
     """The order that gives about the least bound, by golden section on the logarithm of order - 1."""
+    loss, log_delta = float(rho), math.log(delta)
 
     def bound(log_less_one: float) -> float:
         less_one = math.exp(log_less_one)
         order = 1 + less_one
-        return rho * order - (math.log(delta) + math.log(order)) / less_one + math.log(less_one / order)
+        return loss * order - (log_delta + math.log(order)) / less_one + math.log(less_one / order)
 
     golden = (math.sqrt(5) - 1) / 2
     low, high = -20.0, 40.0

@@ -306,6 +306,10 @@ def check_seen(draft: PlanDraft, *, revision: int) -> None:
 
 
 def record_draft(draft: PlanDraft, kind: LedgerKind, *, by: str) -> None:
+    """Note a step of a draft in the ledger; publishing with the noise of its counts by slot."""
+    definition = StudyDefinition.from_json(draft.definition) if kind == LedgerKind.PLAN_PUBLISHED else None
+    by_slot = None if definition is None else definition.plan_spec(version=draft.version).slots
+    slots = {} if by_slot is None else {"slots": by_slot.to_json()}
     record(
         kind,
         actor=by,
@@ -317,6 +321,7 @@ def record_draft(draft: PlanDraft, kind: LedgerKind, *, by: str) -> None:
             "plan_sha256": draft.plan_hash,
             "definition_sha256": draft.definition_hash,
             **({"review": draft.review} if draft.review else {}),
+            **slots,
         },
         event_id=f"{kind}:{draft.pk}:{draft.revision}",
     )

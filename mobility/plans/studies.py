@@ -137,6 +137,7 @@ def _record(copy: VaultStudy, definition: StudyDefinition, *, by: str) -> None:
             "unit": plan.unit,
             "epsilon": str(plan.epsilon),
             "population": definition.population,
+            **({"slots": copy.plan["slots"]} if "slots" in copy.plan else {}),
         },
     )
     if not copy.batches.exists():  # otherwise the main database was lost, and the key is an old one

@@ -15,6 +15,7 @@ from reports.privacy.days_texts import repeated, two_categories
 from reports.privacy.location_texts import noise_words
 from reports.privacy.statement.document import certified, not_protected
 from reports.privacy.statement.locations import location_protection
+from reports.privacy.statement.slots import slots_table, slots_words
 from reports.studies import texts as studies_texts
 from reports.studies.grant_models import today
 from reports.studies.models import Study
@@ -30,6 +31,7 @@ def assessment(study: Study) -> tuple[Section, ...]:
         _description(study, spec),
         _necessity(study, spec, certificate),
         _risk_of_values(study, spec, certificate),
+        *_risk_of_slots(study, spec),
         Section(
             title=gettext("Risks not covered by the guarantee"),
             article="35 (7) c",
@@ -173,6 +175,34 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
             rows=tuple(rows),
         ),
         to_fill=(gettext("Severity for the person, by indicator"),),
+    )
+
+
+def _risk_of_slots(study: Study, spec: PlanSpec) -> tuple[Section, ...]:
+    """Counts by time slot, where a study has them."""
+    if spec.slots is None:
+        return ()
+    head = (gettext("A person's slots in"), gettext("Slots"))
+    losses = (
+        gettext("Epsilon, compared with being absent"), gettext("Epsilon, compared with being elsewhere")
+    )  # fmt: skip
+    rows = tuple(
+        (
+            each["title"],
+            formats.number(each["row"].slots),
+            formats.epsilon(each["row"].absent.epsilon),
+            formats.epsilon(each["row"].moved.epsilon),
+        )
+        for each in slots_table(spec)
+    )
+    return (
+        Section(
+            title=gettext("Risk: an attacker learns when and where a person was"),
+            article="35 (7) c",
+            paragraphs=tuple(slots_words(spec, hold_minutes=study.slots.hold_minutes)),
+            table=Table(head=(*head, *losses), rows=rows) if rows else None,
+            to_fill=(gettext("Severity for the person, by zone and time of day"),),
+        ),
     )
 
 

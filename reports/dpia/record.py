@@ -91,6 +91,13 @@ def _categories(study: Study) -> Section:
             gettext("as totals, with no records of individuals"),
         ),
     ]
+    if hasattr(study, "slots"):
+        kept_until = gettext(
+            "last cell of each quarter-hour and slots used, sealed, until that day is closed"
+        )
+        rows.insert(-1, (gettext("Presence by time slot"), gettext("operator zone"), kept_until))
+        crosses = gettext("as totals by slot and zone, with no records of individuals")
+        rows.append((gettext("Counts by time slot and zone"), rows[-1][1], crosses))
     if area is not None and area.grid is not None:
         place = gettext("Main place on each day, with noise")
         rows.insert(-1, (place, gettext("operator zone"), gettext("as an encrypted grid square")))

@@ -1,11 +1,11 @@
 """Joint loss of a person in the studies of the same people: losses add up.
 
 Each kind of loss has its own unit, and no two kinds are added: values (per profile, per attribute),
-presence, and places (per kilometre).
+presence, counts by slot (at a delta), and places (per kilometre).
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -16,6 +16,7 @@ from django.utils.translation import gettext
 
 from ldp import PlanSpec, certify
 from ldp.privacy.accounting import certify_presence
+from ldp.privacy.slot_losses import certify_slots
 from reports.privacy.models import BudgetCap, DeletedStudy
 from reports.studies.models import Study
 from reports.studies.plan_models import Plan
@@ -30,7 +31,9 @@ _UP = Context(prec=60, rounding=ROUND_CEILING)
 class Losses:
     """Certified losses of a person, rounded up.
 
-    presence : None = no bound: visitor totals are exact
+    presence : None = no bound: visitor totals are exact; with that of the slots, at `delta`
+    slots : of counts by slot alone, at `delta`; None = no bound: they are exact
+    delta : probability with which `presence` and `slots` may not hold
     location : of all places that a person reports, between lives whose places are a kilometre apart
     """
 
@@ -38,6 +41,8 @@ class Losses:
     attribute: Decimal = Decimal(0)
     presence: Decimal | None = Decimal(0)
     location: Decimal = Decimal(0)
+    slots: Decimal | None = Decimal(0)
+    delta: Decimal = Decimal(0)
 
     def of(self, unit: str) -> Decimal | None:
         """Loss in a unit of `BudgetCap`; None = no bound."""
@@ -45,12 +50,13 @@ class Losses:
         return found
 
     def __add__(self, other: "Losses") -> "Losses":
-        unbounded = self.presence is None or other.presence is None
         return Losses(
             profile=_UP.add(self.profile, other.profile),
             attribute=_UP.add(self.attribute, other.attribute),
-            presence=None if unbounded else _UP.add(self.presence or 0, other.presence or 0),
+            presence=_sum(self.presence, other.presence),
             location=_UP.add(self.location, other.location),
+            slots=_sum(self.slots, other.slots),
+            delta=_UP.add(self.delta, other.delta),
         )
 
     @classmethod
@@ -62,21 +68,31 @@ class Losses:
         return found
 
 
+def _sum(one: Decimal | None, other: Decimal | None) -> Decimal | None:
+    """Sum of two losses of one kind; None = no bound."""
+    return None if one is None or other is None else _UP.add(one, other)
+
+
 @lru_cache(maxsize=1024)
 def losses_of(spec: PlanSpec, *, voided_days: int = 0) -> Losses:
     """Return the loss of a person by a plan, from the numbers in use; cached: it takes a millisecond."""
     certificate = certify(spec, extra_daily_values=voided_days)
-    presence = certify_presence(spec)
+    presence, slots = certify_presence(spec), certify_slots(spec)
     location = Decimal(0)
     if spec.location is not None:
         n_places = spec.location.values_per_person(spec.days) + voided_days
         location = spec.location.loss_at(METRES, n_places=n_places)
-    return Losses(
+    losses = Losses(
         profile=certificate.epsilon_profile,
         attribute=certificate.epsilon_attribute,
         presence=None if presence is None else presence.epsilon,
         location=location,
+        slots=Decimal(0) if spec.slots is None else None,
     )
+    if slots is None:
+        return losses
+    delta = _UP.divide(*map(Decimal, slots.noise.delta.as_integer_ratio()))
+    return replace(losses, presence=slots.epsilon, slots=slots.study.absent.epsilon, delta=delta)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,4 +191,15 @@ def _plain(losses: Losses) -> dict[str, str | None]:
         "epsilon_attribute": str(losses.attribute),
         "epsilon_presence": None if losses.presence is None else str(losses.presence),
         "epsilon_location_per_km": f"{losses.location:f}",
+        **_plain_slots(losses),
+    }
+
+
+def _plain_slots(losses: Losses) -> dict[str, str | None]:
+    """Members on counts by slot; none where no study has any."""
+    if losses.slots == 0:
+        return {}
+    return {
+        "epsilon_slots": None if losses.slots is None else str(losses.slots),
+        "delta": f"{losses.delta:f}",
     }

@@ -27,6 +27,7 @@ class BudgetCap(models.Model):
         PROFILE = "profile"
         ATTRIBUTE = "attribute"
         PRESENCE = "presence"
+        SLOTS = "slots"  # counts by slot and zone, at a delta
         LOCATION = "location"  # epsilon per kilometre between two places
 
     class Period(models.TextChoices):

@@ -40,7 +40,7 @@ class Change:
 # Of [study]: what names or scales a study, and changes nothing for a person in it.
 _HARMLESS = ("slug", "name", "name_fr", "market_share", "expected_subscribers")
 # Compared by what they lead to, below.
-_WEIGHED = ("days", "min_publication", "small_cell", "plan", "indicators", "location", "area")
+_WEIGHED = ("days", "min_publication", "small_cell", "plan", "indicators", "location", "slots", "area")
 _WEIGHED_OF_PLAN = (
     "mechanism", "unit", "epsilon", "epsilon_profile", "presence_epsilon", "presence_days", "tallies",
 )  # fmt: skip
@@ -62,6 +62,7 @@ def plan_changes(before: StudyDefinition | None, after: StudyDefinition) -> tupl
         *_of_numbers(before.plan_spec(), after.plan_spec()),
         *_of_indicators(before, after),
         *_of_places(before.plan_spec(), after.plan_spec()),
+        *_of_slots(before, after),
     )
 
 
@@ -216,6 +217,36 @@ def _of_places(before: PlanSpec, after: PlanSpec) -> Iterator[Change]:
     yield from _number(gettext("Maximum places per person"), old.n_places, new.n_places, more_is_weaker=True)
     if old.spec.grid != new.spec.grid:
         yield _other(gettext("The grid for counting places changes."))
+
+
+def _of_slots(before: StudyDefinition, after: StudyDefinition) -> Iterator[Change]:
+    old, new = before.slots, after.slots
+    if old is None or new is None:
+        if new is not None:
+            text = gettext("People are now counted by time slot and zone; previously, they were not.")
+            yield Change(text=text, direction=Direction.WEAKER, needs_second_person=True)
+        if old is not None:
+            text = gettext("People are no longer counted by time slot.")
+            yield Change(text=text, direction=Direction.STRONGER, needs_second_person=False)
+        return
+    label = gettext("Slots counted per person and day")
+    yield from _number(label, old.slots_per_day, new.slots_per_day, more_is_weaker=True)
+    label = gettext("Epsilon of a person's day, counts by slot")
+    yield from _limit(label, old.epsilon_day, new.epsilon_day)
+    if old.delta is not None and new.delta is not None and old.delta != new.delta:
+        rises = new.delta > old.delta
+        yield Change(
+            text=_field_words("slots.delta", f"{old.delta:f}", f"{new.delta:f}"),
+            direction=Direction.WEAKER if rises else Direction.STRONGER,
+            needs_second_person=rises,
+        )
+    if old.close_after_minutes != new.close_after_minutes:
+        text = _field_words("slots.close_after_minutes", old.close_after_minutes, new.close_after_minutes)
+        yield _harmless(text)
+    for key in ("minutes", "hold_minutes", "levels"):
+        was, becomes = getattr(old, key), getattr(new, key)
+        if was != becomes:
+            yield _other(_field_words(f"slots.{key}", was, becomes))
 
 
 def _number(

@@ -4,10 +4,11 @@ from decimal import Decimal
 
 from django import template
 
-from reports.privacy.budget.texts import spent_words
+from reports.privacy.budget.texts import slots_sum_words, spent_words
 
 register = template.Library()
 register.filter("spent", spent_words)
+register.filter("slots_sum", slots_sum_words)
 
 
 @register.filter

@@ -29,6 +29,7 @@ from reports.privacy.budget.texts import spent_populations
 from reports.privacy.location_texts import noise_words
 from reports.privacy.statement.document import certified
 from reports.privacy.statement.locations import location_protection
+from reports.privacy.statement.slots import slots_table, slots_words
 from reports.studies import texts as studies_texts
 from reports.studies.models import Area, Indicator, Study
 from reports.studies.plan_models import Plan
@@ -150,6 +151,8 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "study": found,
         "area": Area.objects.filter(study=found).first(),
         "places": [] if located is None else noise_words(located),
+        "slots": slots_words(spec, hold_minutes=found.slots.hold_minutes) if spec.slots else [],
+        "slot_losses": slots_table(spec),
         "plan": plan,
         "spec": spec,
         "certificate": certificate,

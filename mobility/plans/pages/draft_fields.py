@@ -11,7 +11,7 @@ from mobility.extracts.form_fields import Field
 from mobility.plans.pages.draft_typed import DAILY, Typed
 from reports.studies.studyfile import NIGHT_ZONE, Problem
 from reports.studies.studyfile.definition import DERIVED
-from reports.studies.studyfile.sections import MECHANISMS, UNITS
+from reports.studies.studyfile.sections import MECHANISMS, SLOT_NOISES, UNITS
 from reports.studies.texts import tallies_words
 
 NIGHT: Final = gettext_lazy("This time is used only for the night zone. Default:")
@@ -37,6 +37,13 @@ LABELS: Final[dict[str, Promise]] = {
     "plan.presence_epsilon": gettext_lazy("Presence epsilon (optional)"),
     "plan.presence_days": gettext_lazy("Maximum days counted per subscriber (with presence epsilon)"),
     "plan.tallies": gettext_lazy("Additional exact counts"),
+    "slots.minutes": gettext_lazy("Minutes per slot"),
+    "slots.hold_minutes": gettext_lazy("Minutes a person counts where last seen"),
+    "slots.slots_per_day": gettext_lazy("Maximum slots counted per person and day"),
+    "slots.noise": gettext_lazy("Noise on counts by slot"),
+    "slots.epsilon_day": gettext_lazy("Epsilon of a person's day"),
+    "slots.delta": gettext_lazy("Delta"),
+    "slots.close_after_minutes": gettext_lazy("Publish slots after (minutes, optional)"),
     "indicator.name": gettext_lazy("Name"),
     "indicator.name_fr": gettext_lazy("French name (optional)"),
     "indicator.slug": gettext_lazy("Short name"),
@@ -85,6 +92,21 @@ HINTS: Final[dict[str, Promise | str]] = {
         "These numbers about presence are published without noise, in addition to visitor counts. You cannot "
         "add any if you set a presence epsilon, or once the study has data."
     ),
+    "slots.minutes": "15, 30, 60, 120.",
+    "slots.hold_minutes": gettext_lazy("From 0 (only slots with an event) to 1440."),
+    "slots.slots_per_day": gettext_lazy(
+        "Only a person's first slots on a local day are counted, up to this number. Fewer slots need less "
+        "noise."
+    ),
+    "slots.epsilon_day": gettext_lazy(
+        "Covers all slots of a person on a local day, at every level of zones. Leave empty without noise."
+    ),
+    "slots.delta": gettext_lazy(
+        "Probability that the epsilon does not hold, such as 0.000001. Leave empty without noise."
+    ),
+    "slots.close_after_minutes": gettext_lazy(
+        "Counted from the end of each slot. If empty, slots are published with manage.py close_slots."
+    ),
     "indicator.name_fr": FRENCH,
     "indicator.max_values": gettext_lazy(
         "Maximum number of days on which each person answers. Leave empty for all days of the study."
@@ -110,6 +132,7 @@ KINDS: Final = {
     "key_until": "date",
     "mechanism": "select",
     "unit": "select",
+    "noise": "select",
     "tallies": "select",
     "derive": "select",
     "categories": "textarea",
@@ -123,19 +146,27 @@ def draft_form(typed: Typed, *, problems: Iterable[Problem] = (), slug_is_fixed:
     """Return the form with the problems next to their fields; `errors` belong to none of them."""
     found = list(problems)
     errors = _Errors(found)
-    study, plan = (
+    study, plan, slots = (
         [
             _field(typed, key, name=key, errors=errors.of(key))
             for key in LABELS
             if key.startswith(section) and not (slug_is_fixed and key == "study.slug")
         ]
-        for section in ("study.", "plan.")
+        for section in ("study.", "plan.", "slots.")
     )
     rows = [
         _row(typed, row, errors=errors, key=key)
         for row, key in zip(typed.rows, _keys_of_rows(typed), strict=True)
     ]
-    return {"study": study, "plan": plan, "rows": rows, "errors": errors.left(), "n_problems": len(found)}
+    has_slots = any(name.startswith("slots.") for name in typed.values)
+    return {
+        "study": study,
+        "plan": plan,
+        "slots": slots if has_slots else [],
+        "rows": rows,
+        "errors": errors.left(),
+        "n_problems": len(found),
+    }
 
 
 class _Errors:
@@ -212,6 +243,8 @@ def _options(part: str) -> list[tuple[str, str]]:
         return [(each, _mechanism_choice(each)) for each in MECHANISMS]
     if part == "unit":
         return [(each, _unit_words(each)) for each in UNITS]
+    if part == "noise":
+        return [(each, _noise_words(each)) for each in SLOT_NOISES]
     if part == "tallies":
         return [(names, tallies_words(names.split())) for names in ("", "visits", "runs", "visits runs")]
     return [(each, derived_words(each)) for each in DERIVED] if part == "derive" else []
@@ -230,6 +263,12 @@ def _unit_words(unit: str) -> str:
     if unit == "profile":
         return gettext("all of a person's values (profile)")
     return gettext("one of a person's values (attribute)")
+
+
+def _noise_words(noise: str) -> str:
+    if noise == "none":
+        return gettext("none: presence by slot is not protected")
+    return gettext("discrete Gaussian (gaussian)")
 
 
 def _mechanism_choice(mechanism: str) -> str:

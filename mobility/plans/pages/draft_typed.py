@@ -32,8 +32,9 @@ class Typed:
         """The form of a draft as it is."""
         tables = tables_of(definition)
         typed = cls({})
-        for section in ("study", "plan"):
-            typed.values |= {f"{section}.{key}": _text(value) for key, value in tables[section].items()}
+        for section in ("study", "plan", "slots"):
+            of = tables.get(section, {})
+            typed.values |= {f"{section}.{key}": _text(value) for key, value in of.items()}
         typed.values["plan.tallies"] = " ".join(definition.plan.tallies)
         for place, indicator in enumerate(tables["indicator"]):
             row = f"indicator-{place}"
@@ -58,8 +59,8 @@ class Typed:
     def tables(self, definition: StudyDefinition) -> Tables:
         """The tables that the form describes; what it has no field for stays as in `definition`."""
         tables = tables_of(definition)
-        for section, keys in (("study", STUDY), ("plan", PLAN)):
-            for key, read in keys.items():
+        for section, keys in (("study", STUDY), ("plan", PLAN), ("slots", SLOTS)):
+            for key, read in keys.items() if section in tables else ():
                 _put(tables[section], key, self.values.get(f"{section}.{key}", ""), read)
         if definition.slug and "study.slug" not in self.values:
             tables["study"]["slug"] = definition.slug
@@ -125,6 +126,15 @@ PLAN: Final[Mapping[str, Callable[[str], Any]]] = {
     "presence_epsilon": _number,
     "presence_days": _whole,
     "tallies": str.split,
+}
+SLOTS: Final[Mapping[str, Callable[[str], Any]]] = {
+    "minutes": _whole,
+    "hold_minutes": _whole,
+    "slots_per_day": _whole,
+    "noise": str,
+    "epsilon_day": _number,
+    "delta": _number,
+    "close_after_minutes": _whole,
 }
 _OF_BOTH: Final[Mapping[str, Callable[[str], Any]]] = {
     "name": str,

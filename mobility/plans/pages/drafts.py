@@ -29,6 +29,7 @@ from reports.privacy.budget.texts import outlook_sentences
 from reports.privacy.location_texts import noise_words
 from reports.privacy.plan_changes import plan_changes
 from reports.privacy.statement.locations import location_protection
+from reports.privacy.statement.slots import slots_words
 from reports.simulator.plan_effects import DEFAULT_VISITORS, MOST_VISITORS, plan_effects
 from reports.studies.models import Study
 from reports.studies.names import in_language
@@ -77,6 +78,7 @@ def draft(request: HttpRequest, draft_id: int) -> HttpResponse:
         "plan_words": plan_words(spec),
         "asked": [(each, derived_words(each.derive or "")) for each in definition.indicators],
         "places": [] if located is None else noise_words(located),
+        "slots": slots_words(spec, hold_minutes=definition.slots.hold_minutes) if definition.slots else [],
         "changes": plan_changes(before, definition),
         "effects": plan_effects(before, definition, visitors=visitors),
         "visitors": visitors,

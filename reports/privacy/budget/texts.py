@@ -17,6 +17,7 @@ def unit_words(unit: str) -> str:
         Unit.PROFILE: gettext("all of a person's values (profile)"),
         Unit.ATTRIBUTE: gettext("one of a person's values (attribute)"),
         Unit.PRESENCE: gettext("a person's presence"),
+        Unit.SLOTS: gettext("a person's counts by time slot"),
         Unit.LOCATION: gettext("a person's reported places, per kilometre"),
     }
     return words[Unit(unit)]
@@ -48,6 +49,15 @@ def left_words(value: Decimal) -> str:
     """Return the rest, rounded down."""
     text = f"{value.quantize(Decimal('0.0001'), rounding=ROUND_FLOOR).normalize():f}"
     return formats.with_decimal_sign(text)
+
+
+def slots_sum_words(delta: Decimal | str) -> str:
+    """Describe how losses of counts by slot are added to each other, and to those without a delta."""
+    return gettext(
+        "Epsilons for time slots hold except with probability delta. Over several studies, epsilons and "
+        "deltas both add up; here, delta is %(delta)s in total. Where presence noise is on, Presence "
+        "includes the epsilon for time slots, at this delta."
+    ) % {"delta": formats.with_decimal_sign(f"{Decimal(delta).normalize():f}")}
 
 
 def outlook_sentences(outlook: BudgetOutlook) -> list[str]:

@@ -146,6 +146,7 @@ def _context(population: str, *, me: str) -> dict[str, Any]:
         "rows": [_Row.of(line) for line in standing(population, studies, today=timezone.localdate())],
         "studies": studies,
         "total": total,
+        "has_slots": any(each.losses.slots != 0 for each in studies),
         "has_places": any(each.losses.location for each in studies),
         "waiting": [past | _for_me(past["cap"], me=me) for past in history if past["is_waiting"]],
         "history": history,

@@ -29,6 +29,7 @@ from reports.privacy.days_texts import daily_limits
 from reports.privacy.retention import retention
 from reports.privacy.statement.locations import location_facts, location_limits, location_protection
 from reports.privacy.statement.presence import presence_facts, presence_limits
+from reports.privacy.statement.slots import slots_facts, slots_limits
 from reports.privacy.statement.sums import sums_facts
 from reports.studies.models import Area, Indicator, Study
 from reports.studies.plan_models import Plan
@@ -156,6 +157,7 @@ def privacy_statement(study: Study, *, with_names: bool = False) -> dict[str, An
         ],
         "location": location_facts(location_protection(spec, extra_days=plan.voided_days)),
         "presence": presence_facts(spec, study),
+        **slots_facts(spec, study),
         **sums_facts(study, plan, spec),
         "composition": composition_facts(study, with_names=with_names),
         "not_protected": not_protected(spec),
@@ -166,7 +168,7 @@ def privacy_statement(study: Study, *, with_names: bool = False) -> dict[str, An
 
 def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
     """Limits of a plan's guarantee, each with a fixed name and a text."""
-    limits = presence_limits(spec)
+    limits = presence_limits(spec) | slots_limits(spec)
     if spec.has_fakes and spec.unit == "attribute" and spec.d > 1:
         limits["profile"] = gettext(
             "Whole profiles: made-up reports hide one of a person's values, not all of them together. "

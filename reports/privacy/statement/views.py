@@ -9,6 +9,7 @@ from reports.privacy.location_texts import noise_words
 from reports.privacy.statement.document import certified, privacy_statement, protections
 from reports.privacy.statement.locations import location_protection
 from reports.privacy.statement.presence import presence_words
+from reports.privacy.statement.slots import slots_table, slots_words
 from reports.privacy.statement.sums import sums_words
 from reports.studies.queries import current_plan
 from reports.studies.texts import crumbs_to
@@ -31,6 +32,8 @@ def statement(request: HttpRequest, slug: str) -> HttpResponse:
         "certificate": certificate,
         "statement": facts,
         "presence": presence_words(spec),
+        "slots": slots_words(spec, hold_minutes=study.slots.hold_minutes) if spec.slots else [],
+        "slot_losses": slots_table(spec),
         "sums": sums_words(facts),
         "versions": study.plans.order_by("-version"),
         "places": [] if located is None else noise_words(located),

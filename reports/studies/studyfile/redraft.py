@@ -1,10 +1,10 @@
 """A definition as the tables of its study file, and such tables back to a definition.
 
-Changes of a form go through the readers of a study file: the same rules, in the same words. The area
-and the places of a study come from their own files and stay as they are.
+Changes of a form go through the readers of a study file: the same rules, in the same words. The area, the
+places and the larger zones of a study come from their own files and stay as they are.
 """
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from reports.studies.studyfile.definition import (
@@ -16,7 +16,8 @@ from reports.studies.studyfile.definition import (
 from reports.studies.studyfile.indicators import MAX_TALLY_CELLS, with_zones
 from reports.studies.studyfile.parse import DEFAULT_MIN_PUBLICATION, check_plan, read_sections
 from reports.studies.studyfile.problems import Problems, StudyFileError
-from reports.studies.studyfile.sections import MAX_DAYS
+from reports.studies.studyfile.sections import MAX_DAYS, SLOT_NOISES, check_slots
+from reports.studies.studyfile.slots_definition import SlotsDefinition
 from reports.studies.studyfile.table import Table
 
 Tables = dict[str, Any]
@@ -27,7 +28,7 @@ _CLOCKS = ("night_from", "night_to")
 
 
 def tables_of(definition: StudyDefinition) -> Tables:
-    """Write a study file, without [area] and [location]; defaults are written out."""
+    """Write a study file, without [area], [location] and slots.levels; defaults are written out."""
     tables: Tables = {
         "study": {key: getattr(definition, key) for key in STUDY_KEYS},
         "extract": _plain(definition.extract),
@@ -41,6 +42,8 @@ def tables_of(definition: StudyDefinition) -> Tables:
     }
     if definition.subscribers is not None:
         tables["subscribers"] = _plain(definition.subscribers)
+    if definition.slots is not None:
+        tables["slots"] = _slots(definition.slots)
     written: Tables = _without_none(tables)
     return written
 
@@ -57,6 +60,11 @@ def read_tables(tables: Tables, *, like: StudyDefinition) -> StudyDefinition:
     parts["indicators"] = with_zones(root, parts["indicators"], like.area, days=days)
     if like.location is not None:
         _check_places(problems, like.location, days=days)
+    if "slots" in parts:
+        levels = like.slots.levels if like.slots is not None else ()
+        parts["slots"] = replace(parts["slots"], levels=levels)
+        n_zones = len(like.area.zones) if like.area is not None else 0
+        check_slots(Table({}, "slots", problems), parts["slots"], n_zones=n_zones, days=days)
     if problems.found:
         raise StudyFileError(problems.all())
     definition = StudyDefinition(**parts, area=like.area, location=like.location)
@@ -73,6 +81,12 @@ def _check_places(problems: Problems, location: LocationDefinition, *, days: int
     if location.max_values is not None and location.max_values > days:
         rule = f"must be at least {location.max_values}: the days on which a subscriber reports a place"
         problems.add("study.days", rule, days)
+
+
+def _slots(slots: SlotsDefinition) -> dict[str, Any]:
+    table = _plain(slots) | {"noise": SLOT_NOISES[0] if slots.epsilon_day is not None else SLOT_NOISES[1]}
+    del table["levels"]  # of files
+    return table
 
 
 def _indicator(indicator: IndicatorDefinition) -> dict[str, Any]:

@@ -5,9 +5,12 @@ from decimal import localcontext
 from fractions import Fraction
 
 import pytest
+from dp_accounting.dp_event import GaussianDpEvent, SelfComposedDpEvent
+from dp_accounting.pld.privacy_loss_distribution import from_discrete_gaussian_mechanism
+from dp_accounting.rdp import RdpAccountant
 
 from ldp.errors import InvalidBudgetError, PlanError
-from ldp.privacy.slots import SlotNoise, gaussian_epsilon, slot_noise, zcdp_epsilon
+from ldp.privacy.slots import SlotNoise, gaussian_epsilon, slot_noise, zcdp_epsilon, zcdp_order
 
 DELTA = Fraction(1, 10**6)
 
@@ -127,3 +130,24 @@ def test_values_out_of_range_are_refused(
 def test_epsilon_out_of_range_is_refused(epsilon: Fraction) -> None:
     with pytest.raises(InvalidBudgetError, match="epsilon_day must be in"):
         slot_noise(epsilon_day=epsilon, delta=DELTA, slots_per_day=48, levels=1)
+
+
+# The least noise, a little, and that of epsilon 1 for a day, a day at two levels, and a week.
+NOISES = [("1/4", 1), ("4", 48), ("858", 48), ("1970.77", 96), ("6000", 336)]
+
+
+@pytest.mark.parametrize(("variance", "slots"), NOISES)
+@pytest.mark.parametrize("delta", ["1/1000", "1/1000000"])
+def test_a_certificate_is_never_below_what_dp_accounting_computes(
+    variance: str, slots: int, delta: str
+) -> None:
+    spread, chance = math.sqrt(Fraction(variance)), Fraction(delta)
+    rho = Fraction(slots) / (2 * Fraction(variance))
+    certified = float(zcdp_epsilon(rho, delta=chance))
+    # The exact discrete law, composed and rounded up by their accountant.
+    exact = from_discrete_gaussian_mechanism(spread, value_discretization_interval=1e-4).self_compose(slots)
+    assert certified >= exact.get_epsilon_for_delta(float(chance)) > 0
+    # Their bound at our order is ours.
+    theirs = RdpAccountant(orders=[float(zcdp_order(rho, delta=chance))])
+    theirs.compose(SelfComposedDpEvent(GaussianDpEvent(spread), slots))
+    assert certified == pytest.approx(theirs.get_epsilon(float(chance)), rel=1e-9)

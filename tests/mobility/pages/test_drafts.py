@@ -2,6 +2,7 @@
 # The rules of the steps: tests/mobility/plans/test_drafts.py.
 
 import re
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -10,19 +11,24 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from mobility.models import PlanDraft, VaultDay, VaultStudy
-from mobility.plans.drafts import approve_draft, submit_draft
+from mobility.plans.drafts import approve_draft, save_draft, submit_draft
 from mobility.plans.pages import urls as administrator_urls
 from mobility.plans.pages.draft_typed import Typed
 from reports.accounts.actions import replace_password
 from reports.models import Plan, Study
 from reports.privacy.budget.actions import propose_cap
 from reports.studies.policies import Role
-from reports.studies.studyfile import StudyDefinition
+from reports.studies.studyfile import AreaDefinition, StudyDefinition
 from reports.studies.studyfile.sections import RESERVED_STUDIES
+from reports.studies.studyfile.slots_definition import SlotsDefinition
 from tests.mobility.pages.pages import AS_ADMINISTRATOR, check_markup, html_of, lacks, page, said, says
 from tests.mobility.pages.small_study import STUDY
 
 pytestmark = AS_ADMINISTRATOR
+ZONED = AreaDefinition(cells=(), zones=("a", "b"), geojson=None)
+SLOTS = SlotsDefinition(
+    minutes=30, hold_minutes=60, slots_per_day=48, epsilon_day=Decimal(1), delta=Decimal("0.000001")
+)
 CREATE_URL, LIST_URL = "/administrator/create/", "/administrator/drafts/"
 
 
@@ -188,6 +194,26 @@ class TestForm:
         html = edited(client, draft, plan__epsilon_profile="0.5").content.decode()
         assert '<option value="visits runs" selected>' in field_of(html, "plan.tallies")
         assert "must be &gt;= the certified loss per profile" in field_of(html, "plan.epsilon_profile")
+
+    def test_slots_have_fields_by_the_rules_of_the_study_file_and_the_page_says_what_they_promise(
+        self, client, draft
+    ):
+        found = StudyDefinition.from_json(draft.definition)
+        found = replace(found, area=ZONED, slots=SLOTS, extract=replace(found.extract, cell="cell"))
+        save_draft(draft, found, revision=1, by="adam")
+        response = edited(client, draft, slots__minutes="20", slots__noise="none")
+        assert (response.status_code, draft.revision) == (422, 2)
+        html = response.content.decode()
+        assert "must be one of 15, 30, 60, 120, got 20" in field_of(html, "slots.minutes")
+        assert "must be absent with noise = " in field_of(html, "slots.epsilon_day")
+        edited(client, draft, slots__minutes="60", slots__slots_per_day="10", slots__epsilon_day="0,5")
+        saved = StudyDefinition.from_json(draft.definition).slots
+        assert (saved.minutes, saved.slots_per_day, saved.epsilon_day) == (60, 10, Decimal("0.5"))
+        says(
+            said(client.get(url(draft))),
+            "In each slot of 60 minutes",
+            "Only the first 10 slots of a person on a day",
+        )
 
     def test_the_second_of_two_who_edit_at_once_sees_it(self, client, second, draft):
         first = filled(draft)

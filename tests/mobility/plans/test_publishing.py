@@ -3,15 +3,18 @@
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 from threading import Barrier
 from uuid import uuid4
 
+import numpy as np
 import pytest
 from django.db import DatabaseError, connections, transaction
 from django.db.utils import IntegrityError
 from django.utils import timezone
 
 from ldp import Delta, PlanSpec
+from ldp.estimation.series.counts import SlotCounts
 from mobility.models import Batch, ExtractProfile, PlanDraft, VaultDay, VaultStudy
 from mobility.operations import sweeping
 from mobility.plans import drafts, studies
@@ -19,10 +22,20 @@ from mobility.plans import publishing as plan_publishing
 from mobility.plans.publishing import NotReviewedError, StudyHasDataError, obstacle, publish_draft
 from mobility.plans.studies import create_study
 from reports.estimates.queries import study_reports
-from reports.models import Indicator, LedgerEntry, Plan, PlanIndicator, Publication, Study, Tally
+from reports.models import (
+    Indicator,
+    LedgerEntry,
+    Plan,
+    PlanIndicator,
+    Publication,
+    Study,
+    StudySlots,
+    Tally,
+)
 from reports.privacy.statement.document import privacy_statement
 from reports.studies.queries import current_plan
 from reports.studies.studyfile import StudyDefinition
+from reports.studies.studyfile.slots_definition import SlotsDefinition
 from reports.transfer.plans import PlanInUseError
 from reports.transfer.publications import apply_publication
 from reports.transfer.slots import PublicationError
@@ -173,6 +186,28 @@ class TestReplacing:
         with pytest.raises(PublicationError, match="no plan with the hash"):
             apply_publication(**sent, publication_id=uuid4(), plan_hash=old.spec_hash)
         assert apply_publication(**sent, publication_id=uuid4(), plan_hash=current.spec_hash)
+
+    def test_slots_are_those_of_the_plan_in_force_and_final_once_one_is_published(self, definition):
+        by_slot = SlotsDefinition(
+            minutes=60, hold_minutes=60, slots_per_day=24, epsilon_day=Decimal(1), delta=Decimal("0.000001")
+        )
+        for version, minutes in ((2, 60), (3, 120)):
+            changed = replace(by_slot, minutes=minutes, slots_per_day=12)
+            draft = drafts.draft_of_study(SLUG, by="adam")
+            drafts.save_draft(draft, replace(definition, slots=changed), revision=1, by="adam")
+            publish_draft(approved(draft), revision=2, by="adam")
+            slots, plan = StudySlots.objects.get(), Plan.objects.get(version=version)
+            assert slots.spec == plan.spec["slots"] == changed.spec.to_json()
+            entry = LedgerEntry.objects.filter(kind="plan.published").latest("number")
+            assert entry.facts["slots"] == slots.spec
+        counts = SlotCounts(first_slot=0, counts=np.zeros((1, len(slots.zones)), np.int64))
+        zero = Delta.zero(PlanSpec.from_json(plan.spec))
+        sent = {"study_slug": SLUG, "plan_hash": plan.spec_hash, "delta": zero, "voided_days": 0}
+        assert apply_publication(**sent, publication_id=uuid4(), slots=counts)
+        draft = drafts.draft_of_study(SLUG, by="adam")
+        with pytest.raises(PlanInUseError, match="must have no answers yet, got some"):
+            publish_draft(draft, revision=1, by="adam")
+        assert StudySlots.objects.get().closed == 1
 
     def test_a_lower_epsilon_needs_no_second_person(self, definition):
         first = lowered(definition)

@@ -17,6 +17,7 @@ from reports.privacy.plan_changes import Direction, plan_changes, second_person_
 from reports.simulator.plan_effects import plan_effects
 from reports.studies.studyfile import StudyDefinition, StudyFileError, VisitorRule, parse_study
 from reports.studies.studyfile.redraft import Tables, read_tables, tables_of
+from reports.studies.studyfile.slots_definition import SlotsDefinition
 from tests.reports.studies.test_studyfile import edited
 
 DEMO = Path(__file__).parents[3] / "mobility" / "demo"
@@ -62,6 +63,15 @@ LOOSE = both(plan(epsilon_profile=Decimal(9)), study(small_cell=50, min_publicat
 NOISY = plan(presence_epsilon=Decimal(1), presence_days=7)
 
 
+SLOTS = SlotsDefinition(
+    minutes=30, hold_minutes=60, slots_per_day=20, epsilon_day=Decimal(1), delta=Decimal("0.000001")
+)
+
+
+def slots(**changes: Any) -> Edit:
+    return lambda study: replace(study, slots=replace(SLOTS, **changes))
+
+
 @pytest.mark.parametrize(
     ("before", "edit", "said"),
     [
@@ -83,6 +93,12 @@ NOISY = plan(presence_epsilon=Decimal(1), presence_days=7)
         (both(LOOSE, NOISY), plan(presence_epsilon=None, presence_days=None), "Presence epsilon has been removed"),
         (both(LOOSE, NOISY), plan(presence_days=4), "(presence_days): previously 7, now 4."),
         (LOOSE, plan(tallies=("visits", "runs")), "The totals now also contain exact counts for: number of days present, length of stay."),
+        (LOOSE, slots(), "People are now counted by time slot and zone"),
+        (slots(), slots(epsilon_day=Decimal(2)), "Epsilon of a person's day, counts by slot rises from 1 to 2"),
+        (slots(), slots(epsilon_day=None, delta=None), "counts by slot has been removed. It was 1"),
+        (slots(), slots(delta=Decimal("0.00001")), "slots.delta: previously 0.000001, now 0.00001"),
+        (slots(), slots(slots_per_day=21), "Slots counted per person and day rises from 20 to 21"),
+        (slots(), slots(hold_minutes=30), "slots.hold_minutes: previously 60, now 30"),
         (LOOSE, study(visitor=ANYBODY), "visitor has changed"),
         (LOOSE, gender(categories=("F", "M", "NR", "X")), "gender has new categories: X"),
         (LOOSE, gender(categories=("F", "X", "NR")), "gender has new categories: X"),
@@ -111,6 +127,14 @@ def test_lowering_needs_nobody_else(demo) -> None:
     for edit in (*plans, *studies, *renamed, *asked_less):
         assert plan_changes(old, edit(old)), "a change that is not told"
         assert reasons(old, edit(old)) == []
+    old = slots()(old)
+    for edit in (
+        study(slots=None),
+        slots(epsilon_day=lower),
+        slots(slots_per_day=19),
+        slots(close_after_minutes=5),
+    ):
+        assert (len(plan_changes(old, edit(old))), reasons(old, edit(old))) == (1, [])
 
 
 def test_an_indicator_more_needs_a_second_person_and_one_less_does_not(demo) -> None:
@@ -176,6 +200,7 @@ EVERYTHING = edited(
     'derive = "visit_duration"', 'derive = "night_zone"\nnight_from = "23:00"\nmax_values = 2',
 )  # fmt: skip
 EVERYTHING += (
+    "[slots]\nminutes = 60\nslots_per_day = 4\nepsilon_day = 0.5\ndelta = 0.00001\nclose_after_minutes = 90\n"
     '[location]\nlevel = "ln 4"\nradius_m = 400\ngrid_m = 200\nmax_values = 2\n[area]\ncells = "cells.csv"\n'
 )
 CELLS = "cell_id,lon,lat,zone\nA,6.8,47.6,South\nB,6.9,47.7,Centre\n"
@@ -193,7 +218,7 @@ def problems(tables: Tables, *, like: StudyDefinition) -> list[str]:
 
 
 def test_everything_that_a_file_says_comes_back(full, demo) -> None:
-    for each in (full, demo):
+    for each in (full, demo, replace(full, slots=replace(full.slots, epsilon_day=None, delta=None))):
         assert read_tables(tables_of(each), like=each) == each
         again = StudyDefinition.from_json(json.loads(json.dumps(each.to_json())))
         assert again == each
@@ -207,6 +232,9 @@ def test_a_change_is_read_by_the_rules_of_the_file(full) -> None:
     capped = tables["plan"] | {"epsilon": Decimal(1), "epsilon_profile": Decimal("1.5")}
     (first, *_) = problems(tables | {"plan": capped}, like=full)
     assert first.startswith("plan.epsilon_profile: epsilon_profile must be >=")
+    short = tables["slots"] | {"minutes": 120, "slots_per_day": 13}
+    expected = ["slots.slots_per_day: must be a whole number from 1 to 12"]
+    assert problems(tables | {"slots": short}, like=full) == expected
     tables["plan"]["epsilon"] = Decimal(21)
     tables["indicator"][0]["categories"] = ["F", "F"]
     assert problems(tables, like=full) == [

@@ -33,7 +33,8 @@ from reports.models import Plan, Study, Tally
 from reports.privacy.retention import retention
 from reports.privacy.statement.document import certified, not_protected, protections
 from reports.studies.policies import Role
-from reports.studies.studyfile.definition import LocationDefinition
+from reports.studies.studyfile.definition import LocationDefinition, PlanDefinition
+from reports.studies.studyfile.slots_definition import SlotsDefinition
 from reports.transfer.studies import mark_closed
 from scripts.check_statement import check
 from tests.reports import map_factory
@@ -354,6 +355,39 @@ def section(study: Study, title: str) -> Section:
 
 def rows(study: Study, title: str) -> dict[str, tuple[str, ...]]:
     return {row[0]: row[1:] for row in section(study, title).table.rows}
+
+
+ONLY_SLOTS = "Whether a person came on a day is not protected; this epsilon covers the slot counts only."
+NOT_AT_ALL = "Presence by slot is not protected: the counts by slot and zone are exact"
+HIDDEN = {"presence_epsilon": Decimal(1), "presence_days": 2}
+
+
+@pytest.mark.parametrize(("noise", "hidden", "limit"), [(1, {}, ONLY_SLOTS), (1, HIDDEN, ""), (None, {}, NOT_AT_ALL)])  # fmt: skip
+def test_slots_have_a_promise_of_their_own_and_pages_say_what_it_leaves_out(
+    reader, noise, hidden, limit
+) -> None:
+    plan = PlanDefinition(
+        mechanism="smp-grr", unit="profile", epsilon=Decimal(1), epsilon_profile=None, **hidden
+    )
+    epsilon, delta = (Decimal(noise), Decimal("0.000001")) if noise else (None, None)
+    slots = SlotsDefinition(minutes=30, hold_minutes=45, slots_per_day=48, epsilon_day=epsilon, delta=delta)
+    study = factory.create(factory.GENDER, plan=plan, slots=slots)
+    found, text = statement(), page(reader, "statement")
+    assert limit in told(found["not_protected"]).get("slots", "") and limit in text
+    assert ("slots" in told(found["not_protected"])) == bool(limit)
+    assert (
+        "In each slot of 30 minutes, a person counts in the zone where they were last seen, in that slot or at most 45 minutes before it ended."
+        in text
+    )
+    pack = to_markdown(dpia_pack(study))
+    assert ("Risk: an attacker learns when and where a person was" in pack, limit in pack) == (True, True)
+    row = found["composition"]["studies"][0]
+    assert (row["delta"], row["epsilon_slots"] is None) == ("0.000001" if noise else "0", noise is None)
+    day = [each["absent"]["epsilon"] for each in found["slots"]["losses"] if each["unit"] == "day"]
+    assert [formats.epsilon(Decimal(each)) for each in day] == ["1"] * bool(noise)
+    total = found["slots"]["with_presence"]
+    assert row["epsilon_presence"] == (total and total["epsilon"])
+    assert ("Slots and presence noise together" in text) == bool(hidden)
 
 
 def test_every_letter_of_both_articles_has_its_section(study) -> None:
