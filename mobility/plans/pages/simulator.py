@@ -1,5 +1,6 @@
 """Predict accuracy and risks of a plan, before anything is collected; all state is in the address."""
 
+from math import ceil
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -16,6 +17,7 @@ from reports.estimates import texts as estimates_texts
 from reports.simulator import model, texts
 from reports.simulator.advice import advice
 from reports.simulator.example import MOST_BARS, draw_example, example_figure, example_report
+from reports.simulator.slots import SlotSetting, slot_rows
 
 BADGES = {
     model.Reading.CLEAR: "badge--ok",
@@ -64,6 +66,7 @@ def result_context(form: SimulatorForm) -> dict[str, Any]:
         ],
         "is_static": all(each.kind == "static" for each in found.plan.indicators),
         **_example(found, slug=form.cleaned_data["show"]),
+        **_slots(form.slots),
         **_ranking(found, form=form),
         **_wanted(setting, form=form),
     }
@@ -96,6 +99,23 @@ def _row(row: model.Row) -> dict[str, Any]:
         "at_most": texts.of_100(row.at_most),
         "a_day_known": None if row.knowing_a_day is None else texts.of_100(row.knowing_a_day),
     }
+
+
+def _slots(setting: SlotSetting | None) -> dict[str, Any]:
+    """Errors of counts by time slot."""
+    if setting is None:
+        return {}
+    rows = [
+        {
+            "epsilon": each.epsilon,
+            "central": formats.decimal(each.central, decimals=1),
+            "interval": formats.plus_minus(formats.number(ceil(1.96 * each.central))),
+            "local": formats.number(each.local),
+            "is_chosen": each.is_chosen,
+        }
+        for each in slot_rows(setting)
+    ]
+    return {"slot_rows": rows, "slots": setting}
 
 
 def _difference(rise: float | None) -> str | None:

@@ -11,9 +11,11 @@ from django.utils.translation import gettext, gettext_lazy, pgettext
 
 from ldp.estimation.simulation import LARGEST_EPSILON, LEAST_EPSILON, Crowd
 from ldp.privacy.plans import MAX_DAYS, Kind, Mechanism
+from ldp.privacy.slots import MAX_SLOTS_PER_DAY
 from ldp.protocols.channels import MAX_DOMAIN_SIZE, Unit
 from mobility.plans.pages.simulator_source import Source
 from reports.simulator.model import Question, Setting
+from reports.simulator.slots import MOST_ZONES, SlotSetting
 from reports.simulator.texts import mechanism_words
 
 MOST_VISITORS = 10**9
@@ -82,6 +84,22 @@ class SimulatorForm(forms.Form):
         min_value=1,
         max_value=MAX_DAYS,
     )
+    slots_epsilon = forms.DecimalField(
+        label=gettext_lazy("Epsilon of a person's day (leave empty for no time slots)"),
+        required=False,
+        min_value=Decimal("0.001"),
+        max_value=20,
+        max_digits=12,
+    )
+    slots_per_day = forms.IntegerField(
+        label=gettext_lazy("Maximum slots counted per person and day"),
+        min_value=1,
+        max_value=MAX_SLOTS_PER_DAY,
+    )
+    slots_levels = forms.IntegerField(label=gettext_lazy("Levels of zones"), min_value=1, max_value=4)
+    slots_zones = forms.IntegerField(
+        label=gettext_lazy("Zones of the smallest level"), min_value=1, max_value=MOST_ZONES
+    )
     show = forms.ChoiceField(label=gettext_lazy("Indicator used in the example"), required=False)
     wanted = forms.DecimalField(
         label=gettext_lazy("Target error (± points)"),
@@ -144,6 +162,30 @@ class SimulatorForm(forms.Form):
             presence_epsilon=given["presence_epsilon"],
             presence_days=given["presence_days"] or days,
         )
+
+    @property
+    def slots(self) -> SlotSetting | None:
+        """Return the counts by slot of a valid form; None if there are none."""
+        given = self.cleaned_data
+        if given["slots_epsilon"] is None:
+            return None
+        return SlotSetting(
+            epsilon_day=given["slots_epsilon"],
+            delta=self.source.slots_delta,
+            slots_per_day=given["slots_per_day"],
+            levels=given["slots_levels"],
+            zones=given["slots_zones"],
+            people=given["visitors"],
+        )
+
+    def slot_fields(self) -> list[forms.BoundField]:
+        """Fields of the counts by slot."""
+        return [self[name] for name in self.fields if name.startswith("slots_")]
+
+    @property
+    def are_slots_shown(self) -> bool:
+        """Return whether these fields must not be folded away."""
+        return bool(self["slots_epsilon"].value()) or any(field.errors for field in self.slot_fields())
 
     @property
     def category_errors(self) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,14 +13,17 @@ from django.utils.translation import gettext
 
 from ldp import PlanSpec
 from ldp.privacy.presence import PresenceSpec
+from ldp.privacy.slots import SlotSpec
 from mobility.plans.models import PlanDraft
 from reports.simulator.model import Question, crowd_so_far, questions_of_definition, questions_of_study
 from reports.studies.models import Study
 from reports.studies.queries import current_plan
 from reports.studies.studyfile import StudyDefinition
+from reports.studies.studyfile.sections import DEFAULT_DELTA
 
 TYPED = {"days": "7", "indicators": "5", "daily": "0", "categories": "8", "cap": "7"}
 PLAN = {"mechanism": "smp-adp", "unit": "profile", "epsilon": "1"}
+SLOTS = {"slots_per_day": "48", "slots_levels": "1", "slots_zones": "10"}
 CROWD = {"visitors": "10000", "stay": "1.5"}
 
 
@@ -42,6 +45,7 @@ class Source:
     questions: tuple[Question, ...]
     days: int
     small_cell: int
+    slots_delta: Decimal = DEFAULT_DELTA
 
     @property
     def reset(self) -> str:
@@ -58,12 +62,22 @@ def source_of(request: HttpRequest) -> Source:
     if "study" in request.GET:
         return _of_study(get_object_or_404(Study, slug=request.GET["study"]))
     return Source(
-        name="", kept={}, address="", initial={**PLAN, **CROWD, **TYPED}, questions=(), days=7, small_cell=0
+        name="",
+        kept={},
+        address="",
+        initial={**PLAN, **CROWD, **TYPED, **SLOTS},
+        questions=(),
+        days=7,
+        small_cell=0,
     )
 
 
 def _of_study(study: Study) -> Source:
     plan, crowd = current_plan(study), crowd_so_far(study)
+    spec = PlanSpec.from_json(plan.spec)
+    n_zones = (
+        len(study.slots.zones) - sum(len(level["zones"]) for level in study.slots.levels) if spec.slots else 0
+    )
     seen = {} if crowd is None else {"visitors": round(crowd.visitors), "stay": round(crowd.days_present, 3)}
     return Source(
         name=study.shown_name,
@@ -75,11 +89,13 @@ def _of_study(study: Study) -> Source:
             "mechanism": plan.mechanism,
             "unit": plan.unit,
             "epsilon": f"{plan.epsilon.normalize():f}",
-            **_presence(PlanSpec.from_json(plan.spec).presence),
+            **_presence(spec.presence),
+            **_slots(spec.slots, n_zones=n_zones),
         },
         questions=questions_of_study(study),
         days=study.days,
         small_cell=study.small_cell,
+        slots_delta=_delta(spec.slots),
     )
 
 
@@ -87,6 +103,7 @@ def _of_draft(draft: PlanDraft) -> Source:
     # Positions of a study's cells may be megabytes, and nothing here is about places.
     definition = StudyDefinition.from_json({**draft.definition, "area": None, "location": None})
     questions, days = questions_of_definition(definition), definition.days
+    spec, area = definition.plan_spec(), draft.definition["area"]
     visitors = expected_visitors(definition)
     return Source(
         name=definition.shown_name,
@@ -98,11 +115,13 @@ def _of_draft(draft: PlanDraft) -> Source:
             "mechanism": definition.plan.mechanism,
             "unit": definition.plan.unit,
             "epsilon": f"{definition.plan.epsilon.normalize():f}",
-            **_presence(definition.plan_spec().presence),
+            **_presence(spec.presence),
+            **_slots(spec.slots, n_zones=len(area["zones"]) if area else 0),
         },
         questions=questions,
         days=days,
         small_cell=definition.small_cell,
+        slots_delta=_delta(spec.slots),
     )
 
 
@@ -119,6 +138,29 @@ def _presence(presence: PresenceSpec | None) -> dict[str, Any]:
     if presence is None:
         return {}
     return {"presence_epsilon": f"{float(presence.epsilon):g}", "presence_days": presence.max_days}
+
+
+def _slots(slots: SlotSpec | None, *, n_zones: int) -> dict[str, Any]:
+    """Fields of counts by slot."""
+    if slots is None:
+        return SLOTS
+    noise = slots.noise
+    of_noise = {} if noise is None else {"slots_epsilon": _short(noise.epsilon(days=1))}
+    return {
+        "slots_per_day": slots.slots_per_day,
+        "slots_levels": slots.levels,
+        "slots_zones": max(n_zones, 1),
+        **of_noise,
+    }
+
+
+def _short(epsilon: Decimal) -> str:
+    return f"{epsilon.quantize(Decimal('0.0001'), ROUND_CEILING).normalize():f}"
+
+
+def _delta(slots: SlotSpec | None) -> Decimal:
+    found = None if slots is None else slots.delta
+    return DEFAULT_DELTA if found is None else Decimal(found.numerator) / Decimal(found.denominator)
 
 
 def expected_visitors(definition: StudyDefinition) -> int | None:

@@ -36,7 +36,7 @@ def slots_facts(spec: PlanSpec, study: Study) -> dict[str, Any]:
 
 
 def unit_words() -> str:
-    """What the certificate of a day is about."""
+    """Describe the unit of the certificate of a day."""
     return gettext(
         "a person's slots of one local day, including those carried over from the day before; only the first "
         "slots_per_day of them count"

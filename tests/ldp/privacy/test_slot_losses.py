@@ -1,4 +1,4 @@
-"""What counts by slot cost a person: by slot, day, week and study, and together with presence noise."""
+"""Losses of a person from counts by slot: by slot, day, week and study, and together with presence noise."""
 
 from decimal import Decimal
 from fractions import Fraction

@@ -19,6 +19,7 @@ from reports.simulator.advice import advice
 from reports.simulator.example import MOST_BARS, MOST_PEOPLE, draw_example, example_report, example_shares
 from reports.simulator.example import example_figure as figure_of
 from reports.simulator.model import Question, Reading, Setting, simulate
+from reports.simulator.slots import SlotSetting, slot_rows
 from reports.studies.plan_models import Plan
 from tests.reports import report_factory as factory
 
@@ -41,6 +42,23 @@ HOPELESS = make(12, 12, visitors=1500, epsilon=Decimal("0.6"))
 
 def plain(text: str) -> str:
     return text.replace("\u202f", " ")
+
+
+# --- counts by time slot ---------------------------------------------------------------------------------
+def test_noise_on_counts_by_slot_stands_beside_noise_on_each_zone() -> None:
+    """Six zones, 180,000 people, 48 slots a day: the figures of the specification."""
+    setting = SlotSetting(
+        epsilon_day=Decimal(1), delta=Decimal("0.000001"), slots_per_day=48, levels=1, zones=6, people=180_000
+    )
+    rows = {row.epsilon: row for row in slot_rows(setting)}
+    assert list(rows) == [Decimal("0.5"), 1, 2, 4]
+    assert [row.epsilon for row in rows.values() if row.is_chosen] == [1]
+    # The curve says 29.3, the certificate needs a little more; GRR over six zones and none of them.
+    assert 29.3 < rows[Decimal(1)].central < 32
+    assert rows[Decimal(1)].local == pytest.approx(686, abs=0.5)
+    twice = slot_rows(replace(setting, levels=2, epsilon_day=Decimal(3)))
+    assert [row.epsilon for row in twice] == [Decimal("0.5"), 1, 2, 3, 4]
+    assert twice[1].central == pytest.approx(rows[Decimal(1)].central * 2**0.5, rel=1e-3)
 
 
 # --- how a setting is judged ----------------------------------------------------------------------------
