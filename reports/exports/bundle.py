@@ -44,6 +44,7 @@ LDP_MODULES: Final = (
     "privacy/__init__.py",
     "privacy/plans.py",
     "privacy/presence.py",
+    "privacy/slots.py",
     "protocols/__init__.py",
     "protocols/adaptive.py",
     "protocols/channels.py",
