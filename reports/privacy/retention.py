@@ -31,14 +31,7 @@ def retention(study: Study) -> list[Kept]:
             None,
             gettext("Identifiers: replaced by keyed pseudonyms in memory, never stored."),
         ),
-        "day_state": (
-            day,
-            None,
-            gettext(
-                "Encrypted, for each pseudonym on an open day: the first and last event and, if places are "
-                "collected, the stays in each cell."
-            ),
-        ),
+        "day_state": (day, None, _day_state(has_slots=hasattr(study, "slots"))),
         "presence": (
             with_key,
             on,
@@ -72,6 +65,18 @@ def retention(study: Study) -> list[Kept]:
     return [
         {"name": name, "until": until, "date": on, "text": text} for name, (until, on, text) in rows.items()
     ]
+
+
+def _day_state(*, has_slots: bool) -> str:
+    if has_slots:
+        return gettext(
+            "Encrypted, for each pseudonym on an open day: the first and last event, the last cell of each "
+            "quarter-hour for time slots, and, if places are collected, the stays in each cell."
+        )
+    return gettext(
+        "Encrypted, for each pseudonym on an open day: the first and last event and, if places are "
+        "collected, the stays in each cell."
+    )
 
 
 def closed_on(moment: datetime) -> str:
