@@ -17,6 +17,7 @@ from mobility.management.patience import patiently
 from mobility.vault.models.batch import Batch
 from mobility.vault.queries import find_study
 from mobility.vault.unlocking import unlock
+from reports.base.commands import INSTALLATION
 from reports.management.arguments import naming_files, refusing
 
 ACTOR = "command line"
@@ -24,6 +25,8 @@ ACTOR = "command line"
 
 class BatchCommand(BaseCommand):
     """Run a batch and wait for its end, also during outages of a database; exit 0 only if it is done."""
+
+    requires_system_checks = (INSTALLATION,)  # others load all pages
 
     def run_for_day(self, slug: str, request: Callable[..., Batch], *, name: str, day: date) -> None:
         """Run the batch that `request` makes for a day of a study; `name` is what it calls the day."""
