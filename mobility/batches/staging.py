@@ -15,7 +15,7 @@ from uuid import UUID
 
 from mobility.base.errors import KeyAwayError, KeyMissingError, SealBrokenError, StagingUnavailableError
 from mobility.batches.states import has_ended
-from mobility.batches.storages import Pieces, staging_storage
+from mobility.batches.storages import Pieces, staging_storage, whole_blocks
 from mobility.vault.keystore import keystore
 from mobility.vault.models.batch import Batch
 from mobility.vault.sealing import SEAL_BYTES, seal, seal_into, stream_key, unseal, unseal_into
@@ -87,7 +87,7 @@ def write_frame(batch: Batch, index: int, plain: bytes | memoryview) -> None:
     # The key is read for each frame: an upload whose batch was cancelled stops here.
     key = stream_key(keystore().read(batch.key_id), UPLOAD)
     if len(getattr(_scratch, "buffer", b"")) < sealed_bytes(len(plain)):
-        _scratch.buffer = bytearray(sealed_bytes(len(plain)))
+        _scratch.buffer = whole_blocks(sealed_bytes(len(plain)))
     sealed = seal_into(plain, _scratch.buffer, key=key, context=_frame_context(batch, index))
     staging_storage().save(_frame_name(batch, index), Pieces([sealed], is_read_once=True))
     if not keystore().exists(batch.key_id):  # cancelled meanwhile: its folder was deleted before
@@ -122,7 +122,7 @@ class UploadReader(io.RawIOBase):
         self._kept: OrderedDict[int, bytearray] = OrderedDict()
         self._n_kept = 1
         longest = sealed_bytes(min(FRAME_BYTES, self._length)) + 1
-        self._sealed, self._fetched = (memoryview(bytearray(longest)) for _ in range(2))
+        self._sealed, self._fetched = (whole_blocks(longest) for _ in range(2))
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="fetch")
         self._ahead: tuple[int, Future[int]] | None = None  # frame that is being fetched
         self._last = -1  # frame that was opened last

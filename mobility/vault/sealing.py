@@ -28,7 +28,9 @@ def seal(plain: bytes | memoryview, *, key: bytes, context: str) -> bytes:
     return nonce + AESGCM(key).encrypt(nonce, plain, context.encode())
 
 
-def seal_into(plain: bytes | memoryview, buffer: bytearray, *, key: bytes, context: str) -> memoryview:
+def seal_into(
+    plain: bytes | memoryview, buffer: bytearray | memoryview, *, key: bytes, context: str
+) -> memoryview:
     """Encrypt one blob as `seal` does, without new memory; returns the part of the buffer that holds it.
 
     Parameters

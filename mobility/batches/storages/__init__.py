@@ -5,10 +5,13 @@ when `save` returns, and a part of it can be read. Nothing is spooled to a tempo
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol, cast
+from typing import Final, Protocol, cast
 
+import numpy as np
 from django.core.files.base import File
 from django.core.files.storage import storages
+
+BLOCK_BYTES: Final = 4096  # in which a disk takes from memory and gives to it, without a copy by the system
 
 
 class Pieces(File):  # type: ignore[type-arg]
@@ -47,7 +50,10 @@ class StagingStorage(Protocol):
         """Bytes of an object, all of it by default."""
 
     def read_into(self, name: str, buffer: memoryview) -> int:
-        """Read a whole object, once, into memory that is used again; returns its length, or the buffer's."""
+        """Read a whole object, once, into memory that is used again; returns its length, or the buffer's.
+
+        Into what `whole_blocks` made it is fastest.
+        """
 
     def delete_folder(self, name: str) -> None:
         """Delete every object whose name begins with `name` and a slash; there may be none."""
@@ -59,3 +65,11 @@ class StagingStorage(Protocol):
 def staging_storage() -> StagingStorage:
     """The storage of this installation."""
     return cast(StagingStorage, storages["staging"])
+
+
+def whole_blocks(size: int) -> memoryview:
+    """Memory of at least `size` bytes that a disk can take from and give to as it is."""
+    n = -(-size // BLOCK_BYTES) * BLOCK_BYTES
+    room = np.empty(n + BLOCK_BYTES, np.uint8)
+    start = -room.ctypes.data % BLOCK_BYTES
+    return room[start : start + n].data

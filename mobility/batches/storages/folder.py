@@ -1,5 +1,7 @@
 """Staging in a folder: what one host needs, or several that mount the same one."""
 
+import errno
+import fcntl
 import os
 import secrets
 import shutil
@@ -9,7 +11,7 @@ from django.conf import settings
 from django.core.files.storage import FileSystemStorage
 
 from mobility.base.runtime import private_folder, sync
-from mobility.batches.storages import Pieces
+from mobility.batches.storages import BLOCK_BYTES, Pieces
 
 
 class StagingFolder(FileSystemStorage):
@@ -37,7 +39,8 @@ class StagingFolder(FileSystemStorage):
         try:
             with os.fdopen(descriptor, "wb", buffering=0) as file:
                 for piece in content.chunks():
-                    _write_all(file.fileno(), piece)
+                    rest = _write_blocks(file.fileno(), piece) if content.is_read_once else piece
+                    _write_all(file.fileno(), rest)
                 os.fsync(file.fileno())
                 if content.is_read_once:
                     _drop_cached(file.fileno())
@@ -55,8 +58,10 @@ class StagingFolder(FileSystemStorage):
 
     def read_into(self, name: str, buffer: memoryview) -> int:
         with Path(self.path(name)).open("rb", buffering=0) as file:
-            count = file.readinto(buffer)
-            _drop_cached(file.fileno())
+            count = _read_blocks(file.fileno(), buffer)
+            if count is None:
+                count = file.readinto(buffer)
+                _drop_cached(file.fileno())
         return count
 
     def listdir(self, path: str) -> tuple[list[str], list[str]]:
@@ -81,6 +86,44 @@ class StagingFolder(FileSystemStorage):
 def _drop_cached(descriptor: int) -> None:
     """Give the system's copy of a file back: of a large upload it would push out what databases need."""
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def _write_blocks(descriptor: int, data: bytes | memoryview) -> memoryview:
+    """Write whole blocks at the beginning of a file from memory to disk; returns what is left to write.
+
+    That may be all: not every disk can, and none from memory that is not laid out for it.
+    """
+    rest = memoryview(data)
+    try:
+        _go_past_cache(descriptor, is_past=True)
+        while whole := len(rest) // BLOCK_BYTES * BLOCK_BYTES:
+            rest = rest[os.write(descriptor, rest[:whole]) :]
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+    _go_past_cache(descriptor, is_past=False)
+    return rest
+
+
+def _read_blocks(descriptor: int, buffer: memoryview) -> int | None:
+    """Read a file from disk to memory, as `_write_blocks`; returns how much, or None where that cannot be."""
+    count = 0
+    try:
+        _go_past_cache(descriptor, is_past=True)
+        while count % BLOCK_BYTES == 0 and (more := os.readv(descriptor, [buffer[count:]])):
+            count += more
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        _go_past_cache(descriptor, is_past=False)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        return None
+    return count
+
+
+def _go_past_cache(descriptor: int, *, is_past: bool) -> None:
+    flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
+    fcntl.fcntl(descriptor, fcntl.F_SETFL, flags | os.O_DIRECT if is_past else flags & ~os.O_DIRECT)
 
 
 def _write_all(descriptor: int, data: bytes | memoryview) -> None:

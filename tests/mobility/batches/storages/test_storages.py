@@ -9,7 +9,7 @@ from django.core.files.storage import storages
 from django.test import override_settings
 
 from mobility.base.errors import StagingUnavailableError
-from mobility.batches.storages import Pieces, staging_storage
+from mobility.batches.storages import BLOCK_BYTES, Pieces, staging_storage, whole_blocks
 from tests.mobility.conftest import S3
 
 
@@ -83,6 +83,15 @@ class TestFolder:
             save("a/x", b"new")
         assert staging_storage().read_range("a/x") == b"old"
         assert [path.name for path in (data_dir / "staging" / "a").iterdir()] == ["x"]
+
+    @pytest.mark.parametrize("size", [1, BLOCK_BYTES, 5 * BLOCK_BYTES + 28])
+    def test_what_is_read_once_comes_back_however_its_memory_lies(self, size):
+        for at in (0, 1):  # as a disk takes it, and as none does
+            content, found = (whole_blocks(size + BLOCK_BYTES)[at:] for _ in range(2))
+            content[:size] = os.urandom(size)
+            staging_storage().save("a/x", Pieces([content[:size]], is_read_once=True))
+            assert staging_storage().read_into("a/x", found) == size
+            assert found[:size] == content[:size] == staging_storage().read_range("a/x")
 
     def test_what_is_saved_is_durable(self, data_dir, monkeypatch):
         synced = []
