@@ -73,7 +73,9 @@ def _events(reading: Reading) -> Iterator[Parts]:
     blocks = reading.blocks(coder.layout, in_use=blocks_in_use(threads))
     for held in _held(coded(blocks, coder, reading.counts, threads=threads)):
         events = concatenate(held, slots=coder.slots)
+        held.clear()  # three copies at a time would be too many
         pieces = split(events, n_shards=reading.n_shards, pieces=reading.batch.pieces)
+        del events
         yield {shard: list[Packable](of_shard) for shard, of_shard in pieces.items()}
 
 

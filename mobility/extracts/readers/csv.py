@@ -28,6 +28,7 @@ from mobility.extracts.readers.lines import (
     NULS,
     QUOTES,
     SPARE,
+    SPARE_LASTS,
     Lines,
     Places,
     Room,
@@ -45,9 +46,8 @@ from mobility.extracts.readers.text import (
     latin1_as_utf8,
 )
 
-BLOCK_BYTES = 4 << 20  # the longest line that can be read
-# Of a block where lines are no longer: it stays in the processor's cache with its fields.
-STEP_BYTES = 1 << 20
+# The longest line that can be read. With smaller blocks, what each costs beside its rows is a fifth of all.
+BLOCK_BYTES = 4 << 20
 LINE_END = re.compile(rb"\r\n|\n|\r")
 HEADER_PIECE = 64 << 10
 
@@ -129,7 +129,7 @@ def _whole_lines(source: Buffered, *, in_use: int) -> Iterator[_Part]:
     """The stream in parts that end with a line; a part holds until another `in_use` are taken."""
     ring = cycle([_Part() for _ in range(in_use)])
     part, held = next(ring), 0
-    while n := source.readinto(memoryview(part.buffer)[held : min(held + STEP_BYTES, BLOCK_BYTES)]):
+    while n := source.readinto(memoryview(part.buffer)[held:BLOCK_BYTES]):
         held += n
         # A carriage return at the very end may be half of the end of a line.
         cut = part.buffer.rfind(b"\n", 0, held) + 1 or part.buffer.rfind(b"\r", 0, held - 1) + 1
@@ -160,6 +160,7 @@ class _Splitter:
     places: NDArray[np.uint64]
     slots: NDArray[np.int64]
     found: Places = field(default_factory=lambda: np.empty(0, np.int32))
+    lasts: Places = field(default_factory=lambda: np.empty(0, np.int32))
 
     @classmethod
     def of(cls, header: bytes, *, layout: Layout, source: Source) -> Self:
@@ -177,7 +178,8 @@ class _Splitter:
         """Rows of a part whose first line has number `line`; may overwrite its data."""
         if len(self.found) < part.n + 2 + SPARE:
             self.found = np.empty(part.n + 2 + SPARE, np.int32)  # the system gives what is used of it
-        n_found, n_lines, has = find_ends(part.data, part.n, self.delimiter, self.found)
+            self.lasts = np.empty(part.n + 1 + SPARE_LASTS, np.int32)
+        n_found, n_lasts, n_lines, has = find_ends(part.data, part.n, self.delimiter, self.found, self.lasts)
         is_clean = not has & (NULS | HIGH_BITS) or (
             self.source.encoding == UTF8 and not has & NULS and is_utf8(part.data, part.n)
         )
@@ -189,8 +191,8 @@ class _Splitter:
         if has & (QUOTES | LONE_CRS):
             counts = split_any(part.writable, part.n, self.delimiter, len(self.slots), self.slots, *into)
         else:
-            found = self.found[:n_found]
-            counts = split_plain(part.data, found, len(self.slots), self.places, self.slots[-1], *into)
+            found = self.found[:n_found], self.lasts[:n_lasts]
+            counts = split_plain(part.data, *found, len(self.slots), self.places, self.slots[-1], *into)
         n_rows, n_misshapen, n_lines = counts
         misshapen = lines[len(lines) - n_misshapen :][::-1]
         begins, ends, lines = begins[:, :n_rows], ends[:, :n_rows], lines[:n_rows]

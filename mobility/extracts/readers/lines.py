@@ -16,7 +16,7 @@ from mobility.extracts.readers.bits import WIDTH, high_bits, matches, ones, trai
 QUOTE, LF, CR = b'"\n\r'
 # Bytes of a block beyond fields, delimiters and line ends.
 QUOTES, LONE_CRS, HIGH_BITS, NULS = 1, 2, 4, 8
-SPARE = 8  # number that `find_ends` writes at a time
+SPARE, SPARE_LASTS = 9, 2  # numbers that `find_ends` writes at a time
 _ONE = np.uint64(1)
 _ALL = np.uint64(2**64 - 1)
 Places = NDArray[np.int32]
@@ -46,13 +46,14 @@ class Room:
 
 
 @numba.njit(cache=True, nogil=True)
-def find_ends(data, n, delimiter, ends):  # type: ignore[no-untyped-def]
-    """Return the ends of fields and facts of their text: (ends, line ends of any kind, other bytes).
+def find_ends(data, n, delimiter, ends, lasts):  # type: ignore[no-untyped-def]
+    """Find where fields and lines end: (ends, lines, line ends of any kind, facts of the text).
 
-    Fills `ends`, of n + 2 + SPARE places, with twice the place of each delimiter and line feed, one more at a
-    line feed. The first stands for a line feed before the data, the last for one after it if it has none.
+    Fills `ends`, of n + 2 + SPARE places, with the place of each delimiter and line feed, and `lasts`, of
+    n + 1 + SPARE_LASTS, with the place in `ends` of each line feed. The first end stands for a line feed
+    before the data, the last for one after it if it has none.
     """
-    count = _ONE
+    count, n_lines = _ONE, np.uint64(0)
     ends[0] = -1
     line_ends = quotes = high = nuls = lone = carry = np.uint64(0)
     for at in range(0, n, WIDTH):
@@ -65,47 +66,57 @@ def find_ends(data, n, delimiter, ends):  # type: ignore[no-untyped-def]
         high |= high_bits(data, at) & inside
         nuls |= matches(data, at, 0) & inside
         left = (matches(data, at, delimiter) & inside) | feeds
+        # Always the same number of steps: a processor guesses right then. Surplus entries are overwritten.
+        place = n_lines
+        n_lines += ones(feeds)
+        while True:
+            for step in range(SPARE_LASTS):
+                before = left & ((_ONE << (trailing_zeros(feeds) & np.uint64(63))) - _ONE)
+                lasts[place + np.uint64(step)] = np.int32(count + ones(before))
+                feeds &= feeds - _ONE
+            place += np.uint64(SPARE_LASTS)
+            if place >= n_lines:
+                break
         base = np.uint64(at)
         place = count
         count += ones(left)
-        # Always the same number of steps: a processor guesses right then. Surplus entries are overwritten.
         while place < count:
             for step in range(SPARE):
-                bit = trailing_zeros(left)
-                is_feed = (feeds >> (bit & np.uint64(63))) & _ONE
-                ends[place + np.uint64(step)] = np.int32(((base + bit) << _ONE) | is_feed)
+                ends[place + np.uint64(step)] = np.int32(base + trailing_zeros(left))
                 left &= left - _ONE
             place += np.uint64(SPARE)
     has = (QUOTES if quotes else 0) | (HIGH_BITS if high else 0) | (NULS if nuls else 0)
     if n > 0 and data[n - 1] != LF:
         has |= LONE_CRS if data[n - 1] == CR else 0
-        ends[count] = 2 * n + 1
+        ends[count] = n
+        lasts[n_lines] = np.int32(count)
         count += _ONE
-    return np.int64(count), np.int64(line_ends) + 1, has | (LONE_CRS if lone else 0)
+        n_lines += _ONE
+    return np.int64(count), np.int64(n_lines), np.int64(line_ends) + 1, has | (LONE_CRS if lone else 0)
 
 
 @numba.njit(cache=True, nogil=True)
 def split_plain(  # type: ignore[no-untyped-def]
-    data, found, n_columns, places, end_slot, first_line, n_headers, begins, ends, lines
+    data, found, lasts, n_columns, places, end_slot, first_line, n_headers, begins, ends, lines
 ):
     """Rows of a block without quotes and lone CRs: how many rows, lines that are none, and lines.
 
-    found : of `find_ends`; places : uint64, the place in the file of each wanted column
+    found, lasts : of `find_ends`; places : uint64, the place in the file of each wanted column
     end_slot : place of the file's last column among those wanted, or -1
     first_line : number of the block's first line; its first `n_headers` are no rows
     """
-    n_rows, n_misshapen, line, at = np.uint64(0), 0, 0, _ONE  # unsigned: no question whether it is negative
-    count, width = np.uint64(len(found)), np.uint64(n_columns)
-    while at < count:
-        last = _last_of_line(found, at, width, count)
-        begin, feed = (found[at - _ONE] >> 1) + 1, found[last] >> 1
+    n_rows, n_misshapen, at = np.uint64(0), 0, _ONE  # unsigned: no question whether it is negative
+    width = np.uint64(n_columns)
+    for line in range(len(lasts)):
+        last = np.uint64(lasts[line])
+        begin, feed = found[at - _ONE] + 1, found[last]
         end = feed - 1 if feed > begin and data[np.uint64(feed) - _ONE] == CR else feed
         if line >= n_headers and (last > at or end > begin):  # neither a header nor blank
             if last + _ONE - at == width:
                 for slot in range(len(places)):
                     place = at + places[slot]
-                    begins[slot, n_rows] = (found[place - _ONE] >> 1) + 1
-                    ends[slot, n_rows] = found[place] >> 1
+                    begins[slot, n_rows] = found[place - _ONE] + 1
+                    ends[slot, n_rows] = found[place]
                 if end_slot >= 0:
                     ends[end_slot, n_rows] = end
                 lines[n_rows] = first_line + line
@@ -113,25 +124,8 @@ def split_plain(  # type: ignore[no-untyped-def]
             else:
                 n_misshapen += 1
                 lines[len(lines) - n_misshapen] = first_line + line
-        line += 1
         at = last + _ONE
-    return np.int64(n_rows), n_misshapen, line
-
-
-@numba.njit(cache=True, nogil=True)
-def _last_of_line(found, at, width, count):  # type: ignore[no-untyped-def]
-    """Place of the line feed that ends the line which begins here."""
-    last = at + width - _ONE
-    if last < count and found[last] & 1:
-        feeds = np.int32(0)
-        for place in range(at, last):
-            feeds |= found[place]
-        if not feeds & 1:
-            return last
-    last = at
-    while not found[last] & 1:
-        last += _ONE
-    return last
+    return np.int64(n_rows), n_misshapen, len(lasts)
 
 
 @numba.njit(cache=True, nogil=True)

@@ -4,7 +4,7 @@ Codes are in an open hash table; a hash only gives the place, the bytes decide. 
 left of an identifier: its keyed PRF.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final, NamedTuple, Self
 
 import numba
@@ -27,6 +27,7 @@ _MULTIPLIERS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 # 32 bits each (0 = free).
 _HEAD, _NEXT, _TAIL, _SIZE_AND_PLACE = np.arange(4, dtype=np.uint64)
 _COVERED = np.uint64(24)  # bytes that these words cover
+_TRIES = 32  # of a multiplier that gives each text of a table a slot of its own
 _MAX_BITS = 20  # of the index of a set of pseudonyms: 8 MiB at most
 
 
@@ -59,7 +60,7 @@ class CodeTable:
         _fill(self._data, self._begins, ends[1:], self._slots)
         # Texts of up to 8 bytes without NUL are a word each: operators' codes, nearly all that is looked up.
         is_short = not prefix_bytes and all(0 < len(text) <= _WORD and b"\0" not in text for text in codes)
-        self._short = _words_of(codes, size=size) if is_short else None
+        self._short = _words_of(codes, size=size, otherwise=otherwise) if is_short else None
 
     @classmethod
     def of(cls, table: ValueTable, *, empty: int = int(NO_VALUE)) -> Self:
@@ -71,9 +72,7 @@ class CodeTable:
         """Code of each row's text, shape (n,); in `out` if there is one."""
         codes = np.empty(len(texts.begins), np.int32) if out is None or texts.of_row is not None else out
         if self._short is not None:
-            _look_up_short(
-                texts.data, texts.begins, texts.ends, *self._options[1:], *self._short, self._codes, codes
-            )
+            _look_up_short(texts.data, texts.begins, texts.ends, *self._options[1:], *self._short, codes)
         else:
             _look_up(
                 texts.data, texts.begins, texts.ends, *self._options, self._data, self._begins, self._codes,
@@ -262,46 +261,57 @@ def _look_up(  # type: ignore[no-untyped-def]
         codes[row] = code
 
 
-def _words_of(texts: Iterable[bytes], *, size: int) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """Slots of `_look_up_short`: a text as a word (0 = free), and its place among the texts."""
-    slots, places = np.zeros(size, np.uint64), np.zeros(size, np.int32)
-    for place, text in enumerate(texts):
-        word = int.from_bytes(text, "little")
-        slot = word * int(_MULTIPLIERS[0]) % 2**64 * size >> 64
+def _words_of(
+    codes: Mapping[bytes, int], *, size: int, otherwise: int
+) -> tuple[NDArray[np.uint64], NDArray[np.int32], np.uint64]:
+    """Slots of `_look_up_short`: a text as a word (0 = free), its code, and the multiplier that places it."""
+    words = np.array([int.from_bytes(text, "little") for text in codes], np.uint64)
+    shift = np.uint64(64 - (size.bit_length() - 1))
+    tries = [np.uint64(int(_MULTIPLIERS[0]) * (2 * n + 1) % 2**64) for n in range(_TRIES)]
+    spread = (each for each in tries if len(np.unique((words * each) >> shift)) == len(words))
+    multiplier = next(spread, tries[0])
+    slots, slot_codes = np.zeros(size, np.uint64), np.full(size, otherwise, np.int32)
+    for word, place, code in zip(words, (words * multiplier) >> shift, codes.values(), strict=True):
+        slot = int(place)
         while slots[slot]:
             slot = (slot + 1) % size
-        slots[slot], places[slot] = word, place
-    return slots, places
+        slots[slot], slot_codes[slot] = word, code
+    return slots, slot_codes, multiplier
 
 
 @numba.njit(cache=True, nogil=True)
 def _look_up_short(  # type: ignore[no-untyped-def]
-    data, begins, ends, empty, otherwise, slots, places, known_codes, codes
+    data, begins, ends, empty, otherwise, slots, slot_codes, multiplier, codes
 ):
     """Look up, where each known text is a word."""
-    last, end_of_data = np.uint64(len(slots) - 1), np.uint64(len(data))
-    shift = np.uint64(64) - ones(last)
+    end_of_data, shift = np.uint64(len(data)), np.uint64(64) - ones(np.uint64(len(slots) - 1))
     for row in range(len(begins)):
         begin, end = np.uint64(begins[row]), np.uint64(ends[row])
-        size = end - begin
-        is_usual = size - _ONE < _WORD and begin + _WORD <= end_of_data  # of 1 to 8 bytes
-        if is_usual:
-            beyond = (_WORD - size) << np.uint64(3)
-            word = word_at(data, begin) << beyond
-            is_usual = word >> np.uint64(56) > _BLANK
-            word >>= beyond
-            is_usual &= word & np.uint64(0xFF) > _BLANK
-        if not is_usual:
-            begin, end = without_blanks(data, begin, end)
-            size = end - begin
-            if size == 0 or size > _WORD:
-                codes[row] = empty if size == 0 else otherwise
+        beyond = _WORD - (end - begin)
+        if beyond < _WORD and begin + _WORD <= end_of_data:  # of 1 to 8 bytes
+            beyond <<= np.uint64(3)
+            word = (word_at(data, begin) << beyond) >> beyond
+            slot = (word * multiplier) >> shift
+            if slots[slot] == word:  # nearly always; no known text has blanks around it
+                codes[row] = slot_codes[slot]
                 continue
-            word = _word_byte_by_byte(data, begin, size)
-        slot = (word * _MULTIPLIERS[0]) >> shift
-        while slots[slot] != word and slots[slot]:
-            slot = (slot + _ONE) & last
-        codes[row] = known_codes[places[slot]] if slots[slot] else otherwise
+        codes[row] = _short_code(data, begin, end, empty, otherwise, slots, slot_codes, multiplier, shift)
+
+
+@numba.njit(cache=True, nogil=True)
+def _short_code(  # type: ignore[no-untyped-def]
+    data, begin, end, empty, otherwise, slots, slot_codes, multiplier, shift
+):
+    """Code of one text."""
+    begin, end = without_blanks(data, begin, end)
+    size = end - begin
+    if size == 0 or size > _WORD:
+        return empty if size == 0 else otherwise
+    word = _word_byte_by_byte(data, begin, size)
+    slot, last = (word * multiplier) >> shift, np.uint64(len(slots) - 1)
+    while slots[slot] != word and slots[slot]:
+        slot = (slot + _ONE) & last
+    return slot_codes[slot]
 
 
 @numba.njit(cache=True, nogil=True)

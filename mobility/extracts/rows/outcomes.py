@@ -75,8 +75,9 @@ def judged(
     facts = np.array([0, 0, 0, NEVER, -NEVER, 0], np.int64)
     n_accepted = _judge(
         coded.has_opted_out, coded.subscribers.is_empty, times.outcome, times.utc, times.day, times.minute,
-        coded.cells, area.is_listed, area.first_valid, area.last_valid, coded.values, visitor.from_minute,
-        visitor.to_minute, closed, outcome, rows, unmatched, tallies, empties, facts, hours,
+        coded.cells, area.is_listed, area.first_valid, area.last_valid, coded.values,
+        coded.values.min(axis=0, initial=0), visitor.from_minute, visitor.to_minute, closed, outcome, rows,
+        unmatched, tallies, empties, facts, hours,
     )  # fmt: skip
     return Judged(n_accepted, outcome, rows, unmatched, tallies, empties, facts)
 
@@ -84,14 +85,15 @@ def judged(
 @numba.njit(cache=True, nogil=True)
 def _judge(  # type: ignore[no-untyped-def]
     has_opted_out, is_empty, time_outcome, utc, day, minute, cells, is_listed, first_valid, last_valid,
-    values, from_minute, to_minute, is_closed, outcomes, rows, unmatched, tallies, empties, facts, hours,
+    values, least_values, from_minute, to_minute, is_closed, outcomes, rows, unmatched, tallies, empties,
+    facts, hours,
 ):  # fmt: skip
     """Fill the outcome of each row and the places of accepted rows, and add to the tallies; how many count.
 
     has_opted_out, is_empty : bool (n,), of the subscriber
     time_outcome, utc, day, minute : of `EventTimes`
     cells : int32 (n,); is_listed, first_valid, last_valid : of `CellCodes`
-    values : int32 (columns, n); code of each value, UNKNOWN or EMPTY
+    values : int32 (columns, n); code of each value, UNKNOWN or EMPTY; least_values : int32 (n,), or 0
     from_minute, to_minute : visitor hours, both included; is_closed : bool (256,), by study day
     outcomes, rows, unmatched, tallies, empties, facts : of `Judged`; hours : int64 (days, 24)
     """
@@ -102,7 +104,7 @@ def _judge(  # type: ignore[no-untyped-def]
             outcomes[row] = _OPTED_OUT
             tallies[_OPTED_OUT] += 1
             continue
-        has_unknown = _has_unknown(values, row, empties)
+        has_unknown = least_values[row] < 0 and _has_unknown(values, row, empties)  # seldom
         time, cell = time_outcome[row], cells[row]
         is_no_cell = is_listed and cell == EMPTY
         empties[NO_SUBSCRIBER] += is_empty[row]
@@ -137,14 +139,10 @@ def _judge(  # type: ignore[no-untyped-def]
 @numba.njit(cache=True, nogil=True)
 def _has_unknown(values, row, empties):  # type: ignore[no-untyped-def]
     """Return whether a value of a row is outside the categories; counts those that are empty."""
-    least = 0
-    for column in range(len(values)):
-        least = min(least, values[column, row])
     has_unknown = False
-    if least < 0:  # seldom
-        for column in range(len(values)):
-            has_unknown |= values[column, row] == UNKNOWN
-            empties[NO_VALUES + column] += values[column, row] == EMPTY
+    for column in range(len(values)):
+        has_unknown |= values[column, row] == UNKNOWN
+        empties[NO_VALUES + column] += values[column, row] == EMPTY
     return has_unknown
 
 

@@ -25,6 +25,8 @@ _DATE, _CLOCK_T, _CLOCK_BLANK = (
     np.uint64(int.from_bytes(text, "little")) for text in (b"0000-00-", b"00T00:00", b"00 00:00")
 )
 _SECONDS = np.uint64(int.from_bytes(b":00", "little"))
+# Added to seconds in the same form, each digit that is none of "00" to "59" shows.
+_TO_60, _BEYOND_60 = np.uint64(0x060A00), np.uint64(0xF0F0FF)
 _DATE_MARKS, _CLOCK_MARKS = np.uint64(0xFF0000FF00000000), np.uint64(0x0000FF0000FF0000)
 _SIXES, _HIGH = np.uint64(0x0606060606060606), np.uint64(0xF0F0F0F0F0F0F0F0)
 
@@ -50,8 +52,17 @@ def read_texts(data, begins, ends, per_second, steps, kinds, stamps):  # type: i
     """Read all texts, trimmed: numbers if `per_second` is set, a pattern if it has `steps`, else ISO 8601."""
     is_iso = per_second == 0 and len(steps) == 0
     month_text, month_day, days = np.uint64(0), np.int64(0), np.int64(0)  # of the last row: rarely another
+    date, clock, minute = np.uint64(0), np.uint64(0), np.int64(0)  # the same of its minute
     for row in range(len(begins)):
         if is_iso:
+            begin = np.uint64(begins[row])
+            if ends[row] - begins[row] == _FIXED and begin + np.uint64(24) <= np.uint64(len(data)):
+                is_known = date and word_at(data, begin) == date
+                is_known = is_known and word_at(data, begin + np.uint64(8)) == clock
+                seconds = (word_at(data, begin + np.uint64(16)) & np.uint64(0xFFFFFF)) ^ _SECONDS
+                if is_known and not (seconds | (seconds + _TO_60)) & _BEYOND_60:
+                    kinds[row], stamps[row] = NAIVE, minute + _pair(seconds, 1)
+                    continue
             head, day_and_hour, seconds = _fixed_width(data, np.uint64(begins[row]), np.uint64(ends[row]))
             if head != month_text and head:
                 month_text = head
@@ -60,8 +71,9 @@ def read_texts(data, begins, ends, per_second, steps, kinds, stamps):  # type: i
                 kind, shift = _offset_after(data, begins[row] + _FIXED, ends[row])
                 kinds[row] = kind
                 day = month_day + _pair(day_and_hour, 0)
-                clock = _pair(day_and_hour, 3) * 3600 + _pair(day_and_hour, 6) * 60 + _pair(seconds, 1)
-                stamps[row] = day * DAY_S + clock - shift
+                before = day * DAY_S + _pair(day_and_hour, 3) * 3600 + _pair(day_and_hour, 6) * 60
+                stamps[row] = before + _pair(seconds, 1) - shift
+                date, clock, minute = word_at(data, begin), word_at(data, begin + np.uint64(8)), before
                 continue
         start, end = _trimmed(data, begins[row], ends[row])
         if per_second > 0:

@@ -150,6 +150,9 @@ STRICT = re.compile(
 )
 
 
+ONE_MINUTE = (b":00", b":59", b":60", b":0a", b":6 ", b"; 7", b":/0", b":0/", b";07", b":07", b":07Z")
+
+
 def strict(text: bytes) -> datetime | None:
     """The grammar of the docstring, by a regular expression; datetime knows the calendar."""
     try:
@@ -196,6 +199,7 @@ def some_times(draw: st.DrawFn) -> tuple[Period, list[bytes]]:
 @example((PARIS, [b"2017-05-31T10:00:00Z+02:00", b"2017-05-31T10:00:00+0200:", b"2017-05-31T10:00:00+020"]))
 @example((PARIS, [b"2017-05-31T10:00:00 ", b"2017-05-31T10:00:00 Z", b"2017-05-31T10:00:00\t"]))
 @example((PARIS, [b"\v\f2017-05-31T10:00:00+02:00 \r", b"\t 2017-05-31T10:00:00Z", b" " * 40]))
+@example((PARIS, [b"\0" * 16 + b":07", *(b"2017-05-31T10:00%b" % end for end in ONE_MINUTE)]))
 @example((PARIS, [b"2017-05-31", b"20170531T100000", b"2017-W22-3T10:00", b"1496224800", b"", b" "]))
 def test_every_text_is_read_exactly_or_bad(written) -> None:
     period, texts = written
