@@ -188,7 +188,7 @@ MOBILITY_BATCH_LEASE_S = env.whole("MOBILITY_BATCH_LEASE_S", default=120, least=
 MOBILITY_SWEEP_S = env.whole("MOBILITY_SWEEP_S", default=15, least=1)
 MOBILITY_READ_THREADS = env.whole("MOBILITY_READ_THREADS", default=min(CORES + 1, 4), least=1)
 MOBILITY_CHUNK_BYTES = env.whole("MOBILITY_CHUNK_BYTES", default=64 << 20, least=1)
-MOBILITY_CHUNK_ROWS = env.whole("MOBILITY_CHUNK_ROWS", default=1_000_000, least=1)
+MOBILITY_CHUNK_ROWS = env.whole("MOBILITY_CHUNK_ROWS", default=400_000, least=1)
 
 # --- maintenance (mobility.operations): what is too little, too late, too old ----------------
 MOBILITY_DISK_FREE_GB = env.number("MOBILITY_DISK_FREE_GB", default=10.0, least=0.0)

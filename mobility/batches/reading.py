@@ -3,6 +3,7 @@
 import secrets
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
@@ -17,7 +18,7 @@ from django.db.models import F
 from mobility.base import memory
 from mobility.base.errors import BatchFormatError, TooManyBadRowsError
 from mobility.batches import staging
-from mobility.batches.coding import Reading, parts_of
+from mobility.batches.coding import Parts, Reading, parts_of
 from mobility.batches.dispatching import ask
 from mobility.batches.quality.facts import checks_of, columns_of_reasons, columns_of_unknown
 from mobility.batches.staging import UploadReader
@@ -144,16 +145,29 @@ def read_chunk(batch: Batch, chunk: Chunk, study: OpenStudy) -> None:
 
 
 def _staged(reading: Reading, name: str) -> list[dict[str, list[list[int]]]]:
-    """Read, and stage what comes out; of work that breaks off nothing stays, or tries would fill the disk."""
-    batch, segments = reading.batch, []
+    """Read, and stage what comes out; of work that breaks off nothing stays, or tries would fill the disk.
+
+    The disk is slow: while it takes one part, the next is read.
+    """
+    batch = reading.batch
+    stored: list[Future[dict[str, list[list[int]]]]] = []
     try:
-        for number, parts in enumerate(parts_of(reading)):
-            packed = ((shard, piece.pack()) for shard, pieces in parts.items() for piece in pieces)
-            segments.append(staging.write_chunk(batch, f"{name}-{number}", packed))
+        with ThreadPoolExecutor(1, thread_name_prefix="store") as pool:
+            for number, parts in enumerate(parts_of(reading)):
+                if stored:
+                    stored[-1].result()
+                key = staging.chunk_key(batch)
+                stored.append(pool.submit(_store, batch, f"{name}-{number}", parts, key=key))
+                del parts  # or it would be held until the next one is there
+            return [each.result() for each in stored]
     except Exception:
-        _delete(batch, name, len(segments))
+        _delete(batch, name, len(stored))
         raise
-    return segments
+
+
+def _store(batch: Batch, name: str, parts: Parts, *, key: bytes) -> dict[str, list[list[int]]]:
+    packed = ((shard, piece.pack()) for shard, pieces in parts.items() for piece in pieces)
+    return staging.write_chunk(batch, name, packed, key=key)
 
 
 def _delete(batch: Batch, name: str, n_segments: int) -> None:
