@@ -56,24 +56,25 @@ def _ranges_of(pseudonym: NDArray[np.uint64]) -> tuple[np.uint64, np.uint64, int
 
 @numba.njit(cache=True, nogil=True)
 def _partition(pseudonym, second, cell, day, codes, low, width, n_ranges):  # type: ignore[no-untyped-def]
-    ends = np.zeros(n_ranges + 1, np.int64)
+    ends, last = np.zeros(n_ranges + 1, np.int64), np.uint64(n_ranges - 1)
     for i in range(len(pseudonym)):
-        ends[_range(pseudonym[i], low, width) + _ONE] += 1
+        ends[_range(pseudonym[i], low, width, last) + _ONE] += 1
     ends = np.cumsum(ends)
-    n_words = LANES + codes.shape[1] // LANES_A_WORD + 1
-    records = np.empty((len(pseudonym), n_words), np.uint64)
+    slots = codes.shape[1]
+    records = np.empty((len(pseudonym), LANES + slots // LANES_A_WORD + 1), np.uint64)
     for i in range(len(pseudonym)):
-        part = _range(pseudonym[i], low, width)
-        at = ends[part]
-        ends[part] = at + 1
+        part = _range(pseudonym[i], low, width, last)
+        at = np.uint64(ends[part])  # unsigned: no question whether it is negative
+        ends[part] += 1
         records[at, PSEUDONYM] = pseudonym[i]
         records[at, MOMENT] = (np.uint64(second[i]) << _HALF) | np.uint64(cell[i])
-        records[at, LANES] = day[i]
-        for word in range(LANES + 1, n_words):
-            records[at, word] = 0
-        for slot in range(codes.shape[1]):
+        lanes = np.uint64(day[i])
+        for slot in range(slots):
             word, shift = _lane(slot + 1)
-            records[at, word] |= np.uint64(codes[i, slot]) << shift
+            if shift == 0:
+                records[at, word - 1], lanes = lanes, np.uint64(0)
+            lanes |= np.uint64(codes[i, slot]) << shift
+        records[at, LANES + slots // LANES_A_WORD] = lanes
     return records, ends[:-1]
 
 
@@ -91,9 +92,9 @@ def _copy(records, i, target, j):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _range(pseudonym, low, width):  # type: ignore[no-untyped-def]
-    # Beyond 63 bits nothing is shifted out: a range is then all there is.
-    return (pseudonym - low) >> width if width < np.uint64(64) else np.uint64(0)
+def _range(pseudonym, low, width, last):  # type: ignore[no-untyped-def]
+    """Number of the range of a pseudonym, of last + 1, a power of two. One of 64 bits is all there is."""
+    return ((pseudonym - low) >> (width & np.uint64(63))) & last
 
 
 @numba.njit(cache=True, nogil=True)
@@ -167,22 +168,30 @@ def _order(records, ordered, lowest, width):  # type: ignore[no-untyped-def]
     bits = np.uint64(0)
     while (BUCKET_ROWS << bits) < len(records) and bits < width:
         bits += _ONE
-    shift = width - bits
+    shift, last = width - bits, (_ONE << bits) - _ONE
     nexts = np.zeros((1 << bits) + 1, np.uint32)
     for i in range(len(records)):
-        nexts[_range(records[i, PSEUDONYM], lowest, shift) + _ONE] += np.uint32(1)
+        nexts[_range(records[i, PSEUDONYM], lowest, shift, last) + _ONE] += np.uint32(1)
     for bucket in range(1 << bits):
         nexts[bucket + 1] += nexts[bucket]
     for i in range(len(records)):
-        bucket = _range(records[i, PSEUDONYM], lowest, shift)
+        row = np.uint64(i)
+        bucket = _range(records[row, PSEUDONYM], lowest, shift, last)
         at = np.uint64(nexts[bucket])
         nexts[bucket] += np.uint32(1)
-        _copy(records, i, ordered, at)
-    start, held = np.int64(0), np.empty((1, records.shape[1]), np.uint64)
-    for bucket in range(1 << bits):
-        end = np.int64(nexts[bucket])
-        _order_run(ordered, start, end, held)
-        start = end
+        _copy(records, row, ordered, at)
+    held = np.empty((1, records.shape[1]), np.uint64)
+    for i in range(1, len(ordered)):
+        row = np.uint64(i)
+        who, moment = ordered[row, PSEUDONYM], ordered[row, MOMENT]
+        if not _is_after(ordered, row - _ONE, who, moment):  # nearly always
+            continue
+        bucket = _range(who, lowest, shift, last)
+        start, end = nexts[bucket - _ONE] if bucket else np.uint32(0), nexts[bucket]
+        if end - start > INSERTION_ROWS:
+            _order_long_run(ordered, np.int64(start), np.int64(end))
+        else:
+            _move_down(ordered, row, held)
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -193,21 +202,13 @@ def _is_after(records, i, pseudonym, moment):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def _order_run(records, start, end, held):  # type: ignore[no-untyped-def]
-    """Sort a few records; those that have come in order cost one comparison each. `held` has room for one."""
-    for i in range(start + 1, end):
-        pseudonym, moment = records[i, PSEUDONYM], records[i, MOMENT]
-        if not _is_after(records, i - 1, pseudonym, moment):
-            continue
-        if end - start > INSERTION_ROWS:
-            _order_long_run(records, start, end)
-            return
-        _copy(records, i, held, 0)
-        j = i
-        while j > start and _is_after(records, j - 1, pseudonym, moment):
-            _copy(records, j - 1, records, j)
-            j -= 1
-        _copy(held, 0, records, j)
+def _move_down(records, i, held):  # type: ignore[no-untyped-def]
+    """Put a record to its place among those before it, which are in order. `held` has room for one."""
+    _copy(records, i, held, 0)
+    while i > 0 and _is_after(records, i - _ONE, held[0, PSEUDONYM], held[0, MOMENT]):
+        _copy(records, i - _ONE, records, i)
+        i -= _ONE
+    _copy(held, 0, records, i)
 
 
 @numba.njit(cache=True, nogil=True)
