@@ -107,9 +107,13 @@ TEMPLATES = [
 # --- databases --------------------------------------------------------------------------------
 
 
-def _sqlite(path: Path) -> dict[str, object]:
-    """SQLite that survives a crash and waits for its turn: WAL, full sync, immediate transactions."""
-    pragmas = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA secure_delete=ON;"
+def _sqlite(path: Path, *, page_bytes: int) -> dict[str, object]:
+    """SQLite that survives a crash and waits for its turn: WAL, full sync, immediate transactions.
+
+    `page_bytes` counts where the file is new: an old one keeps its own.
+    """
+    pragmas = f"PRAGMA page_size={page_bytes}; PRAGMA journal_mode=WAL;"
+    pragmas += "PRAGMA synchronous=FULL; PRAGMA secure_delete=ON;"
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": str(path),
@@ -117,10 +121,10 @@ def _sqlite(path: Path) -> dict[str, object]:
     }
 
 
-def _database(variable: str, path: Path) -> dict[str, object]:
+def _database(variable: str, path: Path, *, page_bytes: int = 4096) -> dict[str, object]:
     """Return the database of a URL; connections stay open, and are tried before use."""
     if not env.str(variable, default=""):
-        return _sqlite(path)
+        return _sqlite(path, page_bytes=page_bytes)
     named: dict[str, Any] = {"CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True, **env.db_url(variable)}
     if named["ENGINE"].endswith("postgresql"):
         # A silent server delays requests only briefly: seconds to connect, milliseconds to answer.
@@ -130,7 +134,8 @@ def _database(variable: str, path: Path) -> dict[str, object]:
 
 DATABASES = {"default": _database("DATABASE_URL", PATHS.main_database)}
 if HAS_VAULT:
-    DATABASES["vault"] = _database("VAULT_DATABASE_URL", PATHS.vault_database)
+    # State of a shard is written as a whole, and takes half the time in pages of four times the usual size.
+    DATABASES["vault"] = _database("VAULT_DATABASE_URL", PATHS.vault_database, page_bytes=16_384)
 DATABASE_ROUTERS = ["mobility.routers.ZoneRouter"]
 
 # --- tasks ------------------------------------------------------------------------------------
