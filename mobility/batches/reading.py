@@ -120,13 +120,15 @@ def read_chunk(batch: Batch, chunk: Chunk, study: OpenStudy) -> None:
     """
     memory.reset_peak()
     name = f"chunk-{chunk.index:06d}-{secrets.token_hex(8)}"
-    counts, source = RowCounts(), Source()
+    counts, source, plan = RowCounts(), Source(), ChunkPlan.from_json(chunk.plan)
     with UploadReader(batch) as stream:
+        if plan.kind == BYTES and plan.begin:
+            stream.expect(0, plan.begin - 1, plan.begin)  # the header, and the end of the line before
         reading = Reading(
             batch=batch,
             study=study,
             profile=find_profile(study.row, batch.profile, study.definition),
-            plan=ChunkPlan.from_json(chunk.plan),
+            plan=plan,
             stream=stream,
             counts=counts,
             source=source,

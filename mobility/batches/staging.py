@@ -11,6 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from itertools import pairwise
 from uuid import UUID
 
 from mobility.base.errors import KeyAwayError, KeyMissingError, SealBrokenError, StagingUnavailableError
@@ -120,12 +121,13 @@ class UploadReader(io.RawIOBase):
         self._at = 0
         self._broken = ""
         self._kept: OrderedDict[int, bytearray] = OrderedDict()
-        self._n_kept = 1
+        self._n_kept, self._n_kept_after_jump = 1, FRAMES_KEPT
         longest = sealed_bytes(min(FRAME_BYTES, self._length)) + 1
         self._sealed, self._fetched = (whole_blocks(longest) for _ in range(2))
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="fetch")
         self._ahead: tuple[int, Future[int]] | None = None  # frame that is being fetched
         self._last = -1  # frame that was opened last
+        self._following: dict[int, int] = {}  # frames that are read after others than the one before them
         self._came_out = [0] * _frame_count(self._length)  # how far into each frame
         self.bytes_read = 0
 
@@ -134,6 +136,15 @@ class UploadReader(io.RawIOBase):
 
     def seekable(self) -> bool:
         return True
+
+    def expect(self, *places: int) -> None:
+        """Say that these places will be read, one after the other, and in order from the last one on.
+
+        Then each is fetched ahead, and none is kept for anyone who comes back.
+        """
+        self._n_kept_after_jump = 1
+        frames = [place // FRAME_BYTES for place in places if place < self._length]
+        self._following = {one: other for one, other in pairwise(frames) if one != other}
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
@@ -146,7 +157,7 @@ class UploadReader(io.RawIOBase):
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._length}[whence]
         target = max(base + offset, 0)
         if target != self._at:  # anyone who jumps comes back
-            self._n_kept = FRAMES_KEPT
+            self._n_kept = self._n_kept_after_jump
         self._at = target
         return self._at
 
@@ -214,8 +225,9 @@ class UploadReader(io.RawIOBase):
             if ahead is not None:
                 wait([ahead])  # its buffer is needed; what became of it is not
             count = self._fetch(index, self._sealed)
-        if index == self._last + 1 < len(self._came_out) - 1:
-            self._ahead = index + 1, self._pool.submit(self._fetch, index + 1, self._fetched)
+        following = self._following.pop(index, index + 1 if index == self._last + 1 else len(self._came_out))
+        if following < len(self._came_out):
+            self._ahead = following, self._pool.submit(self._fetch, following, self._fetched)
         self._last = index
         return self._sealed[:count]
 

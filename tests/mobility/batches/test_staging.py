@@ -94,6 +94,16 @@ class TestUpload:
             ):
                 UploadReader(batch).readall()
 
+    def test_places_that_are_expected_are_each_fetched_once(self, monkeypatch):
+        fetched, fetch = [], UploadReader._fetch
+        monkeypatch.setattr(UploadReader, "_fetch", lambda *given: fetched.append(given[1]) or fetch(*given))
+        reader, last = UploadReader(staged(PLAIN)), 3 * FRAME
+        reader.expect(0, last - 1, last)
+        assert reader.read(1) == PLAIN[:1]
+        reader.seek(last - 1)
+        assert reader.readall() == PLAIN[last - 1 :]
+        assert fetched == [0, 2, 3]
+
     def test_frames_open_in_their_own_place_only_and_may_be_sent_again(self):
         batch, other = staged(PLAIN), staged(PLAIN)
         first = get(frame_name(batch, 1))
