@@ -46,7 +46,7 @@ from mobility.extracts.readers.text import (
     latin1_as_utf8,
 )
 
-# The longest line that can be read. With smaller blocks, what each costs beside its rows is a fifth of all.
+# The longest line that can be read. A block has a cost in addition to its rows: smaller ones are slower.
 BLOCK_BYTES = 4 << 20
 LINE_END = re.compile(rb"\r\n|\n|\r")
 HEADER_PIECE = 64 << 10

@@ -27,7 +27,7 @@ _MULTIPLIERS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 # 32 bits each (0 = free).
 _HEAD, _NEXT, _TAIL, _SIZE_AND_PLACE = np.arange(4, dtype=np.uint64)
 _COVERED = np.uint64(24)  # bytes that these words cover
-_TRIES = 32  # of a multiplier that gives each text of a table a slot of its own
+_TRIES = 32  # multipliers, until one gives each text of a table a different slot
 _MAX_BITS = 20  # of the index of a set of pseudonyms: 8 MiB at most
 
 
