@@ -149,27 +149,33 @@ def read_chunk(batch: Batch, chunk: Chunk, study: OpenStudy) -> None:
 def _staged(reading: Reading, name: str) -> list[dict[str, list[list[int]]]]:
     """Read, and stage what comes out; of work that breaks off nothing stays, or tries would fill the disk.
 
-    The disk is slow: while it takes one part, the next is read.
+    The disk is slow: while it takes a part after which more may come, the next one is read.
     """
-    batch = reading.batch
-    stored: list[Future[dict[str, list[list[int]]]]] = []
+    batch, segments, n_begun, n_rows = reading.batch, [], 0, 0
+    storing: Future[dict[str, list[list[int]]]] | None = None
     try:
         with ThreadPoolExecutor(1, thread_name_prefix="store") as pool:
-            for number, parts in enumerate(parts_of(reading)):
-                if stored:
-                    stored[-1].result()
-                key = staging.chunk_key(batch)
-                stored.append(pool.submit(_store, batch, f"{name}-{number}", parts, key=key))
+            for parts in parts_of(reading):
+                if storing is not None:
+                    segments.append(storing.result())
+                place, n_begun = f"{name}-{n_begun}", n_begun + 1
+                is_full = reading.counts.accepted - n_rows >= settings.MOBILITY_CHUNK_ROWS
+                n_rows = reading.counts.accepted
+                storing = pool.submit(_store, batch, place, parts) if is_full else None
+                if storing is None:
+                    segments.append(_store(batch, place, parts))
                 del parts  # or it would be held until the next one is there
-            return [each.result() for each in stored]
+            if storing is not None:
+                segments.append(storing.result())
     except Exception:
-        _delete(batch, name, len(stored))
+        _delete(batch, name, n_begun)
         raise
+    return segments
 
 
-def _store(batch: Batch, name: str, parts: Parts, *, key: bytes) -> dict[str, list[list[int]]]:
+def _store(batch: Batch, name: str, parts: Parts) -> dict[str, list[list[int]]]:
     packed = ((shard, piece.pack()) for shard, pieces in parts.items() for piece in pieces)
-    return staging.write_chunk(batch, name, packed, key=key)
+    return staging.write_chunk(batch, name, packed)
 
 
 def _delete(batch: Batch, name: str, n_segments: int) -> None:

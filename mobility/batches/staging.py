@@ -246,16 +246,13 @@ def chunk_key(batch: Batch) -> bytes:
     return stream_key(_one_time_key(batch), CHUNKS)
 
 
-def write_chunk(
-    batch: Batch, name: str, segments: Iterable[tuple[int, bytes]], *, key: bytes
-) -> dict[str, list[list[int]]]:
+def write_chunk(batch: Batch, name: str, segments: Iterable[tuple[int, bytes]]) -> dict[str, list[list[int]]]:
     """Seal segments into one object; durable on return. Writing it again replaces it.
 
     Parameters
     ----------
     name : of the object, among those of the batch
     segments : (shard, bytes); a shard may have several, whose order is kept
-    key : `chunk_key`
 
     Raises
     ------
@@ -265,6 +262,7 @@ def write_chunk(
     -------
     {shard: [[offset, length], ...]} for `read_segments`
     """
+    key = chunk_key(batch)
     _check_mounted(batch)  # bytes under the mount point are lost when it is mounted
     places: dict[str, list[list[int]]] = {}
     sealed: list[bytes] = []

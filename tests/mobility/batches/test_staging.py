@@ -37,10 +37,6 @@ def get(name: str) -> bytes:
     return staging_storage().read_range(name)
 
 
-def write_chunk(batch: Batch, name: str, segments) -> dict[str, list[list[int]]]:
-    return staging.write_chunk(batch, name, segments, key=staging.chunk_key(batch))
-
-
 def put(name: str, data: bytes) -> None:
     staging_storage().save(name, Pieces([data]))
 
@@ -120,14 +116,14 @@ class TestUpload:
     def test_nothing_is_left_after_destroy_and_nothing_comes_after_it(self):
         batch, other = staged(PLAIN), staged(PLAIN)
         key = staging.chunk_key(batch)
-        places = write_chunk(batch, "chunk-0", [(0, b"rows")])
+        places = staging.write_chunk(batch, "chunk-0", [(0, b"rows")])
         assert staging.staged_batches() == {batch.pk, other.pk}
         staging.destroy(batch)
         assert (staging.staged_batches(), keystore().exists(batch.key_id)) == ({other.pk}, False)
         for attempt in (
             lambda: UploadReader(batch),
             lambda: staging.write_frame(batch, 4, b"more"),
-            lambda: write_chunk(batch, "chunk-1", [(0, b"rows")]),
+            lambda: staging.write_chunk(batch, "chunk-1", [(0, b"rows")]),
         ):
             with pytest.raises(KeyMissingError):
                 attempt()
@@ -139,7 +135,7 @@ class TestUpload:
     def test_ciphertext_shows_nothing_of_the_plaintext(self) -> None:
         marker = b"33612345678,2017-05-31T12:00:00"
         batch = staged(marker * 10)
-        write_chunk(batch, "chunk-0", [(0, marker)])
+        staging.write_chunk(batch, "chunk-0", [(0, marker)])
         names = staging_storage().listdir(str(batch.pk))[1]
         assert len(names) == 8
         everything = b"".join(get(f"{batch.pk}/{name}") for name in names)
@@ -151,20 +147,20 @@ class TestChunk:
     def test_segments_come_back_by_shard_in_their_order(self):
         batch, long = staged(b""), b"eleven" * 1000
         segments = [(0, b"zero"), (2, b""), (0, b"zero again"), (11, long)]
-        places, key = write_chunk(batch, "chunk-3", segments), staging.chunk_key(batch)
+        places, key = staging.write_chunk(batch, "chunk-3", segments), staging.chunk_key(batch)
         for shard, found in {"0": [b"zero", b"zero again"], "2": [b""], "11": [long]}.items():
             assert staging.read_segments(batch, "chunk-3", places[shard], key=key) == found
 
     def test_a_chunk_that_is_written_twice_has_the_same_places_and_can_be_deleted(self) -> None:
         """Either of two workers may win: the places that the other noted hold."""
         batch, segments = staged(b""), [(0, b"zero"), (1, b"one")]
-        first = write_chunk(batch, "chunk-0", segments)
+        first = staging.write_chunk(batch, "chunk-0", segments)
         object_of_first = get(f"{batch.pk}/chunk-0")
-        assert write_chunk(batch, "chunk-0", segments) == first
+        assert staging.write_chunk(batch, "chunk-0", segments) == first
         assert get(f"{batch.pk}/chunk-0") != object_of_first
         key = staging.chunk_key(batch)
         assert staging.read_segments(batch, "chunk-0", first["1"], key=key) == [b"one"]
-        write_chunk(batch, "chunk-1", segments)
+        staging.write_chunk(batch, "chunk-1", segments)
         for _ in range(2):
             staging.delete_chunk(batch, "chunk-0")
         assert staging_storage().listdir(str(batch.pk))[1] == ["chunk-1"]
@@ -172,7 +168,7 @@ class TestChunk:
     def test_segments_open_in_their_own_place_only(self):
         batch, other = staged(b""), staged(b"")
         for one, name in product((batch, other), ("chunk-0", "chunk-1")):
-            places = write_chunk(one, name, [(0, b"zero"), (1, b"uno.")])
+            places = staging.write_chunk(one, name, [(0, b"zero"), (1, b"uno.")])
         (first,), (second,) = places["0"], places["1"]
         key, data = staging.chunk_key(batch), get(f"{batch.pk}/chunk-0")
         for moved, place in (
