@@ -220,6 +220,9 @@ MOBILITY_MAX_WAITING_BYTES = env.whole("MOBILITY_MAX_WAITING_BYTES", default=1_0
 MOBILITY_WATCH_DIR = env.str("MOBILITY_WATCH_DIR", default="")
 MOBILITY_WATCH_SETTLE_S = env.whole("MOBILITY_WATCH_SETTLE_S", default=10, least=0)
 
+# Country whose public holidays forecasts count as Sundays (two letters, or "timezone": of the study's).
+MOBILITY_HOLIDAYS = env.str("MOBILITY_HOLIDAYS", default="")
+
 # --- ways out ---------------------------------------------------------------------------------
 MOBILITY_SHARE_LOG_DAYS = env.whole("MOBILITY_SHARE_LOG_DAYS", default=400, least=1)
 

@@ -7,13 +7,14 @@ from django.urls import URLPattern, path, re_path
 
 from reports.compare import views as compare
 from reports.dpia import views as dpia
+from reports.exports import forecasts as forecast_downloads
 from reports.exports import views as downloads
 from reports.exports.places import views as place_downloads
 from reports.exports.presence import views as slot_downloads
 from reports.maps import density_views as density
 from reports.maps import views as maps
 from reports.movement import views as movement
-from reports.pages import days, indicator, notes, presence, scenario, studies
+from reports.pages import crowd_limits, days, forecast, indicator, notes, presence, scenario, studies
 from reports.privacy.statement import views as statement
 
 app_name = "reports"
@@ -40,6 +41,12 @@ urlpatterns = [
     path("<slug:slug>/presence/", presence.slots, name="presence"),
     path("<slug:slug>/presence/slots.json", presence.frames, name="presence_frames"),
     file("presence", slot_downloads.download_presence, name="presence_file"),
+    path("<slug:slug>/presence/forecast/", forecast.slots, name="presence_forecast"),
+    path("<slug:slug>/presence/limits/", crowd_limits.limits, name="crowd_limits"),
+    file("presence/forecast", forecast_downloads.download_slots, name="presence_forecast_file"),
+    path("<slug:slug>/forecast/", forecast.days, name="forecast"),
+    path("<slug:slug>/forecast/compute/", forecast.ask, name="ask_forecast"),
+    file("forecast", forecast_downloads.download_days, name="forecast_file"),
     path("<slug:slug>/scenario/", scenario.scenario, name="scenario_study"),
     file("scenario", downloads.download_scenario, name="scenario_study_file"),
     path("<slug:slug>/statement/", statement.statement, name="statement"),
@@ -54,6 +61,8 @@ urlpatterns = [
     path("<slug:slug>/<slug:indicator_slug>/map.json", maps.map_days, name="map_days"),
     path("<slug:slug>/<slug:indicator_slug>/compare/", compare.comparison, name="compare"),
     path("<slug:slug>/<slug:indicator_slug>/movement/", movement.movements, name="movement"),
+    path("<slug:slug>/<slug:indicator_slug>/forecast/", forecast.days, name="forecast_indicator"),
+    file(f"{INDICATOR}/forecast", forecast_downloads.download_days, name="forecast_indicator_file"),
     path("<slug:slug>/<slug:indicator_slug>/scenario/", scenario.scenario, name="scenario"),
     file(f"{INDICATOR}/days", downloads.download_days, name="days_file"),
     file(f"{INDICATOR}/compare", downloads.download_comparison, name="compare_file"),

@@ -280,7 +280,7 @@ def forecast_section() -> str:
 
 **Claim.** Next half hour of six zones of Paris, last week, mean RMSE: {models}.
 *Not computed here*: the week is not part of the repository
-(`python -m benchmarks.reproduce.forecasts --series FILE`, which also adds noise).
+(`python -m benchmarks.reproduce.forecasts FILE`, which also adds noise).
 
 **Here.** On the three weeks before, each forecast by a ridge regression fitted to earlier days:
 {ours:,.0f}, last value {persistence:,.0f}. Intervals of 80% contain {shares[0]} by zone, of 95% {shares[1]}.

@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Any
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext, gettext_noop
-from ninja import Query
-from pydantic import BeforeValidator
 
 from ldp import PlanSpec
 from reports.api import schemas, slot_schemas
@@ -23,6 +21,20 @@ from reports.api.answers import (
 )
 from reports.api.auth import Session, Token, reader_of
 from reports.api.document import DocumentedApi
+from reports.api.forecasts import days_answer, slots_answer
+from reports.api.parameters import (
+    AllSquares,
+    Days,
+    Format,
+    From,
+    LevelName,
+    Limit,
+    Number,
+    Offset,
+    SquareLimit,
+    To,
+    ZoneNames,
+)
 from reports.api.places import located_window, page_of_squares
 from reports.api.presence import presence_answer
 from reports.api.records import indicator_record, outages_of, study_line, study_record, visitors_record
@@ -48,39 +60,8 @@ from reports.studies.models import Indicator, Study
 from reports.studies.queries import current_plan
 
 PAGE = 50
-PAGE_MAX = 200
 ESTIMATES_MAX = 20_000  # of a part: it is computed while its reader waits
-SQUARES, SQUARES_MAX = 1000, 10_000
-
-
-def _strict_date(value: object) -> object:
-    """Dates are written 2017-05-31: not as seconds, nor with a time."""
-    if not isinstance(value, str):
-        return value
-    try:
-        if len(value) == len("2017-05-31"):
-            return date.fromisoformat(value)
-    except ValueError:
-        pass
-    raise ValueError(gettext("a day must be a date such as 2017-05-31"))
-
-
-Day = Annotated[date, BeforeValidator(_strict_date)]
-From = Annotated[
-    Day | None, Query(alias="from", description="first day of the window; default: of the study")
-]
-To = Annotated[Day | None, Query(alias="to", description="last day of the window; default: the same day")]
-Format = Annotated[Literal["json", "csv"], Query(description="csv: one row per estimate")]
-Limit = Annotated[int, Query(ge=1, le=PAGE_MAX, description="entries per page")]
-SquareLimit = Annotated[int, Query(ge=1, le=SQUARES_MAX, description="entries per page")]
-AllSquares = Annotated[bool, Query(alias="all", description="true: include empty squares")]
-Days = Annotated[str, Query(description="dates, or numbers of days (3, or 3-9), separated by commas")]
-Number = Annotated[str, Query(description="days or nights, from 1")]
-ZoneNames = Annotated[list[str], Query(alias="zone", description="names of zones; default: all")]
-LevelName = Annotated[
-    str | None, Query(description="name of a level of larger zones; empty: zones of the area; default: all")
-]
-Offset = Annotated[int, Query(ge=0, le=1_000_000, description="entries to skip")]
+SQUARES = 1000
 
 STUDY = "/studies/{slug:study}"
 INDICATOR = STUDY + "/indicators/{slug:indicator}"
@@ -308,6 +289,31 @@ def presence(
     return presence_answer(
         request, found, days=days, zones=zone, level=level, page=page, most=ESTIMATES_MAX, file_format=format
     )
+
+
+@api.get(
+    STUDY + "/presence/forecast",
+    response=answers(slot_schemas.Forecast),
+    summary=gettext_noop("Forecast by time slot"),
+)
+def presence_forecast(request: HttpRequest, study: str) -> HttpResponseBase:
+    """Return the next slots by zone; empty until they are computed."""
+    refuse_unknown(request)
+    return slots_answer(request, _study(request, study))
+
+
+@api.get(
+    STUDY + "/forecast",
+    response=answers(slot_schemas.Forecast),
+    summary=gettext_noop("Forecast by day"),
+)
+def forecast(request: HttpRequest, study: str, indicator: str = "") -> HttpResponseBase:
+    """Return visitors, or shares of an indicator."""
+    refuse_unknown(request, "indicator")
+    if indicator:
+        found = _indicator(request, study, indicator)
+        return days_answer(request, found.study, found)
+    return days_answer(request, _study(request, study), None)
 
 
 @api.get(STUDY + "/places", response=answers(schemas.Places), summary=gettext_noop("Reported places"))

@@ -59,3 +59,50 @@ class PresencePage(Strict):
     items: list[Slot]
     count: int = Field(description="slots in all pages")
     next: str | None = Field(description="address of the next page")
+
+
+class Expected(Strict):
+    """A forecast: people of a zone (scaled), visitors of a day, or the share of a category."""
+
+    name: str | None = Field(description="zone or category; null: all visitors")
+    level: str | None
+    ahead: int = Field(description="slots or days")
+    at: str
+    value: float
+    low_80: float | None
+    high_80: float | None
+    low_95: float | None
+    high_95: float | None
+
+
+class PastErrors(Strict):
+    """Errors on past days, with earlier figures only."""
+
+    name: str | None
+    level: str | None
+    ahead: int
+    days: int
+    rmse: float | None
+    rmse_last_value: float | None
+    rmse_week_before: float | None
+    mae: float | None
+    mae_last_value: float | None
+    mae_week_before: float | None
+    coverage_80: float | None
+    coverage_95: float | None
+
+
+class Forecast(Strict):
+    """Forecast of the next slots or days."""
+
+    study: Slug
+    kind: Literal["slots", "days"]
+    indicator: str | None
+    n_known: int
+    last: str | None = Field(description="last published slot or day")
+    method: str | None = Field(description="null: no forecast")
+    timezone: str
+    rows: list[Expected]
+    backtest: list[PastErrors]
+    software_version: str
+    market_share: float | None

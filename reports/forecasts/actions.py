@@ -10,6 +10,7 @@ from django.utils import timezone
 from reports.base.tasks import send_on_commit
 from reports.estimates.fingerprints import state_of
 from reports.forecasts.computing import VERSION, Result, days_result, slots_result
+from reports.forecasts.holidays import country_of
 from reports.forecasts.models import KeptForecast
 from reports.studies.models import Indicator, Study
 from reports.studies.slot_models import StudySlots
@@ -98,5 +99,5 @@ def _result(row: KeptForecast) -> Result:
 
 def _fingerprint(study: Study) -> str:
     _, *published = state_of([study])  # its fields change pages, but no forecast, except for the rule below
-    parts = [VERSION, study.small_cell, published]
+    parts = [VERSION, study.small_cell, country_of(study.timezone), published]
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()

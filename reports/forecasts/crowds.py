@@ -17,8 +17,9 @@ from django.utils import timezone
 from reports.forecasts.models import CrowdLimit
 from reports.forecasts.queries import SlotForecast, slot_forecast
 from reports.forecasts.series import longer_clock
-from reports.slots.queries import SlotStatus, SlotZone, has_slots
+from reports.slots.queries import SlotStatus, SlotZone, has_slots, presence
 from reports.studies.models import Study
+from reports.studies.names import in_language
 
 State = CrowdLimit.State
 CLEARLY_BELOW: Final = 0.95  # of the limit
@@ -85,8 +86,14 @@ class Crowded:
 
     study: Study
     zone: str
+    zone_fr: str | None
     limit: CrowdLimit
     starts_at: datetime
+
+    @property
+    def shown_zone(self) -> str:
+        """Name of the zone in the active language."""
+        return in_language(self.zone, self.zone_fr)
 
     @property
     def is_certain(self) -> bool:
@@ -105,10 +112,12 @@ def crowded(studies: Sequence[Study] | None = None, *, now: datetime | None = No
 
 def _crowded(limit: CrowdLimit) -> Crowded:
     study, spec = limit.slots.study, limit.slots.plan
+    zone = presence(study, first_day=study.days).zones[limit.zone]  # one day: only their names are needed
     second = longer_clock(study, minutes=spec.minutes).start[limit.slot or 0]
     return Crowded(
         study=study,
-        zone=limit.slots.zones[limit.zone],
+        zone=zone.name,
+        zone_fr=zone.name_fr,
         limit=limit,
         starts_at=datetime.fromtimestamp(int(second), ZoneInfo(study.timezone)),
     )

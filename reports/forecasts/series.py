@@ -13,6 +13,7 @@ from ldp.estimation.series.levels import DayFigures
 from ldp.privacy.slots import DAY_MINUTES
 from reports.estimates.coverage import coverage_of
 from reports.estimates.queries import Window, indicator_reports, visitor_unions
+from reports.forecasts.holidays import SUNDAY, holidays_between
 from reports.slots.queries import Presence, SlotStatus
 from reports.studies.models import Indicator, Study
 from reports.studies.slots import SlotClock
@@ -67,7 +68,13 @@ def slot_series(found: Presence) -> SlotSeries | None:
     values[rows[known]] = found.counts[known]
     per_day = DAY_MINUTES // minutes
     first_slot = study.first_day.weekday() * per_day
-    series = Series(values=values, slots_per_day=per_day, first_slot=first_slot)
+    free = holidays_between(study.first_day, study.days + _MORE_DAYS, timezone=study.timezone)
+    series = Series(
+        values=values,
+        slots_per_day=per_day,
+        first_slot=first_slot,
+        sundays=frozenset((each - study.first_day).days for each in free),
+    )
     return SlotSeries(series=series, clock=clock, rows=rows, closed=closed)
 
 
@@ -118,7 +125,8 @@ def _figures(study: Study, columns: dict[str, tuple[list[float], list[float]]]) 
     known = [np.flatnonzero(~np.isnan(values)) for values, _ in columns.values()]
     n = max((int(places[-1]) + 1 for places in known if places.size), default=0)
     dates = [study.first_day + timedelta(days=day) for day in range(n + DAYS_AHEAD)]
-    weekdays = np.array([date.weekday() for date in dates], dtype=np.int64)
+    free = holidays_between(study.first_day, n + DAYS_AHEAD, timezone=study.timezone)
+    weekdays = np.array([SUNDAY if each in free else each.weekday() for each in dates], dtype=np.int64)
     return [
         NamedFigures(
             name=name,

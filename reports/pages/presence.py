@@ -16,6 +16,8 @@ from reports.accounts.access import readers_only, study_or_404
 from reports.base import formats
 from reports.estimates.options import MAX_LINES
 from reports.estimates.queries import WindowError
+from reports.forecasts.crowds import crowded
+from reports.forecasts.texts import crowd_sentence
 from reports.maps import slot_frames
 from reports.maps.shapes import AreaShapes, area_shapes
 from reports.maps.zones import map_document
@@ -33,7 +35,11 @@ def slots(request: HttpRequest, slug: str) -> HttpResponse:
     """People by zone in the slot and on the day of the address; an address that is none has the default."""
     study = study_or_404(request, slug)
     found = presence_or_404(study)
-    context: dict[str, Any] = {"study": study, "crumbs": crumbs_to(study)}
+    context: dict[str, Any] = {
+        "study": study,
+        "crumbs": crumbs_to(study),
+        "crowded": [crowd_sentence(each) for each in crowded([study])],
+    }
     status = 200
     try:
         view = view_of(request.GET, found)

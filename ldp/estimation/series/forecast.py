@@ -7,7 +7,7 @@ al. 2018): half widths are quantiles of errors on the last two weeks, by a model
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, Self
 
 import numpy as np
@@ -39,11 +39,13 @@ class Series:
     values : float64, shape (slots, zones); NaN where nothing is published
     slots_per_day : slots of a local day, at least 2
     first_slot : slot of the week of the first row, from 0
+    sundays : numbers of days that count as Sundays, as public holidays may; 0: that of the first row
     """
 
     values: Floats
     slots_per_day: int
     first_slot: int = 0
+    sundays: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.shape[1] == 0:
@@ -60,9 +62,17 @@ class Series:
 
     def until(self, slot: int) -> Self:
         """Return the rows before `slot`."""
-        return type(self)(
-            values=self.values[:slot], slots_per_day=self.slots_per_day, first_slot=self.first_slot
-        )
+        return replace(self, values=self.values[:slot])
+
+    def slots_of_week(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Slot of the week of some rows, also after the last one; a holiday has those of a Sunday."""
+        found = self.first_slot + slots
+        if not self.sundays:
+            return found
+        day = self.slots_per_day
+        from_first = self.first_slot % day + slots  # the first row may lie within its day
+        is_sunday = np.isin(from_first // day, list(self.sundays))
+        return np.where(is_sunday, 6 * day + from_first % day, found)
 
     def filled(self) -> Floats:
         """Values with each gap filled from the week before, else from the slot before, else 0."""
@@ -178,11 +188,8 @@ class _Step:
 
     def ahead(self, series: Series) -> Floats:
         """Forecast of the slot `horizon` after the last row."""
-        longer = Series(
-            values=np.vstack([series.values, np.full((1, series.values.shape[1]), np.nan)]),
-            slots_per_day=series.slots_per_day,
-            first_slot=series.first_slot,
-        )
+        after = np.full((1, series.values.shape[1]), np.nan)
+        longer = replace(series, values=np.vstack([series.values, after]))
         ahead: Floats = self.at(longer, np.array([len(series.values)]))[0]
         return ahead
 
@@ -246,7 +253,7 @@ class _Ridge:
         """Lags of all zones, or of what stands for them, and the clock of the slots that are forecast."""
         if self._axes is not None:
             filled = np.hstack([filled.sum(axis=1, keepdims=True), filled @ self._axes])
-        clock = _clock(series.first_slot + nexts + self.horizon - 1, day=self._day)
+        clock = _clock(series.slots_of_week(nexts + self.horizon - 1), day=self._day)
         return np.hstack([_lags(filled, nexts, horizon=self.horizon, day=self._day), clock])
 
     def _of_zone(self, filled: Floats, zone: int, nexts: NDArray[np.int64]) -> Floats:

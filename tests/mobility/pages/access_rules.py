@@ -76,6 +76,14 @@ RULES = {
     "reports:presence": Rule(roles=READERS, about=STUDY),
     "reports:presence_frames": Rule(roles=READERS, about=STUDY),
     "reports:presence_file": Rule(roles=EXPORTERS, about=STUDY, kwargs=CSV),
+    "reports:presence_forecast": Rule(roles=READERS, about=STUDY),
+    "reports:presence_forecast_file": Rule(roles=EXPORTERS, about=STUDY, kwargs=CSV, status=400),  # none yet
+    "reports:crowd_limits": Rule(roles=ADMINISTRATORS, about=STUDY),
+    "reports:forecast": Rule(roles=READERS, about=STUDY),
+    "reports:ask_forecast": Rule(roles=READERS, about=STUDY, method="post"),
+    "reports:forecast_file": Rule(roles=EXPORTERS, about=STUDY, kwargs=CSV, status=400),  # too few days
+    "reports:forecast_indicator": Rule(roles=READERS, about=INDICATOR),
+    "reports:forecast_indicator_file": Rule(roles=EXPORTERS, about=INDICATOR, kwargs=CSV, status=400),
     "reports:scenario_study": Rule(roles=READERS, about=STUDY),
     "reports:scenario_study_file": Rule(roles=EXPORTERS, about=STUDY, kwargs=CSV),
     "reports:scenario": Rule(roles=READERS, about=INDICATOR),
@@ -180,7 +188,8 @@ ELSEWHERE = {
 # Paths of the reading API below /api/v1/, and which of them are about a study. For those who may export.
 READING = {
     "/studies": False, "/openapi.json": False, "/studies/{study}": True, "/studies/{study}/visitors": True,
-    "/studies/{study}/presence": True,
+    "/studies/{study}/presence": True, "/studies/{study}/presence/forecast": True,
+    "/studies/{study}/forecast": True,
     "/studies/{study}/scenario": True, "/studies/{study}/indicators/{indicator}/scenario": True,
     "/studies/{study}/statement": True, "/studies/{study}/indicators": True,
     "/studies/{study}/indicators/{indicator}": True,

@@ -1,0 +1,41 @@
+"""Parameters of addresses of the API."""
+
+from datetime import date
+from typing import Annotated, Literal
+
+from django.utils.translation import gettext
+from ninja import Query
+from pydantic import BeforeValidator
+
+PAGE_MAX = 200
+SQUARES_MAX = 10_000
+
+
+def _strict_date(value: object) -> object:
+    """Dates are written 2017-05-31: not as seconds, nor with a time."""
+    if not isinstance(value, str):
+        return value
+    try:
+        if len(value) == len("2017-05-31"):
+            return date.fromisoformat(value)
+    except ValueError:
+        pass
+    raise ValueError(gettext("a day must be a date such as 2017-05-31"))
+
+
+Day = Annotated[date, BeforeValidator(_strict_date)]
+From = Annotated[
+    Day | None, Query(alias="from", description="first day of the window; default: of the study")
+]
+To = Annotated[Day | None, Query(alias="to", description="last day of the window; default: the same day")]
+Format = Annotated[Literal["json", "csv"], Query(description="csv: one row per estimate")]
+Limit = Annotated[int, Query(ge=1, le=PAGE_MAX, description="entries per page")]
+SquareLimit = Annotated[int, Query(ge=1, le=SQUARES_MAX, description="entries per page")]
+AllSquares = Annotated[bool, Query(alias="all", description="true: include empty squares")]
+Days = Annotated[str, Query(description="dates, or numbers of days (3, or 3-9), separated by commas")]
+Number = Annotated[str, Query(description="days or nights, from 1")]
+ZoneNames = Annotated[list[str], Query(alias="zone", description="names of zones; default: all")]
+LevelName = Annotated[
+    str | None, Query(description="name of a level of larger zones; empty: zones of the area; default: all")
+]
+Offset = Annotated[int, Query(ge=0, le=1_000_000, description="entries to skip")]

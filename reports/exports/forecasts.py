@@ -1,0 +1,167 @@
+"""Forecasts as JSON and CSV: plain values, counts scaled to the population."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
+from django.utils.translation import gettext
+
+from reports.accounts.access import indicator_or_404, study_or_404
+from reports.base.csv_texts import csv_text
+from reports.base.version import software
+from reports.exports.errors import ExportError
+from reports.exports.file_views import attachment, file_of_study, refused
+from reports.exports.records import CONTENT_TYPES
+from reports.forecasts.computing import SLOTS_AHEAD
+from reports.forecasts.models import KeptForecast
+from reports.forecasts.queries import DayForecast, Expected, Judged, SlotForecast, day_forecast, slot_forecast
+from reports.forecasts.series import DAYS_AHEAD
+from reports.slots.queries import NoSlotsError
+from reports.studies.models import Indicator, Study
+
+Record = dict[str, Any]
+_ENDS: Final = ("low_80", "high_80", "low_95", "high_95")
+
+
+def slots_record(found: SlotForecast, *, horizons: int) -> Record:
+    """Forecast of the next slots of each zone; without a method and rows while there is none."""
+    study, zones = found.found.study, found.found.zones
+    rows = [
+        {
+            **_named(zone.name, zone.level or None, ahead=place + 1),
+            "at": found.starts_at(slot).isoformat(),
+            **_figures(found.expected(place, zone)),
+        }
+        for zone in zones
+        for place, slot in enumerate(found.targets[:horizons])
+    ]
+    backtest = [
+        {**_named(zone.name, zone.level or None, ahead=each.ahead), **_errors(each)}
+        for zone in zones
+        for each in found.judged(zone)
+    ]
+    last = found.starts_at(found.last_slot).isoformat() if found.result else None
+    return _record(found.row, kind="slots", last=last, rows=rows, backtest=backtest) | {
+        "market_share": float(study.market_share)
+    }
+
+
+def days_record(found: DayForecast, *, horizons: int) -> Record:
+    """Forecast of the next days, of categories as shares; no method and no rows while there is none."""
+    rows = [
+        {
+            **_named(each.name or None, None, ahead=place + 1),
+            "at": found.date(place).isoformat(),
+            **_figures(expected),
+        }
+        for each in found.series
+        for place, expected in enumerate(each.expected[:horizons])
+    ]
+    backtest = [
+        {**_named(each.name or None, None, ahead=1), **_errors(each.judged)}
+        for each in found.series
+        if each.judged
+    ]
+    last = found.row.study.date_of(found.last_day).isoformat() if found.series else None
+    return _record(found.row, kind="days", last=last, rows=rows, backtest=backtest) | {"market_share": None}
+
+
+def to_json(record: Mapping[str, Any]) -> bytes:
+    """One object."""
+    return json.dumps(record, ensure_ascii=False, allow_nan=False, indent=1).encode()
+
+
+def check(record: Record) -> Record:
+    """Return a record that has a forecast; ExportError if there is none."""
+    if not record["rows"]:
+        text = gettext("There is no forecast yet: no figures, or a worker is computing it.")
+        raise ExportError(text)
+    return record
+
+
+def to_csv(record: Mapping[str, Any]) -> bytes:
+    """A row for each zone or category and time; the backtest is in JSON only."""
+    before = {name: record[name] for name in ("study", "method", "n_known")}
+    rows = [{**before, **row} for row in record["rows"]]
+    return csv_text(list(rows[0]), [list(row.values()) for row in rows]).encode()
+
+
+WRITERS: Final[Mapping[str, Callable[[Mapping[str, Any]], bytes]]] = {"csv": to_csv, "json": to_json}
+
+
+@file_of_study
+def download_slots(request: HttpRequest, slug: str, file_format: str) -> HttpResponseBase:
+    """The next slots of all zones."""
+    study = study_or_404(request, slug)
+    try:
+        found = slot_forecast(study, days=1)
+    except NoSlotsError:
+        raise Http404 from None
+    return _file(
+        lambda: slots_record(found, horizons=SLOTS_AHEAD), study, file_format, name="presence_forecast"
+    )
+
+
+@file_of_study
+def download_days(
+    request: HttpRequest, slug: str, file_format: str, indicator_slug: str = ""
+) -> HttpResponseBase:
+    """The next days of all visitors or of an indicator's categories."""
+    study = study_or_404(request, slug)
+    indicator: Indicator | None = None
+    if indicator_slug:
+        indicator = indicator_or_404(indicator_slug, among=list(study.indicators.all()))
+    found = day_forecast(study, indicator)
+    name = f"{indicator_slug}_forecast" if indicator_slug else "forecast"
+    return _file(lambda: days_record(found, horizons=DAYS_AHEAD), study, file_format, name=name)
+
+
+def _file(made: Callable[[], Record], study: Study, file_format: str, *, name: str) -> HttpResponseBase:
+    if file_format not in WRITERS:
+        raise Http404
+    try:
+        content = WRITERS[file_format](check(made()))
+    except ExportError as error:
+        return refused(error)
+    return attachment(
+        content, content_type=CONTENT_TYPES[file_format], name=f"{study.slug}_{name}.{file_format}"
+    )
+
+
+def _record(
+    row: KeptForecast, *, kind: str, last: str | None, rows: list[Record], backtest: list[Record]
+) -> Record:
+    return {
+        "study": row.study.slug,
+        "kind": kind,
+        "indicator": row.indicator.slug if row.indicator else None,
+        "n_known": row.n_known,
+        "last": last,
+        "method": row.result.get("method"),
+        "timezone": row.study.timezone,
+        "rows": rows,
+        "backtest": backtest,
+        "software_version": software()["version"],
+    }
+
+
+def _named(name: str | None, level: str | None, *, ahead: int) -> Record:
+    return {"name": name, "level": level, "ahead": ahead}
+
+
+def _figures(found: Expected) -> Record:
+    ends = [end for pair in found.ends for end in (pair or (None, None))]
+    return {"value": found.value, **dict(zip(_ENDS, ends, strict=True))}
+
+
+def _errors(found: Judged) -> Record:
+    names = ("", "_last_value", "_week_before")
+    return {
+        "days": found.days,
+        **{f"rmse{name}": value for name, value in zip(names, found.rmse, strict=True)},
+        **{f"mae{name}": value for name, value in zip(names, found.mae, strict=True)},
+        "coverage_80": found.coverage[0],
+        "coverage_95": found.coverage[1],
+    }

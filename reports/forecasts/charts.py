@@ -1,0 +1,119 @@
+"""The fan of a forecast: what is published, what is expected, and its intervals."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Final
+
+from django.utils.translation import gettext
+
+from reports.base import formats
+from reports.estimates.charts import Figure, base_layout
+from reports.forecasts.queries import Expected
+from reports.forecasts.texts import NONE, expected_text
+
+_TICKS: Final = 5  # two lines each: more overlap on a phone
+_SHADES: Final = ("0.28", "0.14")  # of the 80% and 95% intervals
+_NAMES: Final = ("80%", "95%")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fan:
+    """Points before and after the last published one; `times` are in words, lines parted by <br>.
+
+    published : None where there is no figure
+    """
+
+    times: Sequence[str]
+    published: Sequence[float | None]
+    expected: Sequence[Expected]
+    limit: int | None = None
+    is_share: bool = False
+
+
+def fan_figure(fan: Fan) -> Figure:
+    """Line of what is published, dashed line of what is expected, and a band for each interval."""
+    n = len(fan.published)
+    ahead = list(range(n, n + len(fan.expected)))
+    data = [band for level in (1, 0) if (band := _band(fan, ahead, level=level))]
+    data.append(_line(fan, list(range(n)), list(fan.published), name=gettext("Published"), dash="solid"))
+    expected = [each.value for each in fan.expected]
+    data.append(_line(fan, ahead, list(expected), name=gettext("Forecast"), dash="dash"))
+    if fan.limit is not None:
+        data.append(_limit(fan, n + len(fan.expected)))
+    layout = base_layout(height_px=400)
+    step = max(-(-len(fan.times) // _TICKS), 1)
+    layout["xaxis"] |= {
+        "tickvals": list(range(0, len(fan.times), step)),
+        "ticktext": list(fan.times[::step]),
+        "tickangle": 0,
+        "zeroline": False,
+        "showgrid": False,
+        "range": [-0.6, len(fan.times) - 0.4],
+    }
+    layout["yaxis"] |= {"rangemode": "tozero", "nticks": 7}
+    layout["yaxis"] |= {"ticksuffix": formats.percent_sign()} if fan.is_share else {"tickformat": ",.0f"}
+    layout["legend"] = {"orientation": "h", "y": -0.16, "yanchor": "top", "x": 0, "itemclick": "toggle"}
+    return {"data": data, "layout": layout | {"hovermode": "closest", "showlegend": True}}
+
+
+def _drawn(value: float | None, *, is_share: bool) -> float | None:
+    """Value at the precision of a screen, not below none."""
+    if value is None:
+        return None
+    return max(round(100 * value, 3) if is_share else round(value, 1), 0.0)
+
+
+def _line(fan: Fan, x: list[int], values: list[float | None], *, name: str, dash: str) -> dict[str, Any]:
+    n = len(fan.published)
+    texts = [
+        expected_text(fan.expected[place - n] if place >= n else Expected(value=value, ends=(None,)),
+                      is_share=fan.is_share) if value is not None else NONE
+        for place, value in zip(x, values, strict=True)
+    ]  # fmt: skip
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": x,
+        "y": [_drawn(value, is_share=fan.is_share) for value in values],
+        "name": name,
+        "line": {"color": "--chart-1", "width": 2, "dash": dash},
+        "connectgaps": False,
+        "hovertext": [f"{fan.times[place]}<br>{text}" for place, text in zip(x, texts, strict=True)],
+        "hoverinfo": "text",
+    }
+
+
+def _band(fan: Fan, x: list[int], *, level: int) -> dict[str, Any] | None:
+    found = [(at, each.ends[level]) for at, each in zip(x, fan.expected, strict=True)]
+    known = [(at, ends) for at, ends in found if ends is not None]
+    if not known:
+        return None
+    places = [at for at, _ in known]
+    low = [_drawn(ends[0], is_share=fan.is_share) for _, ends in known]
+    high = [_drawn(ends[1], is_share=fan.is_share) for _, ends in known]
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": places + places[::-1],
+        "y": high + low[::-1],
+        "name": gettext("%(level)s interval") % {"level": _NAMES[level]},
+        "fill": "toself",
+        "fillcolor": f"--chart-1/{_SHADES[level]}",
+        "line": {"width": 0},
+        "hoverinfo": "skip",
+    }
+
+
+def _limit(fan: Fan, n: int) -> dict[str, Any]:
+    name = gettext("Limit")
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [-0.5, n - 0.5],
+        "y": [fan.limit, fan.limit],
+        "name": name,
+        "line": {"color": "--text", "width": 1.5, "dash": "dot"},
+        "hovertext": [f"{escape(name)}: {formats.number(fan.limit)}"] * 2,
+        "hoverinfo": "text",
+    }
