@@ -18,7 +18,7 @@ def country_of(timezone: str) -> str:
 
 
 def holidays_between(first: date, days: int, *, timezone: str) -> frozenset[date]:
-    """Public holidays of so many days from `first` on; none without a setting, or of unknown countries."""
+    """Public holidays of `days` days from `first`; none without a setting, or of unknown countries."""
     country = country_of(timezone)
     if not country:
         return frozenset()
