@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ldp.errors import LdpError
-from ldp.estimation import forecast as forecasts
+from ldp.estimation.series import forecast as forecasts
 from ldp.estimation.series.forecast import Series, forecast
 
 DAY = 12
