@@ -169,7 +169,7 @@ def main() -> None:
     sys.stdout.write(json.dumps({RECEIVE: timers.seconds[RECEIVE], **stages, REST: rest}) + "\n")
 
 
-def run_batch(folder: Path, *, rows: int, timers: Timers) -> float:
+def run_batch(folder: Path, *, rows: int, timers: Timers, has_slots: bool = False) -> float:
     """Take an extract into a new study; returns the processor seconds of the batch after its arrival."""
     from benchmarks.exactly_once.world import create
     from mobility.batches import dispatching, running
@@ -180,7 +180,8 @@ def run_batch(folder: Path, *, rows: int, timers: Timers) -> float:
     dispatching.send = lambda task, *ids, **_: asked.append((task, *ids))
     slug, extract = f"stages-{uuid4().hex[:8]}", folder / "extract.csv"
     write_csv(extract, rows=rows)
-    create(write_study(folder / "studies", slug=slug, subscribers=rows // ROWS_PER_SUBSCRIBER))
+    subscribers = rows // ROWS_PER_SUBSCRIBER
+    create(write_study(folder / "studies", slug=slug, subscribers=subscribers, has_slots=has_slots))
     started = time.process_time()
     with extract.open("rb") as stream:
         batch = uploads.receive(

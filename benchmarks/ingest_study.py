@@ -3,6 +3,8 @@
 Short codes make a row about 74 bytes long, as in an operator's extract; the demo writes its values out.
 """
 
+import csv
+import json
 import shutil
 import tomllib
 from collections.abc import Mapping
@@ -20,17 +22,62 @@ CATEGORIES: Final[Mapping[str, tuple[str, ...]]] = {
     "region": tuple(f"R{number:02d}" for number in range(1, 38)),
     "sleeping_area": (*(f"S{number:02d}" for number in range(1, 11)), "NR"),
 }
+SIDE: Final = 10
+CORNERS: Final = ((0, 0), (1, 0), (1, 1), (0, 1), (0, 0))
+SLOTS: Final = "[slots]\nminutes = 30\nepsilon_day = 1.0\n"
 COLUMNS: Final = ("msisdn", "timestamp", "cell_id", *CATEGORIES)
 
 
-def write_study(folder: Path, *, slug: str, subscribers: int) -> Path:
-    """Write a study file and the files of its area into its folder; returns its path."""
+def write_study(folder: Path, *, slug: str, subscribers: int, has_slots: bool = False) -> Path:
+    """Write a study file and the files of its area into its folder; returns its path.
+
+    Parameters
+    ----------
+    has_slots : half hours of 100 zones, squares over the cells
+    """
+    folder = folder / ("slots" if has_slots else "plain")
     folder.mkdir(parents=True, exist_ok=True)
     for name in AREA_FILES:
         shutil.copy(DEMO / name, folder / name)
+    if has_slots:
+        _put_squares(folder)
     path = folder / f"{slug}.toml"
-    path.write_text(_study_text(slug=slug, subscribers=subscribers))
+    path.write_text(_study_text(slug=slug, subscribers=subscribers) + (SLOTS if has_slots else ""))
     return path
+
+
+def _put_squares(folder: Path) -> None:
+    """Put each cell into one of SIDE x SIDE squares, its zone."""
+    with (folder / AREA_FILES[0]).open(newline="") as file:
+        cells = [(row["cell_id"], float(row["lon"]), float(row["lat"])) for row in csv.DictReader(file)]
+    west, south = (min(cell[axis] for cell in cells) for axis in (1, 2))
+    east, north = (max(cell[axis] for cell in cells) for axis in (1, 2))
+    width, height = (east - west) / SIDE, (north - south) / SIDE
+
+    def place(value: float, low: float, step: float) -> int:
+        return min(int((value - low) / step), SIDE - 1)
+
+    lines = ["cell_id,lon,lat,zone"]
+    for name, lon, lat in cells:
+        zone = f"Q{place(lon, west, width)}{place(lat, south, height)}"
+        lines.append(f"{name},{lon},{lat},{zone}")
+    (folder / AREA_FILES[0]).write_text("\n".join(lines) + "\n")
+    features = [
+        {
+            "type": "Feature",
+            "properties": {"zone": f"Q{x}{y}"},
+            "geometry": {
+                "type": "Polygon",
+                "coordinates": [
+                    [[west + (x + i) * width, south + (y + j) * height] for i, j in CORNERS],
+                ],
+            },
+        }
+        for x in range(SIDE)
+        for y in range(SIDE)
+    ]
+    zones = {"type": "FeatureCollection", "features": features}
+    (folder / AREA_FILES[1]).write_text(json.dumps(zones))
 
 
 def first_day() -> Any:

@@ -12,11 +12,12 @@ from ldp.errors import PlanError
 from ldp.privacy.accounting import check_cap
 from mobility.base.errors import DayStateError, MobilityError
 from mobility.batches.dispatching import ask
-from mobility.batches.publication import slots, undoing
+from mobility.batches.publication import undoing
 from mobility.batches.states import move
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultDay, VaultStudy
 from mobility.vault.models.undo import DayUndo
+from mobility.vault.queries import clock_of
 from mobility.vault.unlocking import UnlockedStudy, unlock
 from reports.privacy.budget.actions import BudgetExceededError, check_voided_day, reserve_voided_day
 
@@ -152,7 +153,7 @@ def request_close_slots(
     at = through if through.tzinfo else through.replace(tzinfo=ZoneInfo(definition.timezone))
     if at > timezone.now():
         raise DayStateError(f"slots can be closed when they have ended, and {_minute(at)} is in the future")
-    clock = slots.clock_of(study)
+    clock = clock_of(study)
     wanted, closed = clock.closed_by(int(at.timestamp())), study.slots_closed
     if not wanted:
         raise DayStateError(f"no slot of the study has ended by {_minute(at)}")
@@ -171,7 +172,7 @@ def close_due_slots() -> None:
         if minutes is None:
             continue
         study = VaultStudy.objects.get(pk=pk)
-        due = slots.clock_of(study).closed_by(int((timezone.now() - timedelta(minutes=minutes)).timestamp()))
+        due = clock_of(study).closed_by(int((timezone.now() - timedelta(minutes=minutes)).timestamp()))
         # One that failed is tried again with the next slot.
         asked = Batch.objects.filter(study=study, kind=Batch.Kind.CLOSE_SLOTS, slots_through__gte=due)
         if due > study.slots_closed and not asked.exists():

@@ -13,6 +13,7 @@ from uuid import UUID
 from mobility.base.errors import StudyStoppedError
 from mobility.vault.models.outbox import VaultPublication
 from mobility.vault.models.subscribers import VaultDay, VaultStudy
+from mobility.vault.queries import clock_of
 
 log = logging.getLogger(__name__)
 
@@ -25,9 +26,9 @@ _AHEAD_WORDS: Final = (
     "Restore both from matching backups (docs/backup.md)"
 )
 _PRESENCE_WORDS: Final = (
-    "the study is stopped: it has presence noise, and some of its days are open in the backup. "
+    "the study is stopped: its totals or slots have noise, and some days or slots are open in the backup. "
     "If one of them was closed after the backup, closing it again would publish it with the same "
-    "noise and other counts, and the difference would show who opted out. If no day of the study "
+    "noise and other counts, and the difference would show who opted out. If no day or slot of the study "
     "was closed after the backup, restore again with --no-day-closed-since; otherwise the "
     "reports stay as they are, and you cannot add data (docs/backup.md)"
 )
@@ -68,21 +69,29 @@ def let_go_on(study: VaultStudy) -> None:
 
 
 def stop_noisy() -> list[str]:
-    """Stop open studies with presence noise that could publish a day again after a restore; their slugs.
+    """Stop open studies with noise that could publish a day or a slot again after a restore; their slugs.
 
-    The noise of a day depends on the key and the place alone. Restored databases may have forgotten that a
-    day has crossed: it would cross again with the same noise, and after opt-outs with other counts.
+    The noise of a day or slot depends on the key and the place alone. Restored databases may have forgotten
+    that it has crossed: it would cross again with the same noise, and after opt-outs with other counts.
     """
     stopped = []
     for study in VaultStudy.objects.filter(closed_at=None).order_by("slug"):
-        if study.plan.get("presence") is None:
-            continue
-        closed = VaultDay.objects.filter(study=study, state=VaultDay.State.CLOSED)
-        if max([0, *closed.values_list("day", flat=True)]) < study.definition["days"]:
+        if _has_open_days(study) or _has_open_slots(study):
             _stop(study, VaultStudy.Stopped.PRESENCE)
             stopped.append(study.slug)
             log.warning("study_stopped study=%s presence=True", study.slug)
     return stopped
+
+
+def _has_open_days(study: VaultStudy) -> bool:
+    closed = VaultDay.objects.filter(study=study, state=VaultDay.State.CLOSED)
+    last = max([0, *closed.values_list("day", flat=True)])
+    return study.plan.get("presence") is not None and last < study.definition["days"]
+
+
+def _has_open_slots(study: VaultStudy) -> bool:
+    slots = study.plan.get("slots")
+    return slots is not None and "variance" in slots and study.slots_closed < len(clock_of(study))
 
 
 def _stop(study: VaultStudy, reason: VaultStudy.Stopped) -> None:

@@ -1,10 +1,11 @@
 """Finding a study, and saying why there is none to work with: without its key."""
 
-from datetime import datetime
+from datetime import date, datetime
 
 from mobility.base.errors import StudyClosedError, StudyMissingError
 from mobility.vault.models.subscribers import VaultStudy
 from reports.privacy.retention import closed_on
+from reports.studies.slots import SlotClock
 
 
 def find_study(slug: str) -> VaultStudy:
@@ -25,4 +26,15 @@ def closed_error(at: datetime) -> StudyClosedError:
     """Return why a closed study accepts nothing."""
     return StudyClosedError(
         f"the study was closed on {closed_on(at)}: its key is destroyed, and you cannot add data"
+    )
+
+
+def clock_of(study: VaultStudy) -> SlotClock:
+    """Times of the slots of a study that has them."""
+    told = study.definition
+    return SlotClock.of(
+        told["timezone"],
+        first_day=date.fromisoformat(told["first_day"]),
+        days=told["days"],
+        minutes=told["slots"]["minutes"],
     )

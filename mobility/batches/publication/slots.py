@@ -10,7 +10,6 @@ counts them again.
 """
 
 from dataclasses import replace
-from datetime import date
 
 import numpy as np
 from django.db import transaction
@@ -24,9 +23,9 @@ from ldp.keyed.noise.slots import slot_noise_counts
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.outbox import OutboxSlots, VaultPublication
 from mobility.vault.models.subscribers import VaultDay, VaultStudy
+from mobility.vault.queries import clock_of
 from mobility.vault.state.slots import slot_counter
 from mobility.vault.studies import OpenStudy
-from reports.studies.slots import SlotClock
 from reports.studies.studyfile import StudyDefinition
 
 
@@ -108,17 +107,6 @@ def waiting_days(study: VaultStudy) -> frozenset[int]:
     open_slots = clock_of(study).day[study.slots_closed :]
     rows = VaultDay.objects.filter(study=study, day__in=np.unique(open_slots).tolist())
     return frozenset(rows.values_list("day", flat=True))
-
-
-def clock_of(study: VaultStudy) -> SlotClock:
-    """Times of the slots of a study that has them."""
-    told = study.definition
-    return SlotClock.of(
-        told["timezone"],
-        first_day=date.fromisoformat(told["first_day"]),
-        days=told["days"],
-        minutes=told["slots"]["minutes"],
-    )
 
 
 def _noise(study: OpenStudy, counts: SlotCounts) -> NDArray[np.int64]:

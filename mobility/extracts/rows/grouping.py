@@ -147,6 +147,70 @@ def last_in_quarters(  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
+def group_ranges_and_places(  # type: ignore[no-untyped-def]
+    records, ends, low, width, no_value, visited, day, first, last, pseudonym, values, counts,
+    midnights, seen, seen_day, second, cell,
+):  # fmt: skip
+    """Group records of day 0, too, which are no visits, and write places while a range is in the cache.
+
+    midnights : int64 (days + 1,), seconds; a place is of the day in which it lies
+    seen, seen_day, second, cell : as `last_in_quarters` writes them; returns how many it wrote
+    """
+    longest, start, n = 0, 0, np.int64(0)
+    for part in range(len(ends)):
+        longest, start = max(longest, ends[part] - start), ends[part]
+    ordered = np.empty((longest, records.shape[1]), np.uint64)
+    start = 0
+    for part in range(len(ends)):
+        rows = ends[part] - start
+        if rows:
+            lowest = low + (np.uint64(part) << width) if part else low
+            _order(records[start : ends[part]], ordered[:rows], lowest, width)
+            n = _write_places(ordered[:rows], midnights, seen, seen_day, second, cell, n)
+            n_visits = _drop_others(ordered[:rows], counts)
+            _write_visits(ordered[:n_visits], visited, day, first, last, counts)
+            _write_values(ordered[:n_visits], no_value, pseudonym, values, counts)
+        start = ends[part]
+    return n
+
+
+@numba.njit(cache=True, nogil=True)
+def _write_places(records, midnights, pseudonym, day, second, cell, n):  # type: ignore[no-untyped-def]
+    """Write the last of each quarter-hour as `_write_last`, of the day in which it lies."""
+    today = 1
+    for i in range(len(records)):
+        who, when = records[i, PSEUDONYM], np.uint32(records[i, MOMENT] >> _HALF)
+        if i == 0 or who != records[i - 1, PSEUDONYM]:
+            today = 1
+        while today < len(midnights) and when >= midnights[today]:
+            today += 1
+        if today == len(midnights):  # a night may end after the study
+            continue
+        is_new = n == 0 or who != pseudonym[n - 1] or today != day[n - 1]
+        is_new = is_new or when // QUARTER_S != second[n - 1] // QUARTER_S
+        if is_new:
+            n += 1
+        if is_new or when > second[n - 1]:
+            pseudonym[n - 1], day[n - 1], second[n - 1] = who, today, when
+            cell[n - 1] = np.uint32(records[i, MOMENT] & _LOWER_HALF)
+    return n
+
+
+@numba.njit(cache=True, nogil=True)
+def _drop_others(records, counts):  # type: ignore[no-untyped-def]
+    """Move ordered records of a day before those of none, and return how many; count what repeats others."""
+    kept = 0
+    for i in range(len(records)):
+        if records[i, LANES] & _LANE_MASK:
+            if kept < i:
+                _copy(records, i, records, kept)
+            kept += 1
+        elif i and records[i, PSEUDONYM] == records[i - 1, PSEUDONYM]:
+            counts[DUPLICATES] += records[i, MOMENT] == records[i - 1, MOMENT]
+    return kept
+
+
+@numba.njit(cache=True, nogil=True)
 def _write_last(records, pseudonym, day, second, cell, n):  # type: ignore[no-untyped-def]
     """Write the last of each quarter-hour of ordered records, after the `n` that are there; how many then."""
     for i in range(len(records)):

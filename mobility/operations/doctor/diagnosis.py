@@ -26,6 +26,7 @@ CODES: Final = (
     "plan_differs",  # subject: the study
     "publication_missing",  # the analyst zone lacks some; subject: the study
     "publication_unknown",  # the vault lacks some; subject: the study
+    "slots_differ",  # slots that are closed never arrived; subject: the study
     "totals_negative",  # subject: the study
     "totals_differ",  # totals are not what the vault's presence gives; subject: the study
     "version_mixed",  # subject: name of a worker

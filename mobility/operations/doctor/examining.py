@@ -140,6 +140,7 @@ def _looks_of_vault(*, deep: bool) -> Iterator[Look]:
     yield Look("keys", sealed.keys_that_outlived, needs=("vault",))
     yield Look("studies", tallies.studies, needs=every)
     yield Look("publications", tallies.publications, needs=every)
+    yield Look("slots", tallies.slots, needs=every)
     yield Look("negative", tallies.negative, needs=every)
     if deep:
         yield Look("totals", tallies.recomputed, needs=every, is_long=True)

@@ -17,13 +17,14 @@ from mobility.batches import queries
 from mobility.operations.doctor.diagnosis import Diagnoses, Diagnosis, error, error_if, fine, note, warning
 from mobility.operations.doctor.sealed import open_studies
 from mobility.operations.findings import Level
-from mobility.vault.models.outbox import OutboxDelta, VaultPublication
+from mobility.vault.models.outbox import OutboxDelta, OutboxSlots, VaultPublication
 from mobility.vault.models.subscribers import PresenceShard, VaultStudy
 from mobility.vault.state.changes import exact_tallies
 from mobility.vault.studies import OpenStudy
 from reports.studies.location_models import LocationTally
 from reports.studies.models import Study
 from reports.studies.plan_models import Plan
+from reports.studies.slot_models import StudySlots
 from reports.studies.tally_models import Tally, VisitorTally
 from reports.transfer.publications import known_publications
 
@@ -67,6 +68,22 @@ def publications() -> Diagnoses:
             yield error("publication_unknown", what, TOGETHER, subject=study.slug)
         if sent == known:
             yield fine("publication_missing", study.slug)
+
+
+def slots() -> Diagnoses:
+    """Compare the slots that are closed with those that analysts have."""
+    for study in VaultStudy.objects.filter(closed_at=None, plan__has_key="slots").order_by("slug"):
+        there = StudySlots.objects.filter(study__slug=study.slug).values_list("closed", flat=True).first()
+        known = known_publications(study.slug)
+        sent = VaultPublication.objects.filter(study=study).exclude(slots_through=None)
+        ends = dict(sent.values_list("pk", "slots_through"))
+        arrived = max([0, *(end for pk, end in ends.items() if pk in known)])
+        waits = OutboxSlots.objects.filter(batch__study=study).exists()
+        is_cut = waits or max([0, *ends.values()]) == study.slots_closed
+        what = f"{study.slots_closed} slots are closed, but analysts have {there or 0}, and no "
+        what += "publication brings the others"
+        is_wrong = not is_cut or there is None or there != arrived
+        yield error_if(is_wrong, "slots_differ", what, TOGETHER, subject=study.slug)
 
 
 def negative() -> Diagnoses:

@@ -61,7 +61,7 @@ class DailyValues:
                 of_day=of_day,
                 of_night=self._answers(NIGHT_ZONE),
                 nights=self._nights,
-                slot_day=None if self.slots is None else self.slots.day_of,
+                midnights=None if self.slots is None else self.slots.midnights,
             )
 
     def main_cells(self, seen: DaySightings, pseudonyms: Pseudonyms) -> Cells:

@@ -13,7 +13,7 @@ from mobility.vault.state.changes import keep_first
 from mobility.vault.state.columns import from_steps, pack_columns, steps, unpack_columns
 from mobility.vault.state.positions import put_rows
 from mobility.vault.state.slots import SlotsUsed, merge_used
-from mobility.vault.state.stays import N_COLUMNS, Whereabouts, merge_whereabouts
+from mobility.vault.state.stays import N_COLUMNS, N_NARROW, Whereabouts, merge_whereabouts
 from mobility.vault.state.visits import GroupedEvents, Visits
 
 
@@ -68,7 +68,7 @@ class DaySightings(ParallelArrays):
         if len(self.stays) or len(self.nights) or has_slots:
             columns += [*self.stays.columns(), *self.nights.columns()]
         if has_slots:
-            columns += [*self.slots.columns(), *self.slots_used.columns()]
+            columns += [*self.slots.narrow_columns(), *self.slots_used.columns()]
         return pack_columns(columns)
 
     @classmethod
@@ -85,14 +85,18 @@ class DaySightings(ParallelArrays):
             sightings.static[:, word] = column
         if not whereabouts:
             return sightings
-        stays, nights, slots = (whereabouts[at : at + N_COLUMNS] for at in (0, N_COLUMNS, 2 * N_COLUMNS))
+        stays, nights = whereabouts[:N_COLUMNS], whereabouts[N_COLUMNS : 2 * N_COLUMNS]
+        slots = whereabouts[2 * N_COLUMNS :]
         sightings = replace(
             sightings, stays=Whereabouts.of_columns(stays), nights=Whereabouts.of_columns(nights)
         )
         if not slots:
             return sightings
-        used = SlotsUsed.of_columns(whereabouts[3 * N_COLUMNS :])
-        return replace(sightings, slots=Whereabouts.of_columns(slots), slots_used=used)
+        return replace(
+            sightings,
+            slots=Whereabouts.of_narrow_columns(slots[:N_NARROW]),
+            slots_used=SlotsUsed.of_columns(slots[N_NARROW:]),
+        )
 
 
 def sightings_by_day(visits: Visits, static: NDArray[np.uint16]) -> dict[int, DaySightings]:

@@ -81,19 +81,14 @@ class SlotCounter:
         self.slots_per_day = slots.slots_per_day
         origin = study_clock(timezone, first_day=first_day, days=days).origin
         self._start, self._end = self.clock.start - origin, self.clock.end - origin
-        self._midnights = np.append(self._start[np.diff(self.clock.day, prepend=0) > 0], self._end[-1:])
+        self.midnights = np.append(self._start[np.diff(self.clock.day, prepend=0) > 0], self._end[-1:])
         # The earliest second at which the last event before a slot's end still counts.
         self._since = np.minimum(self._start, self._end - slots.hold_minutes * _MINUTE_S)
         self._zones_of_cell, self.n_zones = _zone_codes(definition, slots)
 
-    def day_of(self, second: NDArray[np.uint32]) -> NDArray[np.uint8]:
-        """Study day of each second since the clock's origin, shape (n,); 0 = none."""
-        day = np.searchsorted(self._midnights, second, side="right")
-        return np.where(day < len(self._midnights), day, 0).astype(np.uint8)
-
     def midnight(self, day: int) -> int:
         """Second at which a study day begins; that of the day after the last is the study's end."""
-        return int(self._midnights[day - 1])
+        return int(self.midnights[day - 1])
 
     def through_day(self, day: int) -> int:
         """Return the number of slots that have ended when a study day ends."""
@@ -168,7 +163,7 @@ class SlotCounter:
             yield day, max(first, of_day.start), min(through, of_day.stop)
 
     def _day_at(self, second: int) -> int:
-        return max(int(np.searchsorted(self._midnights, second, side="right")), 1)
+        return max(int(np.searchsorted(self.midnights, second, side="right")), 1)
 
 
 def slot_counter(definition: StudyDefinition) -> SlotCounter | None:

@@ -7,10 +7,9 @@ from numpy.typing import NDArray
 
 from mobility.extracts.rows.arrays import ParallelArrays
 from mobility.extracts.rows.events import NO_VALUE, Events
-from mobility.extracts.rows.grouping import group_ranges, partition
+from mobility.extracts.rows.grouping import group_ranges, group_ranges_and_places, partition
 from mobility.vault.state import positions
 from mobility.vault.state.stays import (
-    DayOf,
     PlaceRules,
     Whereabouts,
     join_whereabouts,
@@ -87,41 +86,45 @@ def group_events(events: Events, *, rules: PlaceRules | None = None) -> GroupedE
     """
     if rules is None:
         return _visits_and_values(events)
-    is_visit = events.day != 0
-    by_day = _visits_and_values(events if is_visit.all() else events.take(np.flatnonzero(is_visit)))
-    # An event and what repeats it are either visits both, or neither is.
-    by_night = _visits_and_values(events.take(np.flatnonzero(~is_visit)))
-    grouped = replace(by_day, duplicates=by_day.duplicates + by_night.duplicates)
+    grouped = _all_hours(events) if rules.midnights is None else _visits_and_values(events, rules.midnights)
     if rules.of_day is not None:
         grouped = replace(grouped, stays=whereabouts_by_day(events, events.day, of_whom=rules.of_day))
     if rules.of_night is not None and rules.nights is not None:
         night = rules.nights.day_of(events.second)
         grouped = replace(grouped, nights=whereabouts_by_day(events, night, of_whom=rules.of_night))
-    if rules.slot_day is not None:
-        grouped = replace(grouped, slots=whereabouts_by_day(events, _slot_days(events, rules.slot_day)))
     return grouped
 
 
-def _slot_days(events: Events, slot_day: DayOf) -> NDArray[np.uint8]:
-    """Day of each event; those outside the visitor hours have none yet."""
-    others = np.flatnonzero(events.day == 0)
-    if not len(others):
-        return events.day
-    day = events.day.copy()
-    day[others] = slot_day(events.second[others])
-    return day
+def _all_hours(events: Events) -> GroupedEvents:
+    """Visits and values, and what repeats others among the rows of nights."""
+    is_visit = events.day != 0
+    by_day = _visits_and_values(events if is_visit.all() else events.take(np.flatnonzero(is_visit)))
+    # An event and what repeats it are either visits both, or neither is.
+    by_night = _visits_and_values(events.take(np.flatnonzero(~is_visit)))
+    return replace(by_day, duplicates=by_day.duplicates + by_night.duplicates)
 
 
-def _visits_and_values(events: Events) -> GroupedEvents:
-    n, slots = events.codes.shape
+def _visits_and_values(events: Events, midnights: NDArray[np.int64] | None = None) -> GroupedEvents:
+    """Group events; with `midnights` those of day 0, too, and the places of people on each day."""
+    n, n_codes = events.codes.shape
     records, ends, low, width = partition(
         events.pseudonym, events.second, events.cell, events.day, events.codes
     )
     visited, day = np.empty(n, np.uint64), np.empty(n, np.uint8)
     first, last = np.empty(n, np.uint32), np.empty(n, np.uint32)
-    pseudonym, codes = np.empty(n, np.uint64), np.empty((n, slots), np.uint16)
-    counts = np.zeros(4, np.int64)
-    group_ranges(records, ends, low, width, NO_VALUE, visited, day, first, last, pseudonym, codes, counts)
+    pseudonym, codes = np.empty(n, np.uint64), np.empty((n, n_codes), np.uint16)
+    counts, slots = np.zeros(4, np.int64), dict[int, Whereabouts]()
+    written = visited, day, first, last, pseudonym, codes, counts
+    if midnights is not None:
+        seen, of_day = np.empty(n, np.uint64), np.empty(n, np.uint8)
+        second, cell = np.empty(n, np.uint32), np.empty(n, np.uint32)
+        n_seen = group_ranges_and_places(
+            records, ends, low, width, NO_VALUE, *written, midnights, seen, of_day, second, cell
+        )
+        places = Whereabouts(pseudonym=seen[:n_seen], second=second[:n_seen], cell=cell[:n_seen])
+        slots = places.by_key(of_day[:n_seen], 256)
+    else:
+        group_ranges(records, ends, low, width, NO_VALUE, *written)
     n_visits, n_subscribers, duplicates, conflicting = counts.tolist()
     # Copies give the room for as many visits as events back.
     return GroupedEvents(
@@ -137,6 +140,7 @@ def _visits_and_values(events: Events) -> GroupedEvents:
             conflicting=conflicting,
         ),
         duplicates=duplicates,
+        slots=slots,
     )
 
 

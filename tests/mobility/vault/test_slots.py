@@ -84,7 +84,8 @@ class State:
 
     def add(self, rows):
         # Half of them are outside the visitor hours: of no day.
-        days = [int(self.counter.day_of(np.array([second], np.uint32))[0]) for _, second, _ in rows]
+        midnights = self.counter.midnights
+        days = [int(np.searchsorted(midnights, second, side="right")) for _, second, _ in rows]
         coded = [
             (who, second, cell, day * (second // 900 % 2), [])
             for (who, second, cell), day in zip(rows, days, strict=True)
