@@ -31,7 +31,7 @@ from reports.transfer import messages
 from reports.transfer.messages import Envelope, MessageError
 from reports.transfer.models import Sender, SentStudy
 from reports.transfer.publications import apply_publication
-from reports.transfer.slots import PublicationError, slots_of
+from reports.transfer.slots import PublicationError, put_zones, slots_of
 from reports.transfer.studies import create_study_rows, delete_study_rows, mark_closed, plan_hash
 
 P = ParamSpec("P")
@@ -253,6 +253,7 @@ def _create(sender: Sender, *, slug: str, content: dict[str, Any]) -> Study:
         if fields is not None:
             _check_grid(fields, definition)
             Area.objects.create(study=study, **fields)
+        put_zones(study, [] if fields is None else fields["zones"])
     return study
 
 

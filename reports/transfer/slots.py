@@ -1,8 +1,11 @@
 """Counts by slot come in: each slot once, in order."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from django.conf import settings
 
+from ldp.errors import LdpError
 from ldp.estimation.series.counts import SlotCounts
 from reports.base.tasks import send_on_commit
 from reports.studies.models import Study
@@ -11,6 +14,26 @@ from reports.studies.slot_models import SlotDay, StudySlots
 
 class PublicationError(Exception):
     """A publication does not fit the study; nothing was added."""
+
+
+def put_zones(study: Study, zones: Sequence[str]) -> None:
+    """Give the slots of a study that a message describes the zones of its area, which come apart.
+
+    Raises
+    ------
+    LdpError : a larger zone is not the union of some of them
+    """
+    of_study = StudySlots.objects.filter(study=study).first()
+    if of_study is None:
+        return
+    if not zones:
+        raise LdpError("a study with slots must have zones")
+    for level in of_study.levels:
+        within = [None, *range(len(level["zones"]))]
+        if len(level["within"]) != len(zones) or not all(place in within for place in level["within"]):
+            raise LdpError(f"within must name a larger zone or null for each of {len(zones)} zones")
+    of_study.zones = [*zones, *of_study.zones]
+    of_study.save(update_fields=["zones"])
 
 
 def slots_of(study: Study, packed: bytes) -> SlotCounts:

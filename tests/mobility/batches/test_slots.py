@@ -1,24 +1,34 @@
 """Slots from files to publications: exact, each once with its noise, in any order, under any kill."""
 
+import json
 import random
 import time
 from collections import defaultdict
+from contextlib import nullcontext
 from datetime import date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
+from django.core.management import CommandError, call_command
 
 from ldp.keyed.noise.slots import slot_noise_counts
-from mobility.base.errors import DayStateError
+from mobility.base.errors import DayStateError, StudyStoppedError
 from mobility.batches import outcomes, requests
 from mobility.batches.publication import merging
+from mobility.batches.publication.publishing import catch_up
 from mobility.extracts.profiles.definition import OPT_OUT
+from mobility.management import batch_command
 from mobility.models import Batch, OutboxSlots, VaultPublication, VaultStudy
+from mobility.operations.doctor import tallies
+from mobility.operations.findings import Level
 from mobility.operations.sweeping import sweep
+from mobility.plans.closing import Leave, StudyNotClosedError, close_study
+from mobility.vault.consistency import stop_noisy
 from mobility.vault.studies import open_study
-from reports.studies.slot_models import StudySlots
+from reports.studies.slot_models import SlotDay, StudySlots
+from reports.studies.tally_models import Publication
 from tests.mobility.batches.killing import dies, spread, statements_of
 from tests.mobility.extracts.rows.night_study import night_study
 from tests.mobility.pipeline import Pipeline, raising, resume
@@ -262,6 +272,78 @@ def test_batch_that_failed_half_way_publishes_nothing_and_the_next_counts_anew(
     close_slots(study, 60)
     assert np.array_equal(published(study), recount([*rows, ("330001", 5, 1)], cap=5)[:60])
     assert not OutboxSlots.objects.exists()
+
+
+def test_no_slot_crosses_twice_after_a_restore(make_slots, tmp_path):
+    """With the same noise, and without those who opted out, it would show who they are."""
+    noisy, exact = make_slots(), make_slots(slug="exact", epsilon_day=None, delta=None)
+    close_slots(noisy, 30)
+    close_slots(exact, 30)
+    assert stop_noisy() == ["slots"]
+    for study in (noisy, exact):
+        study.study.refresh_from_db()
+    with pytest.raises(StudyStoppedError, match="--no-day-closed-since"):
+        close_slots(noisy, 31)
+    close_slots(exact, 31)
+    VaultStudy.objects.update(stopped="")
+    close_slots(noisy, N_SLOTS)  # then no slot is left that could cross
+    assert stop_noisy() == []
+
+
+def test_analysts_get_again_what_a_restore_has_lost_and_the_doctor_sees_gaps(make_slots, tmp_path):
+    study, rows = make_slots(), some_rows()
+    study.upload(write(tmp_path, rows))
+    for through in (20, 50, 70):
+        close_slots(study, through)
+    expected = published(study)
+    assert levels(tallies.slots()) == [Level.OK]
+    known = VaultPublication.objects.exclude(slots=None).order_by("slots_through")
+    Publication.objects.filter(publication_id__in=[each.pk for each in known[1:]]).delete()
+    SlotDay.objects.filter(day__gte=2).delete()
+    day = SlotDay.objects.get()
+    day.counts = bytes(day.counts)[: 20 * ZONES * 8]
+    day.save()
+    StudySlots.objects.update(closed=20)
+    assert levels(tallies.slots()) == [Level.OK]  # it is on its way
+    catch_up()
+    assert np.array_equal(published(study), expected)
+    StudySlots.objects.update(closed=50)
+    assert levels(tallies.slots()) == [Level.ERROR]
+    StudySlots.objects.update(closed=70)
+    known.last().delete()
+    assert levels(tallies.slots()) == [Level.ERROR]
+
+
+def levels(found):
+    return [each.level for each in found]
+
+
+def test_command_closes_slots_and_says_so(make_slots, capsys, monkeypatch):
+    study = make_slots()
+    monkeypatch.setattr(batch_command, "workers", lambda: nullcontext(study.work))
+    call_command("close_slots", "slots", "--through", "2017-10-29")
+    printed = json.loads(capsys.readouterr().out)
+    assert printed.pop("batch")
+    assert printed == {
+        "study": "slots", "through": "2017-10-30T00:00:00+01:00", "slots_closed": 98, "published": True,
+    }  # fmt: skip
+    with pytest.raises(CommandError, match="closed already"):
+        call_command("close_slots", "slots", "--through", "2017-10-29T18:00")
+    with pytest.raises(CommandError, match="must be a time such as"):
+        call_command("close_slots", "slots", "--through", "noon")
+
+
+def test_study_is_not_closed_while_slots_of_its_days_are_open(make_slots, tmp_path):
+    study = make_slots()
+    study.upload(write(tmp_path, [("331", 20 * 1800, 0), ("331", 23 * 1800, 0)]))
+    study.close_days(through=1)
+    study.upload(write(tmp_path, [("331", 70 * 1800, 0)]))
+    close_slots(study, 90)
+    with pytest.raises(StudyNotClosedError, match=r"never published \(2017-10-29\)"):
+        close_study(study.study, by="test", leave=Leave())
+    close_slots(study, 98)
+    close_study(study.study, by="test", leave=Leave())
+    assert len(published(study)) == 98
 
 
 def check_deaths(make_slots, tmp_path, *, way, n_deaths=None):

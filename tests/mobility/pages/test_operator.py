@@ -1,6 +1,7 @@
 """Pages of operators: studies, the page of a batch, and closing and undoing days."""
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from io import BytesIO
 from unittest.mock import Mock
@@ -24,8 +25,10 @@ from reports.ledger.actions import record
 from reports.ledger.models import LedgerKind
 from reports.studies.policies import Role
 from reports.studies.studyfile import parse_study
+from tests.mobility.extracts.rows.night_study import night_study
 from tests.mobility.pages.pages import AS_OPERATOR, check_markup, html_of, page, said, says, text_of
 from tests.mobility.pages.small_study import GOOD, STUDY, STUDY_URL, extract, put, rows
+from tests.mobility.slot_study import with_slots
 
 pytestmark = AS_OPERATOR
 SERVER = "https://reports.example.org"
@@ -362,3 +365,26 @@ class TestWaiting:  # while an analyst server that runs apart does not have ever
         VaultPublication.objects.all().delete()
         unknown = f"{SERVER} does not have the current state of this study yet."
         assert unknown in page(client, "/operator/fair/")
+
+    def test_slots_are_closed_through_a_time_and_say_so(self, client, data_dir, run_batches):
+        definition = with_slots(night_study(first_day="2024-05-01", days=2))
+        create_study(replace(definition, slug="fair"), by="adam")
+        says(
+            page(client, STUDY_URL), "Close slots", "No slot is closed yet.", "with noise, also where no data"
+        )
+        assert 'value="2024-05-03T00:00"' in html_of(client, STUDY_URL)
+        for data in ({"through": "2024-05-01T18:00"}, {"through": "noon", "confirm": "on"}):
+            assert "Choose a time and tick the confirmation." in self.change(client, "close-slots", **data)
+        asked = self.change(client, "close-slots", through="2024-05-01T18:10", confirm="on")
+        assert "Close slots through Wed 1 May 2024 18:00" in asked
+        run_batches()
+        batch = Batch.objects.get(kind=Batch.Kind.CLOSE_SLOTS)
+        assert batch.created_by == "olga"
+        assert "are final and have been published with noise." in show(client, batch)
+        assert "Slots are closed through Wed 1 May 2024 18:00." in page(client, STUDY_URL)
+        assert "closed already" in self.change(
+            client, "close-slots", through="2024-05-01T17:00", confirm="on"
+        )
+        self.change(client, "close-days", day=2, confirm="on")
+        run_batches()
+        assert "There are no slots to close now." in page(client, STUDY_URL)
