@@ -1,6 +1,6 @@
 """Speed and memory of `manage.py ingest`, and what other libraries do with the same files in the same run.
 
-    python -m benchmarks.ingest [--rows 20000000] [--parts formats growth processes small stages] [--postgres]
+    python -m benchmarks.ingest [--rows 20000000] [--parts formats growth processes small stages slots] [--postgres]
 
 Prints tables; docs/performance.md has their main columns. Files are written to a temporary folder (TMPDIR;
 100 million rows take 20 GB with what is staged) and removed. Every batch is checked against what its file
@@ -26,11 +26,12 @@ from benchmarks.ingest_study import write_study
 from benchmarks.installation import ROOT, Installation
 from benchmarks.memory import Watch, processor_seconds, watched
 
-PARTS: Final = ("formats", "growth", "processes", "small", "stages")
+PARTS: Final = ("formats", "growth", "processes", "small", "stages", "slots")
 GROWTH: Final = (0.1, 1, 5)  # of the rows: 2, 20 and 100 million
 WARM_ROWS: Final = 2_000_000
 JOB_ROWS: Final = 1_000_000  # of what loops over people in Python
 SMALL_ROWS, SMALL_TIMES = 1000, 5
+PAIRS: Final = 3
 
 
 class Bench:
@@ -46,20 +47,22 @@ class Bench:
         self.folder = folder
         self.processes = processes
         self._installation = installation
-        self._is_warm: set[str] = set()
+        self._is_warm: set[tuple[str, bool]] = set()
         self._n_studies = 0
 
-    def ingest(self, path: Path, truth: Truth, *, form: Format) -> Ingested:
+    def ingest(self, path: Path, truth: Truth, *, form: Format, has_slots: bool = False) -> Ingested:
         """Take a file into fresh studies, after a smaller one of its format: once for time, once for memory.
 
         Raises
         ------
         SystemExit : a batch does not hold what the file holds
         """
-        self._warm_up(form, rows=min(WARM_ROWS, truth.rows))
+        self._warm_up(form, rows=min(WARM_ROWS, truth.rows), has_slots=has_slots)
+        truth = truth.at_any_hour() if has_slots else truth
         say(f"ingesting {path.name}, {truth.rows:,} rows, {self.processes} processes")
         watch = Watch([worker.pid for worker in self._installation.workers])
-        slugs = [self._new_study(subscribers=truth.rows // ROWS_PER_SUBSCRIBER) for _ in range(2)]
+        subscribers = truth.rows // ROWS_PER_SUBSCRIBER
+        slugs = [self._new_study(subscribers=subscribers, has_slots=has_slots) for _ in range(2)]
         cpu_before = processor_seconds(watch.processes()) + children_seconds()
         started = time.perf_counter()
         batch = self._take_in(slugs[0], path, truth, watch)
@@ -69,7 +72,7 @@ class Bench:
         with watched(watch) as peak:
             self._take_in(slugs[1], path, truth, watch)
         return Ingested(
-            name=form.name,
+            name="with slots" if has_slots else form.name,
             rows=truth.rows,
             file_bytes=path.stat().st_size,
             batch_s=batch["seconds"],
@@ -97,23 +100,25 @@ class Bench:
         check(batch, truth)
         return batch
 
-    def _warm_up(self, form: Format, *, rows: int) -> None:
-        """Let every process load its kernels, for this format."""
-        if form.name in self._is_warm:
+    def _warm_up(self, form: Format, *, rows: int, has_slots: bool) -> None:
+        """Let every process load its kernels, for this format and with or without slots."""
+        if (form.name, has_slots) in self._is_warm:
             return
-        self._is_warm.add(form.name)
+        self._is_warm.add((form.name, has_slots))
         plain = self.folder / "warm.csv"
         truth = write_csv(plain, rows=rows)
         path = form.make(plain)
-        slug = self._new_study(subscribers=rows // ROWS_PER_SUBSCRIBER)
-        self._take_in(slug, path, form.truth_of(truth), Watch())
+        slug = self._new_study(subscribers=rows // ROWS_PER_SUBSCRIBER, has_slots=has_slots)
+        expected = form.truth_of(truth)
+        self._take_in(slug, path, expected.at_any_hour() if has_slots else expected, Watch())
         for file in {plain, path}:
             file.unlink()
 
-    def _new_study(self, *, subscribers: int) -> str:
+    def _new_study(self, *, subscribers: int, has_slots: bool = False) -> str:
         self._n_studies += 1
         slug = f"bench-{self._n_studies}"
-        study = write_study(self.folder / "studies", slug=slug, subscribers=subscribers)
+        folder = self.folder / "studies"
+        study = write_study(folder, slug=slug, subscribers=subscribers, has_slots=has_slots)
         self._installation.manage("create_study", str(study))
         return slug
 
@@ -199,6 +204,16 @@ def measure_small(folder: Path, *, is_postgres: bool) -> str:
         return ingest_report.small([bench.ingest_small(path, truth) for _ in range(SMALL_TIMES)])
 
 
+def measure_slots(bench: Bench, *, rows: int) -> str:
+    """The plain file into studies without slots and with them, in turn."""
+    plain = bench.folder / "extract.csv"
+    truth = write_csv(plain, rows=rows)
+    turns = [False, True] * PAIRS
+    ingested = [bench.ingest(plain, truth, form=FORMATS["csv"], has_slots=turn) for turn in turns]
+    plain.unlink()
+    return ingest_report.pairs(ingested)
+
+
 def ingest_plain(bench: Bench, *, rows: int) -> Ingested:
     """Write a plain file, ingest it and remove it."""
     plain = bench.folder / "extract.csv"
@@ -212,7 +227,7 @@ def ingest_plain(bench: Bench, *, rows: int) -> Ingested:
 def measure(options: argparse.Namespace, folder: Path) -> Sequence[str]:
     """A section for each of the parts that are asked for."""
     tables = []
-    if {"formats", "growth"} & set(options.parts):
+    if {"formats", "growth", "slots"} & set(options.parts):
         with Installation(folder, is_postgres=options.postgres) as installation:
             bench = Bench(folder, installation, processes=2)
             if "formats" in options.parts:
@@ -221,6 +236,8 @@ def measure(options: argparse.Namespace, folder: Path) -> Sequence[str]:
                 )
             if "growth" in options.parts:
                 tables.append("### Growth\n\n" + measure_growth(bench, rows=options.rows))
+            if "slots" in options.parts:
+                tables.append("### Slots\n\n" + measure_slots(bench, rows=options.rows))
     if "processes" in options.parts:
         table = measure_processes(folder, rows=options.rows, is_postgres=options.postgres)
         tables.append(f"### Processes\n\n{table}")

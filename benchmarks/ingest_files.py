@@ -9,7 +9,7 @@ import csv
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Final
@@ -53,6 +53,11 @@ class Truth:
     def accepted(self) -> int:
         """Rows that count."""
         return self.rows - sum(self.rejected.values()) - sum(self.ignored.values())
+
+    def at_any_hour(self) -> "Truth":
+        """Count as a study with slots does, which takes rows of any hour."""
+        others = {reason: rows for reason, rows in self.ignored.items() if reason != "outside_hours"}
+        return replace(self, ignored=others)
 
     def without_misshapen(self) -> "Truth":
         """Write the rows in a format where each row has all columns."""
