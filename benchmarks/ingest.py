@@ -1,6 +1,6 @@
 """Speed and memory of `manage.py ingest`, and what other libraries do with the same files in the same run.
 
-    python -m benchmarks.ingest [--rows 20000000] [--parts formats growth processes small stages slots] [--postgres]
+    python -m benchmarks.ingest [--rows 20000000] [--parts formats growth ... slots] [--postgres]
 
 Prints tables; docs/performance.md has their main columns. Files are written to a temporary folder (TMPDIR;
 100 million rows take 20 GB with what is staged) and removed. Every batch is checked against what its file
