@@ -14,7 +14,7 @@ from mobility.operations.doctor.diagnosis import Diagnoses, error, error_if, fin
 from mobility.operations.forgetting import PARTS_KEPT
 from mobility.vault.keystore import keystore
 from mobility.vault.models.batch import KEY_PREFIX, Applied, Batch
-from mobility.vault.models.outbox import OutboxDelta
+from mobility.vault.models.outbox import OutboxDelta, OutboxSlots
 from mobility.vault.models.subscribers import AnswerShard, DayState, OptOutShard, PresenceShard, VaultStudy
 from mobility.vault.studies import OpenStudy, open_study
 
@@ -65,7 +65,8 @@ def _sealed(study: OpenStudy) -> list[tuple[QuerySet[Any, Any], Opener]]:
         for model, opens in of_study.items()
     ]
     waiting = OutboxDelta.objects.filter(batch__study=study.row).order_by("-pk")
-    return [*kinds, (waiting, study.unseal_delta)]
+    slots = OutboxSlots.objects.filter(batch__study=study.row).order_by("-pk")
+    return [*kinds, (waiting, study.unseal_delta), (slots, study.unseal_slots)]
 
 
 def shards() -> Diagnoses:
