@@ -32,7 +32,7 @@ def north():
 
 
 def create(north, definition) -> bool:
-    approval = Approval(review="not_required", by="", at=None)
+    approval = Approval(review="on_server", by="", at=None)
     given = {"plan_version": 1, "plan_hash": plan_hash(definition.plan_spec()), "is_demo": False}
     return take_study(north, slug=SLUG, body=messages.study_body(definition, approval=approval, **given))
 
