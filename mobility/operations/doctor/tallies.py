@@ -76,7 +76,7 @@ def slots() -> Diagnoses:
         there = StudySlots.objects.filter(study__slug=study.slug).values_list("closed", flat=True).first()
         known = known_publications(study.slug)
         sent = VaultPublication.objects.filter(study=study).exclude(slots_through=None)
-        ends = dict(sent.values_list("pk", "slots_through"))
+        ends = {pk: end or 0 for pk, end in sent.values_list("pk", "slots_through")}
         arrived = max([0, *(end for pk, end in ends.items() if pk in known)])
         waits = OutboxSlots.objects.filter(batch__study=study).exists()
         is_cut = waits or max([0, *ends.values()]) == study.slots_closed

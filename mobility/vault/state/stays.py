@@ -64,8 +64,15 @@ class Whereabouts(ParallelArrays):
         quarter, rest = np.empty(n, np.uint8), np.empty(n, np.uint16)
         n_people = _narrowed(self.pseudonym, self.second, first, people, times, quarter, rest)
         cell_type = np.min_scalar_type(self.cell.max(initial=0))
-        columns = [steps(people[:n_people]), times[:n_people], np.array([first], np.uint32), quarter, rest]
-        return [*columns, self.cell.astype(cell_type)]
+        columns: list[Column] = [
+            steps(people[:n_people]),
+            times[:n_people],
+            np.array([first], np.uint32),
+            quarter,
+            rest,
+        ]
+        columns.append(self.cell.astype(cell_type))
+        return columns
 
     @classmethod
     def of_narrow_columns(cls, columns: list[Column]) -> Self:
