@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from datetime import datetime, time, timedelta
 from pathlib import Path
 
 from mobility.base.errors import MobilityError
@@ -20,6 +21,7 @@ from reports.accounts.names import DEMO_ACTOR as ACTOR
 from reports.estimates.queries import study_reports, visitor_unions
 from reports.exports.records import render
 from reports.studies.models import Study
+from reports.studies.slot_models import StudySlots
 
 SEED = 1
 
@@ -96,6 +98,19 @@ def ingest(study: VaultStudy, file: Path, *, check_workers: Callable[[], None]) 
                 bytes_total=file.stat().st_size,
             )  # fmt: skip
     return requests.wait_for(batch, progress=show)
+
+
+def close_slots(study: VaultStudy, *, check_workers: Callable[[], None]) -> Batch | None:
+    """Publish presence by slot of all days; None if that was done, or the study has no slots."""
+    definition = Study.objects.get(slug=study.slug)
+    slots = StudySlots.objects.filter(study=definition).first()
+    if slots is None or slots.closed == len(slots.clock):
+        return None
+    batch = study.batches.filter(kind=Batch.Kind.CLOSE_SLOTS).exclude(state__in=Batch.FINAL).first()
+    if batch is None:
+        end = datetime.combine(definition.last_day + timedelta(days=1), time())
+        batch = requests.request_close_slots(study, through=end, by=ACTOR)
+    return requests.wait_for(batch, progress=lambda _: check_workers())
 
 
 def write_report(slug: str) -> tuple[Path, int]:

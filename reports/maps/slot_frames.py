@@ -1,6 +1,7 @@
 """Slots of a day on a map: a frame for each, with the same classes of colours; `static/js/map.js` draws."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 from django.utils.translation import gettext
@@ -12,6 +13,8 @@ from reports.slots import texts
 from reports.slots.queries import Presence, SlotStatus, SlotZone
 from reports.slots.query import AT, View, time_text
 from reports.studies.models import Area
+
+_SLOTS_OF_SCALE: Final = 200
 
 
 def zones_on_map(view: View, area: Area, shapes: AreaShapes) -> list[SlotZone | None]:
@@ -28,8 +31,14 @@ def zones_on_map(view: View, area: Area, shapes: AreaShapes) -> list[SlotZone | 
 
 def slot_scale(found: Presence, *, level: str) -> Scale:
     """Return one scale for all published slots of a level; noise below none is drawn as none."""
-    columns = [zone.place for zone in found.at_level(level)]
-    return fixed_scale(np.maximum(found.counts[:, columns].astype(np.float64), 0.0) * found.scale)
+    zones = found.at_level(level)  # next to each other in the counts
+    counts = found.counts[:, zones[0].place : zones[-1].place + 1]
+    if not counts.size:
+        return fixed_scale(np.zeros(0))
+    # Bounds need the ends and about the middle of all values: of a season, some slots tell it.
+    some = counts[:: -(-len(counts) // _SLOTS_OF_SCALE)]
+    ends = [counts.min(), counts.max()]
+    return fixed_scale(np.maximum(np.append(some, ends), 0).astype(np.float64) * found.scale)
 
 
 def slot_frame(view: View, slot: int, *, zones: Sequence[SlotZone | None], scale: Scale) -> MapDocument:

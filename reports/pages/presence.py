@@ -30,7 +30,6 @@ from reports.studies.texts import crumbs_to
 
 @require_safe
 @readers_only
-@gzip_page
 def slots(request: HttpRequest, slug: str) -> HttpResponse:
     """People by zone in the slot and on the day of the address; an address that is none has the default."""
     study = study_or_404(request, slug)
@@ -77,7 +76,7 @@ def presence_or_404(study: Study) -> Presence:
         raise Http404 from None
 
 
-def page_context(view: View) -> dict[str, Any]:
+def page_context(view: View, *, is_shared: bool = False) -> dict[str, Any]:
     """All that the page shows of a view; a shared page has no more."""
     found = view.found
     status = found.status(view.slot)
@@ -88,7 +87,6 @@ def page_context(view: View) -> dict[str, Any]:
         "title": texts.slot_title(found, view.slot),
         "sentence": texts.sentence(view),
         "status": status,
-        "blank_word": texts.status_word(status),
         "reason": "" if status == SlotStatus.OK else texts.status_reason(status, view),
         "change": texts.change_sentence(view, compared) if compared else "",
         "facts": texts.fact_sentences(view),
@@ -100,7 +98,7 @@ def page_context(view: View) -> dict[str, Any]:
         "bands": texts.bands_words(found),
         "summary": _summary(view),
         **_choices(view),
-        **_tables(view),
+        **_tables(view, is_shared=is_shared),
         **_week(view),
         **_map(view),
     }
@@ -140,7 +138,7 @@ def _slot_query(view: View, slot: int) -> str:
     return view.query(**{DAY: day.isoformat(), AT: time_text(view.found, slot)}, **beside)
 
 
-def _tables(view: View) -> dict[str, Any]:
+def _tables(view: View, *, is_shared: bool) -> dict[str, Any]:
     """Figures of the day by slot, and of the slot by zone."""
     found, zones = view.found, view.found.at_level(view.level)
     ok = [slot for slot in view.day_slots if found.status(slot) == SlotStatus.OK]
@@ -158,11 +156,23 @@ def _tables(view: View) -> dict[str, Any]:
     pairs = [("", "")] * len(zones)
     if view.slot in ok:
         (pairs,) = texts.number_pairs(found, range(view.slot, view.slot + 1), zones)
-    addresses = [_with_first(view, zone) for zone in zones]
     of_zones = [
-        (zone.shown_name, address, *pair) for zone, address, pair in zip(zones, addresses, pairs, strict=True)
+        _zone_row(view, zone, pair, is_shared=is_shared) for zone, pair in zip(zones, pairs, strict=True)
     ]
     return {"slot_rows": rows, "zone_rows": of_zones}
+
+
+def _zone_row(view: View, zone: SlotZone, pair: tuple[str, str], *, is_shared: bool) -> SafeString:
+    """Name and figures of a zone, or the status; in Python, since there are hundreds."""
+    number, interval = pair
+    name = escape(zone.shown_name)
+    if not is_shared:
+        name = SafeString(f'<a href="?{escape(_with_first(view, zone))}">{name}</a>')
+    cells = f'<td class="number">{number}</td>' + (f'<td class="number">{interval}</td>' if interval else "")
+    if not number:
+        span = ' colspan="2"' if view.found.half_width else ""
+        cells = f'<td class="number"{span}>{escape(texts.status_word(view.found.status(view.slot)))}</td>'
+    return SafeString(f'<th scope="row">{name}</th>{cells}')
 
 
 def _cells(pairs: Sequence[tuple[str, str]]) -> list[SafeString]:

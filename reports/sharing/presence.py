@@ -34,5 +34,5 @@ def presence_address(query: str, study: Study) -> str:
 def shared_presence(link: ShareLink) -> dict[str, Any]:
     """Return the context of a shared view."""
     study = link.indicator.study
-    context = page_context(view_of(QueryDict(link.query), presence(study)))
+    context = page_context(view_of(QueryDict(link.query), presence(study)), is_shared=True)
     return context | {"study": study, "link": link, "is_shared": True}

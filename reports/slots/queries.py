@@ -231,7 +231,8 @@ def _zones(slots: StudySlots) -> tuple[SlotZone, ...]:
 
 
 def _counts(rows: QuerySet[SlotDay], *, zones: int) -> Counts:
-    arrays = [row.array(zones=zones) for row in rows.order_by("day")]
+    blobs = rows.order_by("day").values_list("counts", flat=True)
+    arrays = [np.frombuffer(blob, "<i8").reshape(-1, zones) for blob in blobs]
     return np.concatenate(arrays).astype(np.int64, copy=False) if arrays else np.zeros((0, zones), np.int64)
 
 

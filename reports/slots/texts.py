@@ -6,13 +6,17 @@ from datetime import date
 import numpy as np
 from django.utils.translation import gettext, ngettext, pgettext
 
+from ldp.privacy.slots import DAY_MINUTES
 from reports.base import formats
 from reports.base.status import Status
+from reports.privacy.statement.document import certified
+from reports.privacy.statement.slots import slots_words
 from reports.slots import facts
 from reports.slots.facts import Change, Peak
 from reports.slots.queries import Floats, Presence, SlotFigure, SlotStatus, SlotZone
 from reports.slots.query import View, time_text
 from reports.studies import texts as studies_texts
+from reports.studies.queries import current_plan
 
 
 def sentence(view: View) -> str:
@@ -178,36 +182,21 @@ def status_reason(status: SlotStatus, view: View) -> str:
 
 def privacy_sentences(found: Presence) -> list[str]:
     """Explain the protection of a person in the counts by slot, exactly, and how to read them."""
-    noise, study = found.spec.noise, found.study
-    sentences = []
-    if noise is None:
+    study = found.study
+    spec, _ = certified(current_plan(study))
+    sentences = slots_words(spec, hold_minutes=found.slots.hold_minutes)
+    if found.half_width:
         sentences.append(
-            gettext("Presence by time slot is not protected: every count is exact, even if it is small.")
-        )
-    else:
-        sentences += [
-            gettext(
-                "Each count has its own random noise. A person's contribution to all counts of one local day "
-                "is protected with epsilon %(epsilon)s at delta %(delta)s. The privacy losses of several "
-                "days add up."
-            )
-            % {"epsilon": formats.epsilon(noise.epsilon(days=1)), "delta": _delta(float(noise.delta))},
             gettext("The noise alone moves a count by at most %(n)s people in 95%% of cases.")
-            % {"n": formats.number(found.half_width)},
-        ]
-        if study.presence is None:
-            sentences.append(
-                gettext(
-                    "Not protected: whether a person came on a day. This epsilon covers the slot counts only."
-                )
+            % {"n": formats.number(found.half_width)}
+        )
+    if study.small_cell:
+        sentences.append(
+            gettext(
+                "The small-cell rule of this study does not hide slots: noise protects the people in "
+                "small counts, and the counts of empty zones contain noise too."
             )
-        if study.small_cell:
-            sentences.append(
-                gettext(
-                    "The small-cell rule of this study does not hide slots: noise protects the people in "
-                    "small counts, and the counts of empty zones contain noise too."
-                )
-            )
+        )
     return sentences
 
 
@@ -217,27 +206,10 @@ def bands_words(found: Presence) -> str:
 
 
 def counting_sentences(found: Presence) -> list[str]:
-    """Explain who is counted in a slot."""
-    hold, spec = found.slots.hold_minutes, found.spec
-    sentences = [
-        gettext(
-            "A time is the start of a slot of %(minutes)d minutes. A person counts in the zone where "
-            "they were last seen in the slot."
-        )
-        % {"minutes": spec.minutes}
-    ]
-    if hold:
-        sentences.append(
-            ngettext(
-                "A person without an event in the slot counts in the zone where they were last seen, for at "
-                "most %(n)d minute.",
-                "A person without an event in the slot counts in the zone where they were last seen, for at "
-                "most %(n)d minutes.",
-                hold,
-            )
-            % {"n": hold}
-        )
-    if spec.slots_per_day < 1440 // spec.minutes:
+    """Explain how to read a count."""
+    spec = found.spec
+    sentences = [gettext("Each time is the start of its slot.")]
+    if spec.noise is None and spec.slots_per_day < DAY_MINUTES // spec.minutes:
         sentences.append(
             ngettext(
                 "On each day, a person counts only in their first %(n)d slot.",
@@ -328,8 +300,3 @@ def level_title(level: str) -> str:
 
 def _ends(shown: SlotFigure) -> dict[str, str]:
     return {"low": formats.number(max(shown.low, 0)), "high": formats.number(max(shown.high, 0))}
-
-
-def _delta(value: float) -> str:
-    """Return a small probability without an exponent: "0.000001"."""
-    return formats.with_decimal_sign(f"{value:.15f}".rstrip("0"))

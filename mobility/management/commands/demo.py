@@ -78,6 +78,8 @@ class Command(BaseCommand):
         for number, file in enumerate(files, start=1):
             with loading.step(f"day {number} of {len(files)}: {file.name}"):
                 batches.append(patiently(partial(loading.ingest, study, file, check_workers=check_workers)))
+        with loading.step("slots of all days"):
+            patiently(partial(loading.close_slots, study, check_workers=check_workers))
         with loading.step("report"):
             export, n_visitors = loading.write_report(study.slug)
         return {

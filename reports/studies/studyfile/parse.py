@@ -63,7 +63,8 @@ def parse_study(
         parts["indicators"] = with_zones(root, parts["indicators"], area, days=parts["days"])
     if location_table and not area_problems:
         parts["location"] = _read_location(location_table, area, days=parts.get("days", MAX_DAYS))
-    if "slots" in parts and not area_problems:
+    # The problems of an area that cannot be read are said already.
+    if "slots" in parts and not area_problems and (area is not None or area_table is None):
         parts["slots"], level_problems, level_notes = _read_levels(root, parts, area, read=read)
         area_problems, notes = level_problems, [*notes, *level_notes]
     if problems.found or area_problems:

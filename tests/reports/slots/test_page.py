@@ -55,8 +55,8 @@ def test_the_page_answers_first_and_says_what_protects(reader, slotted) -> None:
     text = shown(reader, f"{BASE}/?{EVENING}")
     answer = text.index("North west: about 4,400 people at 18:00, between 4,226 and 4,574.")
     assert answer < text.index("People in each slot, Thu 30 May 2024") < text.index("the week by hour")
-    assert "local day is protected with epsilon 1 at delta 0.000001." in text
-    assert "Not protected: whether a person came on a day." in text and "does not hide slots" in text
+    assert "are protected with epsilon 1, except with a probability of one in 1,000,000 (delta)." in text
+    assert "Whether a person came on a day is not protected" in text and "does not hide slots" in text
     assert f'href="{BASE}/"' in reader.get("/studies/fair-2024/").content.decode()
     body = reader.get(f"{BASE}/?{EVENING}").content.decode()
     assert body.count('<th scope="row">') >= 48 + 4 + 24
@@ -122,7 +122,7 @@ def test_files_keep_what_was_published(reader) -> None:
     assert (sdmx[0]["FREQ"], sdmx[0]["TIME_PERIOD"]) == ("N", "2024-05-30T00:00:00+02:00/PT30M")
     assert (sdmx[0]["CATEGORY"], sdmx[0]["OBS_VALUE"]) == ("halves/West", "2400.0")
     book = zipfile.ZipFile(io.BytesIO(reader.get(f"{BASE}.xlsx?zone=West").content))
-    assert b"at delta 0.000001" in b"".join(book.read(name) for name in book.namelist())
+    assert b"one in 1,000,000" in b"".join(book.read(name) for name in book.namelist())
     frame = pq.read_table(io.BytesIO(to_parquet(table(study)))).to_pandas()
     assert frame["count"].tolist() == counts.ravel().tolist()
     assert str(frame["slot_start"].iloc[-1]) == "2024-05-30 23:30:00+02:00"
