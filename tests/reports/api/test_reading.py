@@ -179,11 +179,13 @@ class TestParts:
 class TestDocument:
     def test_answers_are_as_the_document_says(self, program, fair):
         DayNote.objects.create(study=fair, day=2, kind="event", text="parade", by="olga")
-        check_answers(program, *PATHS)
+        check_answers(program, *PATHS, f"{FAIR}/forecast")
 
     def test_the_document_lists_these_operations_and_no_others(self, program):
         document = program.get("openapi.json").json()
-        assert set(document["paths"]) == set(map(template_of, [*PATHS, PLACES, SQUARES, f"{FAIR}/presence"]))
+        forecasts = [f"{FAIR}/forecast", f"{FAIR}/presence/forecast"]
+        listed = [*PATHS, PLACES, SQUARES, f"{FAIR}/presence", *forecasts]
+        assert set(document["paths"]) == set(map(template_of, listed))
         for methods in document["paths"].values():
             assert list(methods) == ["get"]
             assert set(methods["get"]["responses"]) == {"200", "304", "401", "404", "422"}

@@ -8,6 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
+from reports.api.slot_schemas import Forecast
 from reports.forecasts.actions import refresh
 from reports.forecasts.following import follow
 from reports.forecasts.models import CrowdLimit
@@ -90,6 +91,7 @@ def test_files_the_api_and_the_command_give_the_same_numbers(reader, study, caps
     answered = client.get(f"/api/v1/studies/{study.slug}/presence/forecast").json()
     file = client.get(reverse("reports:presence_forecast_file", args=[study.slug, "json"]))
     assert printed == answered == json.loads(file.content)
+    Forecast.model_validate_json(json.dumps(answered))  # as the API's document describes it
     assert len(printed["rows"]) == 48 * 6
     first = printed["rows"][0]
     assert first["low_95"] <= first["low_80"] < first["value"] < first["high_80"] <= first["high_95"]
