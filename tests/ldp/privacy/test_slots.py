@@ -1,16 +1,21 @@
 """Noise by slot: what is certified is never less than the truth, and adds up over a person's days."""
 
 import math
+import sys
+from contextlib import redirect_stderr
 from decimal import localcontext
 from fractions import Fraction
 
 import pytest
-from dp_accounting.dp_event import GaussianDpEvent, SelfComposedDpEvent
-from dp_accounting.pld.privacy_loss_distribution import from_discrete_gaussian_mechanism
-from dp_accounting.rdp import RdpAccountant
 
 from ldp.errors import InvalidBudgetError, PlanError
 from ldp.privacy.slots import SlotNoise, gaussian_epsilon, slot_noise, zcdp_epsilon, zcdp_order
+
+# Its logging keeps the error stream that it finds, and closes it with all handlers: not that of the tests.
+with redirect_stderr(sys.__stderr__):
+    from dp_accounting.dp_event import GaussianDpEvent, SelfComposedDpEvent
+    from dp_accounting.pld.privacy_loss_distribution import from_discrete_gaussian_mechanism
+    from dp_accounting.rdp import RdpAccountant
 
 DELTA = Fraction(1, 10**6)
 
