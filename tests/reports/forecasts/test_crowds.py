@@ -142,5 +142,8 @@ def test_a_changed_limit_begins_anew_and_an_empty_one_is_removed() -> None:
     assert limit_of(study, capacity=1210).state == "below"  # not held by 95% of 1,210
     judge(study)
     assert CrowdLimit.objects.get().state == "below"
+    limit_of(study, capacity=1100)
+    judge(study)
+    assert len(crowded()) == 1  # of the same slot
     set_limit(study, zone=presence(study).zones[0], ahead=0, capacity=None, by="adam")
     assert not CrowdLimit.objects.exists()
