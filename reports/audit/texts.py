@@ -79,6 +79,8 @@ API_WORDS = {
     "scenario_categories": pgettext_lazy("what the API gave", "a combination of days by category"),
     "windows": pgettext_lazy("what the API gave", "windows"),
     "presence": pgettext_lazy("what the API gave", "presence by time"),
+    "presence_forecast": pgettext_lazy("what the API gave", "forecast of presence by time"),
+    "forecast": pgettext_lazy("what the API gave", "forecast of daily visitors"),
     "places": pgettext_lazy("what the API gave", "places"),
     "places_grid": pgettext_lazy("what the API gave", "places on the grid"),
 }

@@ -117,8 +117,6 @@ def states_of_reports(study: str) -> dict[str, str]:
         "categories compared": f"gender/compare/?kind=categories&{first}&category=0&reference=1",
         "a day compared with the others": f"gender/compare/?kind=baseline&{first}",
         "zones on a map": "sleeping_area/?view=map",
-        "presence in a slot, with the median": "presence/?day=2017-06-03&at=18:00&with=weekday",
-        "presence of no day": "presence/?day=soon",
         "uncertainty of a day on a map": "sleeping_area/?view=map&layer=uncertainty&from=2017-06-01",
     }
     return {name: f"/studies/{study}/{query}" for name, query in queries.items()}

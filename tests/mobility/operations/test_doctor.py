@@ -143,8 +143,8 @@ def test_a_damaged_file(tmp_path, monkeypatch):
         cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
     with (tmp_path / "vault.sqlite3").open("r+b") as file:
-        file.seek(8192)
-        file.write(b"\xff" * 4096)
+        file.seek(2 * 16384)
+        file.write(b"\xff" * 16384)
     monkeypatch.setattr(databases, "connections", {"default": connections["default"], "vault": connection})
     assert ("database_damaged", "vault", E) in wrong(databases.whole)
     connection.close()

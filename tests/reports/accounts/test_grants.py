@@ -159,7 +159,10 @@ def test_rights_that_were_fetched_are_those_of_that_moment(person, fair, django_
     assert not studies_for(User.objects.get(pk=vera.pk)).exists()
 
 
-WRITTEN = {"reports:maps_compute", "reports:notes", "reports:remove_note"}
+WRITTEN = {
+    "reports:maps_compute", "reports:notes", "reports:remove_note", "reports:ask_forecast",
+    "reports:crowd_limits",
+}  # fmt: skip
 PARTS = {"slug": "fair-2024", "indicator_slug": "home"}
 ASKING = "reports:maps_compute"
 

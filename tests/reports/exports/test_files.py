@@ -289,8 +289,11 @@ class TestFailures:
         tasks.make_export(sent[0])
         answer = reader.get(OTHER)
         assert (answer.status_code, answer["Content-Type"]) == (400, "text/plain; charset=utf-8")
-        assert "Its small-cell rule suppresses windows" in answer.content.decode()
-        assert "Its small-cell rule suppresses windows" in reader.get(OTHER, headers=BROWSER).content.decode()
+        assert "Its small-cell rule suppresses date ranges" in answer.content.decode()
+        assert (
+            "Its small-cell rule suppresses date ranges"
+            in reader.get(OTHER, headers=BROWSER).content.decode()
+        )
         assert len(sent) == 1
         ExportFile.objects.update(changed_at=ago(31))
         reader.get(OTHER)

@@ -136,7 +136,7 @@ def test_calendar_marks_each_day_and_leads_those_who_write_notes_to_them(reader,
         ("reports:indicator", ("fair-2024", "gender"), 4 + 6),
         ("reports:days", ("fair-2024", "gender"), 4 + 4),  # study, indicators, tally, notes
         # study, plan, indicators (3), area, typed epsilons, versions; studies, plans, deleted of the people
-        ("reports:statement", ("fair-2024",), 4 + 12),
+        ("reports:statement", ("fair-2024",), 4 + 13),
     ],
 )
 def test_number_of_queries_does_not_grow(reader, fair, name, args, queries, django_assert_num_queries):
@@ -342,7 +342,7 @@ def test_attribute_unit_and_voided_days_are_named(reader) -> None:
     text = text_of(page(reader, "indicator", "gender"))
     assert "values, taken on its own, is protected with epsilon 0.5 (privacy unit: attribute)" in text
     assert "For all of a person's values together, epsilon is 2.5." in text  # 4 days and the voided one
-    assert "1 published day has been undone" in text
+    assert "The publication of 1 day was undone" in text
     assert "the operator's market share of 35.0" in text.replace("&#x27;", "'")
 
 
