@@ -261,6 +261,19 @@ def day_axis(study: Study, *, days: Sequence[int], n_ticks: int = _MAX_DAY_TICKS
     }
 
 
+def axis_of_times(times: Sequence[str], *, ticks: int) -> dict[str, Any]:
+    """Points 0, 1, ... that follow each other, at most `ticks` of them named; a name may have <br>."""
+    step = max(ceil(len(times) / ticks), 1)
+    return {
+        "tickvals": list(range(0, len(times), step)),
+        "ticktext": list(times[::step]),
+        "tickangle": 0,
+        "zeroline": False,
+        "range": [-0.6, len(times) - 0.4],
+        "showgrid": False,
+    }
+
+
 def _bar(report: WindowReport, estimate: Estimate, *, options: ReportOptions) -> _Bar:
     shown = shown_value(report, estimate, options=options)
     drawn = _percent if options.measure == "frequency" else _whole

@@ -7,14 +7,14 @@ from typing import Any, Final
 
 from django.utils.translation import gettext
 
+from ldp.estimation.series.forecast import LEVELS
 from reports.base import formats
-from reports.estimates.charts import Figure, base_layout
+from reports.estimates.charts import Figure, axis_of_times, base_layout
 from reports.forecasts.queries import Expected
 from reports.forecasts.texts import NONE, expected_text
 
 _TICKS: Final = 5  # two lines each: more overlap on a phone
-_SHADES: Final = ("0.28", "0.14")  # of the 80% and 95% intervals
-_NAMES: Final = ("80%", "95%")
+_SHADES: Final = ("0.28", "0.14")  # of the intervals of `LEVELS`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,22 +35,14 @@ def fan_figure(fan: Fan) -> Figure:
     """Line of what is published, dashed line of what is expected, and a band for each interval."""
     n = len(fan.published)
     ahead = list(range(n, n + len(fan.expected)))
-    data = [band for level in (1, 0) if (band := _band(fan, ahead, level=level))]
+    data = [band for level in reversed(range(len(LEVELS))) if (band := _band(fan, ahead, level=level))]
     data.append(_line(fan, list(range(n)), list(fan.published), name=gettext("Published"), dash="solid"))
     expected = [each.value for each in fan.expected]
     data.append(_line(fan, ahead, list(expected), name=gettext("Forecast"), dash="dash"))
     if fan.limit is not None:
         data.append(_limit(fan, n + len(fan.expected)))
     layout = base_layout(height_px=400)
-    step = max(-(-len(fan.times) // _TICKS), 1)
-    layout["xaxis"] |= {
-        "tickvals": list(range(0, len(fan.times), step)),
-        "ticktext": list(fan.times[::step]),
-        "tickangle": 0,
-        "zeroline": False,
-        "showgrid": False,
-        "range": [-0.6, len(fan.times) - 0.4],
-    }
+    layout["xaxis"] |= axis_of_times(fan.times, ticks=_TICKS)
     layout["yaxis"] |= {"rangemode": "tozero", "nticks": 7}
     layout["yaxis"] |= {"ticksuffix": formats.percent_sign()} if fan.is_share else {"tickformat": ",.0f"}
     layout["legend"] = {"orientation": "h", "y": -0.16, "yanchor": "top", "x": 0, "itemclick": "toggle"}
@@ -90,6 +82,7 @@ def _band(fan: Fan, x: list[int], *, level: int) -> dict[str, Any] | None:
     if not known:
         return None
     places = [at for at, _ in known]
+    percent = formats.decimal(100 * LEVELS[level], decimals=0) + formats.percent_sign()
     low = [_drawn(ends[0], is_share=fan.is_share) for _, ends in known]
     high = [_drawn(ends[1], is_share=fan.is_share) for _, ends in known]
     return {
@@ -97,7 +90,7 @@ def _band(fan: Fan, x: list[int], *, level: int) -> dict[str, Any] | None:
         "mode": "lines",
         "x": places + places[::-1],
         "y": high + low[::-1],
-        "name": gettext("%(level)s interval") % {"level": _NAMES[level]},
+        "name": gettext("%(level)s interval") % {"level": percent},
         "fill": "toself",
         "fillcolor": f"--chart-1/{_SHADES[level]}",
         "line": {"width": 0},

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from reports.base import formats
-from reports.estimates.charts import SYMBOLS, Figure, base_layout
+from reports.estimates.charts import SYMBOLS, Figure, axis_of_times, base_layout
 from reports.estimates.options import MAX_LINES
 from reports.slots import facts, texts
 from reports.slots.facts import Week
@@ -29,29 +29,20 @@ def day_figure(view: View) -> Figure:
 
     Noise can push a figure below none: the page draws it there.
     """
-    found, day_slots = view.found, view.day_slots
     data: list[dict[str, Any]] = []
     for place, zone in enumerate(view.zones):
         data += _line(view, zone, place=place)
     if (people := facts.other_people(view)) is not None:
         data.append(_dashed(view, people))
     layout = base_layout(height_px=420)
-    step = -(-len(day_slots) // _TICKS)
-    layout["xaxis"] |= {
-        "tickvals": list(range(0, len(day_slots), step)),
-        "ticktext": [time_text(found, slot) for slot in day_slots[::step]],
-        "tickangle": 0,
-        "zeroline": False,
-        "range": [-0.6, len(day_slots) - 0.4],
-        "showgrid": False,
-    }
+    layout["xaxis"] |= axis_of_times(_times(view), ticks=_TICKS)
     layout["yaxis"] |= {"tickformat": ",.0f", "rangemode": "tozero", "nticks": 7}
     layout["legend"] = {"orientation": "h", "y": -0.12, "yanchor": "top", "x": 0, "itemclick": "toggle"}
     layout["shapes"] = [
         {
             "type": "line",
-            "x0": view.slot - day_slots.start,
-            "x1": view.slot - day_slots.start,
+            "x0": view.slot - view.day_slots.start,
+            "x1": view.slot - view.day_slots.start,
             "yref": "paper",
             "y0": 0,
             "y1": 1,

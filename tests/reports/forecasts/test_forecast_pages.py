@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
+from django.utils.translation import override
 
 from reports.api.slot_schemas import Forecast
 from reports.forecasts.actions import refresh
+from reports.forecasts.charts import Fan, fan_figure
 from reports.forecasts.following import follow
 from reports.forecasts.models import CrowdLimit
-from reports.forecasts.queries import slot_forecast
+from reports.forecasts.queries import Expected, slot_forecast
 from reports.slots.queries import presence
 from tests.reports import report_factory as factory
 from tests.reports import slot_factory
@@ -54,6 +56,15 @@ def test_the_page_shows_the_fan_of_a_zone_the_backtest_and_what_it_rests_on(read
     judged = found.judged(zone)[0]
     assert f'<td class="number">{judged.rmse[0]:,.0f}</td>' in text
     assert "Compute now" not in text
+
+
+def test_the_levels_of_bands_are_written_as_in_the_language_of_the_reader() -> None:
+    fan = Fan(
+        times=["1", "2"], published=[3.0], expected=[Expected(value=4.0, ends=((2.0, 6.0), (1.0, 7.0)))]
+    )
+    with override("fr"):
+        names = [trace["name"] for trace in fan_figure(fan)["data"]]
+    assert names[:2] == ["Intervalle à 95\u202f%", "Intervalle à 80\u202f%"]
 
 
 def test_new_figures_are_said_to_be_missing_until_a_worker_has_them(reader, study) -> None:
