@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final
 
+from django.conf import settings
+from django.db import connections
+
 from mobility.operations.findings_texts import FINE
 
 Fact = int | float | str
@@ -47,3 +50,8 @@ class Finding:
 def finding(code: str, level: Level = Level.OK, subject: str = "", **facts: Fact) -> Finding:
     """Make a finding of its facts by name."""
     return Finding(code=code, level=level, subject=subject, facts=facts)
+
+
+def is_trial() -> bool:
+    """A trial on one machine may go without care; where a database server was set up, people rely on it."""
+    return bool(settings.EMBEDDED_REDIS) and connections["default"].vendor == "sqlite"

@@ -7,9 +7,8 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from mobility.operations.findings import Finding, Level, finding
+from mobility.operations.findings import Finding, Level, finding, is_trial
 from mobility.operations.models import Backup
-from mobility.operations.probes.trial import is_trial
 
 
 def backed_up() -> Iterator[Finding]:

@@ -13,8 +13,7 @@ from django.utils import timezone
 from mobility.batches.quality.calendar import StudyCalendar
 from mobility.batches.quality.deliveries import calendar_of
 from mobility.batches.states import AT_WORK
-from mobility.operations.findings import Finding, Level, finding
-from mobility.operations.probes.trial import is_trial
+from mobility.operations.findings import Finding, Level, finding, is_trial
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultDay
 
