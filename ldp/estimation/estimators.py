@@ -278,7 +278,7 @@ def score_interval(
     scale = 1 + z2 * sampling
     centre = (value + z2 * (np.asarray(linear) / n + sampling) / 2) / scale
     # Far outside [0, 1] perhaps no f satisfies it: then the interval runs from its centre to the estimate.
-    half = np.sqrt(np.maximum(centre**2 - (value**2 - z2 * np.asarray(constant) / n) / scale, 0.0))
+    half = np.sqrt(np.maximum(centre**2 - (value**2 - z2 * (np.asarray(constant) / n)) / scale, 0.0))
     return np.minimum(centre - half, value), np.maximum(centre + half, value)
 
 
