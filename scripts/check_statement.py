@@ -19,7 +19,7 @@ import sys
 from collections.abc import Iterator
 from datetime import date, timedelta
 from fractions import Fraction
-from math import erfc, exp, isqrt, nextafter, pi, sqrt
+from math import erfc, exp, isqrt, nextafter, pi, prod, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +29,12 @@ DIGITS = 30  # of an epsilon, rounded up
 QUANTILE_95 = Fraction(4743864518391, 10**12)  # x with (1 + x) e^-x = 0.05
 MICRO = Fraction(1, 10**6)  # the last digit of standard errors
 TENTH_M = Fraction(501, 10_000)  # half of the last digit of lengths
+MAX_CODES, MAX_TALLY_CELLS = 65_534, 8_000_000
+THRESHOLDS = {
+    "grr": ("threshold",),
+    "oue": ("threshold_p", "threshold_q"),
+    "projective": ("threshold", "prime", "dimension", "codes"),
+}
 ORACLES = {"smp": ("grr", "oue", "adp"), "spl": ("grr",), "rsfd": ("grr", "ouez", "adp")}
 TALLIES = ("visits", "runs")
 SLOT_MINUTES = (15, 30, 60, 120)
@@ -154,6 +160,32 @@ def oue(epsilon: Fraction, _: int) -> Iterator[Channel]:
     for threshold in {-int(-(WORD / (e + 1)) // 1) for e in exp_bounds(epsilon)}:
         p, q = Fraction(1, 2), Fraction(threshold, WORD)
         yield Channel("oue", (WORD // 2, threshold), p, q, p * (1 - q) / ((1 - p) * q))
+
+
+def projective(epsilon: Fraction, k: int, *, most: int) -> Iterator[Channel]:
+    """A point orthogonal to the true category's with the threshold's probability; the least variance wins."""
+    for e in exp_bounds(epsilon):
+        found = []
+        for r in (n for n in range(2, 256) if all(n % each for each in range(2, isqrt(n) + 1))):
+            t = next(t for t in range(3, 64) if (r**t - 1) // (r - 1) >= k)
+            n, s, shared = ((r**size - 1) // (r - 1) for size in (t, t - 1, t - 2))
+            if n <= most:
+                threshold = int(WORD * e * s / (e * s + n - s))
+                p = Fraction(threshold, WORD)
+                q = p * shared / s + (1 - p) * (s - shared) / (n - s)
+                ratio = Fraction(threshold * (n - s), (WORD - threshold) * s)
+                found.append(Channel("projective", (threshold, r, t, n), p, q, ratio))
+        if found:
+            yield min(found, key=lambda channel: noise(channel, k=k, share=Fraction(1)))
+
+
+def joint(epsilon: Fraction, k: int, *, days: int) -> list[Channel]:
+    """Return the possible mechanisms of a joint indicator: the one with the smaller variance."""
+    most = min(MAX_CODES, MAX_TALLY_CELLS // (days + 1) ** 2)
+    first, second = next(grr(epsilon, k)), next(projective(epsilon, k, most=most), None)
+    if second is None or noise(first, k=k, share=Fraction(1)) <= noise(second, k=k, share=Fraction(1)):
+        return list(grr(epsilon, k))
+    return list(projective(epsilon, k, most=most))
 
 
 def fake_support(channel: Channel, k: int) -> Fraction:
@@ -325,8 +357,13 @@ def check_indicator(entry: Json, plan: Plan, index: int, said_epsilon: str, foun
     if not plan.has_fakes:
         shared = Fraction(said_epsilon) / (1 if plan.answers_one else plan.d)
         found.equal(f"{where}, epsilon typed", shared if typed is None else Fraction(typed), epsilon)
-    possible = channels(plan.mechanism, epsilon, k, share=share if plan.has_fakes else Fraction(1))
-    names = ("threshold",) if possible[0].protocol == "grr" else ("threshold_p", "threshold_q")
+    if asked.get("parts"):
+        sizes = {each["slug"]: each["domain_size"] + 1 for each in plan.asked}
+        found.equal(f"{where}, domain_size", k, prod(sizes[part] for part in asked["parts"]))
+        possible = joint(epsilon, k, days=plan.days)
+    else:
+        possible = channels(plan.mechanism, epsilon, k, share=share if plan.has_fakes else Fraction(1))
+    names = THRESHOLDS[possible[0].protocol]
     said = tuple(int(entry.get(name, -1)) for name in names)
     channel = next((each for each in possible if each.thresholds == said), possible[0])
     found.equal(f"{where}, protocol", entry["protocol"], channel.protocol)
@@ -353,8 +390,15 @@ def check_fakes(entry: Json, plan: Plan, channel: Channel, *, share: Fraction, f
 
 def attribute_ratios(plan: Plan, used: list[Channel]) -> list[Fraction]:
     """Largest probability ratio of all reports of a person if one value differs."""
-    if not plan.hides:
-        return [channel.ratio for channel in used]
+    if not plan.hides:  # a person who answers a joint indicator shows the values of its parts
+        return [
+            max(
+                channel.ratio
+                for channel, other in zip(used, plan.asked, strict=True)
+                if asked["slug"] in (other["slug"], *other.get("parts", ()))
+            )
+            for asked in plan.asked
+        ]
     parts = [_likelihoods(plan, index, channel) for index, channel in enumerate(used)]
     total = sum(miss for _, miss in parts)
     return [(total + hit - miss) / total for hit, miss in parts]

@@ -20,7 +20,7 @@ from ldp.errors import LdpError
 from ldp.estimation.estimators import pure_frequencies, score_interval
 from ldp.protocols.channels import GrrChannel
 from ldp.protocols.projective import ProjectiveChannel
-from ldp.protocols.projective_space import sums_over_orthogonal, support_of
+from ldp.protocols.projective_space import sums_over_orthogonal, value_counts
 from ldp.protocols.unary import UnaryChannel
 
 Counts = NDArray[np.int64]
@@ -126,11 +126,9 @@ def linear_noise(weights: Floats, *, channel: LinearChannel) -> Floats:
 
 
 def _support(counts: Counts, *, channel: LinearChannel) -> Counts:
-    if isinstance(channel, ProjectiveChannel):
-        return support_of(counts, channel=channel)
-    if not isinstance(channel, GrrChannel | UnaryChannel):
+    if not isinstance(channel, LinearChannel):
         raise LdpError(f"channel must be GRR, projective or unary for a linear question, got {channel}")
-    return counts
+    return value_counts(counts, channel=channel)
 
 
 def _checked(weights: Floats, *, channel: LinearChannel) -> Floats:

@@ -158,7 +158,16 @@ def _ratios(plan: PlanSpec, n_values: Sequence[int]) -> tuple[Sequence[Fraction]
     if plan.has_fakes and all(spec.kind == "static" for spec in plan.indicators):
         return plan.fake_data.ratios_attribute, [plan.fake_data.ratio_profile]
     answers = [plan.answer_channel(index).ratio for index in range(plan.d)]
-    return answers, [ratio**n for ratio, n in zip(answers, n_values, strict=True)]
+    # A person who answers a joint indicator instead shows the values of its parts.
+    values = [
+        max(
+            answer
+            for answer, other in zip(answers, plan.indicators, strict=True)
+            if spec.slug in (other.slug, *other.parts)
+        )
+        for spec in plan.indicators
+    ]
+    return values, [ratio**n for ratio, n in zip(answers, n_values, strict=True)]
 
 
 def _certify_indicator(

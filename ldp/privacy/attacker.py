@@ -22,6 +22,8 @@ from ldp.privacy.plans import ReportChannel
 from ldp.protocols.channels import GrrChannel
 from ldp.protocols.fake_data import FakeDataChannel
 from ldp.protocols.faked_reports import FakedChannel
+from ldp.protocols.projective import ProjectiveChannel
+from ldp.protocols.projective_space import is_orthogonal
 
 Floats = NDArray[np.float64]
 Priors = Sequence[Sequence[float] | Floats]
@@ -35,7 +37,7 @@ def guess_success(channel: ReportChannel, *, prior: Sequence[float] | Floats) ->
 
     Parameters
     ----------
-    channel : GrrChannel, UnaryChannel or FakedChannel; as used for the report
+    channel : GrrChannel, ProjectiveChannel, UnaryChannel or FakedChannel; as used for the report
     prior : sequence of float, shape (domain_size,); what the attacker believes before: probabilities, sum 1
 
     Returns
@@ -62,6 +64,8 @@ def guess_success(channel: ReportChannel, *, prior: Sequence[float] | Floats) ->
     belief = _checked(prior, domain_size=channel.domain_size)
     if isinstance(channel, GrrChannel) or (isinstance(channel, FakedChannel) and channel.fake == "code"):
         return float(np.maximum(belief * float(channel.p), belief.max() * float(channel.q)).sum())
+    if isinstance(channel, ProjectiveChannel):
+        return _best_of_points(channel, belief)
     share, answer = (
         (float(channel.share), channel.answer) if isinstance(channel, FakedChannel) else (1.0, channel)
     )
@@ -179,6 +183,20 @@ def known_day_success(channel: ReportChannel) -> float:
         alike = hit * ((q**2 + (1 - q) ** 2) ** (k - 1) - none**2) + miss * none**2
         matching = (p * q + (1 - p) * (1 - q)) * alike
     return (1 + share * (others - matching)) / k
+
+
+def _best_of_points(channel: ProjectiveChannel, prior: Floats) -> float:
+    """Sum over points of the largest product of prior and likelihood."""
+    size = channel.support_size
+    inside = float(channel.p) / size
+    outside = (1 - float(channel.p)) / (channel.n_codes - size)
+    best = np.full(channel.n_codes, prior.max() * outside)
+    for value in np.argsort(-prior, kind="stable"):
+        if prior[value] * inside <= best.min():
+            break
+        hit = is_orthogonal(int(value), channel=channel)
+        best[hit] = np.maximum(best[hit], prior[value] * inside)
+    return float(best.sum())
 
 
 def _best_of_bits(hit: float, miss: float, *, q: float, prior: Floats) -> Law:

@@ -34,6 +34,7 @@ class IndicatorRequest:
     epsilon : Decimal or None; None takes the plan's
     max_values : int or None; daily only: number of days a person answers, None = all
     weight : Decimal or None; smp only: how often it is asked, against the others; above 0, None = 1
+    parts : slugs of the indicators whose combination it is; none = it has values of its own
     """
 
     slug: str
@@ -42,6 +43,7 @@ class IndicatorRequest:
     epsilon: Decimal | None = None
     max_values: int | None = None
     weight: Decimal | None = None
+    parts: tuple[str, ...] = ()
 
 
 def build_plan(
@@ -86,6 +88,7 @@ def build_plan(
             domain_size=request.domain_size,
             epsilon=answers if request.epsilon is None else _exact(request.epsilon),
             max_values=request.max_values,
+            parts=request.parts,
         )
         for request in indicators
     )

@@ -8,12 +8,12 @@ from typing import Any, Final, Literal, Self, get_args
 
 from ldp.errors import LdpError, PlanError
 from ldp.geo.location import LocationSpec
+from ldp.privacy.joint import joint_size
 from ldp.privacy.presence import CountNoise, PresenceSpec
 from ldp.privacy.slots import SlotSpec
 from ldp.protocols.adaptive import adp_channel
 from ldp.protocols.channels import (
     WORD,
-    GrrChannel,
     Unit,
     check_domain_size,
     check_epsilon,
@@ -23,18 +23,21 @@ from ldp.protocols.channels import (
 )
 from ldp.protocols.fake_data import FakeDataChannel, FakeProtocol, fake_data_channel
 from ldp.protocols.faked_reports import FakedChannel
+from ldp.protocols.projective import CodeChannel, ProjectiveChannel, code_channel
 from ldp.protocols.unary import UnaryChannel, oue_channel
 
 PresenceTally = Literal["visits", "runs"]
 Mechanism = Literal["smp-grr", "spl-grr", "smp-oue", "smp-adp", "rsfd-grr", "rsfd-ouez", "rsfd-adp"]
 Kind = Literal["static", "daily"]
-AnswerChannel = GrrChannel | UnaryChannel
+AnswerChannel = CodeChannel | UnaryChannel
 ReportChannel = AnswerChannel | FakedChannel
 
 PRESENCE_TALLIES: Final[tuple[PresenceTally, ...]] = get_args(PresenceTally)
 MAX_DAYS = 62
 MAX_INDICATORS = 255  # the indicator is one byte of the keyed block
 MAX_VERSION = 255  # so is the plan version
+MAX_TALLY_CELLS = 8_000_000  # of one indicator: 64 MB, read and written whole
+MAX_PARTS = 3
 
 ORACLES: Final[dict[str, Callable[..., AnswerChannel]]] = {
     "grr": grr_channel,
@@ -48,6 +51,9 @@ FAKED: Final[dict[str, FakeProtocol]] = {"rsfd-grr": "grr", "rsfd-ouez": "ouez",
 class IndicatorSpec:
     """One indicator of a plan; epsilon is the nominal one of one answer.
 
+    A joint indicator has `parts`, slugs of two or three others: its value is the combination of theirs, with
+    one more value of each part for "no value" (`ldp.privacy.joint`).
+
     Raises
     ------
     InvalidBudgetError : epsilon is out of [0.000001, 64]
@@ -60,6 +66,7 @@ class IndicatorSpec:
     domain_size: int
     epsilon: Fraction
     max_values: int | None = None
+    parts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.slug:
@@ -139,6 +146,7 @@ class PlanSpec:
             _check_range("max_values of the location", self.location.max_values, low=1, high=self.days)
         if self.shares is not None:
             self._check_shares(self.shares)
+        self._check_parts()
         self._check_tallies()
         if self.presence is not None:
             self._check_presence(self.presence)
@@ -146,6 +154,22 @@ class PlanSpec:
             self._check_fakes()
         elif self.epsilon is not None:
             raise PlanError(f"epsilon of a {self.mechanism} plan must be absent, got {self.epsilon}")
+
+    def _check_parts(self) -> None:
+        whole = {spec.slug: spec for spec in self.indicators if not spec.parts}
+        for spec in self.indicators:
+            if not spec.parts:
+                continue
+            if not self.is_sampled:
+                raise PlanError(f"parts of {spec.slug} must be absent under {self.mechanism}: use smp")
+            if not 2 <= len(set(spec.parts)) == len(spec.parts) <= MAX_PARTS:
+                raise PlanError(f"parts of {spec.slug} must be 2 to {MAX_PARTS} indicators, got {spec.parts}")
+            for part in spec.parts:
+                if part not in whole or not whole[part].kind == spec.kind == "static":
+                    raise PlanError(f"parts of {spec.slug} must be static indicators, got {part!r}")
+            size = joint_size([whole[part].domain_size for part in spec.parts])
+            if spec.domain_size != size:
+                raise PlanError(f"domain_size of {spec.slug} must be {size}, got {spec.domain_size}")
 
     def _check_tallies(self) -> None:
         if self.tallies != tuple(each for each in PRESENCE_TALLIES if each in self.tallies):
@@ -171,11 +195,17 @@ class PlanSpec:
                 f"indicator, most of them made up, and the noise would have to cover them all"
             )
         for index, spec in enumerate(self.indicators):
-            if self.is_unary(index):
+            channel = self.answer_channel(index)
+            if isinstance(channel, UnaryChannel):
                 raise PlanError(
                     f"presence_epsilon must be absent under {self.mechanism}: a report on {spec.slug} marks "
                     f"up to {spec.domain_size} categories and would change as many counts; use smp-grr or "
                     f"spl-grr, whose reports name one"
+                )
+            if isinstance(channel, ProjectiveChannel):
+                raise PlanError(
+                    f"presence_epsilon must be absent with the joint indicator {spec.slug}: a report stands "
+                    f"for {channel.support_size} categories each, and the noise of as many counts adds up"
                 )
         if self.slots is not None and self.slots.noise is None:
             raise PlanError(
@@ -213,8 +243,12 @@ class PlanSpec:
 
     @property
     def tally_sizes(self) -> tuple[int, ...]:
-        """Number of values that each tally counts: of the indicators, then, if any, of the location."""
-        sizes = tuple(spec.domain_size for spec in self.indicators)
+        """Number of values or codes of each tally: of the indicators, then, if any, of the location."""
+        channels = [self.answer_channel(index) for index in range(self.d)]
+        sizes = tuple(
+            channel.n_codes if isinstance(channel, ProjectiveChannel) else channel.domain_size
+            for channel in channels
+        )
         return sizes if self.location is None else (*sizes, self.location.grid.n_cells)
 
     @property
@@ -256,6 +290,9 @@ class PlanSpec:
         if self.has_fakes:
             return self.fake_data.reports[index].answer
         spec = self.indicators[index]
+        if spec.parts:
+            most = MAX_TALLY_CELLS // (self.days + 1) ** 2
+            return code_channel(epsilon=spec.epsilon, domain_size=spec.domain_size, max_codes=most)
         return _answer_channel(self.mechanism, spec.epsilon, spec.domain_size)
 
     def is_unary(self, index: int) -> bool:
@@ -294,7 +331,7 @@ class PlanSpec:
             "unit": self.unit,
             "version": self.version,
             "days": self.days,
-            "indicators": [asdict(spec) | {"epsilon": exact_text(spec.epsilon)} for spec in self.indicators],
+            "indicators": [_indicator_to_json(spec) for spec in self.indicators],
             **promised,
             **asked,
             **located,
@@ -356,6 +393,14 @@ def _check_range(name: str, value: int, *, low: int, high: int) -> None:
         raise PlanError(f"{name} must be in [{low}, {high}], got {value}")
 
 
+def _indicator_to_json(spec: IndicatorSpec) -> dict[str, Any]:
+    """Without parts where there are none: hashes of older plans stay what they were."""
+    parts = {"parts": list(spec.parts)} if spec.parts else {}
+    found = asdict(spec) | {"epsilon": exact_text(spec.epsilon)}
+    del found["parts"]
+    return found | parts
+
+
 def _indicator_from_json(entry: Mapping[str, Any]) -> IndicatorSpec:
     return IndicatorSpec(
         slug=entry["slug"],
@@ -363,4 +408,5 @@ def _indicator_from_json(entry: Mapping[str, Any]) -> IndicatorSpec:
         domain_size=entry["domain_size"],
         epsilon=Fraction(entry["epsilon"]),
         max_values=entry["max_values"],
+        parts=tuple(entry.get("parts", ())),
     )

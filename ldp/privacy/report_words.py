@@ -1,14 +1,13 @@
 """Number of 16-bit words that store a report (`ldp.keyed.words`)."""
 
 from ldp.codes import WORD_BITS
-from ldp.privacy.plans import Kind, PlanSpec
-from ldp.protocols.channels import GrrChannel
+from ldp.privacy.plans import AnswerChannel, Kind, PlanSpec
 from ldp.protocols.unary import UnaryChannel
 
 
-def n_words(channel: GrrChannel | UnaryChannel) -> int:
+def n_words(channel: AnswerChannel) -> int:
     """Words of a report."""
-    return 1 if isinstance(channel, GrrChannel) else -(-channel.domain_size // WORD_BITS)
+    return -(-channel.domain_size // WORD_BITS) if isinstance(channel, UnaryChannel) else 1
 
 
 def plan_words(plan: PlanSpec, *, kind: Kind) -> int:

@@ -42,25 +42,40 @@ def space_of(prime: int, dimension: int) -> Space:
     return Space(coordinates, starts, point_of)
 
 
+def is_orthogonal(value: int, *, channel: ProjectiveChannel) -> NDArray[np.bool_]:
+    """Return whether each point supports a value; shape (n_codes,)."""
+    points = space_of(channel.prime, channel.dimension).coordinates.astype(np.int64)
+    return np.asarray(points @ points[value] % channel.prime == 0)
+
+
 def support_of(counts: NDArray[np.int64], *, channel: ProjectiveChannel) -> NDArray[np.int64]:
     """Reports that support each value, from the reports by point.
 
     Parameters
     ----------
-    counts : ndarray of int64, shape (n_codes,), below 2**40; not modified
+    counts : ndarray of int64, shape (n_codes, ...), below 2**40; not modified
 
     Returns
     -------
-    ndarray of int64, shape (domain_size,)
+    ndarray of int64, shape (domain_size, ...)
 
     Raises
     ------
     LdpError : counts has another shape
     """
-    if counts.shape != (channel.n_codes,):
-        raise LdpError(f"counts must have shape ({channel.n_codes},), got {counts.shape}")
-    sums = sums_over_orthogonal(counts, channel=channel)[: channel.domain_size]
-    return np.rint(sums).astype(np.int64)
+    if not counts.shape or counts.shape[0] != channel.n_codes:
+        raise LdpError(f"counts must have shape ({channel.n_codes}, ...), got {counts.shape}")
+    by_cell = counts.reshape(channel.n_codes, -1)
+    out = np.zeros((channel.domain_size, by_cell.shape[1]), np.int64)
+    for cell in np.flatnonzero(by_cell.any(axis=0)):
+        sums = sums_over_orthogonal(by_cell[:, cell], channel=channel)
+        out[:, cell] = np.rint(sums[: channel.domain_size])
+    return out.reshape(channel.domain_size, *counts.shape[1:])
+
+
+def value_counts(counts: NDArray[np.int64], *, channel: object) -> NDArray[np.int64]:
+    """Reports that support each value, from a tally of any channel: only projective response counts codes."""
+    return support_of(counts, channel=channel) if isinstance(channel, ProjectiveChannel) else counts
 
 
 def sums_over_orthogonal(of_points: NDArray[Any], *, channel: ProjectiveChannel) -> Floats:

@@ -10,9 +10,12 @@ from ldp.codes import NO_ANSWER, WORD_BITS
 from ldp.kernels.entropy import KeyedPrf
 from ldp.keyed.sanitiser import Sanitiser
 from ldp.privacy.accounting import certify
-from ldp.privacy.plans import PlanSpec
+from ldp.privacy.plans import AnswerChannel, PlanSpec
 from ldp.privacy.report_words import n_words
 from ldp.protocols.channels import Unit
+from ldp.protocols.projective import ProjectiveChannel
+from ldp.protocols.projective_space import is_orthogonal
+from ldp.protocols.unary import UnaryChannel
 from ldp.research.audit import ALL_ASKED, Target
 
 Inputs = Sequence[Sequence[tuple[int, int]]]
@@ -86,8 +89,8 @@ def _summarise(plan: PlanSpec, inputs: Inputs, table: Table) -> Table:
         # Once the answer is found, the other reports are known to be fakes.
         counts = np.isin(answered, (ALL_ASKED, index))
         for day, pair in enumerate(pairs):
-            is_unary = plan.is_unary(index)
-            first, second = (counts & _supports(words[:, day], value, is_unary=is_unary) for value in pair)
+            channel = plan.answer_channel(index)
+            first, second = (counts & _supports(words[:, day], value, channel=channel) for value in pair)
             summary[:, 1] += first & ~second
             summary[:, 2] += second & ~first
             if plan.has_fakes:
@@ -121,9 +124,11 @@ def _answered(plan: PlanSpec, reports: Sequence[Table]) -> Table:
     return np.where(found.sum(axis=1) == 1, found.argmax(axis=1), ALL_ASKED)
 
 
-def _supports(words: Table, value: int, *, is_unary: bool) -> NDArray[np.bool_]:
+def _supports(words: Table, value: int, *, channel: AnswerChannel) -> NDArray[np.bool_]:
     """Return whether a report, shape (n, words), supports a value; none does without words."""
-    if not is_unary:
+    if isinstance(channel, ProjectiveChannel):
+        return np.isin(words[:, 0], np.flatnonzero(is_orthogonal(value, channel=channel)))
+    if not isinstance(channel, UnaryChannel):
         return np.asarray(words[:, 0] == value)
     word, place = divmod(value, WORD_BITS)
     return np.asarray((words[:, word] != NO_ANSWER) & (words[:, word] >> place & 1 == 1))

@@ -4,9 +4,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ldp import IndicatorSpec, PlanSpec
+from ldp import GrrChannel, IndicatorSpec, PlanSpec
 from ldp.estimation.windows import IndicatorTallies
 from ldp.privacy.plans import ReportChannel
+from ldp.protocols.projective_space import value_counts
 from reports.estimates.models import DayNote
 from reports.estimates.noise import AnswerNoise, answer_noise
 from reports.studies.models import Indicator
@@ -17,7 +18,10 @@ from reports.studies.tally_models import Tally
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """Tallies of one indicator, ready to be cut into windows."""
+    """Tallies of one indicator, ready to be cut into windows.
+
+    codes, counts : by code, as they are stored, and by category; only projective response tells them apart
+    """
 
     indicator: Indicator
     plan: Plan
@@ -25,6 +29,7 @@ class Loaded:
     channel: ReportChannel
     is_unary: bool
     has_fakes: bool
+    codes: Counts
     counts: Counts
     n_reports: Counts
     visitors: Counts
@@ -58,14 +63,17 @@ def _decode(indicator: Indicator, tally: Tally, *, notes: Sequence[DayNote]) -> 
     index = plan.index(indicator.slug)
     spec = plan.indicators[index]
     square = (plan.days + 1, plan.days + 1)
+    channel = plan.channel(index)
+    codes = counts_of(tally.counts, shape=(plan.tally_sizes[index], *square))
     return Loaded(
         indicator=indicator,
         plan=tally.plan,
         spec=spec,
-        channel=plan.channel(index),
-        is_unary=plan.is_unary(index),
+        channel=channel,
+        is_unary=not isinstance(plan.answer_channel(index), GrrChannel),
         has_fakes=plan.has_fakes,
-        counts=counts_of(tally.counts, shape=(spec.domain_size, *square)),
+        counts=value_counts(codes, channel=channel),
+        codes=codes,
         n_reports=counts_of(tally.n_reports, shape=square),
         visitors=visitors_of(tally.plan.study.visitor_tally),
         notes=tuple(notes),

@@ -16,6 +16,7 @@ import numpy as np
 from django.conf import settings
 from django.utils.translation import gettext
 
+from ldp import PlanSpec
 from reports.base import status
 from reports.base.version import software
 from reports.estimates.models import DayNote
@@ -147,11 +148,12 @@ def _tallies(study: Study) -> dict[str, bytes]:
     found = list(rows.order_by("indicator__position"))
     square = (study.days + 1, study.days + 1)
     visitors = found[0].plan.study.visitor_tally
+    spec = PlanSpec.from_json(plan.spec)
     arrays = {"visitors": _array(visitors.counts, square)}
     if not study.small_cell:  # else they would show numbers that no page shows
         arrays |= stays_of(visitors, plan)
     for tally in found:
-        shape = (len(tally.indicator.categories), *square)
+        shape = (spec.tally_sizes[spec.index(tally.indicator.slug)], *square)
         arrays[f"{tally.indicator.slug}.counts"] = _array(tally.counts, shape)
         arrays[f"{tally.indicator.slug}.n_reports"] = _array(tally.n_reports, square)
     return {name: _npy(array) for name, array in arrays.items()}

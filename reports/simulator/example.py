@@ -28,6 +28,7 @@ from ldp.estimation.noisy_estimators import UnionNoise, noisy_frequencies
 from ldp.estimation.simulation import has_union
 from ldp.keyed.noise.presence import noise_delta
 from ldp.keyed.tallying import tally_words
+from ldp.protocols.projective_space import value_counts
 from reports.base.formats import percent
 from reports.base.status import Status, estimates_status
 from reports.estimates.charts import Figure, report_figure
@@ -180,13 +181,13 @@ def _estimates(
 
 def _support(words: NDArray[np.uint16], *, plan: PlanSpec, index: int) -> NDArray[np.int64]:
     """Reports that support each value: the gap tally of a study of one day."""
-    counts = np.zeros((plan.indicators[index].domain_size, 2, 2), np.int64)
+    counts = np.zeros((plan.tally_sizes[index], 2, 2), np.int64)
     present = np.ones(words.shape[0], np.uint64)
     if plan.is_unary(index):
         tally_words(present, words, counts, np.zeros((2, 2), np.int64), sign=1)
     else:
         tally_static(present, np.ascontiguousarray(words[:, 0]), counts, sign=1)
-    return counts[:, 0, 1]
+    return value_counts(counts[:, 0, 1], channel=plan.channel(index))
 
 
 def _report(

@@ -12,6 +12,7 @@ from ldp import FakedChannel, GrrChannel, PlanSpec
 from ldp.estimation.simulation import LARGEST_EPSILON, Candidate
 from ldp.privacy.accounting import certify_presence
 from ldp.privacy.plans import ReportChannel
+from ldp.protocols.projective import ProjectiveChannel
 from reports.base import formats
 from reports.privacy.days_texts import repeated, two_categories
 from reports.simulator.model import Reading, Row, Setting, Simulation, simulate
@@ -129,7 +130,12 @@ def truth_words(channel: ReportChannel) -> str:
     """Describe how often an answer is true, in cases of a hundred."""
     answer = channel.answer if isinstance(channel, FakedChannel) else channel
     facts = {"kept": of_100(float(answer.p)), "other": of_100(float(answer.q))}
-    if isinstance(answer, GrrChannel):
+    if isinstance(answer, ProjectiveChannel):
+        text = gettext(
+            "An answer stands for a set of categories. The set holds the true category in %(kept)s of 100 "
+            "cases, and each of the other categories in %(other)s of 100."
+        )
+    elif isinstance(answer, GrrChannel):
         text = gettext(
             "The true category is kept in %(kept)s of 100 cases. Each of the other categories replaces "
             "it in %(other)s of 100."

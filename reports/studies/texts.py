@@ -7,6 +7,7 @@ from django.utils.translation import gettext
 
 from ldp import FakedChannel, GrrChannel, PlanSpec
 from ldp.privacy.plans import ReportChannel
+from ldp.protocols.projective import ProjectiveChannel
 from reports.base.formats import percent
 from reports.base.status import WIDEST_INTERVAL, Status
 from reports.studies.models import Study
@@ -42,7 +43,12 @@ def answer_words(channel: ReportChannel) -> str:
     """Explain a report about a true category, in plain words."""
     answer = channel.answer if isinstance(channel, FakedChannel) else channel
     values = {"kept": percent(float(answer.p)), "other": percent(float(answer.q))}
-    if isinstance(answer, GrrChannel):
+    if isinstance(answer, ProjectiveChannel):
+        text = gettext(
+            "An answer stands for a set of categories. The set holds the true category in %(kept)s of cases, "
+            "and each of the other categories in %(other)s of cases."
+        )
+    elif isinstance(answer, GrrChannel):
         text = gettext(
             "The true category is kept in %(kept)s of cases. Each of the other categories replaces it in "
             "%(other)s of cases."

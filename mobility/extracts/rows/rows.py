@@ -15,6 +15,7 @@ from mobility.extracts.readers import Column, Layout, RowBlock, Texts
 from mobility.extracts.rows import outcomes, timestamps
 from mobility.extracts.rows.counts import HOURS, REJECTED, RowCounts
 from mobility.extracts.rows.events import NO_VALUE, Events
+from mobility.extracts.rows.joints import joints_of
 from mobility.extracts.rows.lookups import UNKNOWN, CodeTable, PseudonymSet, pseudonyms_of, trimmed
 from mobility.extracts.rows.nights import nights_of
 from mobility.extracts.rows.outcomes import Coded, Judged
@@ -29,11 +30,10 @@ _ACCEPTED, _OUTSIDE_PERIOD, _OUTSIDE_AREA, _OUTSIDE_HOURS, _DAY_CLOSED = map(
 
 
 class _Value(NamedTuple):
-    """A column of values: its indicator's place in the plan and among the static ones, and its table."""
+    """A column of values: its indicator's place in the plan, and its table."""
 
     column: str
     place: int
-    slot: int
     table: CodeTable
 
 
@@ -77,10 +77,12 @@ class RowCoder:
             if indicator.kind == "static"
         ]
         self._values = [
-            _Value(profile.columns[slug], index, slot, CodeTable.of(profile.tables[slug], empty=EMPTY))
-            for slot, (index, slug) in enumerate(static)
+            _Value(profile.columns[slug], index, CodeTable.of(profile.tables[slug], empty=EMPTY))
+            for index, slug in static
             if slug in profile.columns
         ]
+        self._joints = joints_of(plan, [value.place for value in self._values])
+        self._slot_of = {index: slot for slot, (index, _) in enumerate(static)}
         self._plan = plan
         self._pseudonym_key = pseudonym_key
         self._prf = prf
@@ -234,14 +236,17 @@ class RowCoder:
         plan = self._plan
         if not self._values:
             return
+        if self._joints:
+            rows, values = np.arange(len(rows), dtype=np.int32), values[:, rows]
+            values = np.stack([*values, *(joint.codes(values) for joint in self._joints)])
+        places = [value.place for value in self._values] + [joint.place for joint in self._joints]
         if not plan.is_sampled:
-            slots = np.array([value.slot for value in self._values], np.int64)
+            slots = np.array([self._slot_of[place] for place in places], np.int64)
             _collect_codes(rows, values, slots, events.codes)
             return
         asked = choose_indicator(events.pseudonym, prf=self._prf, d=plan.d, shares=plan.shares)
         column_of = np.full(plan.d, -1, np.int64)
-        for column, value in enumerate(self._values):
-            column_of[value.place] = column
+        column_of[places] = np.arange(len(places))
         _collect_asked(rows, values, asked, column_of, events.codes)
 
 

@@ -13,6 +13,7 @@ from mobility.extracts.readers import Layout, RowBlock
 from mobility.extracts.rows.arrays import ParallelArrays
 from mobility.extracts.rows.counts import RowCounts
 from mobility.extracts.rows.events import NO_VALUE, shard_of
+from mobility.extracts.rows.joints import joints_of
 from mobility.extracts.rows.lookups import UNKNOWN, CodeTable, PseudonymSet, pseudonyms_of
 from mobility.vault.sanitise import StudySanitiser
 from mobility.vault.state.answers import KnownAnswers, differing_reports
@@ -122,6 +123,7 @@ class SubscriberCoder:
             for place, spec in enumerate(sanitiser.plan.indicators)
             if spec.slug in profile.columns
         ]
+        self._joints = joints_of(sanitiser.plan, [value.place for value in self._values])
         self.words = sanitiser.words("static")
 
     @property
@@ -154,12 +156,13 @@ class SubscriberCoder:
         found.accepted = len(accepted)
         counts.join(found)
         pseudonym = subscribers.values[accepted]
-        raw = [codes[accepted].astype(np.uint16) for codes in values]
+        raw = [codes[accepted] for codes in values]
         return SubscriberRows(pseudonym=pseudonym, static=self._sanitised(pseudonym, raw))
 
-    def _sanitised(self, pseudonym: NDArray[np.uint64], raw: list[NDArray[np.uint16]]) -> NDArray[np.uint16]:
+    def _sanitised(self, pseudonym: NDArray[np.uint64], raw: list[NDArray[np.int32]]) -> NDArray[np.uint16]:
         codes = np.full((len(pseudonym), self._sanitiser.slots("static")), NO_VALUE, np.uint16)
         column_of = {value.place: column for value, column in zip(self._values, raw, strict=True)}
+        column_of |= {joint.place: joint.codes(raw) for joint in self._joints}
         for place in self._sanitiser.places(pseudonym, kind="static"):
             if place.indicator in column_of:
                 codes[place.rows, place.slot] = column_of[place.indicator][place.rows]

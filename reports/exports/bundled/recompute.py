@@ -22,6 +22,7 @@ from status import Status, estimates_status, window_status  # type: ignore[impor
 from ldp.estimation.estimators import pure_frequencies
 from ldp.estimation.unions import union
 from ldp.privacy.plans import PlanSpec
+from ldp.protocols.projective_space import value_counts
 
 HERE = Path(__file__).resolve().parent
 Counts = NDArray[np.int64]
@@ -75,7 +76,8 @@ def computed_reports() -> list[dict[str, Any]]:
     days = range(1, plan.days + 1)
     reports = []
     for indicator in study["indicators"]:
-        counts, n_reports = load(f"{indicator['slug']}.counts"), load(f"{indicator['slug']}.n_reports")
+        codes, n_reports = load(f"{indicator['slug']}.counts"), load(f"{indicator['slug']}.n_reports")
+        counts = value_counts(codes, channel=plan.channel(plan.index(indicator["slug"])))
         for first, last in [(a, b) for a in days for b in days if a <= b]:
             if first == last or indicator["has_unions"]:
                 window = {"first_day": first, "last_day": last}

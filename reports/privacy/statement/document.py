@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from django.utils.translation import gettext
 
@@ -23,6 +23,8 @@ from ldp import (
 )
 from ldp.privacy.plans import AnswerChannel
 from ldp.protocols.channels import exact_text
+from ldp.protocols.projective import ProjectiveChannel
+from ldp.protocols.unary import UnaryChannel
 from reports.base.version import software
 from reports.privacy.composition import composition_facts
 from reports.privacy.days_texts import daily_limits
@@ -36,6 +38,8 @@ from reports.studies.plan_models import Plan
 from reports.studies.queries import current_plan, has_unions
 
 SCHEMA_VERSION = 1
+# Names of protocols in the papers.
+METHODS: Final = {"grr": "GRR", "oue": "OUE", "projective": "PGR"}
 WORD = 2**64  # thresholds are integers out of it
 
 
@@ -65,9 +69,14 @@ class Protection:
         return not isinstance(self.channel, GrrChannel)
 
     @property
+    def supported(self) -> int | None:
+        """Number of codes of categories that each answer stands for; None where it is no fixed set."""
+        return self.channel.support_size if isinstance(self.channel, ProjectiveChannel) else None
+
+    @property
     def method(self) -> str:
         """Name of the method in the papers."""
-        return "OUE" if self.is_unary else "GRR"
+        return METHODS[protocol_of(self.channel)]
 
     @property
     def thresholds(self) -> tuple[int, ...]:
@@ -114,7 +123,7 @@ def protections(plan: Plan) -> dict[str, Protection]:
 
 def thresholds(channel: AnswerChannel) -> dict[str, int]:
     """Integers of a channel by their names, out of 2**64."""
-    if isinstance(channel, GrrChannel):
+    if not isinstance(channel, UnaryChannel):
         return {"threshold": channel.threshold}
     return {"threshold_p": channel.threshold_p, "threshold_q": channel.threshold_q}
 
@@ -303,7 +312,8 @@ def _indicator(
         "name": indicator.name,
         "kind": indicator.kind,
         "categories": indicator.categories,
-        "protocol": "grr" if isinstance(channel, GrrChannel) else "oue",
+        "protocol": protocol_of(channel),
+        **_design(channel),
         "asked_share": exact_text(spec.asked_share(index)),
         "typed_epsilon": None if typed is None else _plain(typed),
         "nominal_epsilon": exact_text(asked.epsilon),
@@ -318,6 +328,20 @@ def _indicator(
         "values_per_person": entry.n_values,
         "unions_of_days": has_unions(indicator),
     }
+
+
+def protocol_of(channel: AnswerChannel) -> str:
+    """Key of the protocol of an answer."""
+    if isinstance(channel, ProjectiveChannel):
+        return "projective"
+    return "grr" if isinstance(channel, GrrChannel) else "oue"
+
+
+def _design(channel: AnswerChannel) -> dict[str, int]:
+    """Space of the codes of projective response."""
+    if not isinstance(channel, ProjectiveChannel):
+        return {}
+    return {"prime": channel.prime, "dimension": channel.dimension, "codes": channel.n_codes}
 
 
 def _fake_data(report: FakedChannel) -> dict[str, str]:

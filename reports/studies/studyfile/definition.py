@@ -31,7 +31,7 @@ OF_ZONES: tuple[str, ...] = (MAIN_ZONE, NIGHT_ZONE)
 DERIVED: tuple[str, ...] = (VISIT_DURATION, *OF_ZONES)
 DEFAULT_POPULATION = "subscribers"
 # Keys that JSON leaves out where a study file does: hashes of definitions without them stay what they were.
-_LEFT_OUT: Final = frozenset({"name_fr", "categories_fr", "zones_fr", "tallies", "slots"})
+_LEFT_OUT: Final = frozenset({"name_fr", "categories_fr", "zones_fr", "tallies", "slots", "parts"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +74,7 @@ class SubscriberExtract:
 class IndicatorDefinition:
     """One question; static ones read a column, daily ones are derived from the day's events.
 
+    parts : of a joint indicator, which reads no column: slugs of the static ones that it combines
     categories_fr : in the order of `categories`; None = the same names in French
     night_from, night_to : of night_zone: minutes of the local evening and of the morning after it, which is
         no longer part of the night
@@ -92,6 +93,7 @@ class IndicatorDefinition:
     night_to: int | None = None
     name_fr: str | None = None
     categories_fr: tuple[str, ...] | None = None
+    parts: tuple[str, ...] = ()
 
     @property
     def shown_name(self) -> str:
@@ -285,6 +287,7 @@ class StudyDefinition:
                     epsilon=indicator.epsilon,
                     max_values=indicator.max_values,
                     weight=indicator.weight,
+                    parts=indicator.parts,
                 )
                 for indicator in self.indicators
             ],
@@ -381,6 +384,7 @@ def _indicator_from_json(data: Mapping[str, Any]) -> IndicatorDefinition:
         "categories_fr": _texts(data.get("categories_fr")),
         "epsilon": _decimal(data["epsilon"]),
         "weight": _decimal(data.get("weight")),
+        "parts": tuple(data.get("parts", ())),
     }
     return IndicatorDefinition(**{**data, **exact})
 

@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 from decimal import Decimal
+from itertools import product
 from typing import Any, cast
 
-from ldp.privacy.plans import Kind
+from ldp.privacy.joint import joint_size
+from ldp.privacy.plans import MAX_PARTS, MAX_TALLY_CELLS, Kind
 from reports.studies.studyfile.definition import (
     DERIVED,
     NIGHT_ZONE,
@@ -20,12 +22,13 @@ from reports.studies.studyfile.table import Table, text_problem, with_plain_spac
 
 MAX_INDICATORS = 255
 MAX_CATEGORIES = 65_534
-MAX_TALLY_CELLS = 8_000_000  # of one indicator: 64 MB, read and written whole
+# Of a part without a value, in the names of combinations.
+NO_VALUE_NAME, NO_VALUE_NAME_FR = "no value", "sans valeur"
 NIGHT_KEYS = ("night_from", "night_to")
 NIGHT_FROM, NIGHT_TO = 22 * 60, 6 * 60  # where the study file does not say
 # Pages of a study with the address of an indicator's page.
 RESERVED_INDICATORS = frozenset(
-    {"statement", "days", "dpia", "export", "forecast", "maps", "notes", "presence", "scenario"}
+    {"statement", "crosstab", "days", "dpia", "export", "forecast", "maps", "notes", "presence", "scenario"}
 )
 
 
@@ -42,7 +45,13 @@ def read_indicators(
     if len(items) > MAX_INDICATORS:
         root.add("indicator", f"must be at most {MAX_INDICATORS}", len(items))
         return ()
-    return tuple(_read_indicator(table, days=days, plan=plan) for table in _tables(root, items=items))
+    tables = _tables(root, items=items)
+    found = [_read_indicator(table, days=days, plan=plan) for table in tables]
+    whole = {each.slug: each for each in found if not each.parts}
+    return tuple(
+        _with_parts(table, each, whole, days=days) if each.parts else each
+        for table, each in zip(tables, found, strict=True)
+    )
 
 
 def _tables(root: Table, *, items: list[dict[str, Any]]) -> list[Table]:
@@ -70,7 +79,7 @@ def _read_indicator(table: Table, *, days: int, plan: PlanDefinition | None) -> 
         _check_suits(table, plan, kind=kind, epsilon=epsilon)
     name = table.text("name", default=slug.replace("_", " ").replace("-", " ").capitalize())
     name_fr = table.text("name_fr", default="") or None
-    reader = _read_static if kind == "static" else _read_daily
+    reader = _read_joint if table.has("parts") else _read_static if kind == "static" else _read_daily
     # An unknown kind says nothing about the other keys.
     specific = reader(table, days=days) if table.values.get("kind") == kind else _unread(table)
     table.finish()
@@ -115,6 +124,60 @@ def _read_static(table: Table, *, days: int) -> dict[str, Any]:
         "categories_fr": _read_french(table, categories),
         "max_values": None,
     }
+
+
+def _read_joint(table: Table, *, days: int) -> dict[str, Any]:  # noqa: ARG001 - as the other readers
+    for key in ("column", "categories", "categories_fr", "derive", "max_values"):
+        table.refuse(key, "must be absent: an indicator with parts combines their values")
+    _refuse_night(table)
+    parts = table.raw("parts")
+    if table.values.get("kind") != "static":
+        table.add("kind", "must be static: an indicator with parts combines static ones", "daily")
+    if not isinstance(parts, list) or not 2 <= len(parts) <= MAX_PARTS:
+        table.add("parts", f"must be a list of 2 to {MAX_PARTS} slugs of static indicators", parts)
+        parts = []
+    return {
+        "column": None,
+        "derive": None,
+        "categories": (),  # known once all are read
+        "max_values": None,
+        "parts": tuple(str(part) for part in parts),
+    }
+
+
+def _with_parts(
+    table: Table, indicator: IndicatorDefinition, whole: dict[str, IndicatorDefinition], *, days: int
+) -> IndicatorDefinition:
+    """Give a joint indicator the combinations of its parts as categories, or note why that cannot be."""
+    for part in indicator.parts:
+        if indicator.parts.count(part) > 1:
+            table.add("parts", "must name each indicator once", part)
+            return indicator
+        if part not in whole or whole[part].kind != "static":
+            table.add("parts", "must name static indicators of this study that have no parts", part)
+            return indicator
+    parts = [whole[part] for part in indicator.parts]
+    size, most = joint_size([len(part.categories) for part in parts]), _most_categories(days)
+    if size > most:
+        rule = f"must have at most {most} combinations in a study of {days} days, each part with no value too"
+        table.add("parts", rule, size)
+        return indicator
+    combined = _combined([part.categories for part in parts], none=NO_VALUE_NAME)
+    if len(set(combined)) < size:
+        table.add("parts", f'must have categories whose names with " / " and "{NO_VALUE_NAME}" differ')
+        return indicator
+    french = [part.categories_fr or part.categories for part in parts]
+    has_french = any(part.categories_fr for part in parts)
+    return replace(
+        indicator,
+        categories=combined,
+        categories_fr=_combined(french, none=NO_VALUE_NAME_FR) if has_french else None,
+    )
+
+
+def _combined(names: list[tuple[str, ...]], *, none: str) -> tuple[str, ...]:
+    """Names of all combinations, in the order of their codes."""
+    return tuple(" / ".join(each) for each in product(*((*of_part, none) for of_part in names)))
 
 
 def _read_daily(table: Table, *, days: int) -> dict[str, Any]:

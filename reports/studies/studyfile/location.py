@@ -6,11 +6,11 @@ from typing import get_args
 
 from ldp import LdpError
 from ldp.geo.grid import MAX_CELLS
+from ldp.privacy.plans import MAX_TALLY_CELLS
 from reports.studies.geography.areas import projection_of
 from reports.studies.geography.grid import GridError, grid_codes_of_cells, make_grid
 from reports.studies.geography.hexagons import finest_resolution
 from reports.studies.studyfile.definition import AreaDefinition, LocationDefinition, People
-from reports.studies.studyfile.indicators import MAX_TALLY_CELLS
 from reports.studies.studyfile.table import NumberRule, Table
 
 MAX_ODDS = 1000

@@ -7,13 +7,14 @@ places and the larger zones of a study come from their own files and stay as the
 from dataclasses import fields, replace
 from typing import Any
 
+from ldp.privacy.plans import MAX_TALLY_CELLS
 from reports.studies.studyfile.definition import (
     OF_ZONES,
     IndicatorDefinition,
     LocationDefinition,
     StudyDefinition,
 )
-from reports.studies.studyfile.indicators import MAX_TALLY_CELLS, with_zones
+from reports.studies.studyfile.indicators import with_zones
 from reports.studies.studyfile.parse import DEFAULT_MIN_PUBLICATION, check_plan, read_sections
 from reports.studies.studyfile.problems import Problems, StudyFileError
 from reports.studies.studyfile.sections import MAX_DAYS, SLOT_NOISES, check_slots
@@ -91,10 +92,12 @@ def _slots(slots: SlotsDefinition) -> dict[str, Any]:
 
 def _indicator(indicator: IndicatorDefinition) -> dict[str, Any]:
     table = _plain(indicator)
-    if indicator.derive is not None:
-        del table["categories"]  # of the area's zones, or fixed
-    if indicator.derive in OF_ZONES:
-        del table["categories_fr"]  # of the area's zones
+    if not indicator.parts:
+        del table["parts"]
+    if indicator.derive is not None or indicator.parts:
+        del table["categories"]  # of the area's zones, of the parts, or fixed
+    if indicator.derive in OF_ZONES or indicator.parts:
+        del table["categories_fr"]  # of the area's zones, or of the parts
     for key in _CLOCKS:
         if table[key] is not None:
             table[key] = _clock(table[key])

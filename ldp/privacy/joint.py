@@ -1,0 +1,35 @@
+"""Values of joint indicators: one code for the values of two or three parts, or for that one has none.
+
+The code counts in a mixed base: a part of k values has k + 1 digits, the last for "no value", and the first
+part is the most significant. So everyone who is asked has a value, and the number of reports tells nothing
+about who has values of the parts.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def joint_size(sizes: Sequence[int]) -> int:
+    """Number of values of a joint indicator whose parts have `sizes` values."""
+    return int(np.prod([size + 1 for size in sizes], dtype=np.int64))
+
+
+def joint_codes(values: Sequence[NDArray[np.int32]], *, sizes: Sequence[int]) -> NDArray[np.int32]:
+    """Code of each combination.
+
+    Parameters
+    ----------
+    values : sequence of ndarray of int32, shape (n,); by part, in [0, size); anything else = no value
+    sizes : sequence of int; number of values of each part
+
+    Returns
+    -------
+    ndarray of int32, shape (n,); in [0, joint_size(sizes))
+    """
+    codes = np.zeros(values[0].shape, np.int32)
+    for part, size in zip(values, sizes, strict=True):
+        codes *= size + 1
+        codes += np.where((part >= 0) & (part < size), part, size)
+    return codes

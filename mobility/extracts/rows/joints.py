@@ -1,0 +1,45 @@
+"""Values of joint indicators from the columns of their parts."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldp import PlanSpec
+from ldp.privacy.joint import joint_codes
+
+Values = NDArray[np.int32]
+
+
+class Joint(NamedTuple):
+    """A joint indicator: its place in the plan, and the columns of its parts with their numbers of values."""
+
+    place: int
+    columns: tuple[int, ...]
+    sizes: tuple[int, ...]
+
+    def codes(self, values: Sequence[Values] | Values) -> Values:
+        """Code of each row, shape (n,), from the codes of all columns."""
+        return joint_codes([values[column] for column in self.columns], sizes=self.sizes)
+
+
+def joints_of(plan: PlanSpec, places: Sequence[int]) -> list[Joint]:
+    """Joint indicators of which files have all parts.
+
+    Parameters
+    ----------
+    places : place in the plan of the indicator that each column is of
+
+    Notes
+    -----
+    Files that have some of the parts say nothing: those of different kinds would give a person two values.
+    """
+    column_of = {place: column for column, place in enumerate(places)}
+    found = []
+    for place, spec in enumerate(plan.indicators):
+        parts = [plan.index(part) for part in spec.parts]
+        if parts and all(part in column_of for part in parts):
+            sizes = tuple(plan.indicators[part].domain_size for part in parts)
+            found.append(Joint(place, tuple(column_of[part] for part in parts), sizes))
+    return found
