@@ -30,6 +30,7 @@ QUANTILE_95 = Fraction(4743864518391, 10**12)  # x with (1 + x) e^-x = 0.05
 MICRO = Fraction(1, 10**6)  # the last digit of standard errors
 TENTH_M = Fraction(501, 10_000)  # half of the last digit of lengths
 MAX_CODES, MAX_TALLY_CELLS = 65_534, 8_000_000
+MAX_PARTS = 3
 THRESHOLDS = {
     "grr": ("threshold",),
     "oue": ("threshold_p", "threshold_q"),
@@ -271,6 +272,18 @@ class Plan:
             *(asked["grid"][name] for name in ("step_m", "n_x", "n_y")),
         ]
 
+    def has_valid_parts(self) -> bool:
+        """Return whether joint indicators are sampled, and combine static ones that have no parts."""
+        whole = {row["slug"] for row in self.asked if row["kind"] == "static" and "parts" not in row}
+        joint = [row for row in self.asked if "parts" in row]
+        return all(
+            row["kind"] == "static"
+            and 2 <= len(row["parts"]) == len(set(row["parts"])) <= MAX_PARTS
+            and whole.issuperset(row["parts"])
+            and self.mechanism.startswith("smp-")
+            for row in joint
+        )
+
     @property
     def hides(self) -> bool:
         """Return whether made-up reports hide which one is the answer, also from who sees all of a person."""
@@ -298,6 +311,7 @@ def check_spec(plan: Plan, found: Findings) -> None:
         "shares": min(shares) > 0 and sum(shares) == WORD,
         "shares, their number": "shares" not in plan.spec or (family, len(shares)) == ("smp", plan.d),
         "presence": hidden is None or (oracle in ("grr", "adp") and not plan.has_fakes),
+        "parts": plan.has_valid_parts(),
         "presence and location": hidden is None or "location" not in plan.spec,
         "tallies": plan.tallies == [name for name in TALLIES if name in plan.tallies],
         "presence and tallies": hidden is None or not plan.tallies,
@@ -359,7 +373,7 @@ def check_indicator(entry: Json, plan: Plan, index: int, said_epsilon: str, foun
         found.equal(f"{where}, epsilon typed", shared if typed is None else Fraction(typed), epsilon)
     if asked.get("parts"):
         sizes = {each["slug"]: each["domain_size"] + 1 for each in plan.asked}
-        found.equal(f"{where}, domain_size", k, prod(sizes[part] for part in asked["parts"]))
+        found.equal(f"{where}, combinations", k, prod(sizes.get(part, 0) for part in asked["parts"]))
         possible = joint(epsilon, k, days=plan.days)
     else:
         possible = channels(plan.mechanism, epsilon, k, share=share if plan.has_fakes else Fraction(1))

@@ -34,7 +34,7 @@ class IndicatorRequest:
     epsilon : Decimal or None; None takes the plan's
     max_values : int or None; daily only: number of days a person answers, None = all
     weight : Decimal or None; smp only: how often it is asked, against the others; above 0, None = 1
-    parts : slugs of the indicators whose combination it is; none = it has values of its own
+    parts : slugs of the indicators whose combination it is; none = it is no joint indicator
     """
 
     slug: str

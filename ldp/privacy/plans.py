@@ -395,10 +395,8 @@ def _check_range(name: str, value: int, *, low: int, high: int) -> None:
 
 def _indicator_to_json(spec: IndicatorSpec) -> dict[str, Any]:
     """Without parts where there are none: hashes of older plans stay what they were."""
-    parts = {"parts": list(spec.parts)} if spec.parts else {}
-    found = asdict(spec) | {"epsilon": exact_text(spec.epsilon)}
-    del found["parts"]
-    return found | parts
+    found = asdict(spec) | {"epsilon": exact_text(spec.epsilon), "parts": list(spec.parts)}
+    return found if spec.parts else {key: value for key, value in found.items() if key != "parts"}
 
 
 def _indicator_from_json(entry: Mapping[str, Any]) -> IndicatorSpec:
@@ -408,5 +406,11 @@ def _indicator_from_json(entry: Mapping[str, Any]) -> IndicatorSpec:
         domain_size=entry["domain_size"],
         epsilon=Fraction(entry["epsilon"]),
         max_values=entry["max_values"],
-        parts=tuple(entry.get("parts", ())),
+        parts=_parts_from_json(entry.get("parts", [])),
     )
+
+
+def _parts_from_json(parts: Any) -> tuple[str, ...]:
+    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+        raise PlanError(f"parts must be a list of texts, got {parts!r}")
+    return tuple(parts)

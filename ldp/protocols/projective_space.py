@@ -10,6 +10,7 @@ from ldp.errors import LdpError
 from ldp.protocols.projective import ProjectiveChannel, n_points
 
 Floats = NDArray[np.float64]
+BATCH = 2**18  # numbers that are transformed together: 2 MB
 
 
 class Space(NamedTuple):
@@ -18,11 +19,13 @@ class Space(NamedTuple):
     coordinates : uint8, shape (points, dimension)
     starts : int64, shape (dimension + 1,); number of the first point with 0, 1, ... free coordinates
     point_of : int32, shape (prime,) * dimension; number of the point of each vector, `points` for zero
+    halved : int64, shape (points, dimension); place of each point, or of minus it, in half of a transform
     """
 
     coordinates: NDArray[np.uint8]
     starts: NDArray[np.int64]
     point_of: NDArray[np.int32]
+    halved: NDArray[np.int64]
 
 
 @lru_cache(maxsize=16)
@@ -39,7 +42,10 @@ def space_of(prime: int, dimension: int) -> Space:
     for factor in range(1, prime):
         multiples = coordinates.astype(np.int64) * factor % prime
         point_of[tuple(multiples.T)] = np.arange(len(coordinates))
-    return Space(coordinates, starts, point_of)
+    # Half of the last axis is left out: minus a vector has the same value, which is real.
+    vectors = coordinates.astype(np.int64)
+    halved = np.where(vectors[:, -1:] <= prime // 2, vectors, -vectors % prime)
+    return Space(coordinates, starts, point_of, halved)
 
 
 def is_orthogonal(value: int, *, channel: ProjectiveChannel) -> NDArray[np.bool_]:
@@ -67,9 +73,12 @@ def support_of(counts: NDArray[np.int64], *, channel: ProjectiveChannel) -> NDAr
         raise LdpError(f"counts must have shape ({channel.n_codes}, ...), got {counts.shape}")
     by_cell = counts.reshape(channel.n_codes, -1)
     out = np.zeros((channel.domain_size, by_cell.shape[1]), np.int64)
-    for cell in np.flatnonzero(by_cell.any(axis=0)):
-        sums = sums_over_orthogonal(by_cell[:, cell], channel=channel)
-        out[:, cell] = np.rint(sums[: channel.domain_size])
+    filled = np.flatnonzero(by_cell.any(axis=0))
+    n_together = max(1, BATCH // channel.prime**channel.dimension)
+    for start in range(0, len(filled), n_together):
+        cells = filled[start : start + n_together]
+        sums = sums_over_orthogonal(by_cell[:, cells].T, channel=channel)
+        out[:, cells] = np.rint(sums[:, : channel.domain_size].T)
     return out.reshape(channel.domain_size, *counts.shape[1:])
 
 
@@ -79,11 +88,11 @@ def value_counts(counts: NDArray[np.int64], *, channel: object) -> NDArray[np.in
 
 
 def sums_over_orthogonal(of_points: NDArray[Any], *, channel: ProjectiveChannel) -> Floats:
-    """For each point, the sum of what the points that are orthogonal to it have; float64, shape (n_codes,).
+    """For each point, the sum of what the points that are orthogonal to it have; float64, as `of_points`.
 
     Parameters
     ----------
-    of_points : ndarray of numbers, shape (n_codes,), not modified
+    of_points : ndarray of numbers, shape (..., n_codes), not modified
 
     Notes
     -----
@@ -92,8 +101,8 @@ def sums_over_orthogonal(of_points: NDArray[Any], *, channel: ProjectiveChannel)
     that of a transform of prime**dimension numbers, about 10 ms for 4,000 values.
     """
     space = space_of(channel.prime, channel.dimension)
-    transform = np.fft.rfftn(np.append(of_points, 0).astype(np.float64)[space.point_of])
-    # Half of the last axis is left out: minus a vector has the same value, which is real.
-    half, vectors = transform.shape[-1], space.coordinates.astype(np.int64)
-    vectors = np.where(vectors[:, -1:] < half, vectors, -vectors % channel.prime)
-    return np.asarray((of_points.sum() + transform[tuple(vectors.T)].real) / channel.prime, np.float64)
+    with_zero = np.zeros((*of_points.shape[:-1], channel.n_codes + 1))
+    with_zero[..., :-1] = of_points
+    transform = np.fft.rfftn(with_zero[..., space.point_of], axes=range(-channel.dimension, 0))
+    total = of_points.sum(axis=-1, keepdims=True)
+    return np.asarray((total + transform[(..., *space.halved.T)].real) / channel.prime, np.float64)

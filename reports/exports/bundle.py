@@ -29,8 +29,8 @@ from reports.studies.models import Study
 from reports.studies.queries import current_plan, has_unions, stays_of
 from reports.studies.tally_models import Tally
 
-# Imports of `ldp.privacy.plans`, `ldp.estimation.estimators` and `ldp.estimation.unions`: numpy and the
-# standard library, no compiler.
+# Imports of `ldp.privacy.plans`, `ldp.protocols.projective_space`, `ldp.estimation.estimators` and
+# `ldp.estimation.unions`: numpy and the standard library, no compiler.
 LDP_MODULES: Final = (
     "codes.py",
     "errors.py",
@@ -43,6 +43,7 @@ LDP_MODULES: Final = (
     "geo/planar_laplace.py",
     "geo/precision.py",
     "privacy/__init__.py",
+    "privacy/joint.py",
     "privacy/plans.py",
     "privacy/presence.py",
     "privacy/slots.py",
@@ -53,6 +54,8 @@ LDP_MODULES: Final = (
     "protocols/faked_reports.py",
     "protocols/geometric.py",
     "protocols/histogram.py",
+    "protocols/projective.py",
+    "protocols/projective_space.py",
     "protocols/unary.py",
 )
 Reports = tuple[WindowReport, ...]

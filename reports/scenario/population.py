@@ -169,6 +169,8 @@ def _codes(
     if not has_unions(indicator):
         return "answered on some days only"
     spec = PlanSpec.from_json(plan.spec)
+    if spec.indicators[spec.index(indicator.slug)].parts:  # its values could contradict those of its parts
+        return "combines other indicators"
     noise = answer_noise(spec, indicator.study)
     cells = None if noise is None else CellNoise(visitors=noise.visitors.channel, answers=noise.channel)
     try:

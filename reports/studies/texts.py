@@ -27,7 +27,7 @@ def crumbs_to(study: Study | None = None) -> Crumbs:
 
 def plan_words(spec: PlanSpec) -> str:
     """Explain a plan's mechanism, in plain words."""
-    sentences = (_who_answers(spec), _how(spec), _what_fakes_hide(spec))
+    sentences = (_who_answers(spec), _how(spec), _how_joint(spec), _what_fakes_hide(spec))
     return " ".join(sentence for sentence in sentences if sentence)
 
 
@@ -162,6 +162,15 @@ def _how(spec: PlanSpec) -> str:
     return gettext(
         "The answer can mark any number of categories, and each category is randomised separately (unary "
         "encoding, OUE). The answer is then kept, so the same value always gives the same answer."
+    )
+
+
+def _how_joint(spec: PlanSpec) -> str:
+    if not any(asked.parts for asked in spec.indicators):
+        return ""
+    return gettext(
+        "An answer on a joint indicator combines the values of several indicators. It is randomised as one "
+        "value, by the more accurate of GRR and projective response (PGR), and then kept too."
     )
 
 

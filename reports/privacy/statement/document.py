@@ -47,7 +47,8 @@ WORD = 2**64  # thresholds are integers out of it
 class Protection:
     """Privacy text of a page about one indicator; epsilons are certified, not nominal.
 
-    `epsilon_value` is what this value loses, all reports of a person seen together.
+    `epsilon_value` is what this value loses, all reports of a person seen together. `parts` are the names of
+    the indicators that a joint one combines.
     """
 
     unit: str
@@ -62,6 +63,7 @@ class Protection:
     is_sampled: bool
     has_fakes: bool
     is_daily: bool
+    parts: tuple[str, ...] = ()
 
     @property
     def is_unary(self) -> bool:
@@ -102,6 +104,8 @@ class Protection:
 def protections(plan: Plan) -> dict[str, Protection]:
     """Certified protection of each indicator of a plan, by slug."""
     spec, certificate = certified(plan)
+    is_joint = any(asked.parts for asked in spec.indicators)
+    names = {each.slug: each.shown_name for each in plan.study.indicators.all()} if is_joint else {}
     return {
         asked.slug: Protection(
             unit=spec.unit,
@@ -116,6 +120,7 @@ def protections(plan: Plan) -> dict[str, Protection]:
             is_sampled=spec.is_sampled,
             has_fakes=spec.has_fakes,
             is_daily=asked.kind == "daily",
+            parts=tuple(names[part] for part in asked.parts),
         )
         for index, (asked, entry) in enumerate(zip(spec.indicators, certificate.indicators, strict=True))
     }

@@ -98,6 +98,7 @@ def _check_suits(table: Table, plan: PlanDefinition, *, kind: Kind, epsilon: Dec
         table.add("epsilon", rule, epsilon)
     if not mechanism.startswith("smp-"):
         table.refuse("weight", f"must be absent: under {mechanism} every indicator is asked equally often")
+        table.refuse("parts", f"must be absent under {mechanism}: only smp plans have joint indicators")
     if kind == "daily" and mechanism.startswith("rsfd-") and plan.unit == "attribute":
         rule = (
             f"must be static under {mechanism} with the unit attribute: a made-up report does not change "
@@ -133,7 +134,8 @@ def _read_joint(table: Table, *, days: int) -> dict[str, Any]:  # noqa: ARG001 -
     parts = table.raw("parts")
     if table.values.get("kind") != "static":
         table.add("kind", "must be static: an indicator with parts combines static ones", "daily")
-    if not isinstance(parts, list) or not 2 <= len(parts) <= MAX_PARTS:
+    is_list = isinstance(parts, list) and all(isinstance(part, str) for part in parts)
+    if not is_list or not 2 <= len(parts) <= MAX_PARTS:
         table.add("parts", f"must be a list of 2 to {MAX_PARTS} slugs of static indicators", parts)
         parts = []
     return {
@@ -141,7 +143,7 @@ def _read_joint(table: Table, *, days: int) -> dict[str, Any]:  # noqa: ARG001 -
         "derive": None,
         "categories": (),  # known once all are read
         "max_values": None,
-        "parts": tuple(str(part) for part in parts),
+        "parts": tuple(parts),
     }
 
 
@@ -159,25 +161,29 @@ def _with_parts(
     parts = [whole[part] for part in indicator.parts]
     size, most = joint_size([len(part.categories) for part in parts]), _most_categories(days)
     if size > most:
-        rule = f"must have at most {most} combinations in a study of {days} days, each part with no value too"
+        rule = (
+            f"must have at most {most} combinations in a study of {days} days; a part of k categories has "
+            f'k + 1 values, since "{NO_VALUE_NAME}" is one of them'
+        )
         table.add("parts", rule, size)
         return indicator
-    combined = _combined([part.categories for part in parts], none=NO_VALUE_NAME)
-    if len(set(combined)) < size:
-        table.add("parts", f'must have categories whose names with " / " and "{NO_VALUE_NAME}" differ')
-        return indicator
+    combined = _combined(table, [part.categories for part in parts], none=NO_VALUE_NAME)
     french = [part.categories_fr or part.categories for part in parts]
-    has_french = any(part.categories_fr for part in parts)
-    return replace(
-        indicator,
-        categories=combined,
-        categories_fr=_combined(french, none=NO_VALUE_NAME_FR) if has_french else None,
-    )
+    combined_fr = _combined(table, french, none=NO_VALUE_NAME_FR)
+    return replace(indicator, categories=combined, categories_fr=combined_fr)
 
 
-def _combined(names: list[tuple[str, ...]], *, none: str) -> tuple[str, ...]:
-    """Names of all combinations, in the order of their codes."""
-    return tuple(" / ".join(each) for each in product(*((*of_part, none) for of_part in names)))
+def _combined(table: Table, names: list[tuple[str, ...]], *, none: str) -> tuple[str, ...]:
+    """Names of all combinations, in the order of their codes; notes two that look the same."""
+    found = tuple(" / ".join(each) for each in product(*((*of_part, none) for of_part in names)))
+    seen: set[str] = set()
+    for name in map(with_plain_spaces, found):
+        if name in seen:
+            rule = f'must not have two combinations of one name: rename categories with " / " or "{none}"'
+            table.add("parts", rule, name)
+            break
+        seen.add(name)
+    return found
 
 
 def _read_daily(table: Table, *, days: int) -> dict[str, Any]:

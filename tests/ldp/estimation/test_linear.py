@@ -133,7 +133,7 @@ def test_questions_that_do_not_fit_are_refused() -> None:
     counts, channel = np.full(5, 2), CHANNELS["GRR"]
     refuses("weights must be finite with shape \\(5,\\)", linear_query, counts,
             weights=np.ones(4), channel=channel, **sizes)  # fmt: skip
-    refuses("counts must have shape \\(7,\\)", linear_query, counts,
+    refuses("counts must have shape \\(7, ...\\)", linear_query, counts,
             weights=np.ones(5), channel=CHANNELS["PGR"], **sizes)  # fmt: skip
     columns = ldp.hadamard_channel(epsilon=ONE, domain_size=5)
     refuses("channel must be GRR, projective or unary", linear_query, counts,
