@@ -13,6 +13,7 @@ from mobility.batches.pages.access import batch_or_404, crumbs_to, operators_onl
 from mobility.batches.quality.coverage import coverage_of
 from mobility.batches.quality.facts import Facts
 from mobility.uploads.coverage_calendar import calendars, legend
+from reports.base.attachments import attachment
 
 
 @require_GET
@@ -38,8 +39,8 @@ def coverage(request: HttpRequest, slug: str) -> HttpResponse:
 def unmatched_cells(request: HttpRequest, batch_id: UUID) -> HttpResponse:
     """Cells of a batch that the area does not list, with their rows, as CSV."""
     batch = batch_or_404(request, batch_id)
-    response = HttpResponse(content_type="text/csv; charset=utf-8")
-    response.headers["Content-Disposition"] = f'attachment; filename="unmatched-cells-{batch_id}.csv"'
+    name = f"unmatched-cells-{batch_id}.csv"
+    response = attachment("", content_type="text/csv; charset=utf-8", name=name)
     writer = csv.writer(response, lineterminator="\n")
     writer.writerow(("cell_id", "rows"))
     # Only texts of the form of the study's own cells are kept, no formulas: mobility.extracts.cells.unlisted.

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 from reports.accounts.access import overseers_only
 from reports.accounts.matrix import Account, Matrix, access_matrix
 from reports.accounts.texts import ROLE_MEANINGS, ROLE_WORDS, role_words
+from reports.base.attachments import attachment
 from reports.base.csv_texts import csv_text
 from reports.studies.models import Study
 
@@ -46,10 +47,8 @@ def matrix_file(request: HttpRequest) -> HttpResponse:
     """Return the matrix as CSV: a row for each way into a study."""
     found = access_matrix(_asked(Study.objects.order_by("slug"), request.GET.get("study", "")))
     text = csv_text(COLUMNS, _records(found))
-    disposition = f'attachment; filename="who-can-see-what-{datetime.now(UTC):%Y-%m-%d}.csv"'
-    return HttpResponse(
-        text, content_type="text/csv; charset=utf-8", headers={"Content-Disposition": disposition}
-    )
+    name = f"who-can-see-what-{datetime.now(UTC):%Y-%m-%d}.csv"
+    return attachment(text, content_type="text/csv; charset=utf-8", name=name)
 
 
 def _asked(studies: QuerySet[Study], slug: str) -> QuerySet[Study]:

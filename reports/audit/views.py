@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from reports.accounts.access import account, overseers_only
 from reports.audit.export import ledger_lines
 from reports.audit.texts import KIND_WORDS, entry_words, fact_lines, kind_words
+from reports.base.attachments import attachment, streamed
 from reports.ledger.actions import record
 from reports.ledger.check import HEAD
 from reports.ledger.checks import check_ledger
@@ -112,11 +113,7 @@ def file(request: HttpRequest) -> StreamingHttpResponse:
     if request.method == "GET":
         facts = {"way": "page", "file": name}
         record(LedgerKind.EXPORT_MADE, actor=account(request).get_username(), study=study, facts=facts)
-    return StreamingHttpResponse(
-        ledger_lines(study=study or None),
-        content_type="application/x-ndjson",
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
-    )
+    return streamed(ledger_lines(study=study or None), content_type="application/x-ndjson", name=name)
 
 
 @require_safe
@@ -125,7 +122,7 @@ def head(_request: HttpRequest) -> HttpResponse:
     """The signed head: anyone who keeps it can tell later whether anything before it was changed."""
     found = _head_or_404()
     text = json.dumps({HEAD: found.signed.to_json()}, indent=1)
-    return _attachment(text, content_type="application/json", name=f"ledger_head_{found.number}.json")
+    return attachment(text, content_type="application/json", name=f"ledger_head_{found.number}.json")
 
 
 @require_safe
@@ -133,7 +130,7 @@ def head(_request: HttpRequest) -> HttpResponse:
 def public_key(_request: HttpRequest) -> HttpResponse:
     """Return the key that checks signatures."""
     pem = public_pem(_head_or_404().public_key).decode()
-    return _attachment(pem, content_type="application/x-pem-file", name="ledger_public_key.pem")
+    return attachment(pem, content_type="application/x-pem-file", name="ledger_public_key.pem")
 
 
 def _head_or_404() -> LedgerHead:
@@ -141,11 +138,6 @@ def _head_or_404() -> LedgerHead:
     if found is None:
         raise Http404
     return found
-
-
-def _attachment(text: str, *, content_type: str, name: str) -> HttpResponse:
-    disposition = f'attachment; filename="{name}"'
-    return HttpResponse(text, content_type=content_type, headers={"Content-Disposition": disposition})
 
 
 def _row(entry: LedgerEntry) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from reports.accounts.access import overseers_only, study_or_404
+from reports.base.attachments import attachment
 from reports.dpia import dpia_pack, to_pdf
 from reports.dpia.markdown import to_markdown
 from reports.ledger.handed_out import handed_out
@@ -31,5 +32,4 @@ def download(request: HttpRequest, slug: str, ending: str) -> HttpResponse:
         content, kind = to_markdown(pack).encode(), "text/markdown; charset=utf-8"
     else:
         content, kind = to_pdf(pack), "application/pdf"
-    headers = {"Content-Disposition": f'attachment; filename="{study.slug}_dpia.{ending}"'}
-    return HttpResponse(content, content_type=kind, headers=headers)
+    return attachment(content, content_type=kind, name=f"{study.slug}_dpia.{ending}")

@@ -8,13 +8,14 @@ import threading
 import time
 from typing import Final
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from reports.accounts.access import account, exporters_only
+from reports.base.attachments import attachment, streamed
 from reports.estimates.queries import WindowError
 from reports.exports.actions import Asked, ask_for_file
 from reports.exports.errors import ExportError
@@ -70,12 +71,6 @@ def file_response(request: HttpRequest, study: Study, recipe: Recipe) -> HttpRes
     return _turned(request) if has_waited else _come_again(_later())
 
 
-def attachment(content: bytes, *, content_type: str, name: str) -> HttpResponse:
-    """A file that a browser saves under this name."""
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return HttpResponse(content, content_type=content_type, headers=headers)
-
-
 def refused(error: ValueError) -> HttpResponse:
     """Why there is no such file, in words."""
     return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
@@ -103,12 +98,9 @@ def _held(request: HttpRequest, study: Study, recipe: Recipe) -> tuple[Asked, bo
 
 def _kept(found: ExportFile) -> HttpResponseBase:
     """Send the kept file; a large one is unpacked as it is sent."""
-    headers = {"Content-Disposition": f'attachment; filename="{found.name}"'}
     if found.size <= AT_ONCE_BYTES:
-        content = b"".join(found.pieces())
-        return HttpResponse(content, content_type=found.content_type, headers=headers)
-    headers["Content-Length"] = str(found.size)
-    return StreamingHttpResponse(found.pieces(), content_type=found.content_type, headers=headers)
+        return attachment(b"".join(found.pieces()), content_type=found.content_type, name=found.name)
+    return streamed(found.pieces(), content_type=found.content_type, name=found.name, size=found.size)
 
 
 def _page(request: HttpRequest, study: Study, asked: Asked) -> HttpResponse:

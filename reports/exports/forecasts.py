@@ -9,10 +9,11 @@ from django.http.response import HttpResponseBase
 from django.utils.translation import gettext
 
 from reports.accounts.access import indicator_or_404, study_or_404
+from reports.base.attachments import attachment
 from reports.base.csv_texts import csv_text
 from reports.base.version import software
 from reports.exports.errors import ExportError
-from reports.exports.file_views import attachment, file_of_study, refused
+from reports.exports.file_views import file_of_study, refused
 from reports.exports.records import CONTENT_TYPES
 from reports.forecasts.computing import SLOTS_AHEAD
 from reports.forecasts.models import KeptForecast

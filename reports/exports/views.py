@@ -1,12 +1,14 @@
 """Downloads of pages as files."""
 
+import json
 from urllib.parse import urlencode
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext
 
 from reports.accounts.access import indicator_or_404, readable, sees_all, study_or_404
+from reports.base.attachments import attachment
 from reports.compare import texts
 from reports.compare.queries import Kind, NotComparableError, comparable_indicators
 from reports.compare.query import (
@@ -23,7 +25,7 @@ from reports.estimates.picker import requested_window
 from reports.estimates.queries import UnionNotAvailableError, WindowError, check_union, visitor_unions
 from reports.exports.comparisons import comparison_findings
 from reports.exports.errors import ExportError
-from reports.exports.file_views import attachment, file_of_study, file_response, format_or_404, refused
+from reports.exports.file_views import file_of_study, file_response, format_or_404, refused
 from reports.exports.formats.choosing import COMPARISON, MOVEMENT, SCENARIO
 from reports.exports.recipes import BUNDLE, POPULATION, Recipe
 from reports.exports.selection import Scope
@@ -158,9 +160,8 @@ def download_statement(request: HttpRequest, slug: str) -> HttpResponse:
     """The privacy statement as JSON."""
     study = study_or_404(request, slug)
     found = privacy_statement(study, with_names=sees_all(request.user))
-    response = JsonResponse(found, json_dumps_params={"indent": 1, "ensure_ascii": False})
-    response["Content-Disposition"] = f'attachment; filename="{study.slug}_statement.json"'
-    return response
+    text = json.dumps(found, indent=1, ensure_ascii=False)
+    return attachment(text, content_type="application/json", name=f"{study.slug}_statement.json")
 
 
 def _indicator(request: HttpRequest, slug: str, indicator_slug: str) -> Indicator:

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 
+from reports.base.attachments import name_of
 from reports.ledger.chain import Json
 from reports.ledger.handouts import record_file
 from reports.studies.models import Study
@@ -17,7 +18,6 @@ P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 # Of addresses; those of comparisons name both sides.
 DAYS = ("from", "to", "with_from", "with_to")
-FILE_NAME = 'attachment; filename="'
 
 
 def handed_out(view: View[P]) -> View[P]:
@@ -30,7 +30,7 @@ def handed_out(view: View[P]) -> View[P]:
     def noting(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         response = view(request, *args, **kwargs)
         if response.status_code == 200 and request.method == "GET":
-            facts: dict[str, Json] = {"way": "page", "file": _file_name(response)}
+            facts: dict[str, Json] = {"way": "page", "file": name_of(response)}
             facts |= {name: request.GET[name] for name in DAYS if _is_day(request.GET.get(name, ""))}
             if Study.objects.filter(slug=request.GET.get("with", "")).exists():
                 facts["with"] = request.GET["with"]
@@ -41,10 +41,6 @@ def handed_out(view: View[P]) -> View[P]:
 
     noted: Any = noting
     return noted  # type: ignore[no-any-return]
-
-
-def _file_name(response: HttpResponseBase) -> str:
-    return response["Content-Disposition"].removeprefix(FILE_NAME).removesuffix('"')
 
 
 def _is_day(text: str) -> bool:

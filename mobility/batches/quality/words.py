@@ -12,6 +12,7 @@ from mobility.batches.quality.calendar import StudyCalendar
 from mobility.batches.quality.coverage import DayCoverage, DayStatus
 from mobility.batches.quality.facts import Facts, Share
 from mobility.batches.quality.look_back import Basis, Comparison, LookBack, SilentHours
+from mobility.batches.texts import ROW_REASONS
 from mobility.vault.models.batch import Batch
 from reports.base.formats import day_title, number, percent, window_title
 
@@ -98,9 +99,10 @@ def _nothing_counts(batch: Batch, facts: Facts, calendar: StudyCalendar) -> str:
             "expected": window_title(calendar.date_of(1), calendar.date_of(calendar.days)),
         }
     reasons = Counter(batch.rows_ignored) + Counter(batch.rows_rejected)
+    words = [f"{ROW_REASONS[reason]} ({number(rows)})" for reason, rows in reasons.most_common()]
     return gettext("No rows were counted. Reasons for the %(rows)s rows: %(reasons)s.") % {
         "rows": number(batch.rows_read),
-        "reasons": ", ".join(f"{reason} {number(rows)}" for reason, rows in reasons.most_common()),
+        "reasons": "; ".join(words),
     }
 
 

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_GET
 from mobility.plans.study_files import export_study
 from mobility.vault.models.subscribers import VaultStudy
 from reports.accounts.access import administrators_only
+from reports.base.attachments import attachment
 
 
 @require_GET
@@ -22,5 +23,4 @@ def export(request: HttpRequest, slug: str) -> HttpResponse:  # noqa: ARG001 - e
 def attached(content: object, *, filename: str) -> HttpResponse:
     """Return JSON as a file to keep."""
     text = json.dumps(content, ensure_ascii=False, indent=1)
-    disposition = f'attachment; filename="{filename}"'
-    return HttpResponse(text, content_type="application/json", headers={"Content-Disposition": disposition})
+    return attachment(text, content_type="application/json", name=filename)
