@@ -68,7 +68,7 @@ class DaySightings(ParallelArrays):
         if len(self.stays) or len(self.nights) or has_slots:
             columns += [*self.stays.columns(), *self.nights.columns()]
         if has_slots:
-            columns += [*self.slots.narrow_columns(), *self.slots_used.columns()]
+            columns += [*self.slots.narrow_columns(self.pseudonym), *self.slots_used.columns()]
         return pack_columns(columns)
 
     @classmethod
@@ -94,7 +94,7 @@ class DaySightings(ParallelArrays):
             return sightings
         return replace(
             sightings,
-            slots=Whereabouts.of_narrow_columns(slots[:N_NARROW]),
+            slots=Whereabouts.of_narrow_columns(slots[:N_NARROW], sightings.pseudonym),
             slots_used=SlotsUsed.of_columns(slots[N_NARROW:]),
         )
 

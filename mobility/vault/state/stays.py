@@ -57,28 +57,32 @@ class Whereabouts(ParallelArrays):
         differences, second, cell = columns
         return cls(pseudonym=from_steps(differences), second=second, cell=cell)
 
-    def narrow_columns(self) -> list[Column]:
-        """Return the N_NARROW columns that `of_narrow_columns` reads: 5 bytes of each place instead of 16."""
+    def narrow_columns(self, known: Pseudonyms) -> list[Column]:
+        """Return the N_NARROW columns that `of_narrow_columns` reads: 5 bytes of each place instead of 16.
+
+        Parameters
+        ----------
+        known : sorted, each once; the columns do not repeat these people
+        """
         n, first = len(self), self.second.min(initial=np.iinfo(np.uint32).max) // QUARTER_S
-        people, times = np.empty(n, np.uint64), np.empty(n, np.uint8)
+        others, times = np.empty(n, np.uint64), np.zeros(len(known) + n, np.uint8)
         quarter, rest = np.empty(n, np.uint8), np.empty(n, np.uint16)
-        n_people = _narrowed(self.pseudonym, self.second, first, people, times, quarter, rest)
-        cell_type = np.min_scalar_type(self.cell.max(initial=0))
-        columns: list[Column] = [
-            steps(people[:n_people]),
-            times[:n_people],
+        n_others = _narrowed(self.pseudonym, self.second, first, known, others, times, quarter, rest)
+        return [
+            steps(others[:n_others]),
+            times[: len(known) + n_others],
             np.array([first], np.uint32),
             quarter,
             rest,
+            self.cell.astype(np.min_scalar_type(self.cell.max(initial=0))),
         ]
-        columns.append(self.cell.astype(cell_type))
-        return columns
 
     @classmethod
-    def of_narrow_columns(cls, columns: list[Column]) -> Self:
+    def of_narrow_columns(cls, columns: list[Column], known: Pseudonyms) -> Self:
         differences, times, first, quarter, rest, cell = columns
+        everyone, _ = positions.union([known, from_steps(differences)])
         return cls(
-            pseudonym=np.repeat(from_steps(differences), times),
+            pseudonym=np.repeat(everyone, times),
             second=(quarter + first) * QUARTER_S + rest,
             cell=cell.astype(np.uint32),
         )
@@ -161,20 +165,26 @@ def longest_stays(seen: Whereabouts, *, until: int | None = None) -> tuple[Pseud
 
 
 @numba.njit(cache=True, nogil=True)
-def _narrowed(who, when, first, people, times, quarter, rest):  # type: ignore[no-untyped-def]
-    """Write people, how often each is there, and quarter-hours from `first` on; how many people these are.
+def _narrowed(who, when, first, known, others, times, quarter, rest):  # type: ignore[no-untyped-def]
+    """Write quarter-hours from `first` on, and people who are not known; how many these are.
 
     A state holds fewer than 256 quarter-hours: those of a day, and the day before at most.
+
+    times : zeros; how often each person is there, of the known ones and the others in rising order
     """
-    n = 0
+    person, n_others = 0, 0
     for i in range(len(who)):
         if i == 0 or who[i] != who[i - 1]:
-            people[n], times[n] = who[i], 0
-            n += 1
-        times[n - 1] += 1
+            person += i > 0
+            while person - n_others < len(known) and known[person - n_others] < who[i]:
+                person += 1
+            if person - n_others == len(known) or known[person - n_others] != who[i]:
+                others[n_others] = who[i]
+                n_others += 1
+        times[person] += 1
         of = when[i] // QUARTER_S
         quarter[i], rest[i] = of - first, when[i] - of * QUARTER_S
-    return n
+    return n_others
 
 
 @numba.njit(cache=True, nogil=True)

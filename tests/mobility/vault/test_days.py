@@ -135,6 +135,30 @@ def test_places_are_packed_with_the_day(stays, nights, words) -> None:
     assert again.stays.cell.dtype == again.stays.second.dtype == np.uint32
 
 
+@given(
+    people=st.sets(st.sampled_from(PSEUDONYMS)),
+    places=st.dictionaries(
+        st.tuples(st.sampled_from([*PSEUDONYMS, 5, 2**63 + 1]), st.integers(3, 97)),
+        st.tuples(st.integers(0, 899), st.sampled_from([0, 255, 256, 70_000])),
+        min_size=1,
+    ),
+)
+def test_places_of_slots_are_packed_for_people_with_and_without_a_visit(people, places) -> None:
+    slots = [(who, quarter * 900 + rest, cell) for (who, quarter), (rest, cell) in sorted(places.items())]
+    seen = sightings_of(dict.fromkeys(people, (5, 9, ())), slots=0)
+    again = DaySightings.unpack(replace(seen, slots=whereabouts_of(*slots)).pack(), words=0)
+    assert (seen_in(again), rows_of(again.slots)) == (seen_in(seen), slots)
+    assert again.slots.pseudonym.dtype == np.uint64
+    assert again.slots.second.dtype == again.slots.cell.dtype == np.uint32
+
+
+def test_people_of_slots_who_visit_are_written_once() -> None:
+    people = np.sort(np.random.default_rng(1).integers(2**64, size=1000, dtype=np.uint64))
+    seen = sightings_of({int(who): (5, 9, ()) for who in people}, slots=0)
+    slots = whereabouts_of(*((int(who), 5, 0) for who in people))
+    assert len(replace(seen, slots=slots).pack()) < len(seen.pack()) + 1000
+
+
 def test_a_day_without_places_is_packed_as_before_there_were_any() -> None:
     """Data sealed before stay readable, and are not sealed in another way."""
     seen = sightings_of({1: (5, 9, (7,)), 4: (6, 6, (NONE,))}, slots=1)
