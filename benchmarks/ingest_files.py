@@ -48,6 +48,7 @@ class Truth:
     ignored: dict[str, int]
     subscribers: int  # visitors of any day
     visitors: tuple[int, ...]  # per study day
+    repeated_at_night: int = 0  # of those outside of the hours
 
     @property
     def accepted(self) -> int:
@@ -57,18 +58,14 @@ class Truth:
     def at_any_hour(self) -> "Truth":
         """Count as a study with slots does, which takes rows of any hour."""
         others = {reason: rows for reason, rows in self.ignored.items() if reason != "outside_hours"}
-        return replace(self, ignored=others)
+        if repeated := others.get("duplicate", 0) + self.repeated_at_night:
+            others["duplicate"] = repeated
+        return replace(self, ignored=others, repeated_at_night=0)
 
     def without_misshapen(self) -> "Truth":
         """Write the rows in a format where each row has all columns."""
         others = {reason: rows for reason, rows in self.rejected.items() if reason != "wrong_columns"}
-        return Truth(
-            rows=self.rows - self.rejected.get("wrong_columns", 0),
-            rejected=others,
-            ignored=self.ignored,
-            subscribers=self.subscribers,
-            visitors=self.visitors,
-        )
+        return replace(self, rows=self.rows - self.rejected.get("wrong_columns", 0), rejected=others)
 
 
 def write_csv(path: Path, *, rows: int, rows_per_subscriber: int = ROWS_PER_SUBSCRIBER) -> Truth:
@@ -81,7 +78,7 @@ def write_csv(path: Path, *, rows: int, rows_per_subscriber: int = ROWS_PER_SUBS
     subscribers = rows // rows_per_subscriber
     if subscribers < 10:
         raise ValueError(f"rows must be >= {10 * rows_per_subscriber}, got {rows}")
-    counts = np.zeros(len(REJECTED) + len(IGNORED), np.int64)
+    counts = np.zeros(len(REJECTED) + len(IGNORED) + 1, np.int64)
     present = np.zeros(subscribers, np.uint8)
     with path.open("wb") as file:
         file.write((",".join(COLUMNS) + "\n").encode())
@@ -93,9 +90,10 @@ def write_csv(path: Path, *, rows: int, rows_per_subscriber: int = ROWS_PER_SUBS
     return Truth(
         rows=rows,
         rejected=_nonzero(REJECTED, named[: len(REJECTED)]),
-        ignored=_nonzero(IGNORED, named[len(REJECTED) :]),
+        ignored=_nonzero(IGNORED, named[len(REJECTED) : -1]),
         subscribers=int(np.count_nonzero(present)),
         visitors=tuple(int(np.count_nonzero(present & (1 << day))) for day in range(DAYS)),
+        repeated_at_night=named[-1],
     )
 
 
@@ -268,6 +266,8 @@ def _write_rows(
             counts[4] += 1
         elif second < 21600:
             counts[5] += 1
+            counts[7] += last_second[person] == second
+            last_second[person] = second
         elif last_second[person] == second:
             counts[6] += 1
         else:

@@ -5,7 +5,6 @@ Short codes make a row about 74 bytes long, as in an operator's extract; the dem
 
 import csv
 import json
-import shutil
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,22 +32,18 @@ def write_study(folder: Path, *, slug: str, subscribers: int, has_slots: bool = 
 
     Parameters
     ----------
-    has_slots : half hours of 100 zones, squares over the cells
+    has_slots : half hours of the zones, which are 100 squares over the cells with slots or without
     """
-    folder = folder / ("slots" if has_slots else "plain")
     folder.mkdir(parents=True, exist_ok=True)
-    for name in AREA_FILES:
-        shutil.copy(DEMO / name, folder / name)
-    if has_slots:
-        _put_squares(folder)
+    _put_squares(folder)
     path = folder / f"{slug}.toml"
     path.write_text(_study_text(slug=slug, subscribers=subscribers) + (SLOTS if has_slots else ""))
     return path
 
 
 def _put_squares(folder: Path) -> None:
-    """Put each cell into one of SIDE x SIDE squares, its zone."""
-    with (folder / AREA_FILES[0]).open(newline="") as file:
+    """Write the demo's cells, and as their zones SIDE x SIDE squares."""
+    with (DEMO / AREA_FILES[0]).open(newline="") as file:
         cells = [(row["cell_id"], float(row["lon"]), float(row["lat"])) for row in csv.DictReader(file)]
     west, south = (min(cell[axis] for cell in cells) for axis in (1, 2))
     east, north = (max(cell[axis] for cell in cells) for axis in (1, 2))

@@ -73,6 +73,16 @@ def test_truth_is_what_the_reference_finds_and_rows_are_as_announced_and_the_sam
     assert (folder / "again.csv").read_bytes() == path.read_bytes()
 
 
+def test_the_truth_at_any_hour_counts_repeated_rows_of_nights_too(folder):
+    path = folder / "nights.csv"
+    truth = write_csv(path, rows=8 * ROWS)
+    study = read_study(write_study(folder, slug="bench", subscribers=1000))
+    found = read_extract([path], replace(study, open_from=study.open_from.replace(hour=0)))
+    all_hours = truth.at_any_hour()
+    assert (found["ignored"], found["accepted"]) == (all_hours.ignored, all_hours.accepted)
+    assert found["ignored"]["duplicate"] > truth.ignored["duplicate"]
+
+
 def test_every_format_holds_the_plain_file(plain, monkeypatch):
     monkeypatch.setattr(ingest_files, "_COPY_BYTES", 50_000)  # several pieces
     path, truth = plain
