@@ -87,7 +87,8 @@ def places_study(folder: Path) -> Path:
     demo = ROOT / "mobility" / "demo"
     for name in ("cells.csv", "zones.geojson"):
         shutil.copy(demo / name, folder)
-    text = (demo / "study.toml").read_text().replace('slug = "fimu-2017"', 'slug = "fimu-places"')
+    text = (demo / "study.toml").read_text().partition("\n[slots]")[0]
+    text = text.replace('slug = "fimu-2017"', 'slug = "fimu-places"')
     path = folder / "study.toml"
     path.write_text(text + LOCATION)
     return path

@@ -19,10 +19,10 @@ import pytest
 from django.core.management import get_commands, load_command_class
 
 from mobility.demo.extract import write_extract
+from tests import demo_study
 from tests.docs_pages import LOOKS_LIKE_A_COMMAND, ROOT, SHELLS, Command, blocks, pages
 from tests.mobility.data_folder import Folder
 
-DEMO = ROOT / "mobility" / "demo"
 FROM_NOTHING = "<!-- commands start from an empty data folder -->"
 PATIENCE_S = 240
 WITH_COMMANDS = [page for page in pages() if any(block.is_run_here for block in blocks(page))]
@@ -272,11 +272,7 @@ class Clone:
 
 def put_files(root, slug):
     """The files that pages speak of: study.toml with what it names, and a day's extract."""
-    text = (DEMO / "study.toml").read_text().replace('slug = "fimu-2017"', f'slug = "{slug}"')
-    (root / "study.toml").write_text(text)
-    for file in ("cells.csv", "zones.geojson"):
-        shutil.copy(DEMO / file, root)
-    return root / "study.toml"
+    return demo_study.write_study(root, slug=slug)
 
 
 @pytest.fixture(scope="module")

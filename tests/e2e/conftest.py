@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,11 +16,10 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, sync_playwright
 
 from mobility.demo.extract import write_extract
+from tests.demo_study import slots_text, write_study
 from tests.e2e.several import put_databases, texts, values
 
 ROOT = Path(__file__).parents[2]
-STUDY_FILE = ROOT / "mobility" / "demo" / "study.toml"
-STUDY = "fimu-2017"
 CHROMIUM = {
     "executable_path": os.environ.get("CHROMIUM", "/usr/bin/chromium"),
     "args": [
@@ -115,28 +113,20 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def site(migrated: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A served installation with the demo's study, still empty, and an account per role."""
     bare = Installation(put_databases(migrated, tmp_path_factory.mktemp("site")))
-    bare.value("create_study", str(STUDY_FILE))
+    bare.value("create_study", str(write_study(tmp_path_factory.mktemp("study"))))
     accounts = bare.create_accounts(*ROLES)
     with bare.served() as address:
         yield Site(data_dir=bare.data_dir, address=address, accounts=accounts)
 
 
-def copy_of_study(folder: Path, slug: str, *, more: str = "", of: Path = STUDY_FILE) -> str:
-    """A file of the demo's study under another slug, with `more` at its end; its path."""
-    for file in of.parent.iterdir():
-        if file.suffix in (".csv", ".geojson"):
-            shutil.copy(file, folder)
-    text = of.read_text().replace(f'slug = "{STUDY}"', f'slug = "{slug}"')
-    (folder / "study.toml").write_text(text + more)
-    return str(folder / "study.toml")
-
-
 @pytest.fixture(scope="session")
 def report_study(site: Site, extract: list[Path], tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Slug of a second study of the site, with three published days of seven."""
+    """Slug of a second study of the site, with slots, and three published days of seven."""
     slug = "with-reports"
-    created = "create_study", copy_of_study(tmp_path_factory.mktemp("study"), slug)
-    site.values(created, *(("ingest", slug, str(path)) for path in extract[:3]))
+    file = write_study(tmp_path_factory.mktemp("study"), slug=slug, more=slots_text())
+    days = [("ingest", slug, str(path)) for path in extract[:3]]
+    site.values(("create_study", str(file)), *days, ("close_slots", slug, "--through", "2017-06-02"))
+    site.value("forecast", slug)  # unless a worker was faster
     return slug
 
 

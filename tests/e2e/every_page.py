@@ -118,6 +118,10 @@ def states_of_reports(study: str) -> dict[str, str]:
         "a day compared with the others": f"gender/compare/?kind=baseline&{first}",
         "zones on a map": "sleeping_area/?view=map",
         "uncertainty of a day on a map": "sleeping_area/?view=map&layer=uncertainty&from=2017-06-01",
+        "presence compared with another day": "presence/?day=2017-06-02&at=18:00&with=2017-06-01",
+        "presence of a slot that is not published": "presence/?day=2017-06-05",
+        "presence of no day": "presence/?day=soon",
+        "forecast of a zone": "presence/forecast/?zone=Vosges",
     }
     return {name: f"/studies/{study}/{query}" for name, query in queries.items()}
 

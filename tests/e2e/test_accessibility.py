@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import ROLES, STUDY_FILE
+from tests.demo_study import STUDY_FILE
+from tests.e2e.conftest import ROLES
 from tests.e2e.every_page import pages_of, unreachable
 
 pytestmark = pytest.mark.e2e

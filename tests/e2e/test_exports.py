@@ -14,7 +14,7 @@ import geopandas
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.conftest import STUDY, copy_of_study
+from tests.demo_study import STUDY, write_study
 
 pytestmark = pytest.mark.e2e
 WINDOW = "from=2017-05-31&to=2017-06-01"
@@ -44,7 +44,8 @@ def place_study(site, extract, tmp_path_factory):
     slug, folder = "places-2017", tmp_path_factory.mktemp("places")
     river = {"type": "Feature", "properties": {}, "geometry": RIVER}
     (folder / "Savoureuse.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [river]}))
-    created = "create_study", copy_of_study(folder, slug, more=f'layers = ["Savoureuse.geojson"]\n{LOCATION}')
+    file = write_study(folder, slug=slug, more=f'layers = ["Savoureuse.geojson"]\n{LOCATION}')
+    created = "create_study", str(file)
     site.values(created, *(("ingest", slug, str(path)) for path in extract[:2]))
     return slug
 

@@ -7,7 +7,8 @@ import sys
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.conftest import ROOT, STUDY_FILE
+from tests.demo_study import STUDY_FILE, study_text
+from tests.e2e.conftest import ROOT
 from tests.e2e.test_uploads import upload
 
 pytestmark = pytest.mark.e2e
@@ -17,7 +18,7 @@ SLUG = "walk-2017"
 @pytest.fixture
 def study_file(tmp_path):
     """The demo's study under another name, with half of its epsilon."""
-    text = STUDY_FILE.read_text()
+    text = study_text()
     assert "epsilon = 1.0" in text
     changed = text.replace('slug = "fimu-2017"', f'slug = "{SLUG}"').replace("epsilon = 1.0", "epsilon = 0.5")
     path = tmp_path / "study.toml"

@@ -15,7 +15,8 @@ from kombu import pools
 
 from ldp.estimation.unions import union
 from scripts import services
-from tests.e2e.conftest import copy_of_study, fill_in
+from tests.demo_study import write_study
+from tests.e2e.conftest import fill_in
 from tests.e2e.deployment import Deployment, wait_until
 from tests.e2e.several import outcomes
 from tests.e2e.traces import Search, content_of, files_below
@@ -70,7 +71,10 @@ def deployment(request, migrated, tmp_path_factory):
         services.private_folder("no-trace") as root,
         Deployment(root, migrated=migrated, is_postgres=request.param == "postgresql") as made,
     ):
-        files = [copy_of_study(tmp_path_factory.mktemp("study"), slug) for slug in (*STUDIES, TAKING_NOTHING)]
+        files = [
+            str(write_study(tmp_path_factory.mktemp("study"), slug=slug))
+            for slug in (*STUDIES, TAKING_NOTHING)
+        ]
         *_, by_api, taking_nothing, olga = made.values(
             *(("create_study", file) for file in files),
             *(("create_feed_token", slug, "night") for slug in ("by-api", TAKING_NOTHING)),
@@ -308,7 +312,7 @@ def test_search_finds_raw_rows_where_nothing_is_sealed(lengthy, migrated, tmp_pa
         services.private_folder("unsealed") as root,
         Deployment(root, migrated=migrated, settings="tests.e2e.unsealed") as unsealed,
     ):
-        unsealed.manage("create_study", copy_of_study(tmp_path, "killed"))
+        unsealed.manage("create_study", str(write_study(tmp_path, slug="killed")))
         with unsealed.command("ingest", "killed", str(lengthy)) as command:
             unsealed.wait_for("killed", *STAGES[STAGES.index("reading") :])
             unsealed.worker.kill()

@@ -11,7 +11,7 @@ import pytest
 
 from mobility.batches.dispatching import RETRY_S
 from scripts import services
-from tests.e2e.conftest import STUDY, STUDY_FILE
+from tests.demo_study import STUDY, write_study
 from tests.e2e.deployment import Running, wait_until
 
 pytestmark = pytest.mark.e2e
@@ -21,9 +21,9 @@ AT_WORK = "reading", "merging", "publishing", "done"
 
 
 @pytest.fixture(scope="module")
-def installation():
+def installation(tmp_path_factory):
     with services.private_folder("outage") as folder, Running(folder, is_postgres=True) as made:
-        made.manage("create_study", str(STUDY_FILE))
+        made.manage("create_study", str(write_study(tmp_path_factory.mktemp("study"))))
         yield made
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from mobility.base.runtime import RuntimePaths
 from scripts import services
-from tests.e2e.conftest import STUDY, STUDY_FILE, copy_of_study
+from tests.demo_study import STUDY, write_study
 from tests.e2e.deployment import URLS, Deployment
 from tests.e2e.several import outcomes
 
@@ -96,11 +96,12 @@ def test_everything_comes_back_but_what_was_destroyed(drill):
 
 
 def keep_two_days(drill):
-    folder = drill.safe / "second"
-    folder.mkdir()
+    first, second = drill.safe / "first", drill.safe / "second"
+    first.mkdir()
+    second.mkdir()
     drill.site.values(
-        ("create_study", str(STUDY_FILE)),
-        ("create_study", copy_of_study(folder, SECOND)),
+        ("create_study", str(write_study(first))),
+        ("create_study", str(write_study(second, slug=SECOND))),
         ("create_account", "ana", "--role", "analyst", "--all-studies"),
         ("ingest", STUDY, str(drill.files[0])),
         ("ingest", STUDY, str(drill.files[1])),

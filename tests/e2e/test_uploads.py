@@ -8,7 +8,8 @@ import subprocess
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.conftest import STUDY, STUDY_FILE, fill_in
+from tests.demo_study import STUDY, STUDY_FILE
+from tests.e2e.conftest import fill_in
 from tests.e2e.lines import line_to
 from tests.reference import read_extract, read_study
 

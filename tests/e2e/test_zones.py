@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from mobility.base.runtime import RuntimePaths
 from reports.transfer.messages import Envelope, digest_of
 from scripts import services
-from tests.e2e.conftest import STUDY, STUDY_FILE
+from tests.demo_study import STUDY, write_study
 from tests.e2e.deployment import AnalystServer, Certificate, Running, certificate, totals_of, wait_until
 from tests.e2e.lines import Line, line_to
 from tests.e2e.several import outcomes, put_databases
@@ -102,19 +102,20 @@ def apart(extract, migrated):
             ):
                 made = Apart(operator, analyst, whole, line, tls, extract)
                 try:
-                    introduce(made)
+                    introduce(made, root)
                     yield made
                 finally:
                     analyst.stop()
 
 
-def introduce(apart):
+def introduce(apart, folder):
     """The analyst server gets to know the operator zone; both installations get a study of one key."""
     printed = apart.operator.manage("sender_key")
     apart.analyst.value("register_sender", printed["sender"], printed["public_key"])
     apart.analyst.start()
+    study = write_study(folder)
     for installation in (apart.operator, apart.whole):
-        created = installation.manage("create_study", str(STUDY_FILE))
+        created = installation.manage("create_study", str(study))
         assert created == {"study": STUDY, "indicators": 7, "windows": 28}
     # With one key both give the same answers, so that totals can be compared byte for byte.
     stores = [RuntimePaths(each.data).keystore for each in (apart.operator, apart.whole)]

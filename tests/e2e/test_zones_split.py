@@ -13,8 +13,8 @@ import pytest
 
 from benchmarks.installation import ROOT, Worker
 from scripts import services
+from tests.demo_study import STUDY, STUDY_FILE, write_study
 from tests.docs_pages import blocks
-from tests.e2e.conftest import STUDY, STUDY_FILE, copy_of_study
 from tests.e2e.deployment import AnalystServer, Running, wait_until
 from tests.e2e.several import code_of, outcomes, texts, values
 
@@ -128,7 +128,7 @@ def apart(shared, extract, tmp_path_factory):
     study_file = old / "mobility" / "demo" / "study.toml"  # today's has keys that old code does not know
     made = [
         ("create_study", str(study_file)),
-        ("create_study", copy_of_study(tmp_path_factory.mktemp("study"), CLOSED, of=study_file)),
+        ("create_study", str(write_study(tmp_path_factory.mktemp("study"), slug=CLOSED, of=study_file))),
         ("ingest", STUDY, str(extract[0])),
         ("ingest", STUDY, str(extract[1]), "--more-to-come"),
         ("ingest", CLOSED, str(extract[0])),

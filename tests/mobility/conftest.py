@@ -14,9 +14,10 @@ from mobility.extracts.readers import chunks
 from mobility.plans.studies import create_study
 from mobility.vault.keystore import keystore
 from mobility.vault.queries import find_study
-from reports.studies.studyfile import StudyDefinition, parse_study
+from reports.studies.studyfile import StudyDefinition
+from tests.demo_study import parsed_study, study_text
 from tests.mobility.data_folder import Folder
-from tests.mobility.pipeline import MASTER_KEY, N_SUBSCRIBERS, STUDY_FILE, Pipeline, only
+from tests.mobility.pipeline import MASTER_KEY, N_SUBSCRIBERS, Pipeline, only
 
 S3 = {"bucket_name": "staging", "access_key": "only-for", "secret_key": "tests", "region_name": "us-east-1"}
 
@@ -90,8 +91,7 @@ def few(extract, tmp_path):
 
 @pytest.fixture(scope="session")
 def definition() -> StudyDefinition:
-    read = lambda name: (STUDY_FILE.parent / name).read_bytes()  # noqa: E731
-    return parse_study(STUDY_FILE.read_bytes(), filename=STUDY_FILE.name, read=read)
+    return parsed_study(study_text())
 
 
 @pytest.fixture

@@ -21,7 +21,6 @@ from mobility.operations.sweeping import sweep
 from mobility.uploads import actions as uploads
 from reports.studies.tally_models import Publication, Tally, VisitorTally
 
-STUDY_FILE = Path(__file__).parents[2] / "mobility" / "demo" / "study.toml"
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/certificate.schema.json").read_text())
 MASTER_KEY = bytes(range(32))
 N_SUBSCRIBERS = 1_000

@@ -11,7 +11,8 @@ from ldp import GrrChannel, KeyedPrf, PlanSpec, cmac64, derive_subkey, fake_data
 from ldp.privacy.plans import Mechanism
 from mobility.vault.models.batch import Batch
 from reports.studies.studyfile import StudyDefinition
-from tests.mobility.pipeline import MASTER_KEY, STUDY_FILE, Pipeline
+from tests.demo_study import STUDY_FILE
+from tests.mobility.pipeline import MASTER_KEY, Pipeline
 from tests.mobility.vault import keyed
 from tests.reference import Extract, read_extract, read_study
 

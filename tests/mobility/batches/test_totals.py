@@ -14,7 +14,8 @@ from mobility.extracts.profiles.definition import default_profile
 from mobility.extracts.rows.counts import RowCounts
 from mobility.models import Batch, DayState, VaultDay
 from reports.studies.plan_models import Plan
-from tests.mobility.pipeline import STUDY_FILE, Pipeline, halves_of, only
+from tests.demo_study import STUDY_FILE
+from tests.mobility.pipeline import Pipeline, halves_of, only
 from tests.reference import read_extract, read_study
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])

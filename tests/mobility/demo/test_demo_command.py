@@ -44,6 +44,8 @@ def test_demo_survives_interruptions_and_a_repetition_and_is_cleaned_whole(prepa
     assert len(set(first["batches"])) == 7
     export = Path(first["export"]).read_text()
     assert folder.command("export_report", "fimu-2017").communicate(timeout=60)[0] == export
+    slots = json.loads(folder.command("export_presence", "fimu-2017").communicate(timeout=60)[0])["slots"]
+    assert [each["status"] for each in slots] == 7 * 48 * ["ok"]
     accounts = folder.root / "demo-accounts.json"
     assert accounts.stat().st_mode & 0o777 == 0o600
     passwords = accounts.read_text()

@@ -18,6 +18,7 @@ from mobility.plans.drafts import approve_draft, draft_new_study, submit_draft
 from mobility.vault.keystore import keystore
 from reports.models import Plan, Study
 from reports.studies.studyfile import parse_study
+from tests import demo_study
 from tests.mobility.pages import pages
 from tests.mobility.pages.pages import check_markup, html_of, lacks, page, said, says, text_of
 from tests.mobility.pages.small_study import STUDY
@@ -35,7 +36,7 @@ def file(text, name="study.toml"):
 
 
 def demo_files(text=""):
-    sent = {"study_file": file((DEMO / "study.toml").read_text() + text)}
+    sent = {"study_file": file(demo_study.study_text() + text)}
     for key, name in (("cells", "cells.csv"), ("zones", "zones.geojson")):
         sent[key] = file((DEMO / name).read_bytes(), name)
     return sent

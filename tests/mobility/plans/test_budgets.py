@@ -23,7 +23,8 @@ from reports.privacy.budget.actions import BudgetExceededError, decide_cap, prop
 from reports.privacy.budget.spending import outlook
 from reports.privacy.composition import Losses, counted, studies_of
 from reports.transfer.studies import StudyExistsError, create_study_rows
-from tests.mobility.pipeline import SMALL, STUDY_FILE, fresh
+from tests.demo_study import write_study
+from tests.mobility.pipeline import SMALL, fresh
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
 
@@ -33,14 +34,14 @@ def cap(epsilon):
     return propose_cap(**who, epsilon=Decimal(epsilon), by="adam")
 
 
-def test_a_study_over_the_cap_is_created_in_neither_zone(data_dir, definition):
+def test_a_study_over_the_cap_is_created_in_neither_zone(data_dir, definition, tmp_path):
     cap("6")  # the demo's daily indicator may be answered on seven days
     reason = "the cap is 6, studies have spent 0, 6 is left, this takes 7"
     with pytest.raises(BudgetExceededError, match=reason):
         create_study(definition, by="adam")
     assert (Study.objects.count(), VaultStudy.objects.count()) == (0, 0)
     with pytest.raises(CommandError, match="requested by command line, must fit the budget"):
-        call_command("create_study", str(STUDY_FILE), stdout=StringIO())
+        call_command("create_study", str(write_study(tmp_path)), stdout=StringIO())
     assert create_study(replace(definition, population="others"), by="adam")["study"] == definition.slug
 
 

@@ -16,8 +16,9 @@ from mobility.vault.keystore import Keystore, keystore
 from reports.models import Area, Indicator, Plan, PlanIndicator, Study, Tally, VisitorTally
 from reports.studies.studyfile import StudyDefinition
 from reports.transfer.studies import StudyExistsError, delete_study_rows, plan_hash
+from tests.demo_study import study_text, write_study
 from tests.mobility.commands import printed
-from tests.mobility.pipeline import STUDY_FILE, raising
+from tests.mobility.pipeline import raising
 
 ALL_MODELS = (Study, Area, Indicator, Plan, PlanIndicator, Tally, VisitorTally, VaultStudy)
 # A true commit: what is half-created would stay.
@@ -157,7 +158,7 @@ def test_the_number_of_shards_follows_the_expected_subscribers():
 
 def test_the_command_lists_the_problems_prints_one_json_value_and_says_when_the_study_exists(tmp_path):
     file = tmp_path / "bad.toml"
-    file.write_text(STUDY_FILE.read_text().replace("days = 7", "days = 70"))
+    file.write_text(study_text().replace("days = 7", "days = 70"))
     with pytest.raises(CommandError) as caught:
         call_command("create_study", str(file))
     beside = "must name a file that is given together with the study file"
@@ -170,6 +171,7 @@ def test_the_command_lists_the_problems_prints_one_json_value_and_says_when_the_
     with pytest.raises(CommandError, match=r"nowhere\.toml: No such file"):
         call_command("create_study", str(tmp_path / "nowhere.toml"))
     expected = {"study": "fimu-2017", "indicators": 7, "windows": 28}
-    assert printed("create_study", str(STUDY_FILE)) == expected
+    study = write_study(tmp_path)
+    assert printed("create_study", str(study)) == expected
     with pytest.raises(CommandError, match="a study with this name already exists"):
-        call_command("create_study", str(STUDY_FILE))
+        call_command("create_study", str(study))

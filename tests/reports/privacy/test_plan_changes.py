@@ -8,7 +8,6 @@ from datetime import date
 from decimal import Decimal
 from functools import partial, reduce
 from math import sqrt
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,17 +17,16 @@ from reports.simulator.plan_effects import plan_effects
 from reports.studies.studyfile import StudyDefinition, StudyFileError, VisitorRule, parse_study
 from reports.studies.studyfile.redraft import Tables, read_tables, tables_of
 from reports.studies.studyfile.slots_definition import SlotsDefinition
+from tests import demo_study
 from tests.reports.studies.test_studyfile import edited
 
-DEMO = Path(__file__).parents[3] / "mobility" / "demo"
 WEAKER, STRONGER, OTHER = Direction.WEAKER, Direction.STRONGER, Direction.OTHER
 Edit = Callable[[StudyDefinition], StudyDefinition]
 
 
 @pytest.fixture(scope="module")
 def demo() -> StudyDefinition:
-    text = (DEMO / "study.toml").read_bytes()
-    return parse_study(text, filename="study.toml", read=lambda name: (DEMO / name).read_bytes())
+    return demo_study.parsed_study(demo_study.study_text())
 
 
 def reasons(old: StudyDefinition | None, new: StudyDefinition, *, is_new_study: bool = False) -> list[str]:

@@ -6,7 +6,6 @@ from base64 import b64encode
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from pathlib import Path
 from uuid import UUID, uuid4
 
 import numpy as np
@@ -24,16 +23,15 @@ from reports.models import LedgerEntry, LedgerKind, Plan, Publication, Sender, S
 from reports.privacy.budget.actions import propose_cap
 from reports.privacy.composition import losses_of
 from reports.studies.policies import Role
-from reports.studies.studyfile import parse_study
 from reports.transfer import messages
 from reports.transfer.actions import adopt_studies, register_sender
 from reports.transfer.messages import Envelope, digest_of, to_body
 from reports.transfer.publications import apply_publication
 from reports.transfer.studies import ON_SERVER, Approval, create_study_rows, delete_study_rows, plan_hash
+from tests.demo_study import parsed_study, study_text
 from tests.reports.page_texts import signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("data_dir")]
-STUDY_FILE = Path(__file__).parents[3] / "mobility" / "demo" / "study.toml"
 SLUG = "fimu-2017"
 ROOT = "/api/v1/intake/studies/"
 PLACES = """
@@ -66,14 +64,9 @@ DAMAGES = {
 }  # fmt: skip
 
 
-def parsed(text):
-    read = lambda name: (STUDY_FILE.parent / name).read_bytes()  # noqa: E731
-    return parse_study(text.encode(), filename="study.toml", read=read)
-
-
 @pytest.fixture(scope="module")
 def definition():
-    return parsed(STUDY_FILE.read_text())
+    return parsed_study(study_text())
 
 
 def body_of(definition, **changes):
@@ -174,7 +167,7 @@ class TestTaken:
     @pytest.mark.parametrize("places", [False, True])
     def test_a_study_that_crossed_is_the_study_that_was_created(self, north, definition, places):
         if places:
-            definition = parsed(STUDY_FILE.read_text() + PLACES)
+            definition = parsed_study(study_text() + PLACES)
         approval = Approval(review="approved", by="paul", at=datetime(2017, 5, 1, 12, tzinfo=UTC))
         create_study_rows(definition, by="sender north", approval=approval, version=3)
         ours = everything()
@@ -187,7 +180,7 @@ class TestTaken:
 
     def test_a_study_with_presence_noise_crosses_with_its_noise(self, north):
         noise = "[plan]\npresence_epsilon = 1.0\npresence_days = 7"
-        noisy = parsed(STUDY_FILE.read_text().replace("[plan]", noise))
+        noisy = parsed_study(study_text().replace("[plan]", noise))
         create_study_rows(noisy, by="sender north")
         ours = everything()
         delete_study_rows(Study.objects.get())
@@ -200,7 +193,7 @@ class TestTaken:
         assert (north.publish(first).status_code, visitors()) == (409, -3)
 
     def test_neither_cells_nor_columns_cross(self):
-        located = parsed(STUDY_FILE.read_text() + PLACES)
+        located = parsed_study(study_text() + PLACES)
         body = body_of(located).decode()
         assert not [cell.cell_id for cell in located.area.cells if f'"{cell.cell_id}"' in body]
         assert f'"{located.extract.subscriber}"' not in body and '"cells":[' not in body
@@ -388,7 +381,7 @@ def test_french_names_of_other_types_are_refused_by_name(north, definition):
 
 def test_small_cells_of_noisy_totals_are_refused_as_in_a_study_file(north):
     noise = "[plan]\npresence_epsilon = 1.0\npresence_days = 7"
-    noisy = parsed(STUDY_FILE.read_text().replace("[plan]", noise))
+    noisy = parsed_study(study_text().replace("[plan]", noise))
     response = north.create(replace(noisy, small_cell=20))
     assert response.status_code == 422 and "absent with study.small_cell" in response.json()["detail"]
     assert north.create(noisy).json() == {"is_new": True}

@@ -1,0 +1,38 @@
+"""The demo's study without its slots: tests of everything else make their studies of it."""
+
+import re
+import shutil
+from pathlib import Path
+
+from reports.studies.studyfile import StudyDefinition, parse_study
+
+STUDY_FILE = Path(__file__).parents[1] / "mobility" / "demo" / "study.toml"
+STUDY = "fimu-2017"
+AREA_FILES = ("cells.csv", "zones.geojson")
+_SLOTS = re.compile(r"^\[slots\]\n(?:(?!\[).*\n)*", re.MULTILINE)
+
+
+def study_text(file: Path = STUDY_FILE) -> str:
+    """Text of the study file, or of that of another release. Its area has files in the same folder."""
+    return _SLOTS.sub("", file.read_text())
+
+
+def slots_text() -> str:
+    """The table that `study_text` leaves out."""
+    (text,) = _SLOTS.findall(STUDY_FILE.read_text())
+    return str(text)
+
+
+def parsed_study(text: str) -> StudyDefinition:
+    """Parse the text of a study in the demo's area."""
+    read = lambda name: (STUDY_FILE.parent / name).read_bytes()  # noqa: E731
+    return parse_study(text.encode(), filename="study.toml", read=read)
+
+
+def write_study(folder: Path, *, slug: str = STUDY, more: str = "", of: Path = STUDY_FILE) -> Path:
+    """Write the study with `more` at its end, and the files of its area, into a folder; returns its file."""
+    for name in AREA_FILES:
+        shutil.copy(of.parent / name, folder)
+    path = folder / STUDY_FILE.name
+    path.write_text(study_text(of).replace(f'slug = "{STUDY}"', f'slug = "{slug}"') + more)
+    return path
