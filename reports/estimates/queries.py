@@ -9,8 +9,9 @@ from django.db.models import Count, QuerySet
 from django.utils.translation import gettext
 from numpy.typing import NDArray
 
-from ldp import all_unions, pure_frequencies, union
+from ldp import PlanSpec, all_unions, pure_frequencies, union
 from ldp.estimation import windows as ldp_windows
+from ldp.estimation.multiple import above_zero
 from ldp.estimation.noisy_estimators import NoisyTotal
 from ldp.estimation.windows import IndicatorTallies
 from reports.base.status import Status, estimates_status, is_suppressed, window_status
@@ -100,6 +101,24 @@ class WindowReport:
     def scale(self) -> float | None:
         """Visitors of the population for a share of 1; None where they are suppressed."""
         return None if self.n_visitors is None else _scale(self.study, self.n_visitors)
+
+
+def surely_present(report: WindowReport) -> list[Estimate] | None:
+    """Categories that someone is in, the largest first; wrong for one or more of them in 5% of reports.
+
+    None where that cannot be said: without numbers, or with presence noise on the counts.
+    """
+    if report.status != Status.OK or report.noisy_visitors is not None or not report.n_reports:
+        return None
+    spec = PlanSpec.from_json(report.plan.spec)
+    found = above_zero(
+        np.array([each.reports for each in report.estimates], np.int64),
+        n_reports=report.n_reports,
+        channel=spec.channel(spec.index(report.indicator.slug)),
+        error=1 - LEVEL,
+    )
+    listed = [each for each, is_above in zip(report.estimates, found, strict=True) if is_above]
+    return sorted(listed, key=lambda each: -(each.frequency or 0.0))
 
 
 def mean_half_width(estimates: Sequence[Estimate]) -> float | None:

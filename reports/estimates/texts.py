@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 
 from django.utils.text import capfirst
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from reports.base.formats import noisy_number, number, number_range, percent, percent_range, status_word
 from reports.base.status import Status
-from reports.estimates.queries import Estimate, WindowReport
+from reports.estimates.queries import Estimate, WindowReport, surely_present
 from reports.studies.texts import status_reason
+
+MOST_NAMES = 12  # of categories in a sentence
 
 
 def share_range(estimate: Estimate) -> str:
@@ -55,6 +57,23 @@ def report_summary(report: WindowReport) -> str:
         else ""
     )
     return " ".join(filter(None, (text, beyond, _runner_up(others))))
+
+
+def present_words(report: WindowReport) -> str:
+    """Name the categories that surely have visitors; empty where that cannot be said, or all have."""
+    found = surely_present(report)
+    k = len(report.estimates)
+    if found is None or len(found) == k:
+        return ""
+    if not found:
+        return gettext("The noise is too large to tell whether any single category has visitors.")
+    names = [each.shown_category for each in found[:MOST_NAMES]]
+    if more := len(found) - len(names):
+        names.append(ngettext("%(n)s more", "%(n)s more", more) % {"n": number(more)})
+    return gettext(
+        "With 95%% certainty for all of them together, visitors are in at least %(n)s of %(k)s categories "
+        "(%(names)s). The noise hides whether there are any in the other categories."
+    ) % {"n": number(len(found)), "k": number(k), "names": ", ".join(names)}
 
 
 def _visitors_of(report: WindowReport) -> str:

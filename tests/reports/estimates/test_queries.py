@@ -269,6 +269,25 @@ def test_errors_name_what_is_wrong(fair) -> None:
             export(*args)
 
 
+def test_words_name_the_categories_that_someone_is_in_for_certain(reader) -> None:
+    study = factory.published()
+    found = report_of(study, "gender", 1, 4)
+    k = len(found.estimates)
+
+    def words(*counts: int) -> str:
+        rows = zip(found.estimates, counts, strict=True)
+        return estimates_texts.present_words(
+            replace(found, estimates=tuple(replace(each, reports=count) for each, count in rows))
+        )
+
+    n, first = found.n_reports, found.estimates[0].category
+    assert f"visitors are in at least 1 of {k} categories ({first})." in words(n, *[0] * (k - 1))
+    assert words(*[0] * k) == "The noise is too large to tell whether any single category has visitors."
+    assert words(*[n] * k) == ""
+    assert estimates_texts.present_words(replace(found, status=queries.Status.SUPPRESSED)) == ""
+    assert estimates_texts.present_words(found) in text_of(page(reader, "indicator", "gender"))
+
+
 def test_words_pages_and_pdf_name_the_scaled_number_and_the_totals_that_are_not(reader) -> None:
     fifth = factory.published(market_share=Decimal("0.8"))  # four fifths of those who were there
     report, whole = (report_of(each, "gender", 1, 4) for each in (fifth, factory.published(slug="whole")))
