@@ -40,6 +40,11 @@ def static(slug, *categories, column=""):
     return f"{head}categories = [{listed}]\n"
 
 
+def joint(slug, *parts, more=""):
+    listed = ", ".join(f'"{each}"' for each in parts)
+    return f'[[indicator]]\nslug = "{slug}"\nkind = "static"\nparts = [{listed}]\n{more}'
+
+
 def daily(slug, *, derive="", more=""):
     """A daily indicator, derived as its slug says unless that is said."""
     return f'[[indicator]]\nslug = "{slug}"\nkind = "daily"\nderive = "{derive or slug}"\n{more}'

@@ -117,6 +117,22 @@ def test_it_agrees_with_statements_of_every_mechanism(mechanism, unit):
     assert texts(written(study), written(Study.objects.get(slug="other"))) == []
 
 
+@pytest.mark.parametrize(("epsilon", "protocol"), [("0.7", "projective"), ("4", "grr")])
+def test_it_agrees_with_joint_indicators(epsilon, protocol):
+    """And notices a loss of a part that leaves out what the combination shows, and parts that cannot be."""
+    both = replace(factory.BOTH, epsilon=Decimal(epsilon))
+    factory.create(factory.GENDER, factory.AGE, both, epsilon="0.5", unit="attribute")
+    statement = written(Study.objects.get())
+    assert texts(statement) == []
+    _, age, joint = statement["indicators"]
+    assert (age["protocol"], joint["protocol"]) == ("grr", protocol)
+    age["epsilon_attribute"] = age["epsilon"]
+    assert [text.split(":")[0] for text in texts(statement)] == ["indicator age, epsilon_attribute"]
+    for parts in (["age"], ["age", "age"], ["age", "both"], ["age", "other"]):
+        statement["plan"]["spec"]["indicators"][2]["parts"] = parts
+        assert any(text.startswith("plan.spec, parts") for text in texts(statement)), parts
+
+
 def test_it_agrees_where_epsilons_shares_and_places_are_typed():
     rare = replace(factory.GENDER, epsilon=Decimal("0.3"), weight=Decimal("0.25"))
     study = factory.create(rare, factory.AGE, factory.STAY, location=PLACES, tallies=("runs",))

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
+from itertools import product
 from typing import Any
 from uuid import uuid4
 
@@ -63,10 +64,16 @@ def indicator(slug: str, *categories: str, **changes: Any) -> IndicatorDefinitio
     return IndicatorDefinition(**(values | changes))
 
 
+def joint(slug: str, *parts: IndicatorDefinition) -> IndicatorDefinition:
+    names = map(" / ".join, product(*((*each.categories, "no value") for each in parts)))
+    return indicator(slug, *names, column=None, parts=tuple(each.slug for each in parts))
+
+
 GENDER = indicator("gender", "F", "M", "NR")
 AGE = indicator("age", "<18", "18-24", "25 & older")
 STAY = indicator("stay", "short", "long", kind="daily", column=None, derive="visit_duration")
 EXTRACT: Any = {"subscriber": "msisdn", "timestamp": "at", "cell": None, "max_bad_share": Decimal("0.05")}
+BOTH = joint("both", GENDER, AGE)
 MANY = indicator("region", *(f"Region {letter}" for letter in "ABCDEFGHIJKL"))
 HALF_STAY = replace(STAY, max_values=2)  # answered on two days of four
 NOISE_KEY = bytes(15) + b"\3"

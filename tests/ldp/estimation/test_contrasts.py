@@ -1,5 +1,6 @@
 """Two values, a day and a mean of days, two studies: exact by enumeration, or bounded in many runs."""
 
+from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
@@ -11,12 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldp import olh_channel, pure_frequencies, pure_variance
+from ldp import olh_channel, projective_channel, pure_frequencies, pure_variance
 from ldp.estimation.contrasts import (
     Sample,
     baseline_mean,
     day_difference,
     independent_difference,
+    projective_covariance,
     sample_of,
     value_covariance,
     value_difference,
@@ -25,6 +27,8 @@ from ldp.estimation.multiple import holm
 from ldp.estimation.windows import Window, WindowEstimate, shared_reports
 from ldp.protocols.channels import WORD, GrrChannel, PureChannel
 from ldp.protocols.faked_reports import FakedChannel
+from ldp.protocols.projective import ProjectiveChannel
+from ldp.protocols.projective_space import is_orthogonal
 from ldp.protocols.unary import UnaryChannel
 from tests.ldp.estimation.test_windows import CHANNEL as KEPT
 from tests.ldp.estimation.test_windows import DAYS, check_runs, people, run, tallies_of, truth
@@ -47,6 +51,14 @@ Support = tuple[int, ...]
 
 def reports_on(channel, value: int) -> dict[Support, Fraction]:
     """Return the values that a report supports, with probabilities."""
+    if isinstance(channel, ProjectiveChannel):
+        hits = np.array([is_orthogonal(v, channel=channel) for v in range(channel.domain_size)])
+        inside = channel.p / channel.support_size
+        outside = (1 - channel.p) / (channel.n_codes - channel.support_size)
+        found: dict[Support, Fraction] = defaultdict(Fraction)
+        for point in hits.astype(int).T:
+            found[tuple(point.tolist())] += inside if point[value] else outside
+        return found
     report = as_report(channel)
     rows = chances(channel).items()
     return {tuple(int(supports(report, y, v)) for v in range(K)): row[value] for y, row in rows}
@@ -54,21 +66,21 @@ def reports_on(channel, value: int) -> dict[Support, Fraction]:
 
 def moments(channel, values: Support, n: int) -> tuple[list[Fraction], list[list[Fraction]]]:
     """Mean and covariances of the estimates over every sample and every report, in fractions."""
-    samples = list(combinations(values, n))
-    mean = [Fraction(0)] * K
-    square = [[Fraction(0)] * K for _ in range(K)]
+    samples, k = list(combinations(values, n)), channel.domain_size
+    mean = [Fraction(0)] * k
+    square = [[Fraction(0)] * k for _ in range(k)]
     for sample in samples:
         for combination in product(*(reports_on(channel, value).items() for value in sample)):
             weight = Fraction(1, len(samples))
             for _, chance in combination:
                 weight *= chance
-            sums = [sum(support[v] for support, _ in combination) for v in range(K)]
+            sums = [sum(support[v] for support, _ in combination) for v in range(k)]
             f = [(Fraction(total, n) - channel.q) / (channel.p - channel.q) for total in sums]
-            for x in range(K):
+            for x in range(k):
                 mean[x] += weight * f[x]
-                for y in range(K):
+                for y in range(k):
                     square[x][y] += weight * f[x] * f[y]
-    return mean, [[square[x][y] - mean[x] * mean[y] for y in range(K)] for x in range(K)]
+    return mean, [[square[x][y] - mean[x] * mean[y] for y in range(k)] for x in range(k)]
 
 
 @pytest.mark.parametrize("name", CHANNELS)
@@ -83,6 +95,20 @@ def test_covariance_of_two_values_is_exact(name: str, values: Support, n: int) -
         found = value_covariance(float(truth[x]), float(truth[y]), sample=sample)
         assert found == pytest.approx(float(covariances[x][y]), abs=1e-12)
         assert sample.variance(float(truth[x])) == pytest.approx(float(covariances[x][x]), abs=1e-12)
+
+
+@pytest.mark.parametrize(("domain_size", "values"), [(4, (0, 0, 3)), (5, (4, 1, 2))])
+def test_covariance_of_two_values_by_projective_response_is_exact(domain_size: int, values: Support) -> None:
+    channel = projective_channel(epsilon=Fraction(1), domain_size=domain_size)
+    _, covariances = moments(channel, values, 2)
+    f = np.bincount(values, minlength=domain_size) / len(values)
+    sample = Sample(counts=np.zeros(domain_size, np.int64), n_reports=2, n_population=3, channel=channel)
+    for x in range(domain_size):
+        found = projective_covariance(f, sample=sample, reference=x)
+        others = np.arange(domain_size) != x
+        assert found[others] == pytest.approx(np.array(covariances[x], np.float64)[others], abs=1e-12)
+    refuses("channel must be projective", projective_covariance, f,
+            sample=replace(sample, channel=CODE), reference=0)  # fmt: skip
 
 
 def test_error_of_a_difference_of_two_values_is_the_root_of_its_variance() -> None:

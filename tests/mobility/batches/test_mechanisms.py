@@ -7,7 +7,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from ldp import GrrChannel, KeyedPrf, PlanSpec, cmac64, derive_subkey, fake_data_answers, oracle_answers
+from ldp import KeyedPrf, PlanSpec, UnaryChannel, cmac64, derive_subkey, fake_data_answers, oracle_answers
 from ldp.privacy.plans import Mechanism
 from mobility.vault.models.batch import Batch
 from reports.studies.studyfile import StudyDefinition
@@ -15,6 +15,7 @@ from tests.demo_study import STUDY_FILE
 from tests.mobility.pipeline import MASTER_KEY, Pipeline
 from tests.mobility.vault import keyed
 from tests.reference import Extract, read_extract, read_study
+from tests.reports.report_factory import joint
 
 pytestmark = [pytest.mark.django_db(databases=["default", "vault"])]
 DAYS, DAYS_SENT = 7, 3
@@ -25,6 +26,9 @@ Supported = list[list[int] | None]  # per person: the values that a report suppo
 
 def study_of(definition: StudyDefinition, mechanism: str, unit: str = "profile") -> dict[str, Any]:
     """Changes to the demo's study; a promise about one value and fake data suit no daily indicator."""
+    if mechanism == "joint":
+        parts = [each for each in definition.indicators if each.slug in ("gender", "region")]
+        return {"indicators": (*definition.indicators, joint("both", *parts))}
     plan = replace(definition.plan, mechanism=mechanism, unit=unit)  # type: ignore[arg-type]
     static = tuple(each for each in definition.indicators if each.kind == "static")
     only_static = mechanism.startswith("rsfd") and unit == "attribute"
@@ -60,7 +64,7 @@ def reports_of(plan: PlanSpec, pseudonyms: np.ndarray, values: list[np.ndarray])
 
 def supported(plan: PlanSpec, index: int, report: Any) -> list[int]:
     channel = plan.answer_channel(index)
-    if isinstance(channel, GrrChannel):
+    if not isinstance(channel, UnaryChannel):
         return [report]
     return [value for value in range(channel.domain_size) if report[value // 64] >> value % 64 & 1]
 
@@ -74,6 +78,9 @@ def tallies_by_hand(definition: StudyDefinition, truth: Extract) -> dict[str, By
         found = []
         for each in definition.indicators:
             column = [value_of(who, each.slug) if each.kind == kind else None for who in people]
+            if each.parts and kind == "static":
+                pairs = [[value_of(who, part) or "no value" for part in each.parts] for who in people]
+                column = [" / ".join(pair) for pair in pairs]
             codes = [-1 if value is None else each.categories.index(value) for value in column]
             found.append(np.array(codes, np.int32))
         return found
@@ -85,7 +92,7 @@ def tallies_by_hand(definition: StudyDefinition, truth: Extract) -> dict[str, By
         found[day] = reports_of(plan, pseudonyms, values)
     result = {}
     for index, each in enumerate(definition.indicators):
-        counts = np.zeros((len(each.categories), DAYS + 1, DAYS + 1), np.int64)
+        counts = np.zeros((plan.tally_sizes[index], DAYS + 1, DAYS + 1), np.int64)
         n_reports = np.zeros((DAYS + 1, DAYS + 1), np.int64)
         for row, who in enumerate(people):
             previous = 0
@@ -140,14 +147,15 @@ def truth(gappy):
     return read_extract(gappy, read_study(STUDY_FILE))
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", [*MECHANISMS, "joint"])
 def test_totals_are_those_of_the_reports(make_pipeline, definition, gappy, truth, mechanism):
     changes = study_of(definition, mechanism)
     pipeline = make_pipeline(**changes)
     batches = pipeline.upload(*gappy)
     assert {batch.state for batch in batches} == {Batch.State.DONE}
     assert pipeline.visitors(1, DAYS) == sum(map(bool, truth["presence"].values()))
-    expected = tallies_by_hand(replace(definition, **changes), truth)
+    definition = replace(definition, **changes)
+    expected = tallies_by_hand(definition, truth)
     assert_counted(pipeline, expected)
     # A subscriber without a value sends no report on it, neither answer nor fake.
     n_gender = sum("gender" in truth["static"][who] for who, days in truth["presence"].items() if days)

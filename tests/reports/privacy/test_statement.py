@@ -105,6 +105,22 @@ def test_exact_numbers_are_those_of_the_channel_and_of_the_reference_vectors() -
     assert known.items() <= statement(eight)["indicators"][0].items()
 
 
+def test_joint_indicators_are_stated_with_their_space_and_in_words(reader) -> None:
+    factory.published(*TWO, factory.BOTH, n=900)
+    joint = statement()["indicators"][2]
+    assert (joint["protocol"], len(joint["categories"])) == ("projective", 16)
+    assert (joint["prime"] ** joint["dimension"] - 1) // (joint["prime"] - 1) == joint["codes"] >= 16
+    for changed in (joint | {"codes": 1}, {key: joint[key] for key in joint if key != "prime"}):
+        found = statement()
+        found["indicators"][2] = changed
+        assert not jsonschema.Draft202012Validator(SCHEMA).is_valid(found)
+    text = page(reader, "indicator", "both")
+    assert "This indicator combines Gender, Age." in text
+    assert "have the true category in their set" in text
+    assert "This indicator combines" not in page(reader, "indicator", "age")
+    assert "the more accurate of GRR and projective response" in page(reader, "statement")
+
+
 def test_schema_refuses_what_is_missing_and_tells_the_oracles_apart() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     factory.create(factory.GENDER, factory.MANY, mechanism="smp-adp")

@@ -164,13 +164,15 @@ def test_as_many_people_as_asked_for_have_the_shares_of_the_study(fair, people) 
 
 
 def test_indicators_that_cannot_be_dealt_out_are_named() -> None:
-    study = factory.create(factory.GENDER, factory.AGE, factory.HALF_STAY)
+    study = factory.create(factory.GENDER, factory.AGE, factory.HALF_STAY, factory.BOTH)
     people = factory.crowd(study, n=500)
     people.static["age"][:] = -1
     factory.publish(study, people)
     population = synthesise(study)
     assert [each.indicator.slug for each in population.attributes] == ["gender"]
-    assert population.left_out == {"age": "no reports", "stay": "answered on some days only"}
+    assert population.left_out == {
+        "age": "no reports", "stay": "answered on some days only", "both": "combines other indicators",
+    }  # fmt: skip
     assert {row.indicator for row in population.errors} == {"", "gender"}
 
 

@@ -14,7 +14,8 @@ from ldp.privacy.plans import Mechanism
 from ldp.privacy.presence import PresenceSpec
 from reports.studies.studyfile import VISIT_DURATION_BANDS, Cell, StudyDefinition, StudyFileError, parse_study
 from reports.studies.studyfile.formats import DELIMITERS, TIMESTAMP_RULE, pattern_parts, timestamp_problem
-from tests.study_text import columns, daily, static, study_text
+from reports.studies.studyfile.redraft import read_tables, tables_of
+from tests.study_text import columns, daily, joint, static, study_text
 
 STUDY = study_text(
     static("age_band", "young", "old", column="age"), daily("visit_duration"),
@@ -265,6 +266,49 @@ def test_french_names_are_shown_in_french_and_change_no_plan() -> None:
             assert [study.shown_name, age.shown_name, *age.shown_categories] == expected
             assert (plain.shown_name, duration.shown_name) == ("Fair 2024", "Visit duration")
             assert duration.shown_categories == VISIT_DURATION_BANDS
+
+
+WITH_JOINT = STUDY + static("home", "near", "far") + joint("both", "age_band", "home")
+
+
+def test_a_joint_indicator_has_all_combinations_as_categories_in_both_languages() -> None:
+    study = parse(
+        edited('column = "age"', 'column = "age"\ncategories_fr = ["jeunes", "vieux"]', text=WITH_JOINT)
+    )
+    both = study.indicators[-1]
+    assert both.categories == (
+        "young / near", "young / far", "young / no value", "old / near", "old / far", "old / no value",
+        "no value / near", "no value / far", "no value / no value",
+    )  # fmt: skip
+    assert both.categories_fr[:3] == ("jeunes / near", "jeunes / far", "jeunes / sans valeur")
+    assert study.plan_spec().indicators[-1].parts == both.parts == ("age_band", "home")
+    assert through_json(study) == study == read_tables(tables_of(study), like=study)
+    assert "parts" not in json.dumps(parse(STUDY).to_json())  # so that hashes stay what they were
+
+
+MANY_OF_BOTH = "[" + ", ".join(f'"c{i}"' for i in range(22_000)) + "]"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('["age_band", "home"]', '"age_band"', 'parts: must be a list of 2 to 3 slugs of static indicators, got "age_band"'),
+        ('["age_band", "home"]', '["age_band"]', "parts: must be a list of 2 to 3 slugs of static indicators, got a list"),
+        ('["age_band", "home"]', '["age_band", 5]', "parts: must be a list of 2 to 3 slugs of static indicators, got a list"),
+        ('["age_band", "home"]', '["home", "home"]', 'parts: must name each indicator once, got "home"'),
+        ('["age_band", "home"]', '["home", "work"]', 'parts: must name static indicators of this study that have no parts, got "work"'),
+        ('["age_band", "home"]', '["home", "both"]', 'parts: must name static indicators of this study that have no parts, got "both"'),
+        ('["age_band", "home"]', '["home", "visit_duration"]', 'parts: must name static indicators of this study that have no parts, got "visit_duration"'),
+        ('["age_band", "home"]', '["age_band", "home"]\ncolumn = "x"', "column: must be absent: an indicator with parts combines their values"),
+        ('["age_band", "home"]', '["age_band", "home"]\nnight_from = "22:00"', "night_from: must be absent: only night_zone has a night"),
+        ('["near", "far"]', '["near", "no value"]', 'parts: must not have two combinations of one name: rename categories with " / " or "no value", got "young / no value"'),
+        ('["near", "far"]', '["near", "sans valeur"]', 'rename categories with " / " or "sans valeur"'),
+        ('["near", "far"]', MANY_OF_BOTH, "parts: must have at most 65534 combinations in a study of 3 days"),
+        ("smp-grr", "spl-grr", "parts: must be absent under spl-grr: only smp plans have joint indicators"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_combined_is_refused(old, new, expected) -> None:
+    assert [line for line in problems(edited(old, new, text=WITH_JOINT)) if expected in line]
 
 
 def test_zones_have_french_names_in_their_file() -> None:

@@ -20,7 +20,7 @@ from mobility.extracts.rows.rows import NOBODY, RowCoder
 from mobility.vault.state.stays import Whereabouts
 from reports.studies.studyfile import StudyDefinition, parse_study
 from tests.ldp.exact import reference_words
-from tests.study_text import AREA, columns, daily, static, study_text
+from tests.study_text import AREA, columns, daily, joint, static, study_text
 
 PSEUDONYM_KEY = bytes(range(16))
 SANITISE_KEY = bytes(range(16, 32))
@@ -34,6 +34,8 @@ STUDY = study_text(
     static("gender", "F", "M"), daily("visit_duration"), static("age", "<18", "18-64", "65+", "Ä"),
     slug="small", name="Small", first_day="2017-03-25", days=2, extract=WHO_WHEN_WHERE, area=AREA,
 )  # fmt: skip
+# A change for `definition_of`.
+WITH_JOINT = (AREA, joint("both", "gender", "age") + AREA)
 
 
 def write_study(folder: Path, *, cells: str = CELLS) -> Path:

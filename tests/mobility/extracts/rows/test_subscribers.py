@@ -23,7 +23,7 @@ MECHANISMS = ("smp-grr", "spl-grr", "rsfd-ouez")
 PLANS = {
     name: small_extract.definition_of(('mechanism = "smp-grr"', f'mechanism = "{name}"'))
     for name in MECHANISMS
-}
+} | {"joint": small_extract.definition_of(small_extract.WITH_JOINT)}
 
 
 def sanitiser_of(definition) -> StudySanitiser:

@@ -1,0 +1,167 @@
+"""Joint indicators: their codes and plans, what a person loses, and estimates from their reports."""
+
+import json
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from itertools import permutations, product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ldp
+from ldp.estimation.unions import union
+from ldp.privacy import attacker
+from ldp.privacy.joint import joint_codes, joint_size
+from ldp.protocols.projective import ProjectiveChannel
+from ldp.protocols.projective_space import is_orthogonal, support_of, value_counts
+from ldp.research.audit import attack
+from ldp.research.audit_plans import plan_target
+from tests.ldp.exact import refuses
+from tests.ldp.privacy.test_plans import built
+
+PAIR = {"slug": "pair", "domain_size": 12, "parts": ("i0", "i1")}
+
+
+def joint_plan(*changes: dict[str, Any], **settings: Any) -> ldp.PlanSpec:
+    """Indicators of 2 and 3 values, and their combination; fields of each may be changed."""
+    usual = ({"domain_size": 2}, {}, PAIR)
+    more = [*changes, {}, {}, {}][:3]
+    return built(*[one | change for one, change in zip(usual, more, strict=True)], **settings)
+
+
+def law_of(channel: Any, value: int) -> list[Fraction]:
+    """Probability of each report on a value."""
+    if not isinstance(channel, ProjectiveChannel):
+        return [channel.p if y == value else channel.q for y in range(channel.domain_size)]
+    inside = channel.p / channel.support_size
+    outside = (1 - channel.p) / (channel.n_codes - channel.support_size)
+    return [inside if hit else outside for hit in is_orthogonal(value, channel=channel)]
+
+
+@pytest.mark.parametrize("sizes", [(2, 3), (3, 2, 4)])
+def test_codes_count_combinations_with_no_value_last(sizes: Sequence[int]) -> None:
+    values = list(product(*(range(size + 1) for size in sizes)))
+    columns = [np.array(column, np.int32) for column in zip(*values, strict=True)]
+    assert joint_codes(columns, sizes=sizes).tolist() == list(range(joint_size(sizes)))
+    for none in (-1, -2, 65535):
+        unsaid = [
+            np.where(one == k, none, one).astype(np.int32) for one, k in zip(columns, sizes, strict=True)
+        ]
+        assert joint_codes(unsaid, sizes=sizes).tolist() == list(range(len(values)))
+
+
+@pytest.mark.parametrize(
+    ("change", "settings", "message"),
+    [
+        ({}, {"mechanism": "spl-grr"}, "parts of pair must be absent under spl-grr: use smp"),
+        ({"parts": ("i0",)}, {}, "parts of pair must be 2 to 3 indicators"),
+        ({"parts": ("i0", "i0")}, {}, "parts of pair must be 2 to 3 indicators"),
+        ({"parts": ("i0", "other")}, {}, "parts of pair must be static indicators, got 'other'"),
+        ({"parts": ("i0", "pair")}, {}, "parts of pair must be static indicators, got 'pair'"),
+        ({"kind": "daily"}, {}, "parts of pair must be static indicators, got 'i0'"),
+        ({"domain_size": 6}, {}, "domain_size of pair must be 12, got 6"),
+        (
+            {},
+            {"presence_epsilon": Decimal(1), "presence_days": 1},
+            "presence_epsilon must be absent with the joint",
+        ),
+    ],
+)
+def test_what_cannot_be_combined_is_refused(change, settings, message) -> None:
+    refuses(message, joint_plan, {}, {}, change, error=ldp.PlanError, **settings)
+
+
+def test_daily_indicators_are_no_parts() -> None:
+    refuses("must be static indicators, got 'i1'", joint_plan, {}, {"kind": "daily"}, error=ldp.PlanError)
+
+
+def test_json_keeps_parts_and_has_none_without_them() -> None:
+    written = json.loads(json.dumps(joint_plan().to_json()))
+    assert ldp.PlanSpec.from_json(written) == joint_plan()
+    assert ["parts" in each for each in written["indicators"]] == [False, False, True]
+    for bad in ("i0", None, ["i0", 1], [["i0"], "i1"], {"i0": 1}):
+        written["indicators"][2]["parts"] = bad
+        refuses("parts must be a list of texts", ldp.PlanSpec.from_json, written, error=ldp.PlanError)
+
+
+def test_answers_have_the_better_channel_that_the_tally_has_room_for() -> None:
+    assert isinstance(joint_plan().answer_channel(2), ProjectiveChannel)
+    assert isinstance(joint_plan({}, {}, {"epsilon": Decimal(4)}).answer_channel(2), ldp.GrrChannel)
+    large = ({"domain_size": 40}, {"domain_size": 40}, {"domain_size": 41 * 41})
+    plan = joint_plan(*large, days=62)
+    assert plan.tally_sizes[2] == plan.answer_channel(2).n_codes <= 8_000_000 // 63**2
+
+
+@pytest.mark.parametrize("epsilon", ["0.8", "4"])
+def test_certificate_is_the_worst_of_all_reports(epsilon: str) -> None:
+    """The value of a part loses what the combination shows of it, if that is more than the part itself."""
+    plan = joint_plan({"epsilon": Decimal("0.5")}, {"epsilon": Decimal(1)}, {"epsilon": Decimal(epsilon)})
+    laws = {}
+    for x, y in product(range(2), range(3)):
+        code = joint_codes([np.array([x], np.int32), np.array([y], np.int32)], sizes=(2, 3)).item()
+        values = zip(map(plan.answer_channel, range(3)), (x, y, code), strict=True)
+        laws[x, y] = [chance / 3 for channel, value in values for chance in law_of(channel, value)]
+    found: dict[tuple[bool, ...], Fraction] = {}
+    for one, other in permutations(laws, 2):
+        differs = tuple(a != b for a, b in zip(one, other, strict=True))
+        ratio = max(a / b for a, b in zip(laws[one], laws[other], strict=True))
+        found[differs] = max(found.get(differs, Fraction(0)), ratio)
+    certificate = ldp.certify(plan)
+    by_part = [entry.epsilon_attribute for entry in certificate.indicators]
+    assert by_part[:2] == [ldp.epsilon_of(found[True, False]), ldp.epsilon_of(found[False, True])]
+    assert by_part[2] == certificate.indicators[2].epsilon
+    assert certificate.epsilon_profile == ldp.epsilon_of(max(found.values()))
+    assert certificate.epsilon_attribute == max(by_part) <= certificate.nominal_attribute
+
+
+@pytest.mark.parametrize("unit", ["attribute", "profile"])
+def test_the_audit_finds_no_more_than_the_certificate(unit) -> None:
+    target = plan_target(joint_plan(unit=unit), unit=unit)
+    result = attack(target, runs=30_000, confidence=0.99, key=bytes(16))
+    assert result.is_within
+    assert result.epsilon_lower_bound > 0.55 * float(target.epsilon_certified)
+
+
+@pytest.mark.parametrize("counts", [(1,) * 12, (9, 1, 4, 0, 0, 0, 2, 2, 2, 7, 7, 1)])
+def test_best_guess_is_right_as_often_as_by_enumeration(counts: Sequence[int]) -> None:
+    channel, prior = joint_plan().answer_channel(2), [Fraction(count, sum(counts)) for count in counts]
+    laws = [law_of(channel, value) for value in range(12)]
+    exact = sum(max(b * law[y] for b, law in zip(prior, laws, strict=True)) for y in range(len(laws[0])))
+    found = attacker.guess_success(channel, prior=[float(each) for each in prior])
+    assert found == pytest.approx(float(exact), rel=1e-12)
+
+
+def test_tallies_by_value_are_those_of_the_windows(monkeypatch) -> None:
+    monkeypatch.setattr("ldp.protocols.projective_space.BATCH", 1500)  # several cells, not all
+    channel, rng = ldp.projective_channel(epsilon=Fraction(1), domain_size=40), np.random.default_rng(5)
+    codes = rng.poisson(3, (channel.n_codes, 5, 5)) * np.triu(np.ones((5, 5), np.int64), 1)
+    counts = value_counts(codes, channel=channel)
+    for first, last in ((1, 1), (2, 3), (1, 4)):
+        points = union(codes, first_day=first, last_day=last)
+        expected = [points[is_orthogonal(value, channel=channel)].sum() for value in range(40)]
+        assert union(counts, first_day=first, last_day=last).tolist() == expected
+        assert support_of(points, channel=channel).tolist() == expected
+    assert value_counts(codes, channel=ldp.grr_channel(epsilon=Fraction(1), domain_size=2)) is codes
+
+
+def test_estimates_are_unbiased_and_as_exact_as_they_say() -> None:
+    """Also of "no value", which everyone may have; in standard errors, over the noise of 300 keys."""
+    plan, n = joint_plan(), 900
+    people = np.arange(n, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    parts = [np.where(np.arange(n) % 5 == 0, -1, np.arange(n) % k).astype(np.int32) for k in (2, 3)]
+    values = joint_codes(parts, sizes=(2, 3))
+    truth = np.bincount(values, minlength=12) / n
+    sizes, channel = {"n_reports": n, "n_population": n}, plan.answer_channel(2)
+    found = []
+    for run in range(300):
+        prf = ldp.KeyedPrf(run.to_bytes(16, "big"))
+        points = np.bincount(
+            ldp.Sanitiser(plan, prf).report(2, people, values)[:, 0], minlength=channel.n_codes
+        )
+        counts = value_counts(points, channel=channel)
+        found.append(ldp.pure_frequencies(counts, channel=channel, **sizes).frequency)
+    variance = ldp.pure_variance(truth, channel=channel, **sizes)
+    assert np.abs((np.mean(found, axis=0) - truth) / np.sqrt(variance / 300)).max() < 4
+    assert np.abs(np.var(found, axis=0, ddof=1) / variance - 1).max() < 5 * np.sqrt(2 / 300)
