@@ -10,6 +10,7 @@ from ldp.codes import NO_ANSWER, WORD_BITS
 from ldp.kernels.entropy import KeyedPrf
 from ldp.keyed.sanitiser import Sanitiser
 from ldp.privacy.accounting import certify
+from ldp.privacy.joint import joint_codes
 from ldp.privacy.plans import AnswerChannel, PlanSpec
 from ldp.privacy.report_words import n_words
 from ldp.protocols.channels import Unit
@@ -42,10 +43,14 @@ def plan_target(plan: PlanSpec, *, unit: Unit | None = None) -> Target:
         inputs = [_values(plan, index) for index in range(plan.d)]
     else:
         certified = certificate.epsilon_attribute
-        losses = [spec.epsilon_attribute for spec in certificate.indicators]
+        entries = zip(plan.indicators, certificate.indicators, strict=True)
+        losses = [0 if spec.parts else entry.epsilon_attribute for spec, entry in entries]
         inputs = [[(first, first) for first, _ in _values(plan, index)] for index in range(plan.d)]
         differing = losses.index(max(losses))
         inputs[differing] = _values(plan, differing)[:1]
+    for index, spec in enumerate(plan.indicators):
+        if spec.parts:
+            inputs[index] = [_combined(plan, spec.parts, inputs)]
     return Target(
         mechanism=plan.mechanism,
         unit=unit or plan.unit,
@@ -61,6 +66,14 @@ def _values(plan: PlanSpec, index: int) -> list[tuple[int, int]]:
     spec = plan.indicators[index]
     days = plan.days if spec.kind == "daily" else 1
     return [((day - 1) % spec.domain_size, day % spec.domain_size) for day in range(days)]
+
+
+def _combined(plan: PlanSpec, parts: Sequence[str], inputs: Inputs) -> tuple[int, int]:
+    """Return the values of a joint indicator, from those of its parts."""
+    places = [plan.index(part) for part in parts]
+    values = [np.array(inputs[place][0], np.int32) for place in places]
+    first, second = joint_codes(values, sizes=[plan.indicators[place].domain_size for place in places])
+    return int(first), int(second)
 
 
 def _observe(plan: PlanSpec, inputs: Inputs, prf: KeyedPrf, pseudonyms: Words, side: int) -> Table:
