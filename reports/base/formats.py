@@ -134,6 +134,21 @@ def number_range(low: float | None, high: float | None) -> str:
     return gettext("%(low)s to %(high)s") % {"low": number(low), "high": number(high)}
 
 
+def people_bounds(low: float, high: float) -> tuple[float, float]:
+    """Bounds of a noisy number of people, not below none.
+
+    Noise can push a number below none. Readers see none instead, with the interval of that: the bounds alone
+    would be "0 to 0", as if no one could be there.
+    """
+    raised = max(-(low + high) / 2, 0.0)
+    return max(low + raised, 0.0), high + raised
+
+
+def people_range(low: float, high: float) -> str:
+    """Both bounds of a noisy number of people in words."""
+    return number_range(*people_bounds(low, high))
+
+
 def epsilon(value: Decimal | Fraction | float, *, decimals: int = 4) -> str:
     """Rounded up, so that no text promises more than is kept; without trailing zeros."""
     step = Fraction(1, 10**decimals)
@@ -226,7 +241,7 @@ def noisy_number(total: NoisyTotal) -> str:
 
 def noisy_range(total: NoisyTotal) -> str:
     """Both bounds of a noisy number of visitors; no one has less than none."""
-    return number_range(max(total.ci_low, 0), max(total.ci_high, 0))
+    return people_range(total.ci_low, total.ci_high)
 
 
 def _is_english() -> bool:

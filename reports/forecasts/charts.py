@@ -83,8 +83,9 @@ def _band(fan: Fan, x: list[int], *, level: int) -> dict[str, Any] | None:
         return None
     places = [at for at, _ in known]
     percent = formats.decimal(100 * LEVELS[level], decimals=0) + formats.percent_sign()
-    low = [_drawn(ends[0], is_share=fan.is_share) for _, ends in known]
-    high = [_drawn(ends[1], is_share=fan.is_share) for _, ends in known]
+    bounds = [ends if fan.is_share else formats.people_bounds(*ends) for _, ends in known]
+    low = [_drawn(ends[0], is_share=fan.is_share) for ends in bounds]
+    high = [_drawn(ends[1], is_share=fan.is_share) for ends in bounds]
     return {
         "type": "scatter",
         "mode": "lines",

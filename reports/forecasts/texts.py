@@ -58,7 +58,7 @@ def range_text(ends: tuple[float, float] | None, *, is_share: bool = False) -> s
         return ""
     if is_share:
         return formats.percent_range(*ends)
-    return formats.number_range(max(ends[0], 0.0), max(ends[1], 0.0))
+    return formats.people_range(*ends)
 
 
 def crowd_sentence(found: Crowded) -> str:

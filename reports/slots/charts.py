@@ -25,10 +25,7 @@ _ROUND: Final = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 20.0)
 
 
 def day_figure(view: View) -> Figure:
-    """A line for each zone over the slots of the day, each with its interval; another day as a dashed line.
-
-    Noise can push a figure below none: the page draws it there.
-    """
+    """A line for each zone over the slots of the day, with its interval; another day as a dashed line."""
     data: list[dict[str, Any]] = []
     for place, zone in enumerate(view.zones):
         data += _line(view, zone, place=place)
@@ -76,12 +73,12 @@ def _line(view: View, zone: SlotZone, *, place: int) -> list[dict[str, Any]]:
     there = np.flatnonzero(~np.isnan(people))
     if not half or not there.size:  # the published slots of a day follow each other
         return [line]
-    x = there.tolist()
+    x, shown = there.tolist(), np.maximum(people[there], 0)
     band = {
         "type": "scatter",
         "mode": "lines",
         "x": x + x[::-1],
-        "y": _drawn(people[there] + half) + _drawn(people[there] - half)[::-1],
+        "y": _drawn(shown + half) + _drawn(shown - half)[::-1],
         "fill": "toself",
         "fillcolor": f"{colour}/0.14",
         "line": {"width": 0},

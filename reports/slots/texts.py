@@ -245,7 +245,7 @@ def figure_text(shown: SlotFigure | None) -> str:
 
 def interval_text(shown: SlotFigure) -> str:
     """The interval; no one has less than none."""
-    return formats.number_range(max(shown.low, 0), max(shown.high, 0))
+    return formats.people_range(shown.low, shown.high)
 
 
 def figure_texts(found: Presence, slot: int, zones: Sequence[SlotZone]) -> list[str]:
@@ -256,6 +256,7 @@ def figure_texts(found: Presence, slot: int, zones: Sequence[SlotZone]) -> list[
 
 def column_texts(people: Floats, half: float) -> list[str]:
     """Return `figure_text` of a zone in the slots of a day; a sign where there is no figure."""
+    people = np.maximum(people, 0)
     lows, highs = people - half, people + half
     shown, *ends = (
         formats.numbers(np.nan_to_num(np.maximum(each, 0)).tolist()) for each in (people, lows, highs)
@@ -274,7 +275,7 @@ def number_pairs(found: Presence, slots: range, zones: Sequence[SlotZone]) -> It
     """Numbers and intervals of zones in each of some published slots, not below none."""
     first, columns = found.first_slot, [zone.place for zone in zones]
     people = found.counts[slots.start - first : slots.stop - first, columns].astype(np.float64)
-    people, half = people * found.scale, found.half_width
+    people, half = np.maximum(people, 0) * found.scale, found.half_width
     shown, *ends = (
         iter(formats.numbers(np.maximum(each, 0).ravel().tolist()))
         for each in (people, people - half, people + half)
@@ -299,4 +300,5 @@ def level_title(level: str) -> str:
 
 
 def _ends(shown: SlotFigure) -> dict[str, str]:
-    return {"low": formats.number(max(shown.low, 0)), "high": formats.number(max(shown.high, 0))}
+    low, high = formats.people_bounds(shown.low, shown.high)
+    return {"low": formats.number(low), "high": formats.number(high)}

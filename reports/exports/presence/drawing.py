@@ -68,11 +68,12 @@ def _drawn(table: SlotTable) -> Figure:
     x = np.arange(len(day_slots))
     for place, zone in enumerate(view.zones):
         colour = COLOURS[f"--chart-{place % MAX_LINES + 1}"]
-        people, half = found.people(zone, day=view.day), found.half_width
-        low, high = np.maximum(people - half, 0), np.maximum(people + half, 0)
-        axes.fill_between(x, low, high, color=colour, alpha=0.14, linewidth=0)
+        people, half = np.maximum(found.people(zone, day=view.day), 0), found.half_width
+        axes.fill_between(
+            x, np.maximum(people - half, 0), people + half, color=colour, alpha=0.14, linewidth=0
+        )
         axes.plot(
-            x, np.maximum(people, 0), color=colour, linewidth=1.8, marker=_MARKERS[place % len(_MARKERS)],
+            x, people, color=colour, linewidth=1.8, marker=_MARKERS[place % len(_MARKERS)],
             markersize=3, label=legible(zone.shown_name),
         )  # fmt: skip
     if (other := facts.other_people(view)) is not None:

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.translation import override
 
 from reports.api.slot_schemas import Forecast
+from reports.forecasts import texts
 from reports.forecasts.actions import refresh
 from reports.forecasts.charts import Fan, fan_figure
 from reports.forecasts.following import follow
@@ -65,6 +66,14 @@ def test_the_levels_of_bands_are_written_as_in_the_language_of_the_reader() -> N
     with override("fr"):
         names = [trace["name"] for trace in fan_figure(fan)["data"]]
     assert names[:2] == ["Intervalle à 95\u202f%", "Intervalle à 80\u202f%"]
+
+
+def test_an_interval_of_people_below_none_is_that_of_none_in_words_and_bands() -> None:
+    below = Expected(value=-45.0, ends=((-60.0, -30.0), (-80.0, -10.0)))
+    assert [texts.range_text(ends) for ends in below.ends] == ["0 to 15", "0 to 35"]
+    assert texts.range_text((-20.0, 50.0)) == "0 to 50"
+    outer, *_ = fan_figure(Fan(times=["1", "2"], published=[3.0], expected=[below]))["data"]
+    assert outer["y"] == [35.0, 0.0]
 
 
 def test_new_figures_are_said_to_be_missing_until_a_worker_has_them(reader, study) -> None:

@@ -13,6 +13,7 @@ from reports.base.tasks import BrokerAwayError
 from reports.estimates.models import DayNote
 from reports.estimates.queries import WindowError
 from reports.slots import facts, texts
+from reports.slots.charts import day_figure
 from reports.slots.queries import NoSlotsError, SlotStatus, presence
 from reports.slots.query import time_text, view_of
 from reports.studies.studyfile.parse import check_small_cells
@@ -39,6 +40,22 @@ def test_an_interval_has_the_width_of_the_noise_scaled_after_it() -> None:
         36, zone
     )
     assert (exact.low, exact.people, exact.high) == (2200, 2200, 2200)
+
+
+def test_a_number_that_noise_pushed_below_none_has_the_interval_of_none() -> None:
+    study = slot_factory.published()
+    found = presence(study)
+    below = _of_counts(study, np.where(found.counts == 0, -300, found.counts))  # the south east
+    shown = view_of(QueryDict("day=2024-05-30&at=18:00&zone=3"), below)
+    zone = below.zones[3]
+    expected = f"0 (0 to {below.half_width:.0f})"
+    assert texts.figure_text(below.figure(36, zone)) == expected
+    assert texts.figure_texts(below, 36, [zone]) == [expected]
+    assert texts.column_texts(np.array([-300.0]), below.half_width) == [expected]
+    assert f"at most {below.half_width:.0f} people at 18:00" in texts.sentence(shown)
+    band, line = day_figure(shown)["data"]
+    assert set(line["y"]) == {0.0}
+    assert set(band["y"]) == {0.0, round(below.half_width, 1)}
 
 
 def test_a_slot_is_published_not_yet_not_collected_or_an_outage() -> None:
