@@ -45,7 +45,7 @@ _WEIGHED_OF_PLAN = (
     "mechanism", "unit", "epsilon", "epsilon_profile", "presence_epsilon", "presence_days", "tallies",
 )  # fmt: skip
 _WEIGHED_OF_INDICATOR = (
-    "slug", "name", "name_fr", "categories", "categories_fr", "epsilon", "max_values", "weight"
+    "slug", "name", "name_fr", "categories", "categories_fr", "epsilon", "max_values", "weight", "parts",
 )  # fmt: skip
 
 
@@ -172,9 +172,18 @@ def _of_indicators(before: StudyDefinition, after: StudyDefinition) -> Iterator[
             text = gettext("The indicator %(slug)s was added, so the study asks one more question.") % {
                 "slug": slug
             }
+            if indicator.parts:
+                text += " " + _combines(indicator)
             yield Change(text=text, direction=Direction.WEAKER, needs_second_person=True)
         else:
             yield from _of_indicator(old[slug], indicator)
+
+
+def _combines(indicator: IndicatorDefinition) -> str:
+    return gettext("%(slug)s combines these indicators: %(names)s.") % {
+        "slug": indicator.slug,
+        "names": ", ".join(indicator.parts) or gettext("none"),
+    }
 
 
 def _of_indicator(old: IndicatorDefinition, new: IndicatorDefinition) -> Iterator[Change]:
@@ -189,6 +198,8 @@ def _of_indicator(old: IndicatorDefinition, new: IndicatorDefinition) -> Iterato
         yield Change(text=text, direction=Direction.OTHER, needs_second_person=True)
     elif old.categories != new.categories:
         yield _harmless(gettext("The categories of %(slug)s are in a different order.") % values)
+    if old.parts != new.parts:
+        yield _other(_combines(new))
     if old.weight != new.weight:
         yield _harmless(gettext("%(slug)s is asked more or less often than before (weight).") % values)
     if old.name != new.name:

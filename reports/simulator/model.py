@@ -4,7 +4,7 @@ Nothing here looks at data. The figures are in `ldp.estimation.simulation` and `
 it is put together for the questions of a study, and judged by the limits that pages of reports go by.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
@@ -38,6 +38,7 @@ from ldp.privacy.attacker import (
     known_day_success,
     largest_success,
 )
+from ldp.privacy.joint import joint_size
 from ldp.privacy.plans import Mechanism, ReportChannel
 from ldp.protocols.channels import Unit
 from reports.base.status import WIDE_INTERVAL, WIDEST_INTERVAL
@@ -276,18 +277,34 @@ def visitors_needed(row: Row, *, half_width: float) -> float:
     return row.forecast.day.n_visitors * (row.day_half_width / half_width) ** 2
 
 
+def with_sizes(questions: Sequence[Question], sizes: Mapping[str, int]) -> tuple[Question, ...]:
+    """Questions with other numbers of categories, by slug; those of joint ones follow from their parts."""
+    now = {each.slug: sizes.get(each.slug, each.domain_size) for each in questions}
+    return tuple(
+        replace(
+            each, domain_size=joint_size([now[part] for part in each.parts]) if each.parts else now[each.slug]
+        )
+        for each in questions
+    )
+
+
 def categories_possible(setting: Setting, index: int, *, half_width: float) -> int | None:
-    """Most categories, fewer than there are, with which a day is so exact; None if not even two are."""
+    """Most categories, fewer than there are, with which a day is so exact; None if not even two are.
+
+    None for a joint indicator, too: its combinations follow from its parts.
+    """
+    question = setting.questions[index]
+    if question.parts:
+        return None
 
     def plan_of(n_categories: int) -> PlanSpec:
-        questions = list(setting.questions)
-        questions[index] = replace(questions[index], domain_size=n_categories)
-        return replace(setting, questions=tuple(questions)).plan_at(setting.epsilon)
+        questions = with_sizes(setting.questions, {question.slug: n_categories})
+        return replace(setting, questions=questions).plan_at(setting.epsilon)
 
     return most_categories(
         plan_of,
         index=index,
-        fewer_than=setting.questions[index].domain_size,
+        fewer_than=question.domain_size,
         half_width=half_width,
         crowd=setting.crowd,
     )
@@ -310,6 +327,7 @@ def questions_of_study(study: Study) -> tuple[Question, ...]:
             epsilon=typed.get(each.pk),
             weight=None if spec.shares is None else Decimal(spec.shares[index]),
             max_values=spec.indicators[index].max_values,
+            parts=spec.indicators[index].parts,
         )
         for index, each in enumerate(study.indicators.all())
     )
@@ -326,6 +344,7 @@ def questions_of_definition(definition: StudyDefinition) -> tuple[Question, ...]
             epsilon=each.epsilon,
             weight=each.weight,
             max_values=each.max_values,
+            parts=each.parts,
         )
         for each in definition.indicators
     )

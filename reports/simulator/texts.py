@@ -336,7 +336,7 @@ def _family_words(best: Candidate) -> str:
 
 
 def _method_words(best: Candidate, simulation: Simulation) -> str:
-    if not best.mechanism.endswith("-adp"):
+    if not best.mechanism.endswith("-adp") or any(each.parts for each in best.plan.indicators):
         return ""
     questions = simulation.setting.questions
     unary = [each.name for index, each in enumerate(questions) if best.plan.is_unary(index)]

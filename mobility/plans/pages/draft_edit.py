@@ -10,14 +10,14 @@ from django.views.decorators.http import require_http_methods
 from mobility.plans.drafts import DraftConflictError, DraftError, save_draft
 from mobility.plans.models import PlanDraft
 from mobility.plans.pages.draft_fields import draft_form
-from mobility.plans.pages.draft_typed import DAILY, STATIC, Typed
+from mobility.plans.pages.draft_typed import DAILY, JOINT, STATIC, Typed
 from mobility.plans.pages.drafts import crumbs, revision_of
 from reports.accounts.access import administrators_only
 from reports.studies.studyfile import Problem, StudyDefinition, StudyFileError
 from reports.studies.studyfile.redraft import read_tables
 from reports.transfer.studies import StudyExistsError
 
-ADDS = {"add-static": STATIC, "add-daily": DAILY}
+ADDS = {"add-static": STATIC, "add-daily": DAILY, "add-joint": JOINT}
 
 
 @require_http_methods(["GET", "POST"])

@@ -8,7 +8,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy
 
 from mobility.extracts.form_fields import Field
-from mobility.plans.pages.draft_typed import DAILY, Typed
+from mobility.plans.pages.draft_typed import KEYS, Typed
 from reports.studies.studyfile import NIGHT_ZONE, Problem
 from reports.studies.studyfile.definition import DERIVED
 from reports.studies.studyfile.sections import MECHANISMS, SLOT_NOISES, UNITS
@@ -48,6 +48,7 @@ LABELS: Final[dict[str, Promise]] = {
     "indicator.name_fr": gettext_lazy("French name (optional)"),
     "indicator.slug": gettext_lazy("Short name"),
     "indicator.column": gettext_lazy("Column in the extract"),
+    "indicator.parts": gettext_lazy("Parts: short names of the indicators it combines, one per line"),
     "indicator.derive": gettext_lazy("Value derived from a day's events"),
     "indicator.max_values": gettext_lazy("Maximum answers per person (optional)"),
     "indicator.epsilon": gettext_lazy("Separate epsilon for this indicator (optional)"),
@@ -108,6 +109,10 @@ HINTS: Final[dict[str, Promise | str]] = {
         "Counted from the end of each slot. If empty, slots are published with manage.py close_slots."
     ),
     "indicator.name_fr": FRENCH,
+    "indicator.parts": gettext_lazy(
+        "Two or three static indicators of this study. A missing value is part of the combination. Each "
+        "person reports on one indicator, so every other indicator gets fewer answers."
+    ),
     "indicator.max_values": gettext_lazy(
         "Maximum number of days on which each person answers. Leave empty for all days of the study."
     ),
@@ -127,7 +132,7 @@ HINTS: Final[dict[str, Promise | str]] = {
     ),
 }
 # By the last part of the key: controls that are no line of text.
-KINDS: Final = {
+CONTROLS: Final = {
     "first_day": "date",
     "key_until": "date",
     "mechanism": "select",
@@ -135,11 +140,10 @@ KINDS: Final = {
     "noise": "select",
     "tallies": "select",
     "derive": "select",
+    "parts": "textarea",
     "categories": "textarea",
     "categories_fr": "textarea",
 }
-ONLY_STATIC: Final = ("column", "categories")
-ONLY_DAILY: Final = ("derive", "max_values", "night_from", "night_to")
 
 
 def draft_form(typed: Typed, *, problems: Iterable[Problem] = (), slug_is_fixed: bool) -> dict[str, Any]:
@@ -207,17 +211,16 @@ def _keys_of_rows(typed: Typed) -> list[str]:
 
 def _row(typed: Typed, row: str, *, errors: _Errors, key: str) -> dict[str, Any]:
     """The fields of one indicator."""
-    is_daily = typed.values.get(f"{row}.kind") == DAILY
-    others = ONLY_STATIC if is_daily else ONLY_DAILY
+    kind = typed.kind_of(row)
     fields = [
         _field(typed, label, name=f"{row}.{part}", errors=errors.of(f"{key}.{part}"))
         for label in LABELS
-        if label.startswith("indicator.") and (part := label.removeprefix("indicator.")) not in others
+        if label.startswith("indicator.") and (part := label.removeprefix("indicator.")) in KEYS[kind]
     ]
     return {
         "key": row,
         "title": typed.values.get(f"{row}.name", "").strip() or gettext("New indicator"),
-        "is_daily": is_daily,
+        "kind": kind,
         "fields": [each for each in fields if each.kind != "textarea"],
         "lists": [each for each in fields if each.kind == "textarea"],
         "errors": errors.of(key),
@@ -230,7 +233,7 @@ def _field(typed: Typed, key: str, *, name: str, errors: Sequence[str]) -> Field
         name=name,
         label=str(LABELS[key]),
         value=typed.values.get(name, ""),
-        kind=KINDS.get(part, "text"),
+        kind=CONTROLS.get(part, "text"),
         options=_options(part),
         help=str(HINTS.get(key, "")),
         errors=errors,

@@ -15,6 +15,7 @@ from reports.studies.studyfile import StudyDefinition
 from reports.studies.studyfile.redraft import Tables, tables_of
 
 STATIC, DAILY = "static", "daily"
+JOINT: Final = "joint"  # in the form only: a static indicator that has parts
 ROW: Final = "row"  # field that names the indicators there are, in their order
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
 _COMMA = re.compile(r"(\d+),(\d+)")
@@ -40,6 +41,8 @@ class Typed:
             row = f"indicator-{place}"
             typed.rows.append(row)
             typed.values |= {f"{row}.{key}": _text(value) for key, value in indicator.items()}
+            if "parts" in indicator:
+                typed.values[f"{row}.kind"] = JOINT
         return typed
 
     @classmethod
@@ -68,11 +71,18 @@ class Typed:
         return tables
 
     def _indicator(self, row: str) -> dict[str, Any]:
-        is_daily = self.values.get(f"{row}.kind") == DAILY
-        table: dict[str, Any] = {"kind": DAILY if is_daily else STATIC}
-        for key, read in (DAILY_KEYS if is_daily else STATIC_KEYS).items():
+        kind = self.kind_of(row)
+        table: dict[str, Any] = {"kind": DAILY if kind == DAILY else STATIC}
+        for key, read in KEYS[kind].items():
             _put(table, key, self.values.get(f"{row}.{key}", ""), read)
+        if kind == JOINT:  # without any it would be another kind of indicator
+            table.setdefault("parts", [])
         return table
+
+    def kind_of(self, row: str) -> str:
+        """Return STATIC, DAILY or JOINT."""
+        kind = self.values.get(f"{row}.kind", STATIC)
+        return kind if kind in KEYS else STATIC
 
 
 def _put(table: dict[str, Any], key: str, text: str, read: Callable[[str], Any]) -> None:
@@ -157,6 +167,9 @@ DAILY_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {
     "night_from": str,
     "night_to": str,
 }
+
+
+KEYS: Final = {STATIC: STATIC_KEYS, DAILY: DAILY_KEYS, JOINT: {**_OF_BOTH, "parts": _lines}}
 
 
 def _text(value: Any) -> str:

@@ -16,6 +16,7 @@ from reports.base.status import Status
 from reports.estimates import texts as estimates_texts
 from reports.simulator import model, texts
 from reports.simulator.advice import advice
+from reports.simulator.combinations import costs
 from reports.simulator.example import MOST_BARS, draw_example, example_figure, example_report
 from reports.simulator.slots import SlotSetting, slot_rows
 
@@ -66,6 +67,7 @@ def result_context(form: SimulatorForm) -> dict[str, Any]:
         ],
         "is_static": all(each.kind == "static" for each in found.plan.indicators),
         **_example(found, slug=form.cleaned_data["show"]),
+        **(_combination(found) if form.is_combined else {}),
         **_slots(form.slots),
         **_ranking(found, form=form),
         **_wanted(setting, form=form),
@@ -99,6 +101,21 @@ def _row(row: model.Row) -> dict[str, Any]:
         "at_most": texts.of_100(row.at_most),
         "a_day_known": None if row.knowing_a_day is None else texts.of_100(row.knowing_a_day),
     }
+
+
+def _combination(simulation: model.Simulation) -> dict[str, Any]:
+    """What the last question, which the plan does not have, shows and costs."""
+    row = _row(simulation.rows[-1])
+    found = [
+        {
+            "name": each.without.question.name,
+            "without": texts.half_width(each.without.day_half_width),
+            "together": texts.half_width(each.together.day_half_width),
+        }
+        for each in costs(simulation)
+    ]
+    shown = {name: row[name] for name in ("name", "day", "reading", "badge")}
+    return {"combination": {**shown, "n": row["categories"], "costs": found}}
 
 
 def _slots(setting: SlotSetting | None) -> dict[str, Any]:

@@ -14,13 +14,15 @@ from ldp.privacy.plans import MAX_DAYS, Kind, Mechanism
 from ldp.privacy.slots import MAX_SLOTS_PER_DAY
 from ldp.protocols.channels import MAX_DOMAIN_SIZE, Unit
 from mobility.plans.pages.simulator_source import Source
-from reports.simulator.model import Question, Setting
+from reports.simulator.combinations import with_combination
+from reports.simulator.model import Question, Setting, with_sizes
 from reports.simulator.slots import MOST_ZONES, SlotSetting
 from reports.simulator.texts import mechanism_words
 
 MOST_VISITORS = 10**9
 # A page should not take seconds; a longer report is useless.
 MOST_INDICATORS, MOST_CATEGORIES = 50, 1000
+COMBINED = ("combine_1", "combine_2", "combine_3")
 WORST = ""  # of all indicators that follow the plan
 
 
@@ -126,6 +128,13 @@ class SimulatorForm(forms.Form):
             name: forms.IntegerField(label=label, min_value=low, max_value=high)
             for name, label, low, high in self._numbers()
         }
+        static = [
+            (each.slug, each.name) for each in source.questions if each.kind == "static" and not each.parts
+        ]
+        self.fields |= {
+            name: forms.ChoiceField(label=label, required=False, choices=[("", gettext("none")), *static])
+            for name, label in (_combined_fields() if len(static) > 1 else {}).items()
+        }
         for field in self.fields.values():
             field.widget.attrs["autocomplete"] = "off"
 
@@ -143,7 +152,22 @@ class SimulatorForm(forms.Form):
                 "daily",
                 gettext("This is more than the number of indicators in the plan. Enter a smaller number."),
             )
+        self._check_combination(given)
         return given
+
+    def _check_combination(self, given: dict[str, Any]) -> None:
+        parts = [given.get(name, "") for name in COMBINED]
+        chosen = [part for part in parts if part]
+        if len(chosen) == 1:
+            empty = COMBINED[0] if not parts[0] else COMBINED[1]
+            self.add_error(empty, gettext("Choose at least two indicators to combine."))
+        elif len(set(chosen)) < len(chosen):
+            self.add_error(COMBINED[0], gettext("Choose each indicator only once."))
+
+    @property
+    def is_combined(self) -> bool:
+        """Return whether the fields of a combination must not be folded away."""
+        return any(self[name].value() or self[name].errors for name in COMBINED if name in self.fields)
 
     @property
     def setting(self) -> Setting:
@@ -151,7 +175,8 @@ class SimulatorForm(forms.Form):
         given = self.cleaned_data
         days = given.get("days", self.source.days)
         crowd = Crowd(visitors=float(given["visitors"]), days_present=float(given["stay"]))
-        return Setting(
+        parts = [given[name] for name in COMBINED if given.get(name)]
+        setting = Setting(
             mechanism=cast(Mechanism, given["mechanism"]),
             unit=cast(Unit, given["unit"]),
             epsilon=given["epsilon"],
@@ -162,6 +187,7 @@ class SimulatorForm(forms.Form):
             presence_epsilon=given["presence_epsilon"],
             presence_days=given["presence_days"] or days,
         )
+        return with_combination(setting, parts) if parts else setting
 
     @property
     def slots(self) -> SlotSetting | None:
@@ -222,7 +248,8 @@ class SimulatorForm(forms.Form):
             yield "daily", gettext("Daily indicators"), 0, MOST_INDICATORS
             yield "categories", gettext("Categories per indicator"), 2, MOST_CATEGORIES
         for each in self.source.questions:
-            yield f"k-{each.slug}", each.name, 2, MAX_DOMAIN_SIZE
+            if not each.parts:
+                yield f"k-{each.slug}", each.name, 2, MAX_DOMAIN_SIZE
         if "cap" in self.source.initial:
             label = gettext("Maximum number of days on which a person reports on daily indicators")
             yield "cap", label, 1, MAX_DAYS
@@ -230,7 +257,8 @@ class SimulatorForm(forms.Form):
     def _questions(self) -> tuple[Question, ...]:
         given = self.cleaned_data
         if self.source.questions:
-            return tuple(replace(each, domain_size=given[f"k-{each.slug}"]) for each in self.source.questions)
+            sizes = {each.slug: given[f"k-{each.slug}"] for each in self.source.questions if not each.parts}
+            return with_sizes(self.source.questions, sizes)
         n, n_daily, size = given["indicators"], given["daily"], given["categories"]
         kinds: list[Kind] = ["static" if number < n - n_daily else "daily" for number in range(n)]
         return tuple(
@@ -263,6 +291,15 @@ class SimulatorForm(forms.Form):
             one = pgettext("end of a slider", "one indicator")
             many = pgettext("end of a slider", "many indicators, fewer answers for each")
             yield Slider(self["indicators"], Decimal(1), Decimal(20), "linear", one, many)
+
+
+def _combined_fields() -> dict[str, str]:
+    labels = (
+        gettext("First indicator to combine"),
+        gettext("Second indicator to combine"),
+        gettext("Third indicator to combine (optional)"),
+    )
+    return dict(zip(COMBINED, labels, strict=True))
 
 
 def typed_name(kind: Kind, *, number: int) -> str:

@@ -22,6 +22,7 @@ from tests import demo_study
 from tests.mobility.pages import pages
 from tests.mobility.pages.pages import check_markup, html_of, lacks, page, said, says, text_of
 from tests.mobility.pages.small_study import STUDY
+from tests.study_text import static
 
 pytestmark = pages.AS_ADMINISTRATOR
 SIMULATOR_URL = "/administrator/simulator/"
@@ -316,6 +317,23 @@ class TestSimulator:
         other = html_of(client, SIMULATOR_URL + tried)
         assert value_of(other, "visitors") == "5000"
         assert re.search(r'value="spl-grr" selected', other)
+
+    def test_a_combination_says_what_it_shows_and_what_it_costs(self, client):
+        text = STUDY + static("region", "here", "elsewhere")
+        draft = draft_new_study(
+            parse_study(text.encode(), filename="study.toml", read=lambda _: b""), by="adam"
+        )
+        start = f"?draft={draft.pk}&visitors=5000"
+        assert "Combination:" not in shown(client, start)
+        found = shown(client, f"{start}&combine_1=age&combine_2=region")
+        says(found, "Combination: Age / Region", "each of the 9 combinations", "Without the combination")
+        for query, words in (
+            ("&combine_1=age", "Choose at least two indicators to combine."),
+            ("&combine_1=age&combine_2=age", "Choose each indicator only once."),
+            ("&combine_1=age&combine_2=visit_duration", "Select a valid choice."),
+            ("&combine_1=age&combine_2=region&mechanism=spl-grr", "must be absent under spl-grr"),
+        ):
+            assert words in shown(client, start + query), query
 
     def test_htmx_gets_the_result_only_and_nothing_is_posted(self, client):
         html = html_of(client, f"{SIMULATOR_URL}?epsilon=2", **{"HX-Request": "true"})

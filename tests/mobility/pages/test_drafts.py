@@ -245,6 +245,26 @@ class TestForm:
         draft.refresh_from_db()
         assert [each["slug"] for each in draft.definition["indicators"]] == ["region", "visit_duration"]
 
+    def test_a_joint_indicator_has_parts_and_keeps_them(self, client, draft):
+        sent = filled(draft)
+        more = {
+            "row": ["indicator-0", "indicator-1", "indicator-2", "indicator-3"], "indicator-2.kind": "static",
+            "indicator-2.slug": "region", "indicator-2.column": "region",
+            "indicator-2.categories": "here\r\nelsewhere\r\n",
+            "indicator-3.kind": "joint", "indicator-3.slug": "both", "indicator-3.parts": "",
+        }  # fmt: skip
+        html = client.post(url(draft, "edit/"), {**sent, **more, "do": "add-joint"}).content.decode()
+        says(html, 'name="indicator-4.parts"', "Parts: short names")
+        assert 'name="indicator-4.column"' not in html and 'name="indicator-2.parts"' not in html
+        refused = client.post(url(draft, "edit/"), {**filled(draft), **more})
+        assert refused.status_code == 422
+        assert "must be a list of 2 to 3 slugs" in field_of(refused.content.decode(), "indicator-3.parts")
+        more["indicator-3.parts"] = "age\r\nregion\r\n"
+        assert client.post(url(draft, "edit/"), {**filled(draft), **more}).status_code == 302
+        assert edited(client, draft, plan__epsilon="0.75").status_code == 302
+        both = draft.definition["indicators"][3]
+        assert (both["parts"], len(both["categories"]), both["column"]) == (["age", "region"], 9, None)
+
     def test_another_file_of_the_study_leads_to_the_draft_and_an_ended_one_is_not_edited(self, client, draft):
         again = send_file(client)
         assert again.status_code == 422

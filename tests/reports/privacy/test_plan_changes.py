@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from functools import partial, reduce
-from math import sqrt
+from math import prod, sqrt
 from typing import Any
 
 import pytest
@@ -70,9 +70,24 @@ def slots(**changes: Any) -> Edit:
     return lambda study: replace(study, slots=replace(SLOTS, **changes))
 
 
+def joint(*parts: str) -> Edit:
+    """One more indicator, which combines these; its categories are of no interest here."""
+
+    def added(before: StudyDefinition) -> StudyDefinition:
+        one = next(each for each in before.indicators if each.slug == "gender")
+        sizes = [len(each.categories) + 1 for each in before.indicators if each.slug in parts]
+        names = tuple(map(str, range(prod(sizes))))
+        combined = replace(one, slug="both", column=None, categories=names, categories_fr=None, parts=parts)
+        return replace(before, indicators=(*before.indicators, combined))
+
+    return added
+
+
 @pytest.mark.parametrize(
     ("before", "edit", "said"),
     [
+        (LOOSE, joint("gender", "age"), "The indicator both was added, so the study asks one more question. both combines these indicators: gender, age."),
+        (both(LOOSE, joint("gender", "age")), asked("both", parts=("age", "gender")), "both combines these indicators: age, gender."),
         (LOOSE, plan(epsilon=Decimal("1.1")), "Certified epsilon per profile rises"),
         (LOOSE, plan(epsilon=Decimal("1.1")), "gender: epsilon per answer rises from 1 to 1.1"),
         (LOOSE, gender(epsilon=Decimal("1.1")), "gender: epsilon per answer rises from 1 to 1.1"),

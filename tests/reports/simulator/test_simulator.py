@@ -16,6 +16,7 @@ from reports.base.status import WIDEST_INTERVAL, Status
 from reports.simulator import model as sim
 from reports.simulator import texts as words
 from reports.simulator.advice import advice
+from reports.simulator.combinations import costs, with_combination
 from reports.simulator.example import MOST_BARS, MOST_PEOPLE, draw_example, example_report, example_shares
 from reports.simulator.example import example_figure as figure_of
 from reports.simulator.model import Question, Reading, Setting, simulate
@@ -259,10 +260,32 @@ def test_few_have_no_example_and_many_have_one_that_a_page_has_time_for() -> Non
     assert len(bars["x"]) == len(truth["x"]) == MOST_BARS
 
 
+def test_a_combination_costs_the_others_as_many_answers_as_it_gets() -> None:
+    setting = make(3, 4)
+    found = simulate(with_combination(setting, ["i1", "i2"]))
+    joint = found.rows[-1]
+    assert (joint.question.domain_size, joint.question.parts) == (20, ("i1", "i2"))
+    assert found.plan.answer_channel(2) == joint.channel
+    assert "An answer stands for a set of categories" in words.truth_words(joint.channel)
+    alone = simulate(setting)
+    for cost, before, now in zip(costs(found), alone.rows, found.rows, strict=False):
+        assert (cost.without, cost.together) == (before, now)
+        assert cost.together.forecast.day.n_reports * 3 == pytest.approx(
+            cost.without.forecast.day.n_reports * 2
+        )
+        assert cost.together.day_half_width > cost.without.day_half_width
+    fewer = sim.with_sizes(found.setting.questions, {"i2": 2})
+    assert [each.domain_size for each in fewer] == [3, 2, 12]
+    assert sim.categories_possible(found.setting, 2, half_width=0.5) is None
+    assert "GRR is the better method" not in words.winner_words(
+        simulate(replace(found.setting, mechanism="smp-adp"))
+    )
+
+
 @pytest.mark.django_db
 def test_a_study_and_a_draft_are_asked_as_their_plans_ask() -> None:
     own = replace(factory.AGE, epsilon=Decimal("0.5"), weight=Decimal(3))
-    asked = (factory.GENDER, own, factory.HALF_STAY)
+    asked = (factory.GENDER, own, factory.HALF_STAY, factory.BOTH)
     definition, study = factory.definition(*asked), factory.create(*asked)
     spec = PlanSpec.from_json(Plan.objects.get(study=study).spec)
     for questions in (sim.questions_of_study(study), sim.questions_of_definition(definition)):
