@@ -104,7 +104,7 @@ def _row(row: model.Row) -> dict[str, Any]:
 
 
 def _combination(simulation: model.Simulation) -> dict[str, Any]:
-    """What the last question, which the plan does not have, shows and costs."""
+    """Accuracy of the last question, which the plan does not have, and its cost to the others."""
     row = _row(simulation.rows[-1])
     found = [
         {
