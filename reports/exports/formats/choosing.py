@@ -143,6 +143,9 @@ FORMATS: Final[Mapping[str, dict[str, Format]]] = {
             needs_zones=True,
         ),
         Format("geoparquet", _TYPED_FOR, _later("presence.geographic.to_geoparquet"), needs_zones=True),
+        Format(
+            "pdf", _("report on the day: chart, table, method, privacy"), _later("presence.document.to_pdf")
+        ),
         Format("png", _("the chart of the day, for slides"), _later("presence.drawing.to_png")),
         Format("svg", _("the chart of the day, sharp at any size"), _later("presence.drawing.to_svg")),
     ),

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+import matplotlib
 import numpy as np
 from django.utils.translation import gettext
 from matplotlib.figure import Figure
@@ -42,6 +43,12 @@ def to_svg(table: SlotTable) -> bytes:
         return svg_bytes(_drawn(table), metadata={"Creator": software_words(), **_described(table)})
 
 
+def bare_svg(view: View) -> bytes:
+    """The chart alone, for a document with its own titles and words; letters stay letters."""
+    with ONE_AT_A_TIME, matplotlib.rc_context({"svg.fonttype": "none"}):
+        return svg_bytes(_chart(view, above_in=0.1, below_in=0.0), metadata={})
+
+
 def _described(table: SlotTable) -> dict[str, str]:
     view = _view(table)
     words = "; ".join(f"{name}: {value}" for name, value in provenance(table).items())
@@ -59,9 +66,18 @@ def _title(view: View) -> str:
 def _drawn(table: SlotTable) -> Figure:
     view = _view(table)
     words = "\n".join(filled(legible(text)) for text in _small_print(view))
-    top_in, bottom_in = 0.72, 0.42 + 0.15 * (words.count("\n") + 1)
-    under_in = bottom_in + 0.25 * -(-(len(view.zones) + 1) // 3) + 0.5
-    whole_in = _PLOT_IN + top_in + under_in
+    bottom_in = 0.42 + 0.15 * (words.count("\n") + 1)
+    figure = _chart(view, above_in=0.72, below_in=bottom_in)
+    subtitle = f"{legible(view.found.study.shown_name)} · {formats.day_title(view.date)}"
+    title = gettext("Presence by time")
+    write_around(figure, title=title, subtitle=subtitle, words=words, words_in=bottom_in - 0.12)
+    return figure
+
+
+def _chart(view: View, *, above_in: float, below_in: float) -> Figure:
+    """Lines and legend, with room for words above and below."""
+    under_in = below_in + 0.25 * -(-(len(view.zones) + 1) // 3) + 0.5
+    whole_in = _PLOT_IN + above_in + under_in
     figure = new_figure(height_in=whole_in)
     axes = plain_axes(figure, (_LEFT, under_in / whole_in, 0.985 - _LEFT, _PLOT_IN / whole_in))
     found, day_slots = view.found, view.day_slots
@@ -87,9 +103,6 @@ def _drawn(table: SlotTable) -> Figure:
     axes.legend(
         loc="upper left", bbox_to_anchor=(0.0, -0.1), ncols=3, frameon=False, fontsize=8.5, borderaxespad=0.0
     )
-    subtitle = f"{legible(found.study.shown_name)} · {formats.day_title(view.date)}"
-    title = gettext("Presence by time")
-    write_around(figure, title=title, subtitle=subtitle, words=words, words_in=bottom_in - 0.12)
     return figure
 
 

@@ -11,12 +11,14 @@ from itertools import pairwise
 
 import geopandas
 import pyarrow.parquet as pq
+import pypdf
 import pytest
 from django.core.management.base import CommandError
 
 from reports.api.slot_schemas import PresencePage
 from reports.estimates.models import DayNote
 from reports.exports.presence.columnar import to_parquet
+from reports.exports.presence.document import to_pdf
 from reports.exports.presence.drawing import to_svg
 from reports.exports.presence.geographic import MAX_FEATURES, to_geojson, to_geoparquet
 from reports.exports.presence.selection import select_presence
@@ -144,6 +146,16 @@ def test_map_files_have_time_and_the_shape_of_larger_zones(slotted) -> None:
 def test_the_drawing_shows_the_view(slotted) -> None:
     svg = to_svg(table(slotted, options=f"{EVENING}&with=2024-05-31", is_drawn=True)).decode()
     assert "North west: about 4,400 people at 18:00" in svg and svg.startswith("<?xml")
+
+
+def test_the_report_of_a_day_has_its_answer_every_slot_and_what_protects(reader, slotted) -> None:
+    shown_table = table(slotted, options=EVENING, is_drawn=True)
+    assert to_pdf(shown_table) == to_pdf(shown_table)  # no moment of the download is in it
+    book = pypdf.PdfReader(io.BytesIO(reader.get(f"{BASE}.pdf?{EVENING}").content))
+    text = " ".join(" ".join(page.extract_text() for page in book.pages).split())
+    assert "North west: about 4,400 people at 18:00" in text
+    assert all(f"{hour:02}:{minute:02}" in text for hour in range(24) for minute in (0, 30))
+    assert text.count("not published yet") == 0 and "one in 1,000,000" in text
 
 
 def test_the_api_pages_through_slots_as_openapi_says(reader, slotted) -> None:
