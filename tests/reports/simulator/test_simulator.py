@@ -277,9 +277,10 @@ def test_a_combination_costs_the_others_as_many_answers_as_it_gets() -> None:
     fewer = sim.with_sizes(found.setting.questions, {"i2": 2})
     assert [each.domain_size for each in fewer] == [3, 2, 12]
     assert sim.categories_possible(found.setting, 2, half_width=0.5) is None
-    assert "GRR is the better method" not in words.winner_words(
-        simulate(replace(found.setting, mechanism="smp-adp"))
-    )
+    mixed = make(3, 37, mechanism="smp-adp")
+    assert "(GRR) for the others" in " ".join(words.winner_words(simulate(mixed)))
+    combined = " ".join(words.winner_words(simulate(with_combination(mixed, ["i1", "i2"]))))
+    assert "(GRR) for the others" not in combined
 
 
 @pytest.mark.django_db
