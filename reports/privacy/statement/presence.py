@@ -114,15 +114,20 @@ def presence_limits(spec: PlanSpec) -> dict[str, str]:
             "reveals more about who came back than visitor totals do. No epsilon limits it."
         )
         more["tallies"] = text % {"names": tallies_words(spec.tallies)}
+    missing = gettext(
+        "Missing values: a person without a value for an indicator sends no report on it at all, "
+        "neither a real answer nor a made-up report. The number of reports is exact."
+    )
+    if any(asked.parts for asked in spec.indicators):
+        missing += " " + gettext(
+            "On a joint indicator, a missing value is part of the combination and is protected with it."
+        )
     return {
         "presence": gettext(
             "Presence: visitor totals are exact counts for each day and each union of days. Nothing "
             "hides whether a person was present, or on which days."
         ),
-        "missing_values": gettext(
-            "Missing values: a person without a value for an indicator sends no report on it at all, "
-            "neither a real answer nor a made-up report. The number of reports is exact."
-        ),
+        "missing_values": missing,
         **more,
     }
 

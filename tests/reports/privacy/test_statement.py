@@ -114,6 +114,8 @@ def test_joint_indicators_are_stated_with_their_space_and_in_words(reader) -> No
         found = statement()
         found["indicators"][2] = changed
         assert not jsonschema.Draft202012Validator(SCHEMA).is_valid(found)
+    missing = "On a joint indicator, a missing value is part of the combination and is protected with it."
+    assert missing in told(statement()["not_protected"])["missing_values"]
     text = page(reader, "indicator", "both")
     assert "This indicator combines Gender, Age." in text
     assert "have the true category in their set" in text
