@@ -19,7 +19,17 @@ from ldp import Delta, PlanSpec
 from reports import models
 from reports.ledger.actions import record
 from reports.ledger.chain import canonical_hash
-from reports.models import LedgerEntry, LedgerKind, Plan, Publication, Sender, SentStudy, Study, VisitorTally
+from reports.models import (
+    LedgerEntry,
+    LedgerKind,
+    Plan,
+    Publication,
+    Sender,
+    SentStudy,
+    Study,
+    Tally,
+    VisitorTally,
+)  # fmt: skip
 from reports.privacy.budget.actions import propose_cap
 from reports.privacy.composition import losses_of
 from reports.studies.policies import Role
@@ -30,6 +40,7 @@ from reports.transfer.publications import apply_publication
 from reports.transfer.studies import ON_SERVER, Approval, create_study_rows, delete_study_rows, plan_hash
 from tests.demo_study import parsed_study, study_text
 from tests.reports.page_texts import signed_in
+from tests.reports.report_factory import joint
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("data_dir")]
 SLUG = "fimu-2017"
@@ -398,6 +409,24 @@ def test_a_study_or_closing_that_is_none_is_refused(north, definition):
     for closed_at in (None, 1, "yesterday", "2017-06-08T10:00:00"):
         assert north.send("closed", to_body(CLOSED | {"closed_at": closed_at})).status_code == 422
     assert Study.objects.get().state == "open"
+
+
+def test_joint_indicators_are_handed_over_with_their_parts_and_codes(north, definition):
+    parts = [each for each in definition.indicators if each.slug in ("gender", "age")]
+    wider = replace(definition, indicators=(*definition.indicators, joint("both", *parts)))
+    for bad in ("gender", [["gender"], "age"], ["gender"], ["gender", "stay"], None):
+        content = json.loads(body_of(wider))
+        content["definition"]["indicators"][-1]["parts"] = bad
+        body = to_body(content)
+        assert north.post(SLUG, body, north.headers("study", body)).status_code == 422, bad
+    assert north.create(wider).json() == {"is_new": True}
+    delta = delta_of(wider)
+    last = wider.plan_spec().tally_sizes[-1] - 1
+    delta.counts[-1][last, 0, 1] = delta.n_reports[-1][0, 1] = 7
+    assert north.publish(publication_of(wider, packed=delta.pack())).status_code == 200
+    tally = Tally.objects.get(indicator__slug="both")
+    assert np.frombuffer(bytes(tally.counts), "<i8").reshape(last + 1, 8, 8)[last, 0, 1] == 7
+    assert last + 1 > len(tally.indicator.categories)
 
 
 def receipts(*facts):
