@@ -7,6 +7,7 @@ from django.urls import URLPattern, path, re_path
 
 from reports.compare import views as compare
 from reports.dpia import views as dpia
+from reports.exports import crosstabs as crosstab_downloads
 from reports.exports import forecasts as forecast_downloads
 from reports.exports import views as downloads
 from reports.exports.places import views as place_downloads
@@ -14,7 +15,17 @@ from reports.exports.presence import views as slot_downloads
 from reports.maps import density_views as density
 from reports.maps import views as maps
 from reports.movement import views as movement
-from reports.pages import crowd_limits, days, forecast, indicator, notes, presence, scenario, studies
+from reports.pages import (
+    crosstab,
+    crowd_limits,
+    days,
+    forecast,
+    indicator,
+    notes,
+    presence,
+    scenario,
+    studies,
+)
 from reports.privacy.statement import views as statement
 
 app_name = "reports"
@@ -49,6 +60,8 @@ urlpatterns = [
     file("forecast", forecast_downloads.download_days, name="forecast_file"),
     path("<slug:slug>/scenario/", scenario.scenario, name="scenario_study"),
     file("scenario", downloads.download_scenario, name="scenario_study_file"),
+    path("<slug:slug>/crosstab/", crosstab.crosstab, name="crosstab"),
+    file("crosstab", crosstab_downloads.download_crosstab, name="crosstab_file"),
     path("<slug:slug>/statement/", statement.statement, name="statement"),
     path("<slug:slug>/dpia/", dpia.dpia, name="dpia"),
     re_path(r"^(?P<slug>[-\w]+)/dpia\.(?P<ending>md|pdf)$", dpia.download, name="dpia_file"),

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.errors import LdpError
-from ldp.estimation.estimators import pure_frequencies, score_interval
+from ldp.estimation.estimators import Estimates, pure_frequencies, score_interval
 from ldp.protocols.channels import GrrChannel
-from ldp.protocols.projective import ProjectiveChannel
+from ldp.protocols.projective import CodeChannel, ProjectiveChannel
 from ldp.protocols.projective_space import sums_over_orthogonal, value_counts
 from ldp.protocols.unary import UnaryChannel
 
@@ -69,24 +69,43 @@ def linear_query(
 
     Notes
     -----
-    With weights 0 and 1 and reports by GRR or unary encoding the variance is a function of the answer alone,
-    and the interval is the score interval; else it is normal, with the variance at the estimated frequencies
-    made consistent.
+    Where the variance is a function of the answer alone (one value; with GRR or unary encoding also any set
+    of values), the interval is the score interval; else it is normal, with the variance at the estimated
+    frequencies made consistent. Frequencies have the sum 1, so the answer to equal weights is known.
     """
-    sums = _support(counts, channel=channel)
+    sizes = {"n_reports": n_reports, "n_population": n_population}
+    estimates = pure_frequencies(_support(counts, channel=channel), channel=channel, level=level, **sizes)
+    return linear_answer(estimates, weights=weights, channel=channel, level=level, **sizes)
+
+
+def linear_answer(
+    estimates: Estimates,
+    *,
+    weights: Floats,
+    channel: LinearChannel,
+    n_reports: int,
+    n_population: int,
+    level: float = 0.95,
+) -> LinearEstimate:
+    """Answer a further question from the same reports; parameters and errors as of `linear_query`.
+
+    `estimates` are those of `pure_frequencies`.
+    """
     weights = _checked(weights, channel=channel)
-    estimates = pure_frequencies(
-        sums, n_reports=n_reports, n_population=n_population, channel=channel, level=level
-    )
+    if np.all(weights == weights[0]):
+        known = float(weights[0])
+        return LinearEstimate(value=known, std_error=0.0, ci_low=known, ci_high=known)
     value = float(weights @ estimates.frequency)
     sizes = {"n_reports": n_reports, "n_population": n_population}
-    variance = linear_variance(estimates.consistent, weights=weights, channel=channel, **sizes)
-    if not isinstance(channel, ProjectiveChannel) and set(np.unique(weights)) == {0.0, 1.0}:
-        noise = linear_noise(weights, channel=channel)
-        absent, present = noise[weights == 0][0], noise[weights == 1][0]
-        found = score_interval(value, constant=absent, linear=present - absent, level=level, **sizes)
+    event = _event_noise(weights, channel=channel)
+    if event is not None:
+        found = score_interval(value, constant=event[0], linear=event[1] - event[0], level=level, **sizes)
         low, high = map(float, found)
+        share = min(max(value, 0.0), 1.0)
+        variance = (event[0] + (event[1] - event[0]) * share) / n_reports
+        variance += share * (1 - share) * _sampling(**sizes)
     else:
+        variance = linear_variance(estimates.consistent, weights=weights, channel=channel, **sizes)
         half = NormalDist().inv_cdf((1 + level) / 2) * sqrt(variance)
         low, high = value - half, value + half
     return LinearEstimate(value=value, std_error=sqrt(variance), ci_low=low, ci_high=high)
@@ -101,28 +120,96 @@ def linear_variance(
     """
     noise = float(f @ linear_noise(weights, channel=channel)) / n_reports
     spread = float(f @ weights**2 - (f @ weights) ** 2)
-    return noise + spread * (n_population - n_reports) / max(n_population - 1, 1) / n_reports
+    return noise + spread * _sampling(n_reports=n_reports, n_population=n_population)
+
+
+def linear_covariances(
+    f: Floats, *, weights: Floats, channel: LinearChannel, n_reports: int, n_population: int
+) -> Floats:
+    """Exact covariance of each value's frequency with the answer of `linear_query`; shape (domain_size,).
+
+    So that of two answers with weights u and w is the sum of u times these: reports and sample are the same.
+
+    Notes
+    -----
+    Given the true value x the mean of g_v g_w is taken over all reports, with their chances at frequencies f;
+    the product of the two means, 1[v = x] w_x, is taken off. Cost: three transforms for projective response.
+    """
+    p, q = float(channel.p), float(channel.q)
+    spread = f * (weights - f @ weights) * _sampling(n_reports=n_reports, n_population=n_population)
+    if isinstance(channel, UnaryChannel):  # bits are independent
+        noise = weights * (f * p * (1 - p) + (1 - f) * q * (1 - q)) / (p - q) ** 2
+    else:
+        of_code = _chances(f, channel=channel) * _stands_for(weights, channel=channel)
+        noise = (_supported(of_code, channel=channel) - q * of_code.sum()) / (p - q) - f * weights
+    return np.asarray(noise / n_reports + spread, np.float64)
 
 
 def linear_noise(weights: Floats, *, channel: LinearChannel) -> Floats:
     """Variance of what one report of each true value estimates, exact up to floats; shape (domain_size,)."""
     p, q = float(channel.p), float(channel.q)
-    total, squares = float(weights.sum()), float((weights**2).sum())
     if isinstance(channel, UnaryChannel):  # bits are independent
+        squares = float((weights**2).sum())
         return np.asarray((weights**2 * p * (1 - p) + (squares - weights**2) * q * (1 - q)) / (p - q) ** 2)
-    if isinstance(channel, GrrChannel):
-        of_code = (weights - q * total) / (p - q)
-        mean_square = (p - q) * of_code**2 + q * (of_code**2).sum()
-    else:
-        of_point = np.zeros(channel.n_codes)
-        of_point[: weights.size] = weights
-        of_code = (sums_over_orthogonal(of_point, channel=channel) - q * total) / (p - q)
-        size = channel.support_size
-        inside, outside = p / size, (1 - p) / (channel.n_codes - size)
-        supported = sums_over_orthogonal(of_code**2, channel=channel)[: weights.size]
-        mean_square = (inside - outside) * supported
-        mean_square += outside * (of_code**2).sum()
+    of_code = _stands_for(weights, channel=channel)
+    inside, outside = _code_chances(channel)
+    mean_square = (inside - outside) * _supported(of_code**2, channel=channel) + outside * (of_code**2).sum()
     return np.asarray(mean_square - weights**2, np.float64)
+
+
+def _stands_for(weights: Floats, *, channel: CodeChannel) -> Floats:
+    """g of each code: what a report of it adds to the answer."""
+    p, q = float(channel.p), float(channel.q)
+    return np.asarray((_supporting(weights, channel=channel) - q * weights.sum()) / (p - q), np.float64)
+
+
+def _chances(f: Floats, *, channel: CodeChannel) -> Floats:
+    """Chance of each code at true frequencies f."""
+    inside, outside = _code_chances(channel)
+    return outside + (inside - outside) * _supporting(f, channel=channel)
+
+
+def _code_chances(channel: CodeChannel) -> tuple[float, float]:
+    """Chance of a code that supports the true value, and of another one."""
+    if isinstance(channel, GrrChannel):
+        return float(channel.p), float(channel.q)
+    p, size = float(channel.p), channel.support_size
+    return p / size, (1 - p) / (channel.n_codes - size)
+
+
+def _supporting(of_value: Floats, *, channel: CodeChannel) -> Floats:
+    """For each code, the sum of what the values have that it supports."""
+    if isinstance(channel, GrrChannel):
+        return of_value
+    of_point = np.zeros(channel.n_codes)
+    of_point[: of_value.size] = of_value
+    found: Floats = sums_over_orthogonal(of_point, channel=channel)
+    return found
+
+
+def _supported(of_code: Floats, *, channel: CodeChannel) -> Floats:
+    """For each value, the sum of what the codes have that support it."""
+    if isinstance(channel, GrrChannel):
+        return of_code
+    return sums_over_orthogonal(of_code, channel=channel)[: channel.domain_size]
+
+
+def _event_noise(weights: Floats, *, channel: LinearChannel) -> tuple[float, float] | None:
+    """Noise of a report of a value outside a set, and inside; None unless it is the same for all of each.
+
+    With projective response it depends on how many of two values or more a report supports.
+    """
+    if set(np.unique(weights)) != {0.0, 1.0}:
+        return None
+    if isinstance(channel, ProjectiveChannel) and weights.sum() > 1:
+        return None
+    noise = linear_noise(weights, channel=channel)
+    return float(noise[weights == 0][0]), float(noise[weights == 1][0])
+
+
+def _sampling(*, n_reports: int, n_population: int) -> float:
+    """Factor of the spread of the values in the variance of a sample."""
+    return (n_population - n_reports) / max(n_population - 1, 1) / n_reports
 
 
 def _support(counts: Counts, *, channel: LinearChannel) -> Counts:

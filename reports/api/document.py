@@ -1,6 +1,6 @@
 """The API with its refusals as problems, and its description as OpenAPI document."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from reports.base.outages import AWAY, come_again_problem
-from reports.base.problems import CONTENT_TYPE, ProblemError, missing_problem, problem
+from reports.base.problems import CONTENT_TYPE, FieldError, ProblemError, missing_problem, problem
 from reports.base.version import software
 from reports.estimates.queries import WindowError
 
@@ -93,10 +93,22 @@ def _unknown(_request: HttpRequest, _error: Any) -> HttpResponse:
 
 def _invalid(_request: HttpRequest, error: Any) -> HttpResponse:
     errors = [
-        {"parameter": str(found["loc"][-1]), "detail": found["msg"].removeprefix("Value error, ")}
+        {"parameter": _name_of(found["loc"]), "detail": found["msg"].removeprefix("Value error, ")}
         for found in error.errors
     ]
+    if any(found["loc"][0] == "body" for found in error.errors):
+        return problem(400, gettext("Some fields of the question are invalid."), errors=errors)
     return problem(422, gettext("Some parameters are invalid."), errors=errors)
+
+
+def _name_of(place: Sequence[str | int]) -> str:
+    """A parameter of an address, or a field of a body with the way to it: where.age.0."""
+    return ".".join(map(str, place[2:])) if place[0] == "body" else str(place[-1])
+
+
+def _misasked(_request: HttpRequest, error: FieldError) -> HttpResponse:
+    errors = [{"parameter": error.field, "detail": str(error)}]
+    return problem(400, gettext("Some fields of the question are invalid."), errors=errors)
 
 
 def _broken(request: HttpRequest, error: Any) -> HttpResponse:
@@ -114,6 +126,7 @@ def _broken(request: HttpRequest, error: Any) -> HttpResponse:
 
 _HANDLERS: Final[dict[type[Exception], Callable[[HttpRequest, Any], HttpResponse]]] = {
     ProblemError: _refused,
+    FieldError: _misasked,
     WindowError: lambda _, error: problem(422, str(error)),
     AuthenticationError: _unknown,
     ValidationError: _invalid,

@@ -1,5 +1,7 @@
 """The door of the API: imports it when the first program knocks, and turns every refusal into a problem."""
 
+import json
+from collections.abc import Mapping
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -7,7 +9,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
-from django.urls import Resolver404, URLResolver
+from django.urls import Resolver404, ResolverMatch, URLResolver
 from django.urls.resolvers import RoutePattern
 from django.utils import timezone
 from django.utils.translation import gettext
@@ -18,6 +20,7 @@ from reports.base.problems import problem
 from reports.ledger.handouts import record_answer
 
 ALLOWED = "GET, HEAD"
+POSTED = frozenset({"queries"})  # operations whose question is in the body; they read as all others do
 
 
 @require_safe
@@ -26,7 +29,8 @@ def root(_request: HttpRequest) -> HttpResponse:
     return redirect("reading:docs")
 
 
-# Nothing here writes, so that no token against forged requests is needed; other methods get a clear refusal.
+# Nothing here writes, POST included, so that no token against forged requests is needed; other methods get a
+# clear refusal.
 @csrf_exempt
 def answer(request: HttpRequest, rest: str) -> HttpResponseBase:
     """Answer of the operation at this address."""
@@ -34,22 +38,40 @@ def answer(request: HttpRequest, rest: str) -> HttpResponseBase:
         match = _resolver().resolve(rest)
     except Resolver404:
         return problem(404, gettext("This address does not exist. /api/v1/docs/ lists all addresses."))
-    if request.method not in ("GET", "HEAD"):
-        return _not_allowed()
+    allowed = "POST" if match.url_name in POSTED else ALLOWED
+    if request.method not in allowed.split(", "):
+        return _not_allowed(allowed)
+    if request.method == "POST":
+        return _posted(request, match)
     asked, request.method = request.method, "GET"  # the server leaves the body of HEAD out
     try:
         response: HttpResponseBase = match.func(request, *match.args, **match.kwargs)
     finally:
         request.method = asked
     if asked == "GET" and response.status_code == 200 and "study" in match.kwargs:
-        _note(request, response, what=match.url_name or "", kwargs=match.kwargs)
+        _note(request, response, what=match.url_name or "", kwargs=match.kwargs, query=request.GET)
     return response
 
 
-def _note(request: HttpRequest, response: HttpResponseBase, *, what: str, kwargs: dict[str, Any]) -> None:
+def _posted(request: HttpRequest, match: ResolverMatch) -> HttpResponseBase:
+    response: HttpResponseBase = match.func(request, *match.args, **match.kwargs)
+    if response.status_code == 200:
+        question = json.loads(request.body)
+        _note(request, response, what=match.url_name or "", kwargs=match.kwargs, query=question)
+    return response
+
+
+def _note(
+    request: HttpRequest,
+    response: HttpResponseBase,
+    *,
+    what: str,
+    kwargs: dict[str, Any],
+    query: Mapping[str, Any],
+) -> None:
     """Numbers of a study have left: that is in the ledger."""
-    reader, query = site().reader_of(request), request.GET
-    asked = {"indicator": kwargs.get("indicator"), "from": query.get("from"), "to": query.get("to")}
+    reader, names = site().reader_of(request), ("indicator", "from", "to")
+    asked = {name: kwargs.get(name) or query.get(name) for name in names}
     record_answer(
         study=kwargs["study"],
         by=reader.user.get_username(),
@@ -60,9 +82,13 @@ def _note(request: HttpRequest, response: HttpResponseBase, *, what: str, kwargs
     )
 
 
-def _not_allowed() -> HttpResponse:
-    refusal = problem(405, gettext("Method not allowed: this API is read-only (GET)."))
-    refusal["Allow"] = ALLOWED
+def _not_allowed(allowed: str) -> HttpResponse:
+    if allowed == ALLOWED:
+        text = gettext("Method not allowed: this API is read-only (GET).")
+    else:
+        text = gettext("Method not allowed: send the question in the body of a POST request.")
+    refusal = problem(405, text)
+    refusal["Allow"] = allowed
     return refusal
 
 

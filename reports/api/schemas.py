@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from reports.api.parameters import Day as GivenDay
+
 Share = Annotated[float | None, Field(description="share of the visitors; null if there is none to show")]
 Number = Annotated[float | None, Field(description="number of visitors, scaled by the market share")]
 Visitors = Annotated[
@@ -100,6 +102,53 @@ class Scenario(Strict):
     k: int | None = Field(description="days or nights of the question")
     sentence: str = Field(description="the answer in words")
     rows: list[ScenarioRow]
+    market_share: float
+    ci_level: float = Field(description="confidence level of the intervals")
+    timezone: str = Field(description="of the days")
+    software_version: str
+
+
+Filter = Annotated[
+    dict[str, list[str | None]],
+    Field(
+        description="by the slug of a part: categories of which a visitor has one; null: people without a "
+        "value; a part that is left out has any category"
+    ),
+]
+
+
+class Query(Strict):
+    """A question about the combinations of a joint indicator."""
+
+    indicator: str = Field(description="slug of a joint indicator")
+    first_day: GivenDay | None = Field(None, alias="from", description="first day; default: of the study")
+    last_day: GivenDay | None = Field(None, alias="to", description="last day; default: the same day")
+    where: Filter
+
+
+class QueryAnswer(Strict):
+    """Share of the visitors who have the chosen categories."""
+
+    study: Slug
+    indicator: Slug
+    first_day: date
+    last_day: date
+    plan_version: int
+    mechanism: str
+    epsilon: float = Field(description="nominal epsilon of one answer")
+    unit: Literal["attribute", "profile"] = Field(description="privacy unit")
+    n_visitors: Visitors
+    n_reports: int | None = Field(description="subscribers who answer the indicator in the window")
+    where: Filter
+    sentence: str = Field(description="the answer in words")
+    frequency: Share = Field(description="unbiased estimate; noise can push it below 0 or above 1")
+    std_error: Share
+    ci_low: Share
+    ci_high: Share
+    visitors: Number
+    visitors_ci_low: Number
+    visitors_ci_high: Number
+    status: Status
     market_share: float
     ci_level: float = Field(description="confidence level of the intervals")
     timezone: str = Field(description="of the days")

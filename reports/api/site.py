@@ -20,6 +20,7 @@ from reports.api.answers import (
     refuse_unknown,
 )
 from reports.api.auth import Session, Token, reader_of
+from reports.api.crosstab import query_answer
 from reports.api.document import DocumentedApi
 from reports.api.forecasts import days_answer, slots_answer
 from reports.api.parameters import (
@@ -314,6 +315,18 @@ def forecast(request: HttpRequest, study: str, indicator: str = "") -> HttpRespo
         found = _indicator(request, study, indicator)
         return days_answer(request, found.study, found)
     return days_answer(request, _study(request, study), None)
+
+
+@api.post(
+    STUDY + "/queries",
+    response={200: schemas.QueryAnswer, **dict.fromkeys((400, 401, 404, 422), schemas.Problem)},
+    summary=gettext_noop("Share of selected categories"),
+)
+def queries(request: HttpRequest, study: str, question: schemas.Query) -> HttpResponseBase:
+    """Return the share of the visitors who have some categories of each part of a joint indicator."""
+    refuse_unknown(request)
+    found = _study(request, study)
+    return query_answer(request, found, question)
 
 
 @api.get(STUDY + "/places", response=answers(schemas.Places), summary=gettext_noop("Reported places"))

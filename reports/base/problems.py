@@ -17,6 +17,14 @@ class ProblemError(Exception):
         super().__init__(detail)
 
 
+class FieldError(Exception):
+    """Ends a request whose body is wrong in one field; `str()` says what is, in words for the reader."""
+
+    def __init__(self, field: str, detail: str) -> None:
+        self.field = field
+        super().__init__(detail)
+
+
 def problem(status: int, detail: str, *, errors: Sequence[dict[str, str]] = ()) -> JsonResponse:
     """A refusal; `errors` names each parameter that is wrong, if any is."""
     content: dict[str, object] = {

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final, Self
+from typing import ClassVar, Final, Protocol, Self
 from urllib.parse import urlencode
 
 from django.http import QueryDict
@@ -29,6 +29,12 @@ DAYS_CHOICES: Final[Choices] = {
     "form": ("lines", "multiples"),
     "measure": ("frequency", "visitors"),
 }
+
+
+class Addressed(Protocol):
+    """Options that a page keeps in its address while its days change."""
+
+    def query(self, kept: str) -> str: ...
 
 
 @dataclass(frozen=True, kw_only=True)

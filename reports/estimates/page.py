@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
 
 from reports.accounts.access import indicator_or_404, study_or_404
-from reports.estimates.options import ReportOptions
+from reports.estimates.options import Addressed
 from reports.estimates.picker import build_picker, window_query, window_title
 from reports.estimates.queries import Counts, Window
 from reports.studies.models import Indicator, Study
@@ -36,7 +36,7 @@ def indicator_page(
 
 
 def window_page(
-    indicator: Indicator, window: Window, *, visitors: Counts, options: ReportOptions
+    indicator: Indicator, window: Window, *, visitors: Counts, options: Addressed
 ) -> dict[str, Any]:
     """Context of every page about a window; `query` names it alone, `full_query` the options too."""
     study, query = indicator.study, window_query(indicator.study, window)

@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 
 from reports.base import formats
 from reports.base.status import Status
-from reports.estimates.options import ReportOptions
+from reports.estimates.options import Addressed, ReportOptions
 from reports.estimates.queries import Counts, Window, WindowError, shown_visitors, window_from_dates
 from reports.studies.models import Indicator, Study
 from reports.studies.queries import has_unions
@@ -94,7 +94,7 @@ def build_picker(
     *,
     visitors: Counts,
     current: Window | None,
-    options: ReportOptions = DEFAULT_OPTIONS,
+    options: Addressed = DEFAULT_OPTIONS,
 ) -> Picker:
     """Links to the windows of an indicator, with the visitors of each; they keep the options."""
     study = indicator.study
@@ -136,7 +136,7 @@ def _weeks(study: Study, choice: Callable[[int, int], Choice | None]) -> Iterato
 
 
 def _choice(
-    study: Study, window: Window, *, visitors: Counts, current: Window | None, options: ReportOptions
+    study: Study, window: Window, *, visitors: Counts, current: Window | None, options: Addressed
 ) -> Choice:
     n_visitors = shown_visitors(study, int(visitors[window.first_day, window.last_day]))
     if study.presence is not None and n_visitors is not None:

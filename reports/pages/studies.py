@@ -47,6 +47,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "indicators": list(found.indicators.all()),
         "visitor_rule": studies_texts.visitor_rule(found),
         "has_slots": has_slots(found),
+        "has_joints": any(each.parts for each in spec.indicators),
         "has_data": has_totals(found, visitors),
         "n_visitors": shown_visitors(found, int(visitors[1, found.days])),
         "noisy_visitors": noisy_window(found, visitors, first_day=1, last_day=found.days),

@@ -65,7 +65,10 @@ def download_groups(context: template.Context, scope: str) -> list[Group]:
 
 @register.simple_tag(takes_context=True)
 def findings_links(context: template.Context, page: str) -> list[Link]:
-    """Files of "compare", "movement" or a scenario, by the same address; the context has `request`."""
+    """Files of the page "compare", "movement", of a scenario or "crosstab", by the same address.
+
+    The context has `request`.
+    """
     indicator = context.get("indicator")
     slugs = [context["study"].slug, *([indicator.slug] if indicator else [])]
     query = context["request"].META.get("QUERY_STRING", "")

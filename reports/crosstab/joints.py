@@ -1,0 +1,85 @@
+"""Joint indicators and their parts: names of categories, and the codes that a choice of them stands for."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from django.utils.translation import gettext
+from numpy.typing import NDArray
+
+from ldp import PlanSpec
+from reports.studies.models import Indicator, Study
+from reports.studies.queries import current_plan
+from reports.studies.studyfile.indicators import NO_VALUE_NAME
+
+Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One part of a joint indicator; the last code stands for people without a value."""
+
+    indicator: Indicator
+
+    @property
+    def slug(self) -> str:
+        return self.indicator.slug
+
+    @property
+    def name(self) -> str:
+        return self.indicator.shown_name
+
+    @property
+    def size(self) -> int:
+        """Number of codes."""
+        return len(self.indicator.categories) + 1
+
+    @property
+    def no_value(self) -> int:
+        """Code of people without a value."""
+        return self.size - 1
+
+    @property
+    def names(self) -> list[str]:
+        """Names of all codes in the active language."""
+        return [*self.indicator.shown_categories, gettext("no value")]
+
+    @property
+    def file_names(self) -> list[str]:
+        """Names of all codes in files, the same in each language."""
+        return [*self.indicator.categories, NO_VALUE_NAME]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joint:
+    """A joint indicator."""
+
+    indicator: Indicator
+    parts: tuple[Part, ...]
+
+    @property
+    def codes(self) -> Codes:
+        """Code of each combination, with an axis for each part."""
+        shape = [part.size for part in self.parts]
+        return np.arange(np.prod(shape)).reshape(shape)
+
+    def chosen(self, choice: Mapping[int, Sequence[int]]) -> Codes:
+        """Codes of the combinations of some categories; a part without a choice has all."""
+        axes = [
+            np.array(choice.get(place) or range(part.size), np.int64) for place, part in enumerate(self.parts)
+        ]
+        return np.asarray(self.codes[np.ix_(*axes)].ravel(), np.int64)
+
+
+def joint_indicators(study: Study) -> list[Joint]:
+    """Return the joint indicators of a study, in the order of its plan."""
+    spec = PlanSpec.from_json(current_plan(study).spec)
+    of_slug = {each.slug: each for each in study.indicators.select_related("study")}
+    return [
+        Joint(
+            indicator=of_slug[each.slug],
+            parts=tuple(Part(indicator=of_slug[part]) for part in each.parts),
+        )
+        for each in spec.indicators
+        if each.parts
+    ]

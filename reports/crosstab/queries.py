@@ -1,0 +1,204 @@
+"""Figures of joint indicators: tables, and the share of a choice of categories, each with its error."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from django.utils.translation import gettext
+
+from ldp import pure_frequencies, union
+from ldp.estimation.crosstab import CrossTable, Reports, Shares, cross_table
+from reports.base.status import Status, estimates_status
+from reports.crosstab.joints import Joint
+from reports.crosstab.query import View
+from reports.estimates.queries import LEVEL, Window, WindowReport, reports_with_tallies
+
+MAX_CELLS: Final = 4000  # of a table: larger ones are of no use to readers
+
+
+class NoCrosstabError(ValueError):
+    """The study has joint indicators, but no figures can be made of them; `str()` says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A share with its 95% interval, and the visitors that it stands for, scaled by the market share.
+
+    All numbers are None where there is none; visitors also of shares that are not of all visitors.
+    """
+
+    status: Status
+    share: float | None = None
+    std_error: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    visitors: float | None = None
+    visitors_ci_low: float | None = None
+    visitors_ci_high: float | None = None
+
+    @property
+    def holds_zero(self) -> bool:
+        """Return whether the share cannot be told from 0."""
+        return self.ci_low is None or self.ci_low <= 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """Answers to a joint indicator in one window; `reports` is None where there are none to show."""
+
+    joint: Joint
+    report: WindowReport
+    reports: Reports | None
+
+    def answer(self, choice: Mapping[int, Sequence[int]]) -> Figure:
+        """Share of the visitors with some categories of each part; all of those where none are chosen."""
+        if self.reports is None:
+            return Figure(status=self.report.status)
+        found = self.reports.answer(self.joint.chosen(choice))
+        # Of one figure its own width counts: there is no other whose reading it could bias.
+        ends = {"ci_low": [found.ci_low], "ci_high": [found.ci_high]}
+        return _figure(
+            (found.value, found.std_error, found.ci_low, found.ci_high),
+            status=estimates_status(_window_status(self.report), **ends),
+            scale=self.report.scale,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Figures of a table with its margins, of all codes; `shown_rows` and `shown_columns` are to be shown.
+
+    rows, columns : margins; of all visitors, or of those in the table where cells are of a row or a column
+    whole : of the visitors in the table among all
+    """
+
+    view: View
+    cells: list[list[Figure]]
+    rows: list[Figure]
+    columns: list[Figure]
+    whole: Figure
+    shown_rows: list[int]
+    shown_columns: list[int]
+
+
+def measure(joint: Joint, window: Window) -> Measured:
+    """Read the answers of a window; NoCrosstabError if they have presence noise."""
+    study = joint.indicator.study
+    if study.presence is not None:
+        raise NoCrosstabError(
+            gettext(
+                "Cross-tabulations are not available for this study, because its counts contain presence "
+                "noise, and the error of sums of such counts is not computed."
+            )
+        )
+    (((report,), tallies),) = reports_with_tallies([joint.indicator], [[window]])
+    if not report.n_reports or not report.n_visitors:
+        return Measured(joint=joint, report=report, reports=None)
+    sizes = {"n_reports": report.n_reports, "n_population": report.n_visitors}
+    channel, counts = tallies.channel, union(tallies.counts, **window._asdict())
+    estimates = pure_frequencies(counts, channel=channel, level=LEVEL, **sizes)
+    reports = Reports(estimates=estimates, channel=channel, level=LEVEL, **sizes)  # type: ignore[arg-type]
+    return Measured(joint=joint, report=report, reports=reports)
+
+
+def table_of(measured: Measured, view: View) -> Table | None:
+    """The table of a view; None if it would be too large.
+
+    Raises
+    ------
+    NoCrosstabError : there are no answers
+    """
+    if measured.reports is None:
+        raise NoCrosstabError
+    if view.row_part.size * view.column_part.size > MAX_CELLS:
+        return None
+    found = cross_table(measured.reports, layout=_layout(view), base=view.base)
+    scale = measured.report.scale if view.base == "all" else None
+    window = _window_status(measured.report)
+    cells = list(_cells(found, view, window=window, scale=scale))
+    rows = _figures(found.rows, window=window, scale=scale)
+    columns = _figures(found.columns, window=window, scale=scale)
+    (whole,) = _figures(found.whole, window=window, scale=measured.report.scale)
+    return Table(
+        view=view,
+        cells=cells,
+        rows=rows,
+        columns=columns,
+        whole=whole,
+        shown_rows=_shown(rows, view),
+        shown_columns=_shown(columns, view),
+    )
+
+
+def _layout(view: View) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    """Codes of each cell, with the third part in the last axis."""
+    codes = view.joint.codes
+    if view.third is None:
+        return codes.transpose(view.rows, view.columns)[:, :, np.newaxis]
+    turned = codes.transpose(view.rows, view.columns, view.third)
+    return turned if view.within is None else turned[:, :, [view.within]]
+
+
+def _cells(found: CrossTable, view: View, *, window: Status, scale: float | None) -> Iterator[list[Figure]]:
+    """Rows of figures; the widths of all shares of one whole decide on the status of each of them."""
+    low, high = found.cells.ci_low, found.cells.ci_high
+    if view.base == "all":
+        low, high = low.reshape(1, -1), high.reshape(1, -1)
+    elif view.base == "column":
+        low, high = low.T, high.T
+    of_whole = [
+        estimates_status(window, ci_low=lows, ci_high=highs)
+        for lows, highs in zip(low.tolist(), high.tolist(), strict=True)
+    ]
+    n_rows, n_columns = found.cells.value.shape
+    for row in range(n_rows):
+        statuses = {
+            "all": of_whole * n_columns,
+            "row": of_whole[row : row + 1] * n_columns,
+            "column": of_whole,
+        }[view.base]
+        yield _with_statuses(found.cells[row], statuses, scale=scale)
+
+
+def _figures(shares: Shares, *, window: Status, scale: float | None) -> list[Figure]:
+    """Figures of the parts of one whole."""
+    status = estimates_status(window, ci_low=shares.ci_low.tolist(), ci_high=shares.ci_high.tolist())
+    return _with_statuses(shares, [status] * shares.value.size, scale=scale)
+
+
+def _with_statuses(shares: Shares, statuses: Sequence[Status], *, scale: float | None) -> list[Figure]:
+    columns = (shares.value, shares.std_error, shares.ci_low, shares.ci_high)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return [_figure(row, status=status, scale=scale) for row, status in zip(rows, statuses, strict=True)]
+
+
+def _figure(numbers: Sequence[float], *, status: Status, scale: float | None) -> Figure:
+    """A figure of value, error and interval; a value that is nan is unknown."""
+    share, std_error, low, high = (None if np.isnan(each) else each for each in numbers)
+    visitors = (share, low, high) if scale is not None else (None, None, None)
+    return Figure(
+        status=Status.NOT_RELIABLE if share is None and status == Status.OK else status,
+        share=share,
+        std_error=std_error,
+        ci_low=low,
+        ci_high=high,
+        **dict(
+            zip(
+                ("visitors", "visitors_ci_low", "visitors_ci_high"),
+                (None if each is None or scale is None else each * scale for each in visitors),
+                strict=True,
+            )
+        ),
+    )
+
+
+def _window_status(report: WindowReport) -> Status:
+    """Status of the window alone: whether all combinations are reliable says nothing about sums of them."""
+    return Status.OK if report.status == Status.NOT_RELIABLE else report.status
+
+
+def _shown(margin: Sequence[Figure], view: View) -> list[int]:
+    """Codes to show: people without a value only if asked for, or if there are surely some."""
+    has_no_value = view.with_no_value or not margin[-1].holds_zero
+    return list(range(len(margin) if has_no_value else len(margin) - 1))

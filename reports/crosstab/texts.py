@@ -1,0 +1,158 @@
+"""Texts of cross-tabulations: a question and its answer in a sentence, and cells of the table."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import floor, log10
+from typing import Final
+
+from django.utils.html import escape
+from django.utils.safestring import SafeString
+from django.utils.text import capfirst
+from django.utils.translation import gettext, pgettext
+
+from ldp.estimation.crosstab import Base
+from reports.base import formats
+from reports.base.status import Status
+from reports.crosstab.joints import Joint
+from reports.crosstab.queries import Figure, Measured, Table
+from reports.crosstab.query import View
+from reports.estimates.picker import window_title
+from reports.studies.texts import status_reason
+
+CLASSES: Final = 5  # of colours
+_ROUND: Final = (1, 2, 5, 10)
+_LEAST_STEP: Final = 0.001  # of a class: shares have one decimal
+
+
+def conditions(joint: Joint, choice: Mapping[int, Sequence[int]]) -> str:
+    """A choice of categories in words: "Age: 25-34 or 35-44; Region: Alsace"."""
+    either = pgettext("between two categories", " or ")
+    return "; ".join(
+        gettext("%(part)s: %(names)s")
+        % {"part": part.name, "names": either.join(part.names[code] for code in choice[place])}
+        for place, part in enumerate(joint.parts)
+        if place in choice
+    )
+
+
+def sentence(measured: Measured, figure: Figure, choice: Mapping[int, Sequence[int]]) -> str:
+    """The answer to a question."""
+    study, window = measured.report.study, measured.report.window
+    values = {
+        "days": window_title(study, window),
+        "conditions": conditions(measured.joint, choice),
+        "share": formats.percent(figure.share),
+        "range": formats.percent_range(figure.ci_low, figure.ci_high),
+        "people": formats.number(figure.visitors),
+        "people_range": formats.number_range(figure.visitors_ci_low, figure.visitors_ci_high),
+        "most": formats.percent(figure.ci_high),
+        "most_people": formats.number(figure.visitors_ci_high),
+    }
+    if figure.status != Status.OK:
+        word = {"name": capfirst(formats.status_word(figure.status))}
+        reason = {"figure": status_reason(figure.status, study)}
+        return gettext("%(name)s: %(figure)s") % (word | reason)
+    if not choice:
+        return gettext("All visitors count: no category is left out. Select categories to get their share.")
+    if figure.holds_zero:
+        text = gettext(
+            "%(days)s: the share of visitors with %(conditions)s cannot be distinguished from zero. "
+            "The 95%% interval ends at %(most)s, which is about %(most_people)s people."
+        )
+        return text % values
+    text = gettext(
+        "%(days)s: an estimated %(share)s of visitors (95%% interval %(range)s), about %(people)s people "
+        "(%(people_range)s), have %(conditions)s."
+    )
+    return text % values
+
+
+def base_titles(view: View) -> list[tuple[Base, str]]:
+    """Names of what shares may be of."""
+    return [
+        ("all", gettext("All visitors")),
+        ("row", gettext("Visitors in the row (%(part)s)") % {"part": view.row_part.name}),
+        ("column", gettext("Visitors in the column (%(part)s)") % {"part": view.column_part.name}),
+    ]
+
+
+def table_title(view: View) -> str:
+    """Title of the table: its parts, and what its shares are of."""
+    values = {"rows": view.row_part.name, "columns": view.column_part.name}
+    text = {
+        "all": gettext("%(rows)s by %(columns)s: shares of all visitors"),
+        "row": gettext("%(rows)s by %(columns)s: shares within each row (%(rows)s)"),
+        "column": gettext("%(rows)s by %(columns)s: shares within each column (%(columns)s)"),
+    }[view.base]
+    return text % values
+
+
+def hidden_words(table: Table) -> list[str]:
+    """A sentence on each group of people without a value that the table leaves out."""
+    view = table.view
+    sides = (
+        (view.row_part, table.rows, table.shown_rows),
+        (view.column_part, table.columns, table.shown_columns),
+    )
+    return [
+        gettext(
+            "People without a value for %(part)s are not shown, because their share cannot be distinguished "
+            "from zero (95%% interval %(range)s)."
+        )
+        % {
+            "part": part.name,
+            "range": formats.percent_range(margin[-1].ci_low, margin[-1].ci_high),
+        }
+        for part, margin, shown in sides
+        if len(shown) < part.size
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """Colours of cells: classes of equal width `step` from 0 on; 0 without a reliable share."""
+
+    step: float
+
+    @classmethod
+    def of(cls, table: Table) -> "Scale":
+        """Scale with a round step that reaches the largest reliable share that is shown."""
+        shares = [
+            each.share
+            for row in table.shown_rows
+            for each in (table.cells[row][column] for column in table.shown_columns)
+            if each.status == Status.OK and each.share is not None and not each.holds_zero
+        ]
+        if not shares:
+            return cls(step=0.0)
+        least = max(max(shares) / CLASSES, _LEAST_STEP)
+        power = 10.0 ** floor(log10(least))
+        return cls(step=next(each * power for each in _ROUND if each * power >= least * (1 - 1e-9)))
+
+    def place(self, share: float) -> int:
+        """Class of a share, from 1."""
+        return min(max(int(share / self.step), 0), CLASSES - 1) + 1
+
+    @property
+    def legend(self) -> list[tuple[int, str]]:
+        """Classes, from the lowest, with their ends."""
+        ends = [self.step * place for place in range(CLASSES + 1)] if self.step else []
+        return [(place, formats.percent_range(*pair)) for place, pair in enumerate(pairwise(ends), start=1)]
+
+
+def cell(figure: Figure, *, scale: Scale | None = None) -> SafeString:
+    """Cell of the table; in Python, since there are hundreds. Without a scale it is one of a margin."""
+    if figure.status != Status.OK or figure.share is None:
+        sign, word = formats.status_sign(figure.status), formats.status_word(figure.status)
+        words = f'<span class="blank"><span class="blank__sign" aria-hidden="true">{escape(sign)}</span>'
+        return SafeString(
+            f'<td class="number">{words}<span class="visually-hidden">{escape(word)}</span></span></td>'
+        )
+    share = escape(formats.percent(figure.share))
+    interval = escape(formats.percent_range(figure.ci_low, figure.ci_high))
+    kind = ""
+    if scale is not None:
+        kind = " crosstab-0" if figure.holds_zero else f" crosstab-{scale.place(figure.share)}"
+    below = f'<br><span class="small">{interval}</span>' if figure.std_error else ""  # known: all visitors
+    return SafeString(f'<td class="number{kind}">{share}{below}</td>')

@@ -1,0 +1,111 @@
+"""Cross-tabulations as a file: a row for each cell and each total, of all categories."""
+
+from collections.abc import Iterator
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext
+
+from reports.accounts.access import study_or_404
+from reports.crosstab import texts
+from reports.crosstab.joints import joint_indicators
+from reports.crosstab.queries import Figure, Measured, NoCrosstabError, Table, measure, table_of
+from reports.crosstab.query import view_of
+from reports.estimates.queries import WindowError, visitor_unions
+from reports.exports.errors import ExportError
+from reports.exports.file_views import attachment, file_of_study, format_or_404, refused
+from reports.exports.findings import Findings, Record, head_of, tail_of
+from reports.exports.formats.choosing import CROSSTAB
+from reports.exports.formats.columns import Kind
+from reports.studies.texts import status_reason
+
+
+@file_of_study
+def download_crosstab(request: HttpRequest, slug: str, file_format: str) -> HttpResponse:
+    """The table that the address names, as its page shows it, with all categories."""
+    study, found = study_or_404(request, slug), format_or_404(CROSSTAB, file_format)
+    joints = joint_indicators(study)
+    if not joints:
+        return refused(ExportError(gettext("This study has no joint indicators, so it has no such tables.")))
+    try:
+        view = view_of(request.GET, joints, visitors=visitor_unions(study))
+        measured = measure(view.joint, view.window)
+    except (WindowError, NoCrosstabError) as error:
+        return refused(error)
+    if measured.reports is None:
+        return refused(ExportError(status_reason(measured.report.status, study)))
+    table = table_of(measured, view)
+    if table is None:
+        return refused(
+            ExportError(gettext("The table has too many cells. Download the indicator itself instead."))
+        )
+    findings = crosstab_findings(measured, table)
+    return attachment(
+        found.write(findings), content_type=found.content_type, name=f"{findings.name}.{found.ending}"
+    )
+
+
+def crosstab_findings(measured: Measured, table: Table) -> Findings:
+    """All figures of a table; a row without a category of the rows or columns is a total."""
+    view, report = table.view, measured.report
+    return Findings(
+        name=f"{report.study.slug}_{report.indicator.slug}_crosstab",
+        title=f"{report.indicator.shown_name}: {texts.table_title(view)}",
+        sheet="crosstab",
+        reports=(report,),
+        words=(),
+        before=head_of(report) | _head(table),
+        rows=list(_rows(table)),
+        after=tail_of(report),
+        kinds={"market_share": Kind.NUMBER},
+        codes={
+            "share_of": {
+                "all": gettext("all visitors"),
+                "row": gettext("visitors in the row"),
+                "column": gettext("visitors in the column"),
+                "table": gettext("visitors in the table"),
+            }
+        },
+    )
+
+
+def _head(table: Table) -> Record:
+    """What all figures have in common: parts, and the category of the third one."""
+    view, third = table.view, table.view.third_part
+    is_fixed = third is not None and view.within is not None
+    return {
+        "row_indicator": view.row_part.slug,
+        "column_indicator": view.column_part.slug,
+        "within_indicator": third.slug if third is not None and is_fixed else None,
+        "within_category": third.file_names[view.within or 0] if third is not None and is_fixed else None,
+    }
+
+
+def _rows(table: Table) -> Iterator[Record]:
+    view = table.view
+    rows, columns = view.row_part.file_names, view.column_part.file_names
+    of_total = "all" if view.base == "all" or view.within is None else "table"
+    for row, cells in zip(rows, table.cells, strict=True):
+        for column, figure in zip(columns, cells, strict=True):
+            yield _row(row, column, figure, share_of=view.base)
+    for row, figure in zip(rows, table.rows, strict=True):
+        yield _row(row, None, figure, share_of=of_total)
+    for column, figure in zip(columns, table.columns, strict=True):
+        yield _row(None, column, figure, share_of=of_total)
+    yield _row(None, None, table.whole, share_of="all")
+
+
+def _row(row: str | None, column: str | None, figure: Figure, *, share_of: str) -> Record:
+    """One figure, with its numbers also where they are not reliable: the status says so."""
+    return {
+        "row_category": row,
+        "column_category": column,
+        "share_of": share_of,
+        "frequency": figure.share,
+        "std_error": figure.std_error,
+        "ci_low": figure.ci_low,
+        "ci_high": figure.ci_high,
+        "visitors": figure.visitors,
+        "visitors_ci_low": figure.visitors_ci_low,
+        "visitors_ci_high": figure.visitors_ci_high,
+        "status": str(figure.status),
+    }

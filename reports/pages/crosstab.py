@@ -1,0 +1,153 @@
+"""Cross-tabulations: a table of two parts of a joint indicator, and a question about its categories."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.views.decorators.http import require_safe
+
+from reports.accounts.access import readers_only, study_or_404
+from reports.crosstab import texts
+from reports.crosstab.joints import Joint, joint_indicators
+from reports.crosstab.queries import Measured, NoCrosstabError, Table, measure, table_of
+from reports.crosstab.query import COLUMNS, NO_VALUE, ONLY, ROWS, SHARES, WITHIN, View, view_of
+from reports.estimates.page import weekdays, window_page
+from reports.estimates.queries import Counts, WindowError, visitor_unions
+from reports.privacy.statement.document import protections
+from reports.studies.texts import crumbs_to, status_reason
+
+
+@require_safe
+@readers_only
+def crosstab(request: HttpRequest, slug: str) -> HttpResponse:
+    """Table and answer of the view in the address; an address that is none has the default."""
+    study = study_or_404(request, slug)
+    joints = joint_indicators(study)
+    context: dict[str, Any] = {"study": study, "crumbs": crumbs_to(study), "joints": joints}
+    if not joints:
+        return render(request, "crosstab/crosstab.html", context | {"state": "no_joint"})
+    visitors, status = visitor_unions(study), 200
+    try:
+        view = view_of(request.GET, joints, visitors=visitors)
+    except WindowError as error:
+        view, status = view_of(QueryDict(), joints, visitors=visitors), 400
+        context["problem"] = str(error)
+    context |= _view_context(view, visitors=visitors)
+    try:
+        context |= _figures(measure(view.joint, view.window), view)
+    except NoCrosstabError as error:
+        context |= {"state": "refused", "refusal": str(error)}
+    return render(request, "crosstab/crosstab.html", context, status=status)
+
+
+def _view_context(view: View, *, visitors: Counts) -> dict[str, Any]:
+    """Forms and links of a view."""
+    window = window_page(view.joint.indicator, view.window, visitors=visitors, options=view)
+    return window | {
+        "view": view,
+        "joint": view.joint,
+        "weekdays": weekdays(),
+        "bases": texts.base_titles(view),
+        "has_third": view.third is not None,
+        "kept": _kept(view),
+        "within_links": _within_links(view),
+        "choices": _choices(view),
+        "full_query": view.query(),
+        "unasked": view.query(**dict.fromkeys(_asked(view.joint), "")),
+        "turned": view.query(**{ROWS: view.column_part.slug, COLUMNS: view.row_part.slug}),
+    }
+
+
+def _kept(view: View) -> dict[str, dict[str, str]]:
+    """Hidden fields of both forms: what each leaves as it is."""
+    of_question = _asked(view.joint)
+    of_table = {ROWS, COLUMNS, SHARES, WITHIN}
+    return {
+        "table": {name: text for name, text in view.chosen.items() if name not in of_table},
+        "question": {name: text for name, text in view.chosen.items() if name not in of_question},
+    }
+
+
+def _asked(joint: Joint) -> list[str]:
+    """Parameters of a question."""
+    return [ONLY + part.slug for part in joint.parts]
+
+
+def _within_links(view: View) -> list[tuple[str, str, bool]]:
+    """Ways to the tables of each category of the third part, and to that of all."""
+    if view.third_part is None:
+        return []
+    names = enumerate(view.third_part.names)
+    return [
+        (gettext("All"), view.query(**{WITHIN: ""}), view.within is None),
+        *((name, view.query(**{WITHIN: str(code)}), view.within == code) for code, name in names),
+    ]
+
+
+def _choices(view: View) -> list[dict[str, Any]]:
+    """Categories of each part, as boxes to tick."""
+    return [
+        {
+            "name": ONLY + part.slug,
+            "title": part.name,
+            "n_chosen": len(view.choice.get(place, ())),
+            "boxes": [
+                (code, name, code in view.choice.get(place, ())) for code, name in enumerate(part.names)
+            ],
+        }
+        for place, part in enumerate(view.joint.parts)
+    ]
+
+
+def _figures(measured: Measured, view: View) -> dict[str, Any]:
+    report = measured.report
+    context: dict[str, Any] = {
+        "report": report,
+        "status": report.status,
+        "is_scaled": report.study.market_share != 1,
+    }
+    if measured.reports is None:
+        return context | {"state": "blank", "reason": status_reason(report.status, report.study)}
+    figure = measured.answer(view.choice)
+    table = table_of(measured, view)
+    return (
+        context
+        | {
+            "state": "figures",
+            "figure": figure,
+            "sentence": texts.sentence(measured, figure, view.choice),
+            "protection": protections(report.plan)[report.indicator.slug],
+        }
+        | (_table(table) if table else {"is_too_large": True})
+    )
+
+
+def _table(table: Table) -> dict[str, Any]:
+    """The table as rows of cells, with heads and legend."""
+    view, scale = table.view, texts.Scale.of(table)
+    row_names, column_names = view.row_part.names, view.column_part.names
+    return {
+        "table": table,
+        "table_title": texts.table_title(view),
+        "column_names": [column_names[code] for code in table.shown_columns],
+        "rows": [
+            (
+                row_names[code],
+                _joined(texts.cell(table.cells[code][column], scale=scale) for column in table.shown_columns),
+                texts.cell(table.rows[code]),
+            )
+            for code in table.shown_rows
+        ],
+        "totals": _joined(texts.cell(table.columns[column]) for column in table.shown_columns),
+        "whole": texts.cell(table.whole),
+        "legend": scale.legend,
+        "hidden_words": texts.hidden_words(table),
+        "show_no_value": view.query(**{NO_VALUE: "1"}),
+        "hide_no_value": view.query(**{NO_VALUE: ""}),
+    }
+
+
+def _joined(cells: Any) -> SafeString:
+    return SafeString("".join(cells))
