@@ -81,10 +81,11 @@ def window_context(
 
 
 def _report_context(report: WindowReport, options: ReportOptions) -> dict[str, Any]:
-    half_width = mean_half_width(report.estimates)
+    half_width, spec = mean_half_width(report.estimates), PlanSpec.from_json(report.plan.spec)
     return {
+        "is_joint": any(each.parts for each in spec.indicators if each.slug == report.indicator.slug),
         "protection": protections(report.plan)[report.indicator.slug],
-        "spec": PlanSpec.from_json(report.plan.spec),
+        "spec": spec,
         "visitor_rule": studies_texts.visitor_rule(report.study),
         "estimates": ordered(report, options=options),
         "figure": charts.report_figure(report, options=options),
