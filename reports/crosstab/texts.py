@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
 from math import floor, log10
 from typing import Final
@@ -28,12 +29,17 @@ _LEAST_STEP: Final = 0.001  # of a class: shares have one decimal
 def conditions(joint: Joint, choice: Mapping[int, Sequence[int]]) -> str:
     """A choice of categories in words: "Age: 25-34 or 35-44; Region: Alsace"."""
     either = pgettext("between two categories", " or ")
-    return "; ".join(
+    found = [
         gettext("%(part)s: %(names)s")
         % {"part": part.name, "names": either.join(part.names[code] for code in choice[place])}
         for place, part in enumerate(joint.parts)
         if place in choice
-    )
+    ]
+    return reduce(_both, found) if found else ""
+
+
+def _both(one: str, other: str) -> str:
+    return gettext("%(one)s; %(other)s") % {"one": one, "other": other}
 
 
 def sentence(measured: Measured, figure: Figure, choice: Mapping[int, Sequence[int]]) -> str:
@@ -68,12 +74,12 @@ def sentence(measured: Measured, figure: Figure, choice: Mapping[int, Sequence[i
     return text % values
 
 
-def base_titles(view: View) -> list[tuple[Base, str]]:
+def base_titles() -> list[tuple[Base, str]]:
     """Names of what shares may be of."""
     return [
-        ("all", gettext("All visitors")),
-        ("row", gettext("Visitors in the row (%(part)s)") % {"part": view.row_part.name}),
-        ("column", gettext("Visitors in the column (%(part)s)") % {"part": view.column_part.name}),
+        ("all", pgettext("shares of", "all visitors")),
+        ("row", pgettext("shares of", "each row")),
+        ("column", pgettext("shares of", "each column")),
     ]
 
 

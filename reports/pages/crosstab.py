@@ -9,6 +9,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from reports.accounts.access import readers_only, study_or_404
+from reports.base.status import Status
 from reports.crosstab import texts
 from reports.crosstab.joints import Joint, joint_indicators
 from reports.crosstab.queries import Measured, NoCrosstabError, Table, measure, table_of
@@ -49,7 +50,7 @@ def _view_context(view: View, *, visitors: Counts) -> dict[str, Any]:
         "view": view,
         "joint": view.joint,
         "weekdays": weekdays(),
-        "bases": texts.base_titles(view),
+        "bases": texts.base_titles(),
         "has_third": view.third is not None,
         "kept": _kept(view),
         "within_links": _within_links(view),
@@ -143,6 +144,11 @@ def _table(table: Table) -> dict[str, Any]:
         "totals": _joined(texts.cell(table.columns[column]) for column in table.shown_columns),
         "whole": texts.cell(table.whole),
         "legend": scale.legend,
+        "has_unreliable": any(
+            each.status == Status.NOT_RELIABLE
+            for row in (*table.cells, table.rows, table.columns)
+            for each in row
+        ),
         "hidden_words": texts.hidden_words(table),
         "show_no_value": view.query(**{NO_VALUE: "1"}),
         "hide_no_value": view.query(**{NO_VALUE: ""}),
