@@ -76,6 +76,8 @@ def _window(study: Study, question: Query) -> Window:
 def _choice(joint: Joint, where: Mapping[str, list[str | None]]) -> dict[int, tuple[int, ...]]:
     """Codes of the categories that a question names."""
     slugs = [part.slug for part in joint.parts]
+    if not where:
+        raise FieldError("where", gettext("Name categories of at least one part of the indicator."))
     found: dict[int, Any] = {}
     for slug, names in where.items():
         if slug not in slugs:

@@ -149,14 +149,16 @@ class Scale:
 
 def cell(figure: Figure, *, scale: Scale | None = None) -> SafeString:
     """Cell of the table; in Python, since there are hundreds. Without a scale it is one of a margin."""
+    interval = escape(formats.percent_range(figure.ci_low, figure.ci_high))
     if figure.status != Status.OK or figure.share is None:
         sign, word = formats.status_sign(figure.status), formats.status_word(figure.status)
-        words = f'<span class="blank"><span class="blank__sign" aria-hidden="true">{escape(sign)}</span>'
+        below = f'<br><span class="small">{interval}</span>' if figure.share is not None else ""
         return SafeString(
-            f'<td class="number">{words}<span class="visually-hidden">{escape(word)}</span></span></td>'
+            '<td class="number crosstab-0"><span class="blank">'
+            f'<span class="blank__sign" aria-hidden="true">{escape(sign)}</span>'
+            f'<span class="visually-hidden">{escape(word)}</span></span>{below}</td>'
         )
     share = escape(formats.percent(figure.share))
-    interval = escape(formats.percent_range(figure.ci_low, figure.ci_high))
     kind = ""
     if scale is not None:
         kind = " crosstab-0" if figure.holds_zero else f" crosstab-{scale.place(figure.share)}"

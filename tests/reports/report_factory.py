@@ -64,16 +64,17 @@ def indicator(slug: str, *categories: str, **changes: Any) -> IndicatorDefinitio
     return IndicatorDefinition(**(values | changes))
 
 
-def joint(slug: str, *parts: IndicatorDefinition) -> IndicatorDefinition:
-    names = map(" / ".join, product(*((*each.categories, "no value") for each in parts)))
-    return indicator(slug, *names, column=None, parts=tuple(each.slug for each in parts))
+def joint(slug: str, *parts: IndicatorDefinition, **changes: Any) -> IndicatorDefinition:
+    """A joint indicator, as the study file makes it."""
+    names = product(*((*part.categories, "no value") for part in parts))
+    categories = (" / ".join(each) for each in names)
+    return indicator(slug, *categories, column=None, parts=tuple(part.slug for part in parts), **changes)
 
 
 GENDER = indicator("gender", "F", "M", "NR")
 AGE = indicator("age", "<18", "18-24", "25 & older")
 STAY = indicator("stay", "short", "long", kind="daily", column=None, derive="visit_duration")
 EXTRACT: Any = {"subscriber": "msisdn", "timestamp": "at", "cell": None, "max_bad_share": Decimal("0.05")}
-BOTH = joint("both", GENDER, AGE)
 MANY = indicator("region", *(f"Region {letter}" for letter in "ABCDEFGHIJKL"))
 HALF_STAY = replace(STAY, max_values=2)  # answered on two days of four
 NOISE_KEY = bytes(15) + b"\3"

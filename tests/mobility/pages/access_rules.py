@@ -88,6 +88,8 @@ RULES = {
     "reports:scenario_study_file": Rule(roles=EXPORTERS, about=STUDY, kwargs=CSV),
     "reports:scenario": Rule(roles=READERS, about=INDICATOR),
     "reports:scenario_file": Rule(roles=EXPORTERS, about=INDICATOR, kwargs=CSV),
+    "reports:crosstab": Rule(roles=READERS, about=STUDY),
+    "reports:crosstab_file": Rule(roles=EXPORTERS, about=STUDY, kwargs=CSV),
     "reports:maps": Rule(roles=READERS, about=STUDY),
     "reports:maps_days": Rule(roles=READERS, about=STUDY),
     "reports:maps_state": Rule(roles=READERS, about=STUDY),
@@ -196,5 +198,7 @@ READING = {
     "/studies/{study}/indicators/{indicator}/estimates": True,
     "/studies/{study}/indicators/{indicator}/days": True,
     "/studies/{study}/indicators/{indicator}/windows": True, "/studies/{study}/places": True,
-    "/studies/{study}/places/grid": True,
+    "/studies/{study}/places/grid": True, "/studies/{study}/queries": True,
 }  # fmt: skip
+# Bodies of the paths that take a question.
+QUESTIONS = {"/studies/{study}/queries": {"indicator": "age_home", "where": {"age": ["young"]}}}

@@ -17,7 +17,7 @@ from reports.estimates.queries import Window
 from reports.sharing import actions as access
 from reports.studies.grant_models import StudyGrant, today
 from reports.studies.policies import EXPORTERS, SEES_ALL, Role
-from tests.mobility.pages.access_rules import ELSEWHERE, READING, RULES
+from tests.mobility.pages.access_rules import ELSEWHERE, QUESTIONS, READING, RULES
 from tests.mobility.pages.conftest import OTHER, OWN, UNKNOWN, YESTERDAY
 from tests.mobility.pages.pages import IN_BOTH
 
@@ -220,7 +220,11 @@ class TestPages:
 
 def read(client, path, slug=OWN, **headers):
     address = path.replace("{study}", slug).replace("{indicator}", "age")
-    response = client.get(f"/api/v1{address}", **headers)
+    address = f"/api/v1{address}"
+    if path in QUESTIONS:
+        response = client.post(address, QUESTIONS[path], content_type="application/json", **headers)
+    else:
+        response = client.get(address, **headers)
     assert response["Cache-Control"] == KEPT_NOWHERE, path
     return response.status_code
 

@@ -1,0 +1,243 @@
+"""The page of cross-tabulations, its files, and questions to the API."""
+
+import csv
+import io
+import json
+import re
+
+import pytest
+
+from reports.base import formats
+from reports.crosstab import queries
+from reports.crosstab.joints import joint_indicators
+from reports.ledger.models import LedgerKind
+from reports.models import LedgerEntry, Study
+from reports.sharing import actions as access
+from reports.studies.grant_models import StudyGrant
+from tests.reports import report_factory as factory
+from tests.reports.crosstab.conftest import AGE, GENDER, TOWN, published
+from tests.reports.page_texts import Markup, words
+
+pytestmark = pytest.mark.django_db
+PAGE = "/studies/fair-2024/crosstab/"
+QUESTION = "only-age=0,1&only-town=0"
+API = "/api/v1/studies/fair-2024/queries"
+ASKED = {"indicator": "age_town", "where": {"age": ["<18", "18-24"], "town": ["Belfort"]}}
+
+
+@pytest.fixture
+def study():
+    return published(AGE, TOWN, epsilon="6")
+
+
+@pytest.fixture
+def ask(analyst):
+    token = access.create_token(name="nightly", days=1, study=None, by=analyst)[1]
+
+    def asking(client, body=ASKED, *, status=200):
+        text = body if isinstance(body, str) else json.dumps(body)
+        headers = {"Authorization": f"Bearer {token}"}
+        answer = client.post(API, text, content_type="application/json", headers=headers)
+        assert answer.status_code == status, answer.content
+        return answer.json()
+
+    return asking
+
+
+def test_the_page_has_table_answer_and_a_link_to_the_answer(reader, study) -> None:
+    text = words(reader.get(f"{PAGE}?{QUESTION}"))
+    found = re.search(
+        r"Thu 30 May 2024 to Sun 2 Jun 2024 \(4 days\): an estimated ([\d.]+)% of visitors "
+        r"\(95% interval [\d.]+ to [\d.]+%\), about [\d,]+ people \([\d,]+ to [\d,]+\), have "
+        r"Age: &lt;18 or 18-24; Town: Belfort\.",
+        text,
+    )
+    assert found, text
+    assert "Town by Age: shares of all visitors" in text and "were asked for this combination" in text
+    markup = Markup(reader.get(f"{PAGE}?{QUESTION}").content.decode())
+    assert not markup.refused
+    permalink = next(link for link in markup.links if link.endswith("only-town=0#question"))
+    assert found[0] in words(reader.get(PAGE + permalink.partition("#")[0]))
+
+
+def test_each_cell_has_its_figure_and_those_that_may_be_zero_are_faded(reader) -> None:
+    published(AGE, TOWN, epsilon="1")
+    html = reader.get(f"{PAGE}?rows=age").content.decode()
+    table = html[html.index("<table") : html.index("</table>")]
+    body = table[table.index("<tbody>") : table.index("</tbody>")]
+    assert len(re.findall(r'<td class="number crosstab-\d">', body)) == 3 * 6
+    faded = re.findall(r'crosstab-0">[^<]*<br><span class="small">(\S+) to', body)
+    coloured = re.findall(r'crosstab-[1-5]">[^<]*<br><span class="small">(\S+) to', body)
+    assert faded and all(low.startswith(formats.MINUS) or low == "0.0" for low in faded)
+    assert coloured and not any(low.startswith(formats.MINUS) for low in coloured)
+    assert "People without a value for Town are not shown" in words(reader.get(f"{PAGE}?rows=age"))
+
+
+def test_days_and_layout_are_kept_by_links_and_forms(reader, study) -> None:
+    html = reader.get(f"{PAGE}?from=2024-05-31&to=2024-06-01&shares=row&{QUESTION}").content.decode()
+    assert html.count('name="only-age" value="0,1"') == 1  # hidden, in the form of the table
+    assert 'name="shares" value="row"' in html and 'name="from" value="2024-05-31"' in html
+    links = Markup(html).links
+    assert (
+        "?from=2024-06-01&to=2024-06-02&indicator=age_town&rows=town&shares=row&only-age=0,1&only-town=0"
+        in links
+    )
+    assert any("rows=age" in link and "shares=row" in link for link in links)  # turned
+
+
+def test_the_page_is_found_from_the_study_and_from_the_joint_indicator(reader, study) -> None:
+    assert f'href="{PAGE}"' in reader.get("/studies/fair-2024/").content.decode()
+    of_joint = reader.get("/studies/fair-2024/age_town/?from=2024-05-31").content.decode()
+    assert f'href="{PAGE}?indicator=age_town&amp;from=2024-05-31&amp;to=2024-05-31"' in of_joint
+    assert PAGE not in reader.get("/studies/fair-2024/age/").content.decode()
+
+
+def test_a_third_part_has_a_table_for_each_of_its_categories(reader) -> None:
+    published(GENDER, AGE, TOWN, epsilon="6")
+    html = reader.get(f"{PAGE}?rows=town&columns=age&within=1&shares=row").content.decode()
+    assert "Only visitors with Gender: M." in html and "All in the table" in html
+    assert any("within=2" in link for link in Markup(html).links)
+
+
+def test_the_page_speaks_french(reader, study) -> None:
+    answer = reader.get(f"{PAGE}?{QUESTION}&shares=column", headers={"Accept-Language": "fr"})
+    text = words(answer)
+    assert "moins de 18 ou 18 à 24" in text and "Tableau croisé" in text and "chaque colonne" in text
+
+
+def test_a_wrong_address_is_refused_in_words_above_the_default(reader, study) -> None:
+    answer = reader.get(f"{PAGE}?only-age=17")
+    assert answer.status_code == 400
+    text = words(answer)
+    assert "“only-age” must be a number from 0 to 3, not “17”." in text and "Town by Age" in text
+
+
+def test_studies_without_figures_say_why(reader, analyst, study) -> None:
+    Study.objects.update(small_cell=100_000)
+    hidden = words(reader.get(PAGE))
+    assert "suppressed" in hidden and "<table" not in hidden and "Data table" not in hidden
+    assert "fewer than 100000 visitors" in reader.get("/studies/fair-2024/crosstab.csv").content.decode()
+    other = factory.published(slug="other")
+    StudyGrant.objects.create(user=analyst, study=other, granted_by="test")
+    assert "No joint indicators" in words(reader.get("/studies/other/crosstab/"))
+    answer = reader.get("/studies/other/crosstab.csv")
+    assert (answer.status_code, answer.content.decode()[:37]) == (
+        400,
+        "This study has no joint indicators, s",
+    )
+
+
+def test_noisy_counts_have_no_tables(study) -> None:
+    Study.objects.update(presence={"epsilon": "1"})
+    (joint,) = joint_indicators(Study.objects.get())
+    with pytest.raises(queries.NoCrosstabError, match="presence noise"):
+        queries.measure(joint, queries.Window(1, 4))
+
+
+def test_a_table_that_is_too_large_leaves_the_question(reader, study, monkeypatch) -> None:
+    monkeypatch.setattr(queries, "MAX_CELLS", 27)
+    text = words(reader.get(f"{PAGE}?{QUESTION}"))
+    assert "Table too large" in text and "an estimated" in text
+    assert reader.get("/studies/fair-2024/crosstab.csv").status_code == 400
+
+
+def test_files_have_all_cells_and_totals_with_their_errors(reader, study) -> None:
+    text = reader.get("/studies/fair-2024/crosstab.csv?rows=age&shares=row").content.decode()
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert len(rows) == 4 * 7 + 4 + 7 + 1
+    cell = rows[1]
+    assert (cell["row_category"], cell["column_category"], cell["share_of"]) == ("<18", "Colmar", "row")
+    assert (cell["row_indicator"], cell["column_indicator"]) == ("age", "town")
+    assert (
+        float(cell["ci_low"]) < float(cell["frequency"]) < float(cell["ci_high"]) and cell["visitors"] == ""
+    )
+    assert {row["row_category"] for row in rows} == {"<18", "18-24", "25 & older", "no value", ""}
+    assert (rows[-1]["row_category"], rows[-1]["column_category"], float(rows[-1]["frequency"])) == (
+        "",
+        "",
+        1,
+    )
+    found = json.loads(reader.get("/studies/fair-2024/crosstab.json?rows=age").content)
+    assert found["rows"][1]["frequency"] * found["n_visitors"] == pytest.approx(found["rows"][1]["visitors"])
+    assert reader.get("/studies/fair-2024/crosstab.xlsx").content[:2] == b"PK"
+    assert LedgerEntry.objects.filter(kind=LedgerKind.EXPORT_MADE).count() == 3
+    assert (
+        "crosstab.csv?rows=age&amp;shares=row" in reader.get(f"{PAGE}?rows=age&shares=row").content.decode()
+    )
+
+
+class TestQuestions:
+    def test_an_answer_is_that_of_the_page(self, reader, client, study, ask) -> None:
+        found = ask(client)
+        assert found["sentence"] in words(reader.get(f"{PAGE}?{QUESTION}")).replace("&lt;", "<")
+        assert found["ci_low"] < found["frequency"] < found["ci_high"]
+        assert found["visitors"] == pytest.approx(found["frequency"] * found["n_visitors"])
+        assert (found["status"], found["plan_version"], found["where"]) == ("ok", 1, ASKED["where"])
+        assert 0 < found["n_reports"] < found["n_visitors"] and 0 < found["std_error"] < 0.1
+        one_day = ask(client, ASKED | {"from": "2024-06-01"})
+        assert (one_day["first_day"], one_day["last_day"]) == ("2024-06-01", "2024-06-01")
+        unknown = ask(client, ASKED | {"where": {"age": [None]}})
+        assert unknown["frequency"] == pytest.approx(0, abs=0.1)
+
+    def test_it_is_in_the_ledger_with_what_was_asked(self, client, study, ask) -> None:
+        ask(client, ASKED | {"from": "2024-06-01"})
+        (entry,) = LedgerEntry.objects.filter(kind=LedgerKind.EXPORT_MADE)
+        facts = entry.facts
+        assert (facts["what"], facts["indicator"], facts["from"]) == ("queries", "age_town", "2024-06-01")
+
+    @pytest.mark.parametrize(
+        ("change", "field", "detail"),
+        [
+            ({"indicator": "age"}, "indicator", "No joint indicator is called “age”."),
+            ({"indicator": 5}, "indicator", "Input should be a valid string"),
+            ({"where": {"gender": ["F"]}}, "where.gender", "“gender” is not a part of this indicator."),
+            ({"where": {"age": ["F"]}}, "where.age.0", "age has no category “F”."),
+            ({"where": {"age": ["<18", 7]}}, "where.age.1", "Input should be a valid string"),
+            ({"where": {"age": []}}, "where.age", "Name at least one category"),
+            ({"where": {}}, "where", "Name categories of at least one part"),
+            ({"where": None}, "where", "Input should be a valid dictionary"),
+            ({"from": "soon"}, "from", "a day must be a date such as 2017-05-31"),
+            ({"from": "2030-01-01"}, "from", "The date range must lie between"),
+            ({"form": "2024-06-01"}, "form", "Extra inputs are not permitted"),
+        ],
+    )
+    def test_a_wrong_field_is_named(self, client, study, ask, change, field, detail) -> None:
+        problem = ask(client, ASKED | change, status=400)
+        (error,) = problem["errors"]
+        assert error["parameter"] == field
+        assert error["detail"].startswith(detail)
+
+    def test_what_is_no_question_is_refused(self, client, study, ask) -> None:
+        assert ask(client, "{", status=400)["status"] == 400
+        assert ask(client, "[]", status=400)["errors"]
+        answer = client.get(API)
+        assert (answer.status_code, answer["Allow"]) == (405, "POST")
+        assert client.post(API, "{}", content_type="application/json").status_code == 401
+
+    def test_hidden_figures_are_null(self, client, study, ask) -> None:
+        Study.objects.update(small_cell=100_000)
+        found = ask(client)
+        nothing = [found[name] for name in ("frequency", "ci_low", "visitors", "n_visitors", "n_reports")]
+        assert (found["status"], nothing) == ("suppressed", [None] * 5)
+
+    def test_answers_are_as_the_document_says(self, client, study, ask, analyst) -> None:
+        from jsonschema import Draft202012Validator
+
+        client.force_login(analyst)
+        document = client.get("/api/v1/openapi.json").json()
+        operation = document["paths"]["/api/v1/studies/{study}/queries"]["post"]
+        for part, value in (
+            (operation["responses"]["200"], ask(client)),
+            (operation["requestBody"], ASKED | {"from": "2024-06-01", "where": {"age": [None, "<18"]}}),
+        ):
+            schema = part["content"]["application/json"]["schema"] | {"components": document["components"]}
+            Draft202012Validator(schema).validate(value)
+        assert "400" in operation["responses"]
+
+
+def test_others_learn_nothing(client, viewer, study) -> None:
+    client.force_login(viewer)
+    viewer.study_grants.all().delete()
+    for address in (PAGE, "/studies/fair-2024/crosstab.csv"):
+        assert client.get(address).status_code == 404
+    assert client.post(API, json.dumps(ASKED), content_type="application/json").status_code == 404
