@@ -11,7 +11,7 @@ Written by `make docs` from the OpenAPI document at `/api/v1/openapi.json`. Toke
 and errors: [the API for programs](../api.md). Sending files: [feed API](feed-api.md).
 
 `{study}` and `{indicator}` are slugs. A list has `items`, the `count` of all entries, and the address of the
-`next` page, or null. In addition to 200, every operation can answer %s.
+`next` page, or null. In addition to 200, every operation with `GET` can answer %s.
 """
 
 
@@ -47,10 +47,14 @@ def page() -> str:
     lines += ["Parameters of several operations:", "", *_items(_shared(parameters))]
     for (address, operation), own in zip(operations, parameters, strict=True):
         answers = _answers(operation)
-        if {status for status in answers if status >= 300} != {status for status in usual if status >= 300}:
+        body = _body(operation)
+        if not body and _refusals(answers) != _refusals(usual):
             raise ValueError(f"{address} has its own refusals: {answers}")
         lines += ["", f"## {operation['summary']}", "", f"`{address}`", "", _plain(operation["description"])]
         lines += ["", *_named(own, _shared(parameters), "Parameters")]
+        if body:
+            refusals = ", ".join(f"`{status}`" for status in sorted(_refusals(answers)))
+            lines += [f"Body: {_type(body, lists)}. Other answers: {refusals}.", ""]
         lines += [f"Answer: {_type(answers[200], lists)}."]
     lines += ["", "## Objects", "", "Fields of several objects:", "", *_items(usual_fields), ""]
     for name, own in fields.items():
@@ -109,6 +113,18 @@ def _answers(operation: dict[str, Any]) -> dict[int, dict[str, Any]]:
         media: dict[str, Any] = next(iter(response.get("content", {}).values()), {})
         found[int(status)] = media.get("schema", {})
     return dict(sorted(found.items()))
+
+
+def _refusals(answers: dict[int, Any]) -> set[int]:
+    """Statuses without figures."""
+    return {status for status in answers if status >= 300}
+
+
+def _body(operation: dict[str, Any]) -> dict[str, Any]:
+    """Schema of the question; empty where there is none."""
+    content = operation.get("requestBody", {}).get("content", {})
+    found: dict[str, Any] = content.get("application/json", {}).get("schema", {})
+    return found
 
 
 def _is_list(schema: dict[str, Any]) -> bool:

@@ -27,8 +27,11 @@ def docs(request: HttpRequest) -> HttpResponse:
     located = readable(request).filter(plans__location_tally__isnull=False).order_by("-first_day").first()
     context = {
         "operations": [
-            _operation(path, methods["get"], try_url=_filled(path, example, located=located))
+            _operation(path, method, found, try_url=_filled(path, example, located=located))
+            if method == "get"
+            else _operation(path, method, found | _fields(found, document), try_url="")
             for path, methods in document["paths"].items()
+            for method, found in methods.items()
         ],
         "root": request.build_absolute_uri(reverse("reading:root")),
         "example": example,
@@ -37,7 +40,19 @@ def docs(request: HttpRequest) -> HttpResponse:
     return render(request, "api/api.html", context)
 
 
-def _operation(path: str, found: dict[str, Any], *, try_url: str) -> dict[str, Any]:
+def _fields(found: dict[str, Any], document: dict[str, Any]) -> dict[str, Any]:
+    """Fields of the body of an operation, in the place of its parameters."""
+    schema = found["requestBody"]["content"]["application/json"]["schema"]
+    fields = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]["properties"]
+    return {
+        "parameters": [
+            {"in": "query", "name": name, "description": field["description"], "schema": field}
+            for name, field in fields.items()
+        ]
+    }
+
+
+def _operation(path: str, method: str, found: dict[str, Any], *, try_url: str) -> dict[str, Any]:
     parameters = [
         {
             "name": parameter["name"],
@@ -52,6 +67,8 @@ def _operation(path: str, found: dict[str, Any], *, try_url: str) -> dict[str, A
         "summary": found["summary"],
         "description": found.get("description", ""),
         "path": path,
+        "method": method.upper(),
+        "has_body": method != "get",
         "parameters": parameters,
         "try_url": try_url,
     }

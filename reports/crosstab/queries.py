@@ -39,7 +39,7 @@ class Figure:
 
     @property
     def holds_zero(self) -> bool:
-        """Return whether the share cannot be told from 0."""
+        """Return whether the interval includes 0."""
         return self.ci_low is None or self.ci_low <= 0
 
 
@@ -67,7 +67,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """Figures of a table with its margins, of all codes; `shown_rows` and `shown_columns` are to be shown.
+    """Figures of a table with its margins, of all codes; pages show `shown_rows` and `shown_columns`.
 
     rows, columns : margins; of all visitors, or of those in the table where cells are of a row or a column
     whole : of the visitors in the table among all

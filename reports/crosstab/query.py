@@ -30,7 +30,7 @@ class View:
     rows, columns : places of two different parts
     within : code of the third part that all cells have; None: all codes are added up, or there is no third
     base : what a cell is a share of
-    with_no_value : also rows and columns of people without a value that cannot be told from 0
+    with_no_value : also rows and columns of people without a value whose interval includes 0
     choice : codes of the categories of the question, by part; without those of which all are meant
     """
 

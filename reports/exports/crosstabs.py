@@ -69,7 +69,7 @@ def crosstab_findings(measured: Measured, table: Table) -> Findings:
 
 
 def _head(table: Table) -> Record:
-    """What all figures have in common: parts, and the category of the third one."""
+    """Return the first columns: the parts, and the category of the third one."""
     view, third = table.view, table.view.third_part
     is_fixed = third is not None and view.within is not None
     return {

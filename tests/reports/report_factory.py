@@ -1,6 +1,6 @@
 """Studies with answers in them, made the way the operator zone makes them, from a few thousand people."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
@@ -66,9 +66,15 @@ def indicator(slug: str, *categories: str, **changes: Any) -> IndicatorDefinitio
 
 def joint(slug: str, *parts: IndicatorDefinition, **changes: Any) -> IndicatorDefinition:
     """A joint indicator, as the study file makes it."""
-    names = product(*((*part.categories, "no value") for part in parts))
-    categories = (" / ".join(each) for each in names)
-    return indicator(slug, *categories, column=None, parts=tuple(part.slug for part in parts), **changes)
+
+    def combined(lists: Iterable[Sequence[str]], none: str) -> tuple[str, ...]:
+        return tuple(" / ".join(each) for each in product(*((*names, none) for names in lists)))
+
+    changes["parts"] = tuple(part.slug for part in parts)
+    if any(part.categories_fr for part in parts):
+        french = [part.categories_fr or part.categories for part in parts]
+        changes["categories_fr"] = combined(french, "sans valeur")
+    return indicator(slug, *combined([part.categories for part in parts], "no value"), column=None, **changes)
 
 
 GENDER = indicator("gender", "F", "M", "NR")

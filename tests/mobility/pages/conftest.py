@@ -107,7 +107,7 @@ def located_study(slug: str) -> Study:
     age = factory.indicator("age", "young", "old", name_fr="Tranche", categories_fr=("jeunes", "vieux"))
     home = replace(map_factory.HOME, name_fr="Domicile", categories_fr=ZONES_FR)
     definition = factory.definition(
-        age, home, factory.joint("age_home", age, home), slug=slug,
+        age, home, factory.joint("age_home", age, home, name="Both", name_fr="Les deux"), slug=slug,
         name=f"The {slug}", name_fr=f"Foire {slug}", epsilon="6",
         area=replace(map_factory.area(), zones_fr=ZONES_FR), location=map_factory.LOCATION,
         slots=replace(slot_factory.DEFINITION, levels=()),

@@ -185,6 +185,9 @@ class TestDocument:
         document = program.get("openapi.json").json()
         forecasts = [f"{FAIR}/forecast", f"{FAIR}/presence/forecast"]
         listed = [*PATHS, PLACES, SQUARES, f"{FAIR}/presence", *forecasts]
+        asked = document["paths"].pop(template_of(f"{FAIR}/queries"))
+        assert list(asked) == ["post"]
+        assert set(asked["post"]["responses"]) == {"200", "400", "401", "404", "422"}
         assert set(document["paths"]) == set(map(template_of, listed))
         for methods in document["paths"].values():
             assert list(methods) == ["get"]
