@@ -81,6 +81,7 @@ GENDER = indicator("gender", "F", "M", "NR")
 AGE = indicator("age", "<18", "18-24", "25 & older")
 STAY = indicator("stay", "short", "long", kind="daily", column=None, derive="visit_duration")
 EXTRACT: Any = {"subscriber": "msisdn", "timestamp": "at", "cell": None, "max_bad_share": Decimal("0.05")}
+BOTH = joint("both", GENDER, AGE)
 MANY = indicator("region", *(f"Region {letter}" for letter in "ABCDEFGHIJKL"))
 HALF_STAY = replace(STAY, max_values=2)  # answered on two days of four
 NOISE_KEY = bytes(15) + b"\3"
