@@ -6,13 +6,14 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
 from reports.accounts.access import study_or_404
+from reports.base.attachments import attachment
 from reports.crosstab import texts
 from reports.crosstab.joints import joint_indicators
 from reports.crosstab.queries import Figure, Measured, NoCrosstabError, Table, measure, table_of
 from reports.crosstab.query import view_of
 from reports.estimates.queries import WindowError, visitor_unions
 from reports.exports.errors import ExportError
-from reports.exports.file_views import attachment, file_of_study, format_or_404, refused
+from reports.exports.file_views import file_of_study, format_or_404, refused
 from reports.exports.findings import Findings, Record, head_of, tail_of
 from reports.exports.formats.choosing import CROSSTAB
 from reports.exports.formats.columns import Kind
