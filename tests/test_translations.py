@@ -100,7 +100,7 @@ def test_strings_are_found_in_modules_and_templates_and_those_that_came_or_went(
     assert template.get("Receiving the file") is not None  # gettext_lazy
     assert template.get("to", context="dates") is not None  # {% translate %} with a context
     assert template.get("%(n)s cell") is not None  # plural of {% blocktranslate %}
-    assert template.get("median of %(n)s earlier day on the same weekday") is not None  # ngettext
+    assert template.get("%(n)s earlier day on the same weekday") is not None  # ngettext
     assert len(template) > 700
     source, translations = Catalog(), Catalog(locale="fr")
     source.add("New")

@@ -44,7 +44,7 @@ FINE: Final[dict[str, tuple[Lazy, Lazy]]] = {
     "day_open": (_("Open days"), _("No day has stayed open long after it ended. Open days: %(days)s.")),
     "handover_waiting": (
         _("Handover to the analyst server"),
-        _("No totals have been waiting long to be handed over."),
+        _("No totals have been waiting a long time to be handed over."),
     ),
     "study_stopped": (_("Vault and totals"), _("Vault and totals are consistent.")),
     "zone_crowded": (_("Crowded zones"), _("No zone is expected to exceed its limit. Limits: %(limits)s.")),
@@ -296,12 +296,12 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
         ),
     ),
     ("zone_crowded", ""): Trouble(
-        _("%(zone)s in %(study)s may hold more people than its limit"),
+        _("%(zone)s in %(study)s may have more people than its limit allows"),
         _("Slot that begins at %(time)s: between %(low)s and %(high)s people; limit: %(capacity)s."),
         _("Check the zone, and get ready to direct people elsewhere."),
     ),
     ("zone_crowded", "exceeds"): Trouble(
-        _("%(zone)s in %(study)s holds more people than its limit"),
+        _("%(zone)s in %(study)s has more people than its limit allows"),
         _("Slot that begins at %(time)s: between %(low)s and %(high)s people; limit: %(capacity)s."),
         _("Check the zone, and direct people elsewhere."),
     ),

@@ -16,8 +16,8 @@ from reports.base.formats import decimal, number, percent
 LEVEL_WORDS: Final[dict[Level, str | Promise]] = {
     Level.OK: gettext_lazy("OK"),
     Level.NOTE: gettext_lazy("note"),
-    Level.WARNING: gettext_lazy("act today"),
-    Level.ERROR: gettext_lazy("act now"),
+    Level.WARNING: gettext_lazy("action needed today"),
+    Level.ERROR: gettext_lazy("action needed now"),
 }
 SUBJECTS: Final[dict[str, str | Promise]] = {
     "default": gettext_lazy("main"),

@@ -141,7 +141,7 @@ def _start(
     row = vault_study_or_404(request, slug)
     form = make(queries.study_days(row.pk, queries.study_head(row.pk)), request.POST)
     if not form.is_valid():
-        messages.error(request, gettext("Nothing was changed. Choose a day and tick the confirmation."))
+        messages.error(request, gettext("Nothing was changed. Choose a day and tick the confirmation box."))
     else:
         try:
             begun = start(row, **{name: form.cleaned_data["day"]}, by=request.user.get_username())

@@ -207,7 +207,7 @@ def _export(facts: Facts) -> str:
         asked = str(facts.get("what") or "")
         what = f"{API_WORDS.get(asked, asked)} {facts.get('indicator') or ''}".strip()
         how = (
-            gettext("Read through the API: %(what)s.")
+            gettext("Data read through the API: %(what)s.")
             if "token" in facts
             else gettext("Read through the API from a browser: %(what)s.")
         )
@@ -264,7 +264,7 @@ def _token(facts: Facts) -> str:
     text = (
         gettext("Token %(token)s, for sending files.")
         if facts.get("sends")
-        else gettext("Token %(token)s, for reading.")
+        else gettext("Token %(token)s, for read access.")
     )
     until = gettext("Valid until %(day)s.") % {"day": facts["until"]} if facts.get("until") else ""
     return f"{text % {'token': facts.get('token')}} {until}".strip()

@@ -124,14 +124,14 @@ def error_words(comparison: Comparison) -> str:
     if comparison.is_exact:
         return gettext(
             "Visitors counted on both sides of the comparison give only one answer, so part of the error "
-            "cancels out. How much cancels out is known exactly, and the calculation of the difference "
-            "uses it. The difference shown may therefore deviate slightly from the difference between "
-            "the two values shown."
+            "cancels out. The exact amount that cancels out is known and is used to calculate the "
+            "difference. The difference shown may therefore deviate slightly from the result of "
+            "subtracting one value shown from the other."
         )
     few = comparison.report.study.small_cell
     hidden = gettext(
         "This study suppresses counts of fewer than %(n)s visitors. The error calculation therefore "
-        "ignores any overlap between the two sides that would reveal such a count."
+        "ignores any overlap between the two sides of the comparison where it would reveal such a count."
     )
     return f"{_bound_words(comparison)} {hidden % {'n': formats.number(few)} if few else ''}".rstrip()
 

@@ -150,7 +150,7 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
         )
         rows.append((names[entry.slug], *map(formats.percent, cells)))
     head = (
-        gettext("Correct guesses with one report"),
+        gettext("Correct guesses by an attacker with one report"),
         gettext("Maximum correct guesses with one report, given a prior chance of 50%"),
     )
     return Section(
@@ -165,7 +165,8 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
                 *(
                     [
                         gettext(
-                            "Correct guesses with the reports for two days and the value on one of those days"
+                            "Correct guesses by someone who has the reports for two days and knows the "
+                            "value on one of them"
                         )
                     ]
                     if of_days
@@ -182,10 +183,11 @@ def _risk_of_slots(study: Study, spec: PlanSpec) -> tuple[Section, ...]:
     """Counts by time slot, where a study has them."""
     if spec.slots is None:
         return ()
-    head = (gettext("A person's slots in"), gettext("Slots"))
+    head = (gettext("Period of a person's slots"), gettext("Slots"))
     losses = (
-        gettext("Epsilon, compared with being absent"), gettext("Epsilon, compared with being elsewhere")
-    )  # fmt: skip
+        gettext("Epsilon for being present, compared with being absent"),
+        gettext("Epsilon compared with the person being elsewhere"),
+    )
     rows = tuple(
         (
             each["title"],
@@ -201,7 +203,7 @@ def _risk_of_slots(study: Study, spec: PlanSpec) -> tuple[Section, ...]:
             article="35 (7) c",
             paragraphs=tuple(slots_words(spec, hold_minutes=study.slots.hold_minutes)),
             table=Table(head=(*head, *losses), rows=rows) if rows else None,
-            to_fill=(gettext("Severity for the person, by zone and time of day"),),
+            to_fill=(gettext("Severity of the risk to the person, by zone and time of day"),),
         ),
     )
 
@@ -221,9 +223,9 @@ def _attacker_words() -> str:
 def _days_words(spec: PlanSpec) -> tuple[str, ...]:
     """Additional knowledge from reports of several days."""
     text = gettext(
-        "Daily reports show whether the value has changed. The last column is for an attacker who knows "
+        "Daily reports show whether the value has changed. The last column assumes an attacker who knows "
         "a person's value on one day and has the person's reports for that day and another. It shows how "
-        "often the attacker correctly guesses the value on the other day, if all values were equally "
+        "often the attacker correctly guesses the value on the other day if all values were equally "
         "likely beforehand. No epsilon limits how often this succeeds."
     )
     return text, *filter(None, [two_categories(spec)])

@@ -93,7 +93,7 @@ def _categories(study: Study) -> Section:
     ]
     if hasattr(study, "slots"):
         kept_until = gettext(
-            "last cell of each quarter-hour and slots used, sealed, until that day is closed"
+            "last cell of each quarter-hour, and slots used; kept sealed until that day is closed"
         )
         rows.insert(-1, (gettext("Presence by time slot"), gettext("operator zone"), kept_until))
         crosses = gettext("as totals by slot and zone, with no records of individuals")

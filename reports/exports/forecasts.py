@@ -77,7 +77,9 @@ def to_json(record: Mapping[str, Any]) -> bytes:
 def check(record: Record) -> Record:
     """Return a record that has a forecast; ExportError if there is none."""
     if not record["rows"]:
-        text = gettext("There is no forecast yet: no figures, or a worker is computing it.")
+        text = gettext(
+            "There is no forecast yet. Either there are no figures, or a worker is still computing it."
+        )
         raise ExportError(text)
     return record
 

@@ -152,7 +152,7 @@ def _figures() -> dict[str, str]:
         "stays": gettext("stays that last exactly the number of days in the question"),
         "category": gettext("people in one category, scaled to the population by the market share"),
         "pattern": gettext(
-            "people who visited on exactly these days of the study and no others (the same for every "
+            "people who visited on these days of the study and on no others (this does not depend on the "
             "question)"
         ),
     }

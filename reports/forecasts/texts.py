@@ -15,21 +15,21 @@ def method_words(method: str) -> str:
     """Explain a method, and why a better one is not used."""
     return {
         "ridge": gettext(
-            "Ridge regression on the values of the last day, the same changes on earlier days, and the time "
-            "of day and week. Outliers have less weight."
+            "Ridge regression on the values of the last day, the changes at the same time on earlier "
+            "days, and the time of day and week. Outliers are given less weight."
         ),
         "mean step": gettext(
-            "The last value plus the average change at this time of day. The history is shorter than 21 "
-            "days, which a regression needs."
+            "The last value plus the average change at this time of day. The history is too short for a "
+            "regression, which needs 21 days."
         ),
-        "last value": gettext("The last value. The history is too short for anything else."),
+        "last value": gettext("The last value, because the history is too short for any other method."),
         "level and weekday": gettext(
-            "A level that changes slowly, plus an effect of the weekday. The known noise of the published "
-            "figures is taken into account (Kalman filter)."
+            "A slowly changing level plus a weekday effect. The known noise of the published figures is "
+            "taken into account (Kalman filter)."
         ),
         "level": gettext(
-            "A level that changes slowly. The history is too short for effects of weekdays: they need 14 "
-            "days with figures, two of each weekday."
+            "A slowly changing level. The history is too short for weekday effects, which need 14 days "
+            "with figures, two of each weekday."
         ),
     }[method]
 

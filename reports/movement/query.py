@@ -27,8 +27,7 @@ def asked_of(query: QueryDict, *, indicator: Indicator) -> Asked:
         day = study.day_of(day_in_address(text))
         if not 1 <= day < study.days:
             raise WindowError(
-                gettext("The day %s cannot be chosen here. Choose a day of the study before its last day.")
-                % text
+                gettext("%s cannot be chosen here. Choose any day of the study except its last.") % text
             )
         asked["cohort"] = day
     if text := query.get("from"):
@@ -45,8 +44,8 @@ def _window(study: Study, first: date, last: date) -> Window:
     if window.first_day < 2:
         raise WindowError(
             gettext(
-                "The days %(first)s to %(last)s cannot be chosen here. Choose days of the study after "
-                "its first day."
+                "The days %(first)s to %(last)s cannot be chosen here. Choose days after the first day "
+                "of the study."
             )
             % {"first": first, "last": last}
         )

@@ -42,14 +42,12 @@ WORDS: Final = {
     Show.BACK_WITHIN: Words(
         title=gettext_lazy("Returned by a given day"),
         meaning=gettext_lazy(
-            "Of the visitors on one day, the share who returned on any later day, up to the day shown."
+            "Share of one day's visitors who returned on any later day, up to the day shown."
         ),
     ),
     Show.THERE_AGAIN: Words(
         title=gettext_lazy("Returned on a given day"),
-        meaning=gettext_lazy(
-            "Of the visitors on one day, the share who were also present on the later day shown."
-        ),
+        meaning=gettext_lazy("Share of one day's visitors who were also present on the later day shown."),
     ),
     Show.DAYS_PRESENT: Words(
         title=gettext_lazy("Days present"),
@@ -74,9 +72,9 @@ def interval_words(found: Movement) -> str:
         )
     if found.show == Show.DAYS_PRESENT:
         return gettext(
-            "The intervals are conservative. They assume that the number of days present varies between "
-            "visitors as much as the tallies allow. They therefore contain the true value in at least "
-            "95% of cases."
+            "The intervals are conservative. They assume that visitors differ as much in their number of "
+            "days present as the tallies allow. They therefore contain the true value in at least 95% of "
+            "cases."
         )
     return gettext(
         "The 95% intervals are exact because the number of answers from these visitors is known. On "

@@ -167,7 +167,7 @@ def _days(found: DayForecast, series: DaySeries) -> dict[str, Any]:
     name = series.shown_name or gettext("All visitors")
     return {
         "figure": fan_figure(fan),
-        "summary": gettext("Forecast of the next days: %(name)s.") % {"name": name},
+        "summary": gettext("Forecast for the coming days: %(name)s.") % {"name": name},
         "rows": _rows(times[found.last_day :], series.expected, is_share=is_share),
         "judged": [_judged(judged, ahead=gettext("1 day ahead"), is_share=is_share)] if judged else [],
         "judged_days": judged.days if judged else 0,

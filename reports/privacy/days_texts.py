@@ -29,7 +29,8 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
     if spec.has_fakes:
         sentences.append(
             gettext(
-                "A made-up report stays the same every day, so a report that changes must be the real answer."
+                "Made-up reports never change from day to day, so a report that changes must be the real "
+                "answer."
             )
         )
     found = [_known_day(spec, index) for index in repeated(spec)]
@@ -38,8 +39,8 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
             gettext(
                 "Someone who knows a person's value on one day and sees the person's reports for that "
                 "day and another therefore learns more about the value on the other day than epsilon "
-                "states. If all categories were equally likely beforehand, they guess the value on the "
-                "other day correctly this often: %(indicators)s."
+                "indicates. If all categories were equally likely beforehand, this is how often they "
+                "guess that value correctly: %(indicators)s."
             )
             % {"indicators": "; ".join(found)}
         )
@@ -68,8 +69,8 @@ def two_categories(spec: PlanSpec) -> str:
     return gettext(
         "Indicators with two categories (%(indicators)s): if a person's reports for two days differ, "
         "anyone who knows the value on one of these days learns the value on the other. The epsilon per "
-        "attribute compares two people whose values differ on one day only, but repeat and change on the "
-        "same days. With two categories, no two people can differ in this way. The epsilon per attribute "
-        "therefore guarantees nothing for a day whose report is seen together with the report for "
+        "attribute compares two people whose values differ on only one day, but repeat and change on the "
+        "same days. With two categories, no two such people can exist. The epsilon per attribute "
+        "therefore gives no guarantee for a day if someone sees its report together with the report for "
         "another day."
     ) % {"indicators": ", ".join(slugs)}

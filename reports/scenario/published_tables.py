@@ -101,10 +101,10 @@ def read_table(content: bytes, *, name: str, hidden_below: int = HIDDEN_BELOW) -
     """
     if hidden_below < 2:
         raise TableError(
-            gettext("the limit for hidden numbers (#) must be at least 2, got %d") % hidden_below
+            gettext("the limit below which numbers are hidden (#) must be at least 2, not %d") % hidden_below
         )
     if len(content) > MAX_BYTES:
-        text = gettext("a table must have at most %(most)s bytes, got %(size)s")
+        text = gettext("a table can have at most %(most)s bytes, but this one has %(size)s")
         sizes = {"most": formats.number(MAX_BYTES), "size": formats.number(len(content))}
         raise TableError(_of_file(name, text, **sizes))
     try:
@@ -119,7 +119,9 @@ def read_table(content: bytes, *, name: str, hidden_below: int = HIDDEN_BELOW) -
     _check_once(cells, problems)
     problems.check()
     if not cells:
-        raise TableError(_of_file(name, gettext("a table must have a row below its header, got none")))
+        raise TableError(
+            _of_file(name, gettext("a table must have a row below its header, but this one has none"))
+        )
     return PublishedTable(name=name, cells=cells)
 
 

@@ -144,7 +144,7 @@ def _of_days(query: QueryDict, *, study: Study, days: int) -> Question:
         )
     if len(absent) == days:
         raise WindowError(
-            gettext("Do not mark every day as absent, because people who never visited are not counted.")
+            gettext("You cannot mark every day as absent, because people who never visited are not counted.")
         )
     return Question(study=study, days=days, present=tuple(sorted(present)), absent=tuple(sorted(absent)))
 
@@ -201,7 +201,7 @@ def _number(text: str, *, kind: Kind, days: int) -> int:
 
 def unsolved() -> str:
     """Say that the solver gave up; its own message is neither translated nor about what was asked."""
-    return gettext("The linear program of this question could not be solved. Ask another question.")
+    return gettext("The linear program for this question could not be solved. Ask another question.")
 
 
 def program_seconds(scenario: Scenario, *, per_step_s: float) -> float:

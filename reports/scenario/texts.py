@@ -96,7 +96,7 @@ def no_answer(found: Answer) -> str:
             "The report shows what is published."
         )
     return gettext(
-        "No results for this study have been published yet. Scenarios can be answered once the first "
+        "No results for this study have been published yet. Scenarios will be available once the first "
         "days are published."
     )
 
@@ -148,13 +148,13 @@ def _did(question: Question) -> str:
         )
     if question.kind == Kind.IN_A_ROW:
         return ngettext(
-            "visited on at least %(k)d day in a row", "visited on at least %(k)d days in a row", question.k
+            "visited on at least %(k)d day", "visited on at least %(k)d days in a row", question.k
         ) % _k(question)
     if question.kind == Kind.NIGHTS:
         values = _k(question) | {"days": question.k + 1}
         return (
             ngettext(
-                "stayed at least %(k)d night in a row (%(days)d days in a row)",
+                "stayed at least %(k)d night (%(days)d days in a row)",
                 "stayed at least %(k)d nights in a row (%(days)d days in a row)",
                 question.k,
             )

@@ -47,7 +47,7 @@ def advice(simulation: Simulation) -> list[Advice]:
 
 def _more_visitors(row: Row, *, wanted: float) -> Advice:
     needed = _two_digits(visitors_needed(row, half_width=wanted))
-    text = gettext("More visitors: the bars are readable with about %(n)s or more a day.") % {
+    text = gettext("More visitors: the bars are readable with about %(n)s or more visitors a day.") % {
         "n": formats.number(needed)
     }
     return Advice(text=text, changes={"visitors": str(needed)})
@@ -61,8 +61,8 @@ def _larger_epsilon(setting: Setting, row: Row, *, wanted: float) -> list[Advice
     except LdpError:
         return []
     text = gettext(
-        "A larger epsilon: the bars are readable with %(epsilon)s, but the reports reveal more about "
-        "each person."
+        "Use a larger epsilon: with %(epsilon)s, the bars are readable, but the reports reveal more "
+        "about each person."
     ) % {"epsilon": formats.epsilon(epsilon)}
     return [Advice(text=text, changes={"epsilon": str(epsilon)})]
 
@@ -71,14 +71,14 @@ def _fewer_categories(setting: Setting, row: Row, *, wanted: float) -> list[Advi
     most = categories_possible(setting, row.forecast.index, half_width=wanted)
     if most is None:
         return []
-    text = gettext("Fewer categories: the bars are readable with %(n)d or fewer.") % {"n": most}
+    text = gettext("Use fewer categories: the bars are readable with %(n)d or fewer.") % {"n": most}
     return [Advice(text=text, changes={f"k-{row.question.slug}": str(most)})]
 
 
 def _union(row: Row) -> list[Advice]:
     if row.union_reading in (None, Reading.NOISE) or row.union_half_width is None:
         return []
-    text = gettext("A longer date range: for all days together, shares are accurate to %(width)s.")
+    text = gettext("Use a longer date range: for all days together, shares are accurate to %(width)s.")
     return [Advice(text=text % {"width": half_width(row.union_half_width)}, changes={})]
 
 

@@ -140,7 +140,8 @@ def example_figure(example: Example, *, question: str) -> Figure:
             "x": [round(100 * share, 4) for share in truth],
             "marker": {"symbol": "diamond", "size": 9, "color": "--chart-2"},
             "hovertext": [
-                gettext("true share (made up): %(share)s") % {"share": percent(share)} for share in truth
+                gettext("true share in the made-up data: %(share)s") % {"share": percent(share)}
+                for share in truth
             ],
             "hoverinfo": "text",
         }

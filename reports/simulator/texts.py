@@ -157,20 +157,20 @@ def odds_words(simulation: Simulation) -> list[str]:
     attribute, profile = certificate.epsilon_attribute, certificate.epsilon_profile
     of_days = _days_words(simulation.plan)
     one = gettext(
-        "Seeing one report on an indicator changes the odds that a guess about the person's value for "
-        "that indicator is right by a factor of at most %(factor)s (epsilon %(epsilon)s). This holds "
-        "whatever else is known, except other reports from the same person."
+        "When someone sees one report on an indicator, the odds of guessing the person's value for that "
+        "indicator change by a factor of at most %(factor)s (epsilon %(epsilon)s). This holds whatever "
+        "else is known, except other reports from the same person."
     ) % {"factor": formats.odds(attribute), "epsilon": formats.epsilon(attribute)}
     if profile == attribute:
         both = gettext(
-            "Seeing a person's reports changes the odds that a guess about that person is right by a "
-            "factor of at most %(factor)s (epsilon %(epsilon)s). This applies to guesses about one value "
-            "and to guesses about all values together."
+            "The odds of guessing correctly about a person change by a factor of at most %(factor)s "
+            "(epsilon %(epsilon)s) for anyone who sees that person's reports. This applies to guesses "
+            "about one value and to guesses about all values together."
         )
         return [both % {"factor": formats.odds(profile), "epsilon": formats.epsilon(profile)}, *of_days]
     every = gettext(
-        "Seeing all of a person's reports in the study changes the odds that a guess about that person "
-        "is right by a factor of at most %(factor)s (epsilon %(epsilon)s)."
+        "Seeing all of a person's reports in the study changes the odds of a correct guess about that "
+        "person by a factor of at most %(factor)s (epsilon %(epsilon)s)."
     ) % {"factor": formats.odds(profile), "epsilon": formats.epsilon(profile)}
     return [one, every, *of_days]
 
@@ -181,10 +181,9 @@ def _days_words(plan: PlanSpec) -> list[str]:
         return []
     text = gettext(
         "If someone sees a person's reports on a daily indicator for several days, the limits on the "
-        "odds hold only for guesses between two possible series of values with the same pattern: in "
-        "both, values repeat and change on the same days. The reports show whether the value changed. "
-        "Someone who also knows the value on one day therefore learns more about the other days than the "
-        "limits state."
+        "odds hold only for guesses between two possible series of values that repeat and change on the "
+        "same days. The reports show whether the value changed. Someone who also knows the value on one "
+        "day therefore learns more about the other days than the limits state."
     )
     return [text, *filter(None, [two_categories(plan)])]
 
@@ -194,7 +193,7 @@ def totals_words(simulation: Simulation) -> str:
     presence = certify_presence(simulation.plan)
     if presence is None:
         return gettext(
-            "Visitor numbers are exact, so nothing protects whether a person was present, or on which days."
+            "Visitor numbers are exact, so nothing hides whether a person was present, or on which days."
         )
     return gettext(
         "Visitor numbers contain noise: the number for the last day is accurate to ±%(error)s. Together, "
@@ -237,7 +236,7 @@ def mechanism_words(mechanism: str) -> str:
         "rsfd": pgettext("who answers", "one indicator per person, with made-up reports on the others"),
     }[family]
     how = {
-        "grr": pgettext("how it is answered", "each answer gives one category (GRR)"),
+        "grr": pgettext("how it is answered", "each answer names one category (GRR)"),
         "oue": pgettext("how it is answered", "each answer can mark several categories (OUE)"),
         "ouez": pgettext("how it is answered", "each answer can mark several categories (OUE)"),
         "adp": pgettext("how it is answered", "the more accurate of the two methods"),
@@ -321,9 +320,9 @@ def _family_words(best: Candidate) -> str:
         ) % {"name": best.mechanism}
     if best.plan.has_fakes:
         return gettext(
-            "%(name)s is the most accurate. It adds made-up reports, and the reports do not show which "
-            "of them is the real answer. Under the guarantee for one value, an answer can therefore have "
-            "an epsilon of %(answer)s."
+            "%(name)s is the most accurate. It adds made-up reports, and nothing in the reports shows "
+            "which one is the real answer. Under the guarantee for one value, an answer can therefore "
+            "have an epsilon of %(answer)s."
         ) % {
             "name": best.mechanism,
             "answer": formats.epsilon(best.plan.indicators[0].epsilon, decimals=2),
@@ -348,9 +347,9 @@ def _method_words(best: Candidate, simulation: Simulation) -> str:
             "answer can mark several categories."
         )
     return gettext(
-        "The most accurate mechanism uses optimised unary encoding (OUE), in which an answer can mark "
-        "several categories, for indicators with many categories (%(names)s), and generalised randomised "
-        "response (GRR) for the others."
+        "The most accurate mechanism uses optimised unary encoding (OUE) for indicators with many "
+        "categories (%(names)s), and generalised randomised response (GRR) for the others. With OUE, an "
+        "answer can mark several categories."
     ) % {"names": ", ".join(unary)}
 
 

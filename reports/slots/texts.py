@@ -44,7 +44,9 @@ def figure_sentence(words: dict[str, str], shown: SlotFigure, *, is_exact: bool,
     elif is_exact:
         text = gettext("%(zone)s: about %(people)s people at %(time)s.")
     elif shown.low <= 0:
-        text = gettext("%(zone)s: at most %(high)s people at %(time)s; the noise hides smaller numbers.")
+        text = gettext(
+            "%(zone)s: at most %(high)s people at %(time)s; the noise is too large to give a lower limit."
+        )
     else:
         text = gettext("%(zone)s: about %(people)s people at %(time)s, between %(low)s and %(high)s.")
     return text % words
@@ -61,7 +63,7 @@ def change_sentence(view: View, found: Change) -> str:
         "high": formats.number(max(abs(less.low), abs(less.high))),
     }
     if not found.difference.people and less.low == less.high:
-        return gettext("The number is the same as that of %(other)s.") % words
+        return gettext("The number is the same as for %(other)s.") % words
     if not found.is_clear:
         return (
             gettext(
@@ -83,8 +85,8 @@ def other_title(view: View) -> str:
     if view.other == View.OF_WEEKDAY:
         n = len(view.weekday_days)
         text = ngettext(
-            "%(n)d other day with the same weekday",
-            "the median of %(n)d other days with the same weekday",
+            "%(n)d other day on the same weekday",
+            "the median of %(n)d other days on the same weekday",
             n,
         )
         return text % {"n": n}
@@ -153,7 +155,7 @@ def _fullest_sentence(view: View, fullest: Sequence[SlotZone]) -> str:
     if len(fullest) == 1:
         return gettext("Fullest zone at %(time)s: %(zones)s.") % words
     if not view.found.half_width:
-        return gettext("Fullest zones at %(time)s, with equal numbers: %(zones)s.") % words
+        return gettext("Zones tied as the fullest at %(time)s: %(zones)s.") % words
     return gettext("Fullest zone at %(time)s: one of %(zones)s; the noise hides which.") % words
 
 
@@ -187,7 +189,7 @@ def privacy_sentences(found: Presence) -> list[str]:
     sentences = slots_words(spec, hold_minutes=found.slots.hold_minutes)
     if found.half_width:
         sentences.append(
-            gettext("The noise alone moves a count by at most %(n)s people in 95%% of cases.")
+            gettext("The noise alone changes a count by at most %(n)s people in 95%% of cases.")
             % {"n": formats.number(found.half_width)}
         )
     if study.small_cell:

@@ -230,8 +230,8 @@ def _too_few(subscribers: int, study: StudyHead) -> str:
     )
     if subscribers >= study.min_publication:
         text = gettext(
-            "These changes were never published, because the publication would have differed from an "
-            "earlier report by fewer than %(least)s subscribers."
+            "These changes were never published, because the new report would have differed from an "
+            "earlier one by fewer than %(least)s subscribers."
         )
     return text % {"least": number(study.min_publication)}
 

@@ -245,8 +245,8 @@ def not_reached(database: str, *, key_was_lost: bool, copies: Copies) -> list[di
 def _database_log(database: str) -> str:
     if database == "postgresql":
         return gettext(
-            "PostgreSQL's write-ahead log, archived segments and replicas. They contain ciphertext "
-            "without its key, until the server recycles them."
+            "PostgreSQL's write-ahead log, archived segments and replicas. Until the server recycles "
+            "them, they contain ciphertext, but not its key."
         )
     return gettext(
         "Disk blocks freed by the database file. They contain ciphertext without its key, until the file "

@@ -127,7 +127,7 @@ def basis_words(basis: Basis, n: int) -> str:
     match basis:
         case "weekday":
             text = ngettext(
-                "median of %(n)s earlier day on the same weekday",
+                "%(n)s earlier day on the same weekday",
                 "median of %(n)s earlier days on the same weekday",
                 n,
             )
@@ -172,9 +172,7 @@ def status_help(status: DayStatus) -> str:
     """Meaning of a state of a day."""
     return {
         DayStatus.COMPLETE: gettext("The study has rows for this day, and no gaps were found."),
-        DayStatus.PARTIAL: gettext(
-            "More files were announced, or there are no rows for hours that usually have some."
-        ),
+        DayStatus.PARTIAL: gettext("More files are expected, or hours that usually have rows have none."),
         DayStatus.MISSING: gettext("The day is over, and no file contained rows for it."),
         DayStatus.FAILED: gettext("The last file with rows for this day failed or was refused."),
         DayStatus.UNDONE: gettext("This day was undone, and no rows have been uploaded for it since."),

@@ -38,10 +38,10 @@ LABELS: Final[dict[str, Promise]] = {
     "plan.presence_days": gettext_lazy("Maximum days counted per subscriber (with presence epsilon)"),
     "plan.tallies": gettext_lazy("Additional exact counts"),
     "slots.minutes": gettext_lazy("Minutes per slot"),
-    "slots.hold_minutes": gettext_lazy("Minutes a person counts where last seen"),
-    "slots.slots_per_day": gettext_lazy("Maximum slots counted per person and day"),
-    "slots.noise": gettext_lazy("Noise on counts by slot"),
-    "slots.epsilon_day": gettext_lazy("Epsilon of a person's day"),
+    "slots.hold_minutes": gettext_lazy("Minutes for which a person still counts where last seen"),
+    "slots.slots_per_day": gettext_lazy("Maximum slots counted per person per day"),
+    "slots.noise": gettext_lazy("Noise added to counts by time slot"),
+    "slots.epsilon_day": gettext_lazy("Epsilon for one person on one day"),
     "slots.delta": gettext_lazy("Delta"),
     "slots.close_after_minutes": gettext_lazy("Publish slots after (minutes, optional)"),
     "indicator.name": gettext_lazy("Name"),
@@ -90,20 +90,21 @@ HINTS: Final[dict[str, Promise | str]] = {
         "Only the first days on which a subscriber is present are counted, up to this number."
     ),
     "plan.tallies": gettext_lazy(
-        "These numbers about presence are published without noise, in addition to visitor counts. You cannot "
+        "These presence figures are published without noise, in addition to visitor counts. You cannot "
         "add any if you set a presence epsilon, or once the study has data."
     ),
     "slots.minutes": "15, 30, 60, 120.",
     "slots.hold_minutes": gettext_lazy("From 0 (only slots with an event) to 1440."),
     "slots.slots_per_day": gettext_lazy(
-        "Only a person's first slots on a local day are counted, up to this number. Fewer slots need less "
-        "noise."
+        "On each local day, only each person's first slots are counted, up to this number. Fewer slots "
+        "need less noise."
     ),
     "slots.epsilon_day": gettext_lazy(
-        "Covers all slots of a person on a local day, at every level of zones. Leave empty without noise."
+        "Covers all of a person's slots on a local day, at every level of zones. Leave empty if no noise "
+        "is used."
     ),
     "slots.delta": gettext_lazy(
-        "Probability that the epsilon does not hold, such as 0.000001. Leave empty without noise."
+        "Probability that the epsilon does not hold, such as 0.000001. Leave empty if there is no noise."
     ),
     "slots.close_after_minutes": gettext_lazy(
         "Counted from the end of each slot. If empty, slots are published with manage.py close_slots."
@@ -283,7 +284,7 @@ def _mechanism_words(mechanism: str) -> str:
         "smp-grr": gettext("each person reports on one indicator"),
         "smp-oue": gettext("one indicator per person, with a yes/no mark for each category"),
         "smp-adp": gettext("one indicator per person, with the more accurate of GRR and OUE"),
-        "spl-grr": gettext("each person reports on all indicators, which share epsilon"),
+        "spl-grr": gettext("each person reports on all indicators, and the epsilon is divided among them"),
         "rsfd-grr": gettext("an answer for one indicator, and made-up answers for the others"),
         "rsfd-ouez": gettext("yes/no marks for one indicator, and made-up marks for the others"),
         "rsfd-adp": gettext(

@@ -87,20 +87,20 @@ class SimulatorForm(forms.Form):
         max_value=MAX_DAYS,
     )
     slots_epsilon = forms.DecimalField(
-        label=gettext_lazy("Epsilon of a person's day (leave empty for no time slots)"),
+        label=gettext_lazy("Epsilon per person and day (leave empty for no time slots)"),
         required=False,
         min_value=Decimal("0.001"),
         max_value=20,
         max_digits=12,
     )
     slots_per_day = forms.IntegerField(
-        label=gettext_lazy("Maximum slots counted per person and day"),
+        label=gettext_lazy("Maximum slots counted per person per day"),
         min_value=1,
         max_value=MAX_SLOTS_PER_DAY,
     )
     slots_levels = forms.IntegerField(label=gettext_lazy("Levels of zones"), min_value=1, max_value=4)
     slots_zones = forms.IntegerField(
-        label=gettext_lazy("Zones of the smallest level"), min_value=1, max_value=MOST_ZONES
+        label=gettext_lazy("Zones at the most detailed level"), min_value=1, max_value=MOST_ZONES
     )
     show = forms.ChoiceField(label=gettext_lazy("Indicator used in the example"), required=False)
     wanted = forms.DecimalField(

@@ -42,7 +42,7 @@ def profile_words(profile: Profile, definition: StudyDefinition) -> dict[str, An
     delimiter = profile.delimiter
     separated = str(DELIMITER_NAMES[delimiter]) if delimiter else gettext("detected from each file's header")
     facts.append((gettext("Column separator"), separated))
-    most = gettext("File refused if the share of rejected rows exceeds")
+    most = gettext("Refuse the file if the share of rejected rows exceeds")
     facts.append((most, f"{profile.max_bad_share:f}"))
     sentence, kind = str(BUILT_IN.get(profile.name, "")), str(KINDS[profile.kind])
     return {"name": profile.name, "sentence": sentence, "kind": kind, "facts": facts, "columns": columns}
@@ -64,12 +64,12 @@ def rule_words(rule: ValueRule) -> list[str]:
     elif rule.prefix:
         lines.append(gettext("the first %(n)s characters are matched") % {"n": rule.prefix})
     else:
-        lines.append(gettext("values that are category names are used as they are"))
+        lines.append(gettext("values that match a category name are used unchanged"))
     lines += [f"{text} → {name or gettext('no answer')}" for text, name in rule.values.items()]
     if rule.ignore_case:
         lines.append(gettext("case is ignored"))
     if rule.otherwise is None:
-        lines.append(gettext("any other value rejects the row"))
+        lines.append(gettext("rows with any other value are rejected"))
     else:
         lines.append(gettext("any other value → %(name)s") % {"name": rule.otherwise or gettext("no answer")})
     return lines

@@ -148,8 +148,8 @@ FORMATS: Final[Mapping[str, dict[str, Format]]] = {
         Format(
             "pdf", _("report on the day: chart, table, method, privacy"), _later("presence.document.to_pdf")
         ),
-        Format("png", _("the chart of the day, for slides"), _later("presence.drawing.to_png")),
-        Format("svg", _("the chart of the day, sharp at any size"), _later("presence.drawing.to_svg")),
+        Format("png", _("the chart for the day, for slides"), _later("presence.drawing.to_png")),
+        Format("svg", _("the chart for the day, sharp at any size"), _later("presence.drawing.to_svg")),
     ),
     SCENARIO_ANSWER: _by_ending(Format("json", "", _answer_to_json)),
     ZONES: _by_ending(

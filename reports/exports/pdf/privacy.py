@@ -85,8 +85,8 @@ def _add_promise(document: Document, selection: Selection) -> None:
         gettext("Indicator"),
         gettext("Method"),
         gettext("Epsilon per answer"),
-        gettext("Maximum change in the odds of a right guess after one answer"),
-        gettext("Answers with the true category per 100 answers"),
+        gettext("Maximum change in the odds of a correct guess after one answer"),
+        gettext("Of 100 answers, number with the true category"),
     ]
     rows = [
         [

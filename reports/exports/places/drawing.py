@@ -154,10 +154,10 @@ def _small_print(places: Places) -> list[str]:
     """Explain the colours, the number of reports, and the noise that protects them."""
     if places.options.layer == "uncertainty":
         colours = gettext(
-            "On the left, colours show how much the number of reports in a square would vary if the "
-            "noise were drawn again (half the range). On the right, they show half the width of the band "
-            "that contains 95 of 100 estimates from resampled reports. Neither map accounts for detail "
-            "that is lost because the calculation stops early."
+            "On the left, colours show half the range over which the number of reports in a square would "
+            "vary if new noise were drawn. On the right, they show half the width of the band that "
+            "contains 95 of 100 estimates from resampled reports. Neither map accounts for detail lost "
+            "because the calculation stops early."
         )
     else:
         colours = gettext(

@@ -61,8 +61,8 @@ def _check(table: SlotTable, ending: str) -> None:
     most = MAX_FEATURES[ending]
     if table.n_rows > most:
         text = gettext(
-            "A map file can hold %(most)d slots of zones, but these are %(rows)d. Choose fewer days or "
-            "zones, or Parquet without shapes."
+            "A map file can hold %(most)d rows (one per slot and zone), but this selection has %(rows)d. "
+            "Choose fewer days or zones, or Parquet without shapes."
         )
         raise ExportError(text % {"most": most, "rows": table.n_rows})
 

@@ -54,9 +54,9 @@ def left_words(value: Decimal) -> str:
 def slots_sum_words(delta: Decimal | str) -> str:
     """Describe how losses of counts by slot are added to each other, and to those without a delta."""
     return gettext(
-        "Epsilons for time slots hold except with probability delta. Over several studies, epsilons and "
-        "deltas both add up; here, delta is %(delta)s in total. Where presence noise is on, Presence "
-        "includes the epsilon for time slots, at this delta."
+        "Epsilons for time slots hold except with a probability of delta. Over several studies, both "
+        "epsilons and deltas add up; here, the total delta is %(delta)s. Where presence noise is on, the "
+        "figure under “Presence” includes the epsilon for time slots, at this delta."
     ) % {"delta": formats.with_decimal_sign(f"{Decimal(delta).normalize():f}")}
 
 
@@ -93,13 +93,13 @@ def _sentence(line: BudgetLine) -> str:
         )
     elif line.is_nearly_spent:
         text = gettext(
-            "%(span)s, %(unit)s: this study uses epsilon %(takes)s of the remaining %(left)s. After "
+            "%(span)s, %(unit)s: of the remaining epsilon of %(left)s, this study uses %(takes)s. After "
             "that, %(percent)s%% of the cap of %(cap)s will be spent."
         )
     else:
         text = gettext(
-            "%(span)s, %(unit)s: this study uses epsilon %(takes)s of the remaining %(left)s. The cap is "
-            "%(cap)s."
+            "%(span)s, %(unit)s: of the remaining epsilon of %(left)s, this study uses %(takes)s. The "
+            "cap is %(cap)s."
         )
     return text % {
         "span": span_words(line.span),

@@ -209,8 +209,8 @@ def _times(spec: PlanSpec) -> str:
     return gettext(
         "Timing: anyone who reads the totals before and after a change sees when they change and by how "
         "much. Each change covers at least as many subscribers as the study requires (min_publication), "
-        "counted over all days and indicators. The same holds for several changes together. In a single "
-        "window or indicator, a change can concern just one person."
+        "counted over all days and indicators. The same applies to several changes together. Within a "
+        "single window or indicator, a change can affect just one person."
     )
 
 

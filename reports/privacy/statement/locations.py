@@ -83,8 +83,8 @@ def location_facts(protection: LocationProtection | None) -> dict[str, Any] | No
             "metre of distance between two places"
         ),
         "who_reports": gettext(
-            "every visitor, up to the number of places per person stated here; these reports are in "
-            "addition to the indicators and their epsilon"
+            "every visitor, up to the stated number of places per person; place reports are in addition "
+            "to the indicators and the epsilon of the indicators"
         ),
         "level": exact_text(spec.level),
         "radius_m": exact_text(spec.radius_m),
@@ -100,8 +100,8 @@ def location_facts(protection: LocationProtection | None) -> dict[str, Any] | No
         "epsilon_at_radius_all_places": str(protection.epsilon_of_all),
         "composition": gettext(
             "The privacy losses from a person's different places add up. Reporting the same place again "
-            "adds nothing. The guarantee compares two possible histories of a person with the same "
-            "pattern: in both, places repeat and change on the same days."
+            "adds nothing. The guarantee compares two possible histories of a person that follow the "
+            "same pattern: places repeat and change on the same days in both."
         ),
         "grid": spec.grid.to_json(),
     }
@@ -141,12 +141,12 @@ def location_limits(protection: LocationProtection | None) -> dict[str, str]:
             "likely to have been."
         ),
         "moves": gettext(
-            "Moves: the same place always gives the same report, so anyone who sees the reports can tell "
-            "whether a person's main place repeats or changes between days. Someone who knows the place "
-            "on one day and sees the reports for two days learns whether the place on the other day is "
-            "the same. No epsilon limits this. Analysts get counts by square. However, if no one else "
-            "was present on the same days as a person, that person's noisy reports can be isolated by "
-            "subtracting the counts for different windows from each other."
+            "Moves: the same place always gives the same report. Anyone who sees the reports can "
+            "therefore tell whether a person's main place repeats or changes between days. Someone who "
+            "knows the place on one day and sees the reports for two days learns whether the place on "
+            "the other day is the same. No epsilon limits this. Analysts get counts by square. However, "
+            "if no one else was present on the same days as a person, subtracting the counts for "
+            "different windows from each other can isolate that person's noisy reports."
         ),
     }
 

@@ -24,8 +24,8 @@ def presence_facts(spec: PlanSpec, study: Study) -> dict[str, Any] | None:
     return {
         "mechanism": MECHANISM,
         "unit": gettext(
-            "a person's presence: the two data sets compared are the same, except that one has one more "
-            "person, with all their days and answers"
+            "a person's presence: the two data sets compared are identical, except that one includes an "
+            "additional person, with all of that person's days and answers"
         ),
         "presence_epsilon": exact_text(spec.presence.epsilon),
         "days_per_person": spec.presence.max_days,
@@ -36,11 +36,11 @@ def presence_facts(spec: PlanSpec, study: Study) -> dict[str, Any] | None:
         "epsilon_replaced": str(certificate.epsilon_replaced),
         "nominal_epsilon": exact_text(certificate.nominal),
         "composition": gettext(
-            "Counts of visitors and counts of answers each spend presence_epsilon. The total privacy "
-            "loss for presence, over all days, unions of days and closings of days, is therefore twice "
-            "presence_epsilon. epsilon_moved applies when a person is compared with the same person "
-            "present on other days, with the same answers, one for each indicator. epsilon_replaced "
-            "applies when a person is compared with another person, who has other days and other answers."
+            "Visitor counts and answer counts each spend presence_epsilon. The total privacy loss for "
+            "presence, over all days, unions of days and closings of days, is therefore twice "
+            "presence_epsilon. epsilon_moved compares a person with the same person present on other "
+            "days, with the same answers (one for each indicator). epsilon_replaced compares a person "
+            "with another person, who has other days and other answers."
         ),
         "noisy_through": study.noisy_through,
     }
@@ -75,8 +75,8 @@ def _cost(certificate: PresenceCertificate) -> str:
         certificate.max_days,
     ) % {"n": certificate.max_days}
     more = gettext(
-        "Epsilon %(moved)s limits what others can learn about which days a person was present, if that "
-        "person's answers would be the same on other days. Epsilon %(replaced)s limits what others can "
+        "If a person's answers would be the same on other days, epsilon %(moved)s limits what others can "
+        "learn about which days that person was present. Epsilon %(replaced)s limits what others can "
         "learn about whether this person or a different one was present, even if their days and answers "
         "differ."
     )
@@ -103,7 +103,7 @@ def presence_limits(spec: PlanSpec) -> dict[str, str]:
     if spec.presence is not None:
         return {
             "closings": gettext(
-                "Closing of days: anyone can see when days are closed, which days are closed and when "
+                "Closing of days: anyone can see which days are closed, when they are closed and when "
                 "files were sent. The noise hides how many people the files contained."
             )
         }
@@ -115,8 +115,8 @@ def presence_limits(spec: PlanSpec) -> dict[str, str]:
         )
         more["tallies"] = text % {"names": tallies_words(spec.tallies)}
     missing = gettext(
-        "Missing values: a person without a value for an indicator sends no report on it at all, "
-        "neither a real answer nor a made-up report. The number of reports is exact."
+        "Missing values: a person without a value for an indicator sends no report on it, whether "
+        "real or made up. The number of reports is exact."
     )
     if any(asked.parts for asked in spec.indicators):
         missing += " " + gettext(

@@ -38,8 +38,8 @@ def slots_facts(spec: PlanSpec, study: Study) -> dict[str, Any]:
 def unit_words() -> str:
     """Describe the unit of the certificate of a day."""
     return gettext(
-        "a person's slots of one local day, including those carried over from the day before; only the first "
-        "slots_per_day of them count"
+        "a person's slots on one local day, including those carried over from the day before; only the "
+        "first slots_per_day slots count"
     )
 
 
@@ -101,8 +101,9 @@ def _counted(slots: SlotSpec, *, hold_minutes: int) -> str:
     if slots.levels == 1:
         return text
     more = ngettext(
-        "The person also counts in the larger zone that contains it.",
-        "The person also counts in the larger zone of each of %(n)s levels that contains it.",
+        "A person counted in a zone is also counted in the larger zone that contains it.",
+        "A person counted in a zone is also counted in the larger zone that contains it at each of %(n)s "
+        "levels.",
         slots.levels - 1,
     )
     return f"{text} {more % {'n': slots.levels - 1}}"
@@ -111,17 +112,18 @@ def _counted(slots: SlotSpec, *, hold_minutes: int) -> str:
 def _promise(certificate: SlotCertificate) -> str:
     noise, day = certificate.noise, certificate.day
     first = gettext(
-        "Discrete Gaussian noise with a standard deviation of %(sd)s is added to each count. Compared with "
-        "being absent, a person's slots of one local day, including those carried over from the day before, "
-        "are protected with epsilon %(epsilon)s, except with a probability of one in %(delta)s (delta)."
+        "Discrete Gaussian noise with a standard deviation of %(sd)s is added to each count. It protects "
+        "a person's slots on one local day, including those carried over from the day before, with "
+        "epsilon %(epsilon)s, compared with the person being absent, except with a probability of one in "
+        "%(delta)s (delta)."
     ) % {
         "sd": formats.decimal(float(noise.variance) ** 0.5, decimals=1),
         "epsilon": formats.epsilon(day.absent.epsilon),
         "delta": one_in(noise),
     }
     more = ngettext(
-        "Only the first slot of a person on a day counts.",
-        "Only the first %(n)s slots of a person on a day count.",
+        "Only each person's first slot on a day is counted.",
+        "Only each person's first %(n)s slots on a day are counted.",
         noise.slots_per_day,
     ) % {"n": noise.slots_per_day}
     return f"{first} {more}"
@@ -129,9 +131,9 @@ def _promise(certificate: SlotCertificate) -> str:
 
 def _total(certificate: SlotCertificate) -> str:
     return gettext(
-        "Slots and presence noise together protect a person's presence in the whole study with epsilon "
-        "%(epsilon)s compared with being absent, and with epsilon %(moved)s compared with being present at "
-        "other times and in other zones, except with a probability of one in %(delta)s."
+        "Slots and presence noise together protect a person's presence in the whole study. Epsilon is "
+        "%(epsilon)s compared with being absent, and %(moved)s compared with being present at other "
+        "times and in other zones. This holds except with a probability of one in %(delta)s."
     ) % {
         "epsilon": formats.epsilon(certificate.epsilon or Decimal(0)),
         "moved": formats.epsilon(certificate.epsilon_moved or Decimal(0)),

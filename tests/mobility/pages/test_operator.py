@@ -251,7 +251,7 @@ class TestDays:
         for name in ("close-days", "void-day"):
             assert client.get(f"/operator/fair/{name}/").status_code == 405
             for data in ({"day": 1}, {"confirm": "on"}, *({"day": day, "confirm": "on"} for day in (9, "x"))):
-                assert "Nothing was changed. Choose a day and tick the confirmation." in self.change(
+                assert "Nothing was changed. Choose a day and tick the confirmation box." in self.change(
                     client, name, **data
                 )
         assert Batch.objects.count() == 1

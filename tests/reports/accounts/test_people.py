@@ -240,7 +240,9 @@ class TestPages:
         person("dora", Role.OPERATOR, studies=[fair], until=today() - timedelta(days=1))
         page = words(boss.get(url("people")))
         assert f"anna analyst The fair until {until}" in page and "bob viewer none yet" in page
-        role = "(as administrator or privacy officer; with its other roles, only studies granted to it)"
+        role = (
+            "(as administrator or privacy officer; in the account's other roles, only studies granted to it)"
+        )
         assert f"carol operator, administrator all {role}" in page
         assert "dora operator The fair ended" in page
 

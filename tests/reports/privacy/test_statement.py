@@ -200,7 +200,7 @@ def test_limits_are_named_where_they_hold() -> None:
         limits[slug] = told(statement(slug)["not_protected"])
     assert list(limits["static"]) == ["presence", "missing_values", "times", "key_holder"]
     assert list(limits["daily"]) == ["presence", "missing_values", "changes", "times", "key_holder"]
-    words = "A made-up report stays the same every day, so a report that changes must be the real answer."
+    words = "Made-up reports never change from day to day, so a report that changes must be the real answer."
     assert [words in limits[slug]["changes"] for slug in ("daily", "fakes")] == [False, True]
 
 
