@@ -209,7 +209,7 @@ def _export(facts: Facts) -> str:
         how = (
             gettext("Data read through the API: %(what)s.")
             if "token" in facts
-            else gettext("Read through the API from a browser: %(what)s.")
+            else gettext("Data read through the API from a browser: %(what)s.")
         )
         return f"{how % {'what': what}} {_days(facts)}".strip()
     if facts.get("way") == "command":

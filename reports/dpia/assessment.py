@@ -185,7 +185,7 @@ def _risk_of_slots(study: Study, spec: PlanSpec) -> tuple[Section, ...]:
         return ()
     head = (gettext("Period of a person's slots"), gettext("Slots"))
     losses = (
-        gettext("Epsilon for being present, compared with being absent"),
+        gettext("Epsilon compared with the person being absent"),
         gettext("Epsilon compared with the person being elsewhere"),
     )
     rows = tuple(

@@ -169,9 +169,8 @@ def _how_joint(spec: PlanSpec) -> str:
     if not any(asked.parts for asked in spec.indicators):
         return ""
     return gettext(
-        "An answer on a joint indicator combines the values of several indicators. It is randomised as "
-        "one value, using GRR or projective response (PGR), whichever is more accurate. This answer is "
-        "then also kept."
+        "An answer on a joint indicator combines the values of several indicators. It is randomised as one "
+        "value, using the more accurate of GRR and projective response (PGR). This answer is then also kept."
     )
 
 

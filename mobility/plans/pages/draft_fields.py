@@ -41,7 +41,7 @@ LABELS: Final[dict[str, Promise]] = {
     "slots.hold_minutes": gettext_lazy("Minutes for which a person still counts where last seen"),
     "slots.slots_per_day": gettext_lazy("Maximum slots counted per person per day"),
     "slots.noise": gettext_lazy("Noise added to counts by time slot"),
-    "slots.epsilon_day": gettext_lazy("Epsilon for one person on one day"),
+    "slots.epsilon_day": gettext_lazy("Epsilon per person and day"),
     "slots.delta": gettext_lazy("Delta"),
     "slots.close_after_minutes": gettext_lazy("Publish slots after (minutes, optional)"),
     "indicator.name": gettext_lazy("Name"),

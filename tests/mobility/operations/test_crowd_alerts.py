@@ -31,10 +31,10 @@ def test_a_fixed_series_alerts_once_a_level_and_says_when_it_is_over(settings) -
             rules.check(list(crowds.full()), now=now)
         told.append([mail.subject.removeprefix("[Mobility reports] ") for mail in mail.outbox])
         mail.outbox.clear()
-    may = "warning: North west in fair-2024 may hold more people than its limit"
+    may = "warning: North west in fair-2024 may have more people than its limit allows"
     assert told == [
         [], [f"opened: {may}"], [], [],
-        ["worse: error: North west in fair-2024 holds more people than its limit"], [], [], [],
+        ["worse: error: North west in fair-2024 has more people than its limit allows"], [], [], [],
         [f"ended: {may}"], [],
     ]  # fmt: skip
     alert = Alert.objects.get()

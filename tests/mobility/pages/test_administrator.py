@@ -285,7 +285,7 @@ class TestSimulator:
         text = shown(client, "?mechanism=rsfd-grr&indicators=4&categories=4&epsilon=2")
         pairs = ("25 before, 25 after 25 before, 34 after", "6 before, 18 after 12 before, 28 after")
         says(text, "Identifying the real answer", *pairs)
-        says(text, "so more days reveal nothing more")
+        says(text, "so reports for more days reveal nothing further")
         assert "Identifying the real answer" not in shown(client, "?mechanism=smp-grr")
 
     def test_of_a_draft_it_asks_what_is_drafted_and_what_is_missing_is_not_found(self, client):

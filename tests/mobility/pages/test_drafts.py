@@ -125,7 +125,7 @@ class TestSecondPerson:
         self, client, officer, draft
     ):
         take(client, draft, "submit")
-        asked = "that account cannot approve requests that this person made or edited"
+        asked = "that account cannot approve requests made or edited by the person who did so"
         says(page(officer, url(draft)), "Waiting for your review (requested by", asked)
         replace_password(User.objects.get(username="petra"), by=User.objects.get(username="adam"))
         officer.force_login(User.objects.get(username="petra"))
@@ -212,7 +212,7 @@ class TestForm:
         says(
             said(client.get(url(draft))),
             "In each slot of 60 minutes",
-            "Only the first 10 slots of a person on a day",
+            "Only each person&#x27;s first 10 slots on a day are counted.",
         )
 
     def test_the_second_of_two_who_edit_at_once_sees_it(self, client, second, draft):

@@ -226,7 +226,12 @@ class TestDays:
         officer, both = Client(), Client()
         officer.force_login(person("petra", Role.PRIVACY_OFFICER))
         for address in ("/administrator/", "/administrator/fair/"):
-            says(page(officer, address), "Requested by olga at", rises, "For 30 days after someone")
+            says(
+                page(officer, address),
+                "Requested by olga at",
+                rises,
+                "then for 30 days that account cannot approve",
+            )
         olga = User.objects.get(username="olga")
         olga.groups.add(Group.objects.get_or_create(name=Role.ADMINISTRATOR)[0])
         both.force_login(olga)
@@ -272,7 +277,10 @@ class TestDays:
         says(shown, "the reports do not include them yet", "after you close that day and all earlier days")
         assert "Open the report" not in shown
         says(study, "waiting to be closed", "see a day only once you have closed it and all earlier days")
-        assert "Closing days publishes all days through the chosen date, with presence noise, and" in study
+        assert (
+            "Closing days publishes all days up to and including the chosen date, with presence noise"
+            in study
+        )
         assert "waiting to be closed" in listed and " published" not in listed
         closed = requests.request_close_days(VaultStudy.objects.get(), through=2, by="olga")
         run_batches()
@@ -298,7 +306,7 @@ def test_sizes_are_in_megabytes(done, total, words):
         definition = with_slots(night_study(first_day="2024-05-01", days=2))
         create_study(replace(definition, slug="fair"), by="adam")
         says(
-            page(client, STUDY_URL), "Close slots", "No slot is closed yet.", "with noise, also where no data"
+            page(client, STUDY_URL), "Close slots", "No slot is closed yet.", "with noise, even where no data"
         )
         assert 'value="2024-05-03T00:00"' in html_of(client, STUDY_URL)
         for data in ({"through": "2024-05-01T18:00"}, {"through": "noon", "confirm": "on"}):

@@ -155,7 +155,7 @@ class TestFindings:
                 (f"export.{ending}?from=2030-01-01", "date range must lie between")
                 for ending in OF_INDICATORS
             ),
-            ("movement.csv?show=back_within&day=2024-06-02", "before its last day"),
+            ("movement.csv?show=back_within&day=2024-06-02", "day of the study except its last"),
         ):
             answer = reader.get(AGE + address)
             assert (answer.status_code, answer["Content-Type"]) == (400, "text/plain; charset=utf-8")

@@ -342,7 +342,7 @@ class TestReport:
         for words in (
             "MOBILITY REPORT", "The fair", "are at least 60 minutes apart",
             "Every answer was randomised before it was counted (epsilon 1 per answer)",
-            "Seeing one answer from a person can change the odds",
+            "For anyone who sees one answer from a person, the odds of guessing correctly",
             "Presence: visitor totals are exact counts", "pseudonymous, not anonymous",
             f"plan version 1 (smp-grr) · {software()['name']} {software()['version']}",
             age.reports[0].plan.spec_hash,

@@ -265,9 +265,15 @@ class TestMovements:
     def test_nonsense_in_the_address_is_explained(self, reader, fair):
         for query, said in (
             ({"show": "profit"}, "no figure named “profit”"),
-            ({"show": "there_again", "day": "2024-06-02"}, "The day 2024-06-02 cannot be chosen here."),
+            (
+                {"show": "there_again", "day": "2024-06-02"},
+                "2024-06-02 cannot be chosen here. Choose any day of the study except its last.",
+            ),
             ({"show": "there_again", "day": "tomorrow"}, "not “tomorrow”"),
-            ({"show": "window", "from": "2024-05-30", "to": "2024-05-31"}, "study after its first day."),
+            (
+                {"show": "window", "from": "2024-05-30", "to": "2024-05-31"},
+                "Choose days after the first day of the study.",
+            ),
             ({"show": "window", "from": "2024-05-31", "to": "2025-05-31"}, "2025-05-31 cannot be chosen"),
             ({"show": "window", "from": "31/05"}, "Enter a day as a date"),
         ):

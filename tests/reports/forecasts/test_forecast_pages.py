@@ -80,7 +80,7 @@ def test_new_figures_are_said_to_be_missing_until_a_worker_has_them(reader, stud
     client = reader
     follow(study.pk)
     slot_factory.publish(study, slot_factory.counts_of(study, slot_factory.daily, slots=1))
-    assert "Newer figures are published" in page(client, "presence_forecast", study.slug)
+    assert "Newer figures have been published" in page(client, "presence_forecast", study.slug)
 
 
 def test_a_limit_is_set_by_an_administrator_drawn_and_said(reader, boss, study) -> None:

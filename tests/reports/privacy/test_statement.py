@@ -162,7 +162,7 @@ def test_sums_of_one_day_reveal_less_than_single_reports_at_a_stated_delta(reade
     assert sum(reports) == 9000 * (1 if mechanism.startswith("smp") else 2)
     text = page(reader, "statement")
     assert f"except with a probability of one in {formats.number(10**6 // sums)} (delta)" in text
-    assert "The protection of the sums holds because the study has one day" in text
+    assert "The bound for the sums holds because the study has one day" in text
 
 
 def test_no_bound_of_sums_is_stated_where_it_does_not_hold(reader) -> None:
@@ -298,7 +298,7 @@ def test_places_have_a_promise_of_their_own_per_metre() -> None:
     assert Fraction(found["sampled_epsilon_per_m"]) < Decimal(found["epsilon_per_m"]) <= asked
     assert Fraction(found["nominal_epsilon_per_m"]) == asked
     assert found["places_per_person"] == study.days + 1  # a published day was undone
-    assert "up to the number of places per person stated here" in found["who_reports"]
+    assert "up to the stated number of places per person" in found["who_reports"]
     radius = Fraction(found["epsilon_at_radius"])
     assert 0 <= radius - 400 * Fraction(found["epsilon_per_m"]) < Fraction(1, 10**28)
     assert 0 <= Fraction(found["epsilon_at_radius_all_places"]) - 5 * radius < Fraction(1, 10**27)

@@ -174,8 +174,8 @@ def test_what_is_no_such_table_is_refused(tmp_path) -> None:
         + b"x" * 200_000: "t.csv, line 2: a field is too long; a quotation mark may be",
         b"first,volume\n": "column last: this column is missing from the header; columns found: 2",
         b"first,last,volume,Volume\n": "column volume: this column must appear exactly once in the header",
-        b"first,last,volume\n": "t.csv: a table must have a row below its header, got none",
-        b"x" * 5_000_001: "t.csv: a table must have at most 5,000,000 bytes, got 5,000,001",
+        b"first,last,volume\n": "t.csv: a table must have a row below its header, but this one has none",
+        b"x" * 5_000_001: "t.csv: a table can have at most 5,000,000 bytes, but this one has 5,000,001",
     }.items():
         with pytest.raises(TableError) as refused:
             read_table(content, name="t.csv")
@@ -187,7 +187,7 @@ def test_what_is_no_such_table_is_refused(tmp_path) -> None:
         (far,): "date ranges can span at most 62 days from first to last, but they span 581",
         (tmp_path / "nope.csv",): "FILE must be a file that can be read",
         (table, table): "each FILE must be named once",
-        (table, "--hidden-below", "1"): "must be at least 2, got 1",
+        (table, "--hidden-below", "1"): "must be at least 2, not 1",
         (far.parent / "t.csv", "--exactly", "1", "--in-a-row", "1"): "ask one question",
         (table, "--present", "soon"): "--present must be dates such as 2017-05-31, got soon",
         (

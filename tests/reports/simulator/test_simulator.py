@@ -94,13 +94,14 @@ def test_words_of_answers_marks_and_fakes() -> None:
 
 def test_odds_of_one_value_and_of_all_that_a_person_gives() -> None:
     (both,) = words.odds_words(simulate(make(8)))
-    assert "by a factor of at most 2.72 (epsilon 1). This applies to guesses about one value and" in both
+    assert "by a factor of at most 2.72 (epsilon 1) for anyone who sees that person's reports." in both
+    assert "This applies to guesses about one value and to guesses about all values together" in both
     one, every, days = words.odds_words(simulate(make(3, questions=(DAILY,))))
     assert "at most 2.72 (epsilon 1). This holds whatever else is known, except other reports" in one
     assert "by a factor of at most 1,097 (epsilon 7)" in plain(every)
     assert "Someone who also knows the value on one day therefore learns more" in days
     *_, empty = words.odds_words(simulate(make(3, questions=(replace(DAILY, domain_size=2),))))
-    assert "epsilon per attribute therefore guarantees nothing for a day" in empty
+    assert "epsilon per attribute therefore gives no guarantee for a day" in empty
 
 
 def test_one_who_knows_a_day_guesses_the_other_whatever_epsilon_is() -> None:
@@ -131,7 +132,7 @@ def test_what_is_hopeless_or_below_the_small_cell_rule_is_said_with_what_it_mean
 
 
 def test_exact_totals_and_noisy_ones() -> None:
-    assert "nothing protects whether a person was present" in words.totals_words(simulate(make(3)))
+    assert "nothing hides whether a person was present" in words.totals_words(simulate(make(3)))
     noisy = words.totals_words(simulate(make(3, presence_epsilon=Decimal(1), presence_days=7)))
     # sd sqrt(7) x 9.89 (privacy_math.md G), its tails and whole persons; both spend epsilon 1
     half_width = 1.96 * 7**0.5 * 9.89

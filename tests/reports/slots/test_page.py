@@ -56,8 +56,13 @@ def table(study, **changes):
 def test_the_page_answers_first_and_says_what_protects(reader, slotted) -> None:
     text = shown(reader, f"{BASE}/?{EVENING}")
     answer = text.index("North west: about 4,400 people at 18:00, between 4,226 and 4,574.")
-    assert answer < text.index("People in each slot, Thu 30 May 2024") < text.index("the week by hour")
-    assert "are protected with epsilon 1, except with a probability of one in 1,000,000 (delta)." in text
+    assert (
+        answer < text.index("People in each slot, Thu 30 May 2024") < text.index("hour by hour over the week")
+    )
+    assert (
+        "with epsilon 1, compared with the person being absent, except with a probability of one in" in text
+    )
+    assert "probability of one in 1,000,000 (delta)." in text
     assert "Whether a person came on a day is not protected" in text and "does not hide slots" in text
     assert f'href="{BASE}/"' in reader.get("/studies/fair-2024/").content.decode()
     body = reader.get(f"{BASE}/?{EVENING}").content.decode()
