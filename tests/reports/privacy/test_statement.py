@@ -118,7 +118,7 @@ def test_joint_indicators_are_stated_with_their_space_and_in_words(reader) -> No
     assert missing in told(statement()["not_protected"])["missing_values"]
     text = page(reader, "indicator", "both")
     assert "This indicator combines Gender, Age." in text
-    assert "have the true category in their set" in text
+    assert "have a set that includes the true category" in text
     assert "This indicator combines" not in page(reader, "indicator", "age")
     assert "the more accurate of GRR and projective response" in page(reader, "statement")
 
