@@ -132,8 +132,8 @@ def truth_words(channel: ReportChannel) -> str:
     facts = {"kept": of_100(float(answer.p)), "other": of_100(float(answer.q))}
     if isinstance(answer, ProjectiveChannel):
         text = gettext(
-            "Each answer represents a set of categories. The set includes the true category in %(kept)s of 100 "
-            "cases, and each of the other categories in %(other)s of 100."
+            "Each answer represents a set of categories. The set includes the true category in %(kept)s of "
+            "100 cases, and each of the other categories in %(other)s of 100."
         )
     elif isinstance(answer, GrrChannel):
         text = gettext(

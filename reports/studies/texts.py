@@ -45,8 +45,8 @@ def answer_words(channel: ReportChannel) -> str:
     values = {"kept": percent(float(answer.p)), "other": percent(float(answer.q))}
     if isinstance(answer, ProjectiveChannel):
         text = gettext(
-            "Each answer represents a set of categories. The set includes the true category in %(kept)s of cases, "
-            "and each of the other categories in %(other)s of cases."
+            "Each answer represents a set of categories. The set includes the true category in %(kept)s of "
+            "cases, and each of the other categories in %(other)s of cases."
         )
     elif isinstance(answer, GrrChannel):
         text = gettext(

@@ -267,7 +267,7 @@ def test_a_combination_costs_the_others_as_many_answers_as_it_gets() -> None:
     joint = found.rows[-1]
     assert (joint.question.domain_size, joint.question.parts) == (20, ("i1", "i2"))
     assert found.plan.answer_channel(2) == joint.channel
-    assert "An answer stands for a set of categories" in words.truth_words(joint.channel)
+    assert "Each answer represents a set of categories" in words.truth_words(joint.channel)
     alone = simulate(setting)
     for cost, before, now in zip(costs(found), alone.rows, found.rows, strict=False):
         assert (cost.without, cost.together) == (before, now)
