@@ -124,7 +124,7 @@ from ldp.protocols.two_round_unary import TwoRoundUnary, allomfree_channel, lue_
 from ldp.protocols.unary import UnaryChannel, best_theta, oue_channel, sue_channel, the_channel
 
 if TYPE_CHECKING:
-    from ldp.estimation.linear import LinearEstimate, linear_query, linear_variance
+    from ldp.estimation.joint.linear import LinearEstimate, linear_query, linear_variance
     from ldp.kernels.cmac import cmac64, cmac64_of
     from ldp.kernels.entropy import KeyedPrf
     from ldp.keyed.bit_flip import BitFlipReporter, BitFlipSupport
@@ -320,7 +320,7 @@ __all__ = [
 
 # Code that needs compiled kernels, or is for researchers only, by its module.
 _LOADED_LATER: Final = {
-    "ldp.estimation.linear": ("LinearEstimate", "linear_query", "linear_variance"),
+    "ldp.estimation.joint.linear": ("LinearEstimate", "linear_query", "linear_variance"),
     "ldp.kernels.cmac": ("cmac64", "cmac64_of"),
     "ldp.kernels.entropy": ("KeyedPrf",),
     "ldp.keyed.bit_flip": ("BitFlipReporter", "BitFlipSupport"),

@@ -7,9 +7,9 @@ from django.urls import URLPattern, path, re_path
 
 from reports.compare import views as compare
 from reports.dpia import views as dpia
-from reports.exports import crosstabs as crosstab_downloads
 from reports.exports import forecasts as forecast_downloads
 from reports.exports import views as downloads
+from reports.exports.findings import crosstabs as crosstab_downloads
 from reports.exports.places import views as place_downloads
 from reports.exports.presence import views as slot_downloads
 from reports.maps import density_views as density

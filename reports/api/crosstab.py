@@ -17,7 +17,7 @@ from reports.crosstab.query import checked_choice, joint_of
 from reports.crosstab.texts import sentence
 from reports.estimates.fingerprints import state_of
 from reports.estimates.queries import Window, WindowError, window_from_dates
-from reports.exports.findings import head_of, tail_of
+from reports.exports.findings.tables import head_of, tail_of
 from reports.studies.models import Study
 
 _SHOWN = 80  # characters of a value in a refusal

@@ -10,8 +10,8 @@ from reports.api.answers import Content, answer, as_json
 from reports.api.auth import reader_of
 from reports.base.problems import ProblemError
 from reports.estimates.fingerprints import state_of
+from reports.exports.findings.scenarios import scenario_record
 from reports.exports.models import ExportFile
-from reports.exports.scenarios import scenario_record
 from reports.pages.scenario import asked_answer
 from reports.scenario.queries import refusal
 from reports.scenario.query import question_of

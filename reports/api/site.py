@@ -9,7 +9,7 @@ from django.http.response import HttpResponseBase
 from django.utils.translation import gettext, gettext_noop
 
 from ldp import PlanSpec
-from reports.api import schemas, slot_schemas
+from reports.api import schemas
 from reports.api.answers import (
     Page,
     answer,
@@ -22,7 +22,6 @@ from reports.api.answers import (
 from reports.api.auth import Session, Token, reader_of
 from reports.api.crosstab import query_answer
 from reports.api.document import DocumentedApi
-from reports.api.forecasts import days_answer, slots_answer
 from reports.api.parameters import (
     AllSquares,
     Days,
@@ -37,7 +36,9 @@ from reports.api.parameters import (
     ZoneNames,
 )
 from reports.api.places import located_window, page_of_squares
-from reports.api.presence import presence_answer
+from reports.api.presence import schemas as slot_schemas
+from reports.api.presence.answers import presence_answer
+from reports.api.presence.forecasts import days_answer, slots_answer
 from reports.api.records import indicator_record, outages_of, study_line, study_record, visitors_record
 from reports.api.scenarios import scenario_answer
 from reports.base.problems import ProblemError

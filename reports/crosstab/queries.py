@@ -8,7 +8,7 @@ import numpy as np
 from django.utils.translation import gettext
 
 from ldp import pure_frequencies, union
-from ldp.estimation.crosstab import CrossTable, Reports, Shares, cross_table
+from ldp.estimation.joint.crosstab import CrossTable, Reports, Shares, cross_table
 from reports.base.status import Status, estimates_status
 from reports.crosstab.joints import Joint
 from reports.crosstab.query import View

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 from django.utils.translation import gettext
 
-from ldp.estimation.crosstab import Base
+from ldp.estimation.joint.crosstab import Base
 from reports.crosstab.joints import Joint, Part
 from reports.estimates.picker import requested_window, window_query
 from reports.estimates.queries import Counts, Window, WindowError

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 from django.utils.translation import gettext, pgettext
 
-from ldp.estimation.crosstab import Base
+from ldp.estimation.joint.crosstab import Base
 from reports.base import formats
 from reports.base.status import Status
 from reports.crosstab.joints import Joint

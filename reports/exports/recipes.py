@@ -11,6 +11,8 @@ from reports.estimates.options import DaysOptions, ReportOptions, asked_categori
 from reports.estimates.queries import Window, WindowReport, windows_of_indicator
 from reports.exports.bundle import Reports, bundle_of
 from reports.exports.errors import ExportError
+from reports.exports.findings.movements import movement_findings
+from reports.exports.findings.scenarios import asked_question, scenario_answer, scenario_findings
 from reports.exports.formats.choosing import (
     FORMATS,
     MOVEMENT,
@@ -20,11 +22,9 @@ from reports.exports.formats.choosing import (
     SCENARIO_ANSWER,
     Format,
 )
-from reports.exports.movements import movement_findings
 from reports.exports.places.selection import select_places
 from reports.exports.presence.selection import select_presence
 from reports.exports.presence.tables import SlotTable
-from reports.exports.scenarios import asked_question, scenario_answer, scenario_findings
 from reports.exports.selection import (
     Scope,
     Selection,

@@ -23,9 +23,9 @@ from reports.compare.query import (
 from reports.estimates.options import DaysOptions, ReportOptions, asked_categories
 from reports.estimates.picker import requested_window
 from reports.estimates.queries import UnionNotAvailableError, WindowError, check_union, visitor_unions
-from reports.exports.comparisons import comparison_findings
 from reports.exports.errors import ExportError
 from reports.exports.file_views import file_of_study, file_response, format_or_404, refused
+from reports.exports.findings.comparisons import comparison_findings
 from reports.exports.formats.choosing import COMPARISON, MOVEMENT, SCENARIO
 from reports.exports.recipes import BUNDLE, POPULATION, Recipe
 from reports.exports.selection import Scope

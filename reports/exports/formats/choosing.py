@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from reports.base.later import later
 from reports.estimates.queries import WindowReport
-from reports.exports import findings
+from reports.exports.findings import tables as findings
 from reports.exports.formats.sdmx import to_sdmx_csv
 from reports.exports.formats.spreadsheet import to_xlsx
 from reports.exports.places.selection import zones_to_csv, zones_to_json

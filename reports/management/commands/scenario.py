@@ -8,8 +8,8 @@ from django.http import QueryDict
 
 from reports.base.commands import ReadingCommand
 from reports.estimates.queries import WindowError
-from reports.exports.findings import to_csv, to_json
-from reports.exports.scenarios import scenario_answer, scenario_findings
+from reports.exports.findings.scenarios import scenario_answer, scenario_findings
+from reports.exports.findings.tables import to_csv, to_json
 from reports.ledger.handouts import record_file
 from reports.management.arguments import refusing, study_named
 from reports.scenario.queries import refusal

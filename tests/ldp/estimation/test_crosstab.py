@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import ldp
-from ldp.estimation.crosstab import Reports, cross_table, shares_of
-from ldp.estimation.linear import linear_answer, linear_covariances, linear_variance
+from ldp.estimation.joint.crosstab import Reports, cross_table, shares_of
+from ldp.estimation.joint.linear import linear_answer, linear_covariances, linear_variance
 from ldp.protocols.projective_space import value_counts
 from tests.ldp.protocols.test_families import law
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ldp
-from ldp.estimation.linear import linear_noise, linear_query, linear_variance
+from ldp.estimation.joint.linear import linear_noise, linear_query, linear_variance
 from ldp.protocols.channels import noise_at_zero
 from ldp.protocols.projective_space import sums_over_orthogonal, support_of
 from tests.ldp.exact import refuses

@@ -7,7 +7,7 @@ import pytest
 from django.http import QueryDict
 
 import ldp
-from ldp.estimation.linear import linear_query, linear_variance
+from ldp.estimation.joint.linear import linear_query, linear_variance
 from ldp.privacy.joint import joint_codes
 from reports.base.status import Status
 from reports.crosstab.joints import joint_indicators

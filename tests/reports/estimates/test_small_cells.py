@@ -20,8 +20,8 @@ from reports.estimates.loading import load, tallies_of
 from reports.estimates.queries import Window, study_reports, windows_of
 from reports.exports.bundle import bundle_of
 from reports.exports.errors import ExportError
-from reports.exports.findings import Findings
-from reports.exports.movements import movement_findings
+from reports.exports.findings.movements import movement_findings
+from reports.exports.findings.tables import Findings
 from reports.exports.records import to_json
 from reports.models import Indicator, LedgerEntry, Study, Tally, VisitorTally
 from reports.movement.figures import OF_A_DAY, Show

@@ -14,9 +14,9 @@ from django.urls import reverse
 from reports.compare.queries import compare_windows
 from reports.estimates.options import DaysOptions, ReportOptions
 from reports.estimates.queries import Window
-from reports.exports.comparisons import comparison_findings
+from reports.exports.findings.comparisons import comparison_findings
+from reports.exports.findings.movements import movement_findings
 from reports.exports.formats.choosing import COMPARISON, FORMATS, MOVEMENT, formats_for
-from reports.exports.movements import movement_findings
 from reports.exports.selection import Scope, select_days, select_study, select_summary, select_window
 from reports.movement.figures import Show
 from reports.movement.queries import movement

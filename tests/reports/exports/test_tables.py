@@ -15,12 +15,12 @@ from reports.base.version import software
 from reports.compare import queries
 from reports.compare.queries import Kind
 from reports.estimates.queries import LEVEL, Window, indicator_reports
-from reports.exports.comparisons import comparison_findings
 from reports.exports.errors import ExportError
+from reports.exports.findings.comparisons import comparison_findings
+from reports.exports.findings.movements import movement_findings
 from reports.exports.formats import spreadsheet
 from reports.exports.formats.choosing import FORMATS, MOVEMENT
 from reports.exports.formats.columns import NAMES
-from reports.exports.movements import movement_findings
 from reports.exports.records import ESTIMATE_NAMES, REPORT_NAMES, report_record, to_json
 from reports.exports.selection import select_days, select_study, select_window
 from reports.models import DayNote, Study

@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 from django.utils.translation import override
 
-from reports.api.slot_schemas import Forecast
+from reports.api.presence.schemas import Forecast
 from reports.forecasts import texts
 from reports.forecasts.actions import refresh
 from reports.forecasts.charts import Fan, fan_figure

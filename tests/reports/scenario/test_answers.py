@@ -12,7 +12,7 @@ from django.utils import translation
 from ldp.privacy.plans import PRESENCE_TALLIES
 from reports.base.status import Status
 from reports.estimates.queries import WindowError
-from reports.exports.scenarios import scenario_record
+from reports.exports.findings.scenarios import scenario_record
 from reports.scenario import charts, texts
 from reports.scenario.queries import Answer, Bar, NoScenarioError, Prepared, answer, refusal
 from reports.scenario.query import Kind, Question, question_of

@@ -15,7 +15,7 @@ import pypdf
 import pytest
 from django.core.management.base import CommandError
 
-from reports.api.slot_schemas import PresencePage
+from reports.api.presence.schemas import PresencePage
 from reports.estimates.models import DayNote
 from reports.exports.presence.columnar import to_parquet
 from reports.exports.presence.document import to_pdf

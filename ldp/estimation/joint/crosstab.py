@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.estimation.estimators import Estimates, pure_variance
-from ldp.estimation.linear import (
+from ldp.estimation.joint.linear import (
     LinearChannel,
     LinearEstimate,
     linear_answer,

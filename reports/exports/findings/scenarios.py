@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from reports.base.status import Status
 from reports.base.version import software
 from reports.estimates.queries import LEVEL, Window, window_report
-from reports.exports.findings import Findings, Record, head_of, interval_codes, tail_of
+from reports.exports.findings.tables import Findings, Record, head_of, interval_codes, tail_of
 from reports.exports.formats.columns import Kind as Holds
 from reports.exports.selection import select_summary
 from reports.scenario import texts

@@ -7,7 +7,7 @@ from django.utils.translation import gettext
 from reports.base.status import Status
 from reports.compare import texts
 from reports.compare.queries import Comparison, Kind, Row, Value
-from reports.exports.findings import Findings, Record, head_of, interval_codes, tail_of
+from reports.exports.findings.tables import Findings, Record, head_of, interval_codes, tail_of
 from reports.exports.formats.columns import Kind as Holds
 
 _AMOUNTS = (

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from reports.base.status import Status
-from reports.exports.findings import Findings, Record, head_of, interval_codes, tail_of
+from reports.exports.findings.tables import Findings, Record, head_of, interval_codes, tail_of
 from reports.exports.formats.columns import Kind as Holds
 from reports.movement import texts as words
 from reports.movement.figures import OF_A_DAY, Derived, Movement, Point, Show, Unit

@@ -14,7 +14,7 @@ from reports.crosstab.query import view_of
 from reports.estimates.queries import WindowError, visitor_unions
 from reports.exports.errors import ExportError
 from reports.exports.file_views import file_of_study, format_or_404, refused
-from reports.exports.findings import Findings, Record, head_of, tail_of
+from reports.exports.findings.tables import Findings, Record, head_of, tail_of
 from reports.exports.formats.choosing import CROSSTAB
 from reports.exports.formats.columns import Kind
 from reports.studies.texts import status_reason

@@ -1,0 +1,1 @@
+"""Operations of the API about presence by slot and its forecasts, and the shapes of their answers."""

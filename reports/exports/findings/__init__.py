@@ -1,0 +1,1 @@
+"""Files of findings: comparisons, movements, scenarios and cross-tabulations. Imports their subjects."""
