@@ -41,7 +41,7 @@ FINE: Final[dict[str, tuple[Lazy, Lazy]]] = {
         _("Unfinished batches: %(batches)s. None has been waiting for long."),
     ),
     "feed_late": (_("Feeds"), _("Studies with automatic uploads: %(studies)s. No file is overdue.")),
-    "day_open": (_("Open days"), _("No day has stayed open long after it ended. Open days: %(days)s.")),
+    "day_open": (_("Open days"), _("No day is overdue for closing. Days still open: %(days)s.")),
     "handover_waiting": (
         _("Handover to the analyst server"),
         _("No totals have been waiting a long time to be handed over."),

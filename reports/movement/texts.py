@@ -85,7 +85,7 @@ def interval_words(found: Movement) -> str:
 def reason_for_nothing(indicator: Indicator) -> str:
     """Return why an indicator has no figures per category; empty where it has."""
     if indicator.study.days < 2:
-        return gettext("The study has only one day, so no one can return.")
+        return gettext("The study covers only one day, so there can be no returning visitors.")
     if has_unions(indicator):
         return ""
     return gettext(

@@ -155,7 +155,7 @@ def _fullest_sentence(view: View, fullest: Sequence[SlotZone]) -> str:
     if len(fullest) == 1:
         return gettext("Fullest zone at %(time)s: %(zones)s.") % words
     if not view.found.half_width:
-        return gettext("Zones tied as the fullest at %(time)s: %(zones)s.") % words
+        return gettext("Zones tied for fullest at %(time)s: %(zones)s.") % words
     return gettext("Fullest zone at %(time)s: one of %(zones)s; the noise hides which.") % words
 
 

@@ -250,7 +250,10 @@ def _published(batch: Batch, study: StudyHead) -> str:
         case Batch.Kind.CLOSE_DAYS if is_noisy(batch.study):
             return gettext("The days are final and have been published with noise.")
         case Batch.Kind.CLOSE_DAYS:
-            return gettext("The days are final. All remaining data has been published.")
+            return gettext(
+                "The figures for these days are final. All data that was still pending has now been "
+                "published."
+            )
         case Batch.Kind.CLOSE_SLOTS if study.has_slot_noise:
             return gettext("The counts of these slots are final and have been published with noise.")
         case Batch.Kind.CLOSE_SLOTS:

@@ -142,7 +142,7 @@ def _what_is_drawn(selection: Selection) -> str:
         return gettext("Share of visitors") if is_share else gettext("Visitors")
     if selection.is_cumulative:
         if is_share:
-            return gettext("Cumulative share of visitors, from the first day up to each day")
+            return gettext("Cumulative share of visitors, from the first day through the day shown")
         return gettext("Cumulative visitors, from the first day up to each day")
     return gettext("Share of each day's visitors") if is_share else gettext("Visitors on each day")
 

@@ -202,7 +202,7 @@ class TestDays:
         batch = Batch.objects.get(kind=Batch.Kind.CLOSE_DAYS)
         assert batch.created_by == "olga"
         shown = show(client, batch)
-        assert "The days are final." in shown and "Rows read" not in shown
+        assert "The figures for these days are final." in shown and "Rows read" not in shown
         assert list(VaultDay.objects.values_list("day", "state")) == [(1, "closed"), (2, "closed")]
         self.change(client, "close-days", day=3, confirm="on")
         run_batches()
