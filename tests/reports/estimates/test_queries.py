@@ -176,7 +176,7 @@ def test_pages_say_what_a_report_is(reader, mechanism) -> None:
     has_fakes = mechanism.startswith("rsfd")
     for words, is_said in (
         ("Answers that mark the category", is_unary),
-        ("An answer can mark any number of categories, so", is_unary),
+        ("An answer can mark several categories, so", is_unary),
         ("mark the true category", is_unary),
         ("include made-up ones, which are not marked as such", has_fakes),
         ("Of 100 reports on this indicator, about 33 are real answers", has_fakes),
