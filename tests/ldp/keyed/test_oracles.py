@@ -298,7 +298,7 @@ def test_points_are_uniform_among_those_of_their_kind(prime: int, dimension: int
     # Of three words above the largest without bias, each is drawn again.
     words = as_words([(u, y) for u in (0, 2, 3, 4, 7) for y in range(size + 3)])
     limits = [threshold, size - 1, inside, reciprocal(inside), outside, reciprocal(outside)]
-    coordinates, starts, _ = space_of(prime, dimension)
+    coordinates, starts, *_ = space_of(prime, dimension)
     assert coordinates.tolist() == list(map(list, space))
     inverses = as_words([0, *(pow(x, -1, prime) for x in range(1, prime))])
     for value in range(len(space)):

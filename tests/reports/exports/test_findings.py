@@ -299,7 +299,7 @@ class TestMovements:
         assert "There are no answers to show" in text and "not collected" in text
         Study.objects.update(slug="unanswered")
         factory.published(days=1)
-        assert "no one can return" in words(moves(reader))
+        assert "there can be no returning visitors" in words(moves(reader))
 
     def test_outage_is_a_word_and_explained_as_is_the_market_share(self, reader):
         study = factory.create(market_share=Decimal("0.35"))

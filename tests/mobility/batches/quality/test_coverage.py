@@ -397,7 +397,7 @@ class TestWords:
 
     def test_a_median_says_what_it_is_taken_of(self):
         assert [words.basis_words(basis, n) for n in (1, 3) for basis in ("weekday", "days", "files")] == [
-            "median of 1 earlier day on the same weekday", "1 earlier day", "1 earlier file",
+            "1 earlier day on the same weekday", "1 earlier day", "1 earlier file",
             "median of 3 earlier days on the same weekday", "median of 3 earlier days",
             "median of 3 earlier files",
         ]  # fmt: skip
