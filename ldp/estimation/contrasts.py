@@ -39,13 +39,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldp.errors import LdpError
 from ldp.estimation.estimators import Estimates, pure_frequencies, pure_variance
+from ldp.estimation.joint.linear import linear_covariances
 from ldp.estimation.movement import day_pair_bounds
 from ldp.estimation.overlaps import overlap_of, tells_of_few
 from ldp.estimation.windows import IndicatorTallies, Quantity, Window, WindowEstimate, part_of
 from ldp.protocols.channels import GrrChannel, PureChannel
 from ldp.protocols.faked_reports import FakedChannel
 from ldp.protocols.projective import ProjectiveChannel
-from ldp.protocols.projective_space import is_orthogonal, sums_over_orthogonal
 from ldp.protocols.unary import UnaryChannel
 
 Counts = NDArray[np.int64]
@@ -157,36 +157,6 @@ def value_covariance(f_x: ArrayLike, f_y: ArrayLike, *, sample: Sample) -> Float
     return np.asarray((noise - sampling * f_x * f_y) / n, np.float64)
 
 
-def projective_covariance(f: Floats, *, sample: Sample, reference: int) -> Floats:
-    """Exact covariance of the estimates of each value and one other, by projective response.
-
-    Parameters
-    ----------
-    f : ndarray of float64, shape (domain_size,); true frequencies of all values, with sum 1
-    sample : Sample; its channel a ProjectiveChannel; of its counts nothing is used
-    reference : int; the other value, whose own entry means nothing
-
-    Notes
-    -----
-    How often two values are supported together depends on the third that is true. So the sum over reports y
-    of P(y) [y supports both] is taken, where P is the mixture by f.
-    """
-    channel, n, population = sample.channel, sample.n_reports, sample.n_population
-    if not isinstance(channel, ProjectiveChannel):
-        raise LdpError(f"channel must be projective, got {channel}")
-    p, q, size = float(channel.p), float(channel.q), channel.support_size
-    inside, outside = p / size, (1 - p) / (channel.n_codes - size)
-    of_points = np.zeros(channel.n_codes)
-    of_points[: f.size] = f
-    likely = outside + (inside - outside) * sums_over_orthogonal(of_points, channel=channel)
-    supported = is_orthogonal(reference, channel=channel)
-    both = sums_over_orthogonal(likely * supported, channel=channel)[: f.size]
-    others = f + f[reference]
-    noise = (both - q * q - q * (p - q) * others) / (p - q) ** 2
-    sampling = (population - n) / max(population - 1, 1)
-    return np.asarray((noise - sampling * f * f[reference]) / n, np.float64)
-
-
 def value_difference(sample: Sample, *, reference: int, of: Quantity) -> Contrast:
     """Each value less the value `reference`, in the same window; exact.
 
@@ -207,7 +177,14 @@ def value_difference(sample: Sample, *, reference: int, of: Quantity) -> Contras
     variance = sample.variance(f)
     channel = sample.channel
     if isinstance(channel, ProjectiveChannel):
-        covariance = projective_covariance(sample.estimates().consistent, sample=sample, reference=reference)
+        # How often two values are supported together depends on the third that is true.
+        covariance = linear_covariances(
+            sample.estimates().consistent,
+            weights=(np.arange(k) == reference).astype(np.float64),
+            channel=channel,
+            n_reports=sample.n_reports,
+            n_population=sample.n_population,
+        )
     else:
         covariance = value_covariance(f, f[reference], sample=sample)
     together = _as_correlation(covariance, variance, variance[reference])
