@@ -1,10 +1,13 @@
 """Addresses. Those of a zone that this installation does not have are absent."""
 
 from django.conf import settings
+from django.contrib.auth.decorators import login_required
 from django.urls import include, path
+from django.views.generic import RedirectView
 from django.views.i18n import set_language
 
 from mobility.operations.views import status
+from reports.help import views as help_views
 from reports.pages.home import home
 from reports.pages.tables import tables
 
@@ -14,6 +17,8 @@ urlpatterns = [
     path("", home, name="home"),
     path("", include("mobility.signin.urls")),
     path("status/", status, name="status"),
+    path("help/", login_required(RedirectView.as_view(url="index.md")), name="help_start"),
+    path("help/<path:path>", help_views.page, name="help"),
     path("language/", set_language, name="set_language"),
     path("people/", include("reports.accounts.urls")),
     path("ledger/", include("reports.audit.urls")),

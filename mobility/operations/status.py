@@ -115,7 +115,7 @@ def _row(finding: Finding) -> dict[str, Any]:
         "component": texts.component(finding),
         "badge": Badge.of(finding.level),
         "words": texts.words(finding),
-        "runbook": runbook_of(finding.code),
+        "chapter": runbook_of(finding.code).removeprefix("docs/"),
     }
 
 

@@ -53,7 +53,7 @@ def test_the_worst_comes_first_with_its_next_step(client, administrator, found):
     assert "1 problem needs attention now." in html
     assert "<strong>Next step:</strong> The broker is not responding. Start Redis" in html
     assert html.index("The broker is not responding<span") < html.index("No backup has been made")
-    assert "docs/runbook/broker-unreachable.md" in html
+    assert "/help/runbook/broker-unreachable.md" in html
     assert html.index("Working normally") < html.index("Migrations: vault")
 
 

@@ -52,6 +52,8 @@ RULES = {
     "login": Rule(roles=EVERYBODY, signed_out=200, status=302),
     "logout": Rule(roles=EVERYBODY, method="post"),
     "account": Rule(roles=EVERYBODY),
+    "help_start": Rule(roles=EVERYBODY, status=302),
+    "help": Rule(roles=EVERYBODY, kwargs={"path": "index.md"}),
     "account_change_password": Rule(roles=EVERYBODY),
     "account_reauthenticate": Rule(roles=EVERYBODY),
     "end_other_sessions": Rule(roles=EVERYBODY, method="post"),

@@ -1,0 +1,56 @@
+"""Chapters of the documentation as HTML. Addresses are those of the files, so links work as they are."""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import markdown
+from django.conf import settings
+from django.utils.safestring import SafeString, mark_safe
+
+START = "index.md"
+EXTENSIONS = ("tables", "fenced_code", "attr_list", "admonition", "toc")
+TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chapter:
+    """A rendered file of docs/. `contents`: its second and third headings as a list of links."""
+
+    title: str
+    body: SafeString
+    contents: SafeString
+
+
+@cache
+def chapters() -> dict[str, str]:
+    """Title of each chapter by its path below docs/: the start, those outside folders, the others."""
+    found_paths = (path.relative_to(_root()) for path in _root().rglob("*.md"))
+    paths = sorted(found_paths, key=lambda path: (len(path.parts), path))
+    found = {str(path): _title(str(path)) for path in paths if path.name not in {"README.md", "VENDOR.md"}}
+    return {START: found[START], **found} if START in found else {}
+
+
+@cache
+def chapter(path: str) -> Chapter:
+    """Render a path of `chapters`."""
+    reader = markdown.Markdown(
+        extensions=EXTENSIONS, extension_configs={"toc": {"toc_depth": "2-3"}}, output_format="html"
+    )
+    body = reader.convert(_text(path))
+    # The text is the product's own, as its templates are.
+    return Chapter(title=_title(path), body=mark_safe(body), contents=mark_safe(reader.toc))  # noqa: S308
+
+
+def _root() -> Path:
+    return Path(settings.BASE_DIR) / "docs"
+
+
+def _text(path: str) -> str:
+    return (_root() / path).read_text(encoding="utf-8")
+
+
+def _title(path: str) -> str:
+    found = TITLE.search(_text(path))
+    return found[1].replace("`", "") if found else path
