@@ -9,7 +9,7 @@ from django.views.static import serve
 
 from reports.help.rendering import START, chapter, chapters
 
-# What chapters show or link to.
+# Files that chapters show or link to.
 FILES = (".svg", ".png", ".csv", ".json")
 
 
