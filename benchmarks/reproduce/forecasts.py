@@ -22,13 +22,22 @@ import numpy as np
 
 from benchmarks.reproduce.runs import Floats
 from ldp import KeyedPrf
-from ldp.estimation.series.forecast import LEVELS, Series, backtest_errors, half_width, last_value_errors
+from ldp.estimation.series.forecast import (
+    CALIBRATION_DAYS,
+    LEVELS,
+    backtest_errors,
+    errors_by_horizon,
+    half_width,
+    last_value_errors,
+)
+from ldp.estimation.series.grid import Series
 from ldp.keyed.noise.slots import slot_noise_counts
 from ldp.privacy.slots import SlotNoise, gaussian_epsilon
 
 TRAINING: Final = Path(__file__).with_name("paris_presence_train.csv")
 NO_ZONES: Final = ("Date", "Hour", "Total")  # the total counts people of nested zones twice
 SLOTS, WEEK, WEEKS = 48, 7 * 48, 3
+HORIZONS: Final = (1, 2, 12, 48)  # slots ahead
 NOISE_SEEDS: Final = 5
 NOISE_SD: Final = {"day": 41.4, "week": 109.5, "65 days": 333.8}  # of nested zones, delta 1e-6
 
@@ -93,6 +102,22 @@ def backtest(series: Series, *, weeks: int = WEEKS) -> Backtest:
         inside.append([(sizes <= width).mean(axis=0) for width in widths])
     stacked = {name: np.stack(each) for name, each in found.items()}
     return Backtest(**stacked, coverage=np.mean(inside, axis=0))
+
+
+def coverage_ahead(series: Series, *, every: int = 1) -> dict[int, Floats]:
+    """Share of values inside the intervals, by horizon: (levels, zones), on the days of the last weeks.
+
+    Each day is forecast as in use: model and intervals are of the days before it. every : of these days
+    """
+    inside: dict[int, list[Floats]] = {horizon: [] for horizon in HORIZONS}
+    for day in range(WEEKS * 7, 0, -every):
+        origin = len(series.values) - day * SLOTS
+        errors = errors_by_horizon(series.until(origin + SLOTS), HORIZONS, origins=[origin])
+        cut = origin - CALIBRATION_DAYS * SLOTS
+        before = errors_by_horizon(series.until(origin), HORIZONS, origins=[cut])
+        for horizon, of_day, earlier in zip(HORIZONS, np.abs(errors), before, strict=True):
+            inside[horizon].append(of_day <= half_width(earlier)[:, None])
+    return {horizon: np.concatenate(each, axis=1).mean(axis=1) for horizon, each in inside.items()}
 
 
 def rmse(errors: Floats) -> Floats:
@@ -200,6 +225,12 @@ def _print_measured(series: Series) -> None:
     for level, shares in zip(LEVELS, found.coverage, strict=True):
         low, high = 100 * shares.min(), 100 * shares.max()
         sys.stdout.write(f"intervals of {level:.0%} contain {low:.1f}% to {high:.1f}% by zone\n")
+    for horizon, by_level in coverage_ahead(series).items():
+        ranges = [
+            f"{level:.0%}: {shares.min():.1%} to {shares.max():.1%} (mean {shares.mean():.1%})"
+            for level, shares in zip(LEVELS, by_level, strict=True)
+        ]
+        sys.stdout.write(f"{horizon} slots ahead, refitted each day, by zone: {', '.join(ranges)}\n")
     for name, sd in NOISE_SD.items():
         more = 100 * (with_noise(series, sd) / found.model.mean() - 1)
         sys.stdout.write(f"noise for epsilon 1 of a person's {name} (deviation {sd}): {more:+.2f}%\n")

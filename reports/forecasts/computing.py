@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.estimation.series.backtest import Backtest, backtest
-from ldp.estimation.series.forecast import Series, forecast
+from ldp.estimation.series.forecast import forecast
+from ldp.estimation.series.grid import Series
 from ldp.estimation.series.levels import DayBacktest, backtest_days, day_method, forecast_days
 from ldp.privacy.slots import DAY_MINUTES
 from reports.forecasts.series import (
@@ -89,8 +90,8 @@ def _judged(found: SlotSeries) -> list[Result]:
     per_hour = 60 * found.series.slots_per_day // DAY_MINUTES
     most = min(SLOTS_AHEAD, found.series.slots_per_day)
     horizons = sorted({max(hours * per_hour, 1) for hours in BACKTEST_HOURS})
-    judged = [backtest(found.series, horizon) for horizon in horizons if horizon <= most]
-    return [_slot_backtest(each, day=found.series.slots_per_day) for each in judged if each is not None]
+    judged = backtest(found.series, [horizon for horizon in horizons if horizon <= most])
+    return [_slot_backtest(each, day=found.series.slots_per_day) for each in judged]
 
 
 def _slot_backtest(judged: Backtest, *, day: int) -> Result:

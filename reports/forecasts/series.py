@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp.estimation.series.forecast import Series
+from ldp.estimation.series.grid import Series
 from ldp.estimation.series.levels import DayFigures
 from ldp.privacy.slots import DAY_MINUTES
 from reports.estimates.coverage import coverage_of

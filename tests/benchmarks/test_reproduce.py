@@ -368,6 +368,12 @@ def test_forecasts_err_less_than_the_last_value_by_a_fifth() -> None:
     assert 0.92 <= high.min() <= high.max() <= 0.99
 
 
+def test_intervals_of_each_horizon_hold_as_often_as_they_say() -> None:
+    # Every fourth day: the errors of 288 slots, which follow each other.
+    for shares in forecasts.coverage_ahead(forecasts.read_series(forecasts.TRAINING), every=4).values():
+        assert shares.mean(axis=1) == pytest.approx([0.80, 0.95], abs=0.06)
+
+
 def test_epsilons_of_training_are_the_floor_of_the_accountant() -> None:
     for printed, (batch, noise) in forecasts.SGD.items():
         assert forecasts.printed_epsilon(batch, noise) == pytest.approx(printed, abs=0.00006)

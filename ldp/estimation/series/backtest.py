@@ -1,5 +1,6 @@
 """Backtest of forecasts on days that are over, compared with two forecasts that anyone can make."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,12 +10,11 @@ from ldp.estimation.series.forecast import (
     CALIBRATION_DAYS,
     LEVELS,
     MEAN_STEP_DAYS,
-    Floats,
-    Series,
-    backtest_errors,
+    errors_by_horizon,
     half_width,
     last_value_errors,
 )
+from ldp.estimation.series.grid import Floats, Series
 
 DAYS: Final = 7
 MODEL, LAST, WEEK = range(3)  # rows of the errors: the forecast, the last value, the value a week before
@@ -38,38 +38,47 @@ class Backtest:
     coverage: Floats
 
 
-def backtest(series: Series, horizon: int, *, days: int = DAYS) -> Backtest | None:
-    """Fit at the beginning of each of the last complete days, and forecast its slots.
+def backtest(series: Series, horizons: Sequence[int], *, days: int = DAYS) -> list[Backtest]:
+    """Fit at the beginning of each of the last complete days, and forecast its slots, by horizon.
 
-    None where no day is left after those that a forecast needs. A series begins with a day.
+    Empty where no day is left after those that a forecast needs. A series begins with a day.
     """
     day = series.slots_per_day
     whole = len(series.values) // day
     days = min(days, whole - MEAN_STEP_DAYS)
-    if days < 1:
-        return None
+    if days < 1 or not horizons:
+        return []
     known, first = series.until(whole * day), (whole - days) * day
-    errors = backtest_errors(known, horizon, origins=range(first, whole * day, day))
+    errors = errors_by_horizon(known, horizons, origins=range(first, whole * day, day))
+    widths = _half_widths(series, horizons, first=first)
+    return [
+        _judged(known, horizon, first=first, errors=of_one, widths=width)
+        for horizon, of_one, width in zip(horizons, errors, widths, strict=True)
+    ]
+
+
+def _judged(known: Series, horizon: int, *, first: int, errors: Floats, widths: Floats) -> Backtest:
+    day = known.slots_per_day
     beside = [last_value_errors(known, horizon, first=first, lag=lag) for lag in (0, 7 * day)]
-    if whole - days < 7:  # there is no week before
+    if first < 7 * day:  # there is no week before
         beside[1] = np.full_like(errors, np.nan)
-    widths = _half_widths(series, horizon, first=first)
     return Backtest(
         horizon=horizon,
         first=first,
-        days=days,
+        days=len(errors) // day,
         rmse=np.stack([np.sqrt(_mean(each**2)) for each in (errors, *beside)]),
         mae=np.stack([_mean(np.abs(each)) for each in (errors, *beside)]),
         coverage=np.stack([_share_within(errors, width) for width in widths]),
     )
 
 
-def _half_widths(series: Series, horizon: int, *, first: int) -> Floats:
-    """Intervals as they were before the first day."""
+def _half_widths(series: Series, horizons: Sequence[int], *, first: int) -> Floats:
+    """Intervals as they were before the first day: (horizons, levels, zones)."""
     cut = first - CALIBRATION_DAYS * series.slots_per_day
     if cut < series.slots_per_day:
-        return np.full((len(LEVELS), series.values.shape[1]), np.nan)
-    return half_width(backtest_errors(series.until(first), horizon, origins=[cut]))
+        return np.full((len(horizons), len(LEVELS), series.values.shape[1]), np.nan)
+    errors = errors_by_horizon(series.until(first), horizons, origins=[cut])
+    return np.stack([half_width(each) for each in errors])
 
 
 def _share_within(errors: Floats, width: Floats) -> Floats:

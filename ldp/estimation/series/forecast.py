@@ -62,8 +62,7 @@ def forecast(series: Series, *, horizons: Sequence[int], noise_sd: float = 0.0) 
     """
     _check(series, horizons)
     model = _Model(series, horizons)
-    after = np.array([len(series.values)])
-    values = np.stack([model.at(series, after, h)[0] for h in horizons])
+    values = model.at(series, np.full((len(horizons), 1), len(series.values)))[:, 0]
     cut = len(series.values) - CALIBRATION_DAYS * series.slots_per_day
     if cut < series.slots_per_day:
         half_widths = np.full((len(LEVELS), *values.shape), np.nan)
@@ -103,8 +102,8 @@ def errors_by_horizon(series: Series, horizons: Sequence[int], *, origins: Seque
     for origin, end in zip(origins, ends, strict=True):
         model, targets = _Model(series.until(origin), horizons), np.arange(origin, end)
         # A target is `horizon` slots after the last value that its forecast may use.
-        forecasts = [model.at(series, targets - h + 1, h) for h in horizons]
-        parts.append(series.values[targets] - np.stack(forecasts))
+        nexts = targets - np.array(horizons)[:, None] + 1
+        parts.append(series.values[targets] - model.at(series, nexts))
     return np.concatenate(parts, axis=1)
 
 
@@ -127,18 +126,22 @@ class _Model:
     """A fitted forecast of some horizons."""
 
     def __init__(self, series: Series, horizons: Sequence[int]) -> None:
-        self.method = method_of(series)
+        self.method, self._horizons = method_of(series), horizons
         self._regression = Regression(series, horizons) if self.method == "ridge" else None
 
-    def at(self, series: Series, nexts: NDArray[np.int64], horizon: int) -> Floats:
-        """Forecasts made just before the slots `nexts`, of the slots horizon - 1 after them."""
+    def at(self, series: Series, nexts: NDArray[np.int64]) -> Floats:
+        """Forecasts made just before the slots `nexts`, of the slots horizon - 1 after them.
+
+        nexts : for each horizon, shape (horizons, n). Returns shape (horizons, n, zones).
+        """
         filled = series.filled()
         last = filled[nexts - 1]
         if self._regression is not None:
-            return last + self._regression.steps(series, filled, nexts, horizon)
+            return last + self._regression.steps(series, filled, nexts)
         if self.method == "last value":
             return last
-        return last + _mean_step(filled, nexts, horizon=horizon, day=series.slots_per_day)
+        day, both = series.slots_per_day, zip(nexts, self._horizons, strict=True)
+        return last + np.stack([_mean_step(filled, at, horizon=horizon, day=day) for at, horizon in both])
 
 
 def _mean_step(filled: Floats, nexts: NDArray[np.int64], *, horizon: int, day: int) -> Floats:

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.errors import LdpError
-from ldp.estimation.series.forecast import LEVELS, Floats
+from ldp.estimation.series.forecast import LEVELS
+from ldp.estimation.series.grid import Floats
 
 DayMethod = Literal["level and weekday", "level", "last value"]
 

@@ -24,6 +24,7 @@ COMPONENTS: Final = 5
 LAG_GROUPS: Final = 12  # of growing width
 
 Integers = NDArray[np.int64]
+Singles = NDArray[np.float32]  # exact enough: the ridge keeps condition numbers below a thousand
 
 
 class Regression:
@@ -37,28 +38,40 @@ class Regression:
         self._axes = None if filled.shape[1] <= JOINT_ZONES else _components(filled)
         features = _Features(series, filled, self._axes)
         rows = np.arange(MEAN_DAYS * series.slots_per_day + 1, len(filled))
-        targets = np.stack([_targets(series, filled, rows, horizon) for horizon in horizons])
-        is_used = ~np.isnan(targets).any(axis=2).all(axis=0)
+        targets: Floats = np.stack([_targets(series, filled, rows, horizon) for horizon in horizons])
+        is_used = (~np.isnan(targets).any(axis=2)).any(axis=0)
         rows, targets = rows[is_used], targets[:, is_used]
         common = _Common(features.past(rows))
         own = None if self._axes is None else _Scaled(features.past_of_zones(rows))
-        self._fits = {
-            horizon: _Fit(
+        self._horizons = tuple(horizons)
+        self._fits = [
+            _Fit(
                 common.extended(features.of_horizon(rows, horizon)),
                 None if own is None else own.extended(features.changes_of_zones(rows, horizon)),
                 wanted,
             )
             for horizon, wanted in zip(horizons, targets, strict=True)
-        }
+        ]
 
-    def steps(self, series: Series, filled: Floats, nexts: Integers, horizon: int) -> Floats:
-        """Expected changes from the slots before `nexts` to those horizon - 1 after them: (n, zones)."""
+    def steps(self, series: Series, filled: Floats, nexts: Integers) -> Floats:
+        """Expected changes from the slots before `nexts` to those horizon - 1 after them.
+
+        nexts : for each horizon, shape (horizons, n). Returns float64, shape (horizons, n, zones).
+        """
         features = _Features(series, filled, self._axes)
-        common = np.hstack([features.past(nexts), features.of_horizon(nexts, horizon)])
-        if self._axes is None:
-            return self._fits[horizon].at(common, None)
-        own = [features.past_of_zones(nexts), features.changes_of_zones(nexts, horizon)]
-        return self._fits[horizon].at(common, np.concatenate(own, axis=2))
+        first = int(nexts.min())
+        every = np.arange(first, int(nexts.max()) + 1)
+        past = features.past(every)
+        own = None if self._axes is None else features.past_of_zones(every)
+        parts = []
+        for horizon, fit, at in zip(self._horizons, self._fits, nexts, strict=True):
+            common = np.hstack([past[at - first], features.of_horizon(at, horizon)])
+            zones = None
+            if own is not None:
+                changes = features.changes_of_zones(at, horizon)
+                zones = np.concatenate([own[at - first], changes], axis=2)
+            parts.append(fit.at(common, zones))
+        return np.stack(parts)
 
 
 class _Features:
@@ -134,8 +147,8 @@ class _Scaled:
         self.scale = np.where(scale > 0, scale, 1.0)
         self.x = self.of(features)
 
-    def of(self, features: Floats) -> Floats:
-        scaled: Floats = (features - self.mean) / self.scale
+    def of(self, features: Floats) -> Singles:
+        scaled: Singles = ((features - self.mean) / self.scale).astype(np.float32)
         return scaled
 
     def extended(self, features: Floats) -> "_Scaled":
@@ -169,8 +182,8 @@ class _Common:
         return both
 
 
-def _ridge(x: Floats) -> Floats:
-    ridge: Floats = x.T @ x + ALPHA * np.eye(x.shape[1])
+def _ridge(x: Singles) -> Singles:
+    ridge: Singles = x.T @ x + ALPHA * np.eye(x.shape[1], dtype=np.float32)
     return ridge
 
 
@@ -182,51 +195,51 @@ class _Fit:
 
     def __init__(self, common: _Common, own: _Scaled | None, targets: Floats) -> None:
         self._common, self._own = common.scaled, own
-        is_known = ~np.isnan(targets).any(axis=1)
-        known = targets[is_known]
+        is_known = np.asarray(np.isfinite(targets).all(axis=1))
+        known = targets[is_known].astype(np.float32)
         solve = _solver(common, own)
-        y = np.where(is_known[:, None], targets, known.mean(axis=0))
+        y = np.where(is_known[:, None], targets, known.mean(axis=0)).astype(np.float32)
         for _ in range(REFITS + 1):
-            self._level = y.mean(axis=0)
+            self._level = np.asarray(y.mean(axis=0), np.float32)
             self._weights, self._own_weights = solve(y - self._level)
             y = self._of_standard(self._common.x, None if own is None else own.x)
             errors = known - y[is_known]
             limit = CLIP * TO_SD * np.median(np.abs(errors), axis=0)
-            y[is_known] += np.clip(errors, -limit, limit)
-        self._common.x = np.empty((0, 0))
+            y[is_known] += np.clip(errors, -limit, limit).astype(np.float32)
+        self._common.x = np.empty((0, 0), np.float32)
         if own is not None:
-            own.x = np.empty((0, 0, 0))
+            own.x = np.empty((0, 0, 0), np.float32)
 
-    def _of_standard(self, common: Floats, own: Floats | None) -> Floats:
-        fitted: Floats = self._level + common @ self._weights
+    def _of_standard(self, common: Singles, own: Singles | None) -> Singles:
+        fitted: Singles = self._level + common @ self._weights
         return fitted if own is None else fitted + _by_zone(own, self._own_weights)
 
-    def at(self, common: Floats, own: Floats | None) -> Floats:
+    def at(self, common: Floats, own: Floats | None) -> Singles:
         """Fitted values of features as measured: (n, zones)."""
         return self._of_standard(
             self._common.of(common), None if self._own is None or own is None else self._own.of(own)
         )
 
 
-def _by_zone(own: Floats, weights: Floats) -> Floats:
-    found: Floats = np.matmul(own.transpose(1, 0, 2), weights[:, :, None])[:, :, 0].T
+def _by_zone(own: Singles, weights: Singles) -> Singles:
+    found: Singles = np.matmul(own.transpose(1, 0, 2), weights[:, :, None])[:, :, 0].T
     return found
 
 
-def _solver(common: _Common, own: _Scaled | None) -> Callable[[Floats], tuple[Floats, Floats]]:
+def _solver(common: _Common, own: _Scaled | None) -> Callable[[Singles], tuple[Singles, Singles]]:
     """Weights of common (features, zones) and own features (zones, features) for centred targets."""
     x, inverse = common.scaled.x, common.inverse
     if own is None:
-        return lambda y: (inverse @ (x.T @ y), np.empty((0, y.shape[1])))
+        return lambda y: (inverse @ (x.T @ y), y[:0])
     n, zones, k = own.x.shape
     of_zones = own.x.transpose(1, 2, 0)  # (zones, k, n)
     cross = x.T @ own.x.reshape(n, zones * k)
     through = (inverse @ cross).reshape(-1, zones, k).transpose(1, 0, 2)
     cross = cross.reshape(-1, zones, k).transpose(1, 2, 0)
-    ridge = np.matmul(of_zones, own.x.transpose(1, 0, 2)) + ALPHA * np.eye(k)
+    ridge = np.matmul(of_zones, own.x.transpose(1, 0, 2)) + ALPHA * np.eye(k, dtype=np.float32)
     rest = np.linalg.inv(ridge - np.matmul(cross, through))
 
-    def solve(y: Floats) -> tuple[Floats, Floats]:
+    def solve(y: Singles) -> tuple[Singles, Singles]:
         first = inverse @ (x.T @ y)
         seen = np.matmul(of_zones, y.T[:, :, None]) - np.matmul(cross, first.T[:, :, None])
         second = np.matmul(rest, seen)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from ldp.estimation.series.backtest import LAST, MODEL, WEEK, Backtest, backtest
-from ldp.estimation.series.forecast import Series, backtest_errors
+from ldp.estimation.series.forecast import backtest_errors
+from ldp.estimation.series.grid import Series
 
 DAY = 12
 
@@ -17,8 +18,7 @@ def series(days: float, *, noise: float = 5.0) -> Series:
 
 
 def found(known: Series, horizon: int = 3) -> Backtest:
-    result = backtest(known, horizon)
-    assert result is not None
+    [result] = backtest(known, [horizon])
     return result
 
 
@@ -52,9 +52,9 @@ def test_intervals_of_the_backtest_do_not_know_its_days() -> None:
 
 @pytest.mark.parametrize(("days", "judged", "has_week"), [(3, 0, 0), (4, 1, 0), (13, 7, 0), (14, 7, 1)])
 def test_a_short_history_is_judged_on_fewer_days_or_not_at_all(days: int, judged: int, has_week: int) -> None:
-    result = backtest(series(days), 1)
-    assert (result.days if result else 0) == judged
-    if result:
+    results = backtest(series(days), [1])
+    assert sum(result.days for result in results) == judged
+    for result in results:
         assert np.isfinite(result.rmse).all(axis=1).tolist() == [True, True, bool(has_week)]
         assert np.isnan(result.coverage).all()
 

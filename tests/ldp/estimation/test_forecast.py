@@ -5,7 +5,9 @@ import pytest
 
 from ldp.errors import LdpError
 from ldp.estimation.series import forecast as forecasts
-from ldp.estimation.series.forecast import Series, forecast
+from ldp.estimation.series import regression
+from ldp.estimation.series.forecast import forecast
+from ldp.estimation.series.grid import Floats, Series
 
 DAY = 12
 WEEK = 7 * DAY
@@ -21,11 +23,11 @@ def series(*, days: int, zones: int = 2, noise: float = 0.0, seed: int = 1) -> S
     return Series(values=values + random.normal(0, noise, values.shape), slots_per_day=DAY)
 
 
-def rmse(errors: forecasts.Floats) -> float:
+def rmse(errors: Floats) -> float:
     return float(np.sqrt(np.nanmean(errors**2)))
 
 
-def with_values(known: Series, values: forecasts.Floats) -> Series:
+def with_values(known: Series, values: Floats) -> Series:
     return Series(values=values, slots_per_day=known.slots_per_day, first_slot=known.first_slot)
 
 
@@ -50,7 +52,7 @@ def test_little_history_gives_the_last_value_or_adds_the_usual_step() -> None:
 
 
 @pytest.mark.parametrize("days", [2, 10, 30])
-@pytest.mark.parametrize("zones", [2, forecasts.JOINT_ZONES + 1])
+@pytest.mark.parametrize("zones", [2, regression.JOINT_ZONES + 1])
 def test_nothing_from_the_forecast_slots_on_changes_a_forecast(days: int, zones: int) -> None:
     known = series(days=days, zones=zones, noise=5)
     origin = len(known.values) - DAY
@@ -62,7 +64,7 @@ def test_nothing_from_the_forecast_slots_on_changes_a_forecast(days: int, zones:
         assert changed - other[origin] == pytest.approx(errors - known.values[origin])
 
 
-@pytest.mark.parametrize("zones", [2, forecasts.JOINT_ZONES + 1])
+@pytest.mark.parametrize("zones", [2, regression.JOINT_ZONES + 1])
 @pytest.mark.parametrize("horizon", [1, 3])
 def test_it_errs_less_than_the_last_value_and_than_the_week_before(zones: int, horizon: int) -> None:
     known = series(days=90, zones=zones, noise=5)
@@ -78,7 +80,7 @@ def test_winsorised_targets_resist_outliers(monkeypatch: pytest.MonkeyPatch) -> 
     spoiled = known.values.copy()
     spoiled[np.random.default_rng(3).choice(origin - WEEK, 30, replace=False)] *= 3
     errors = rmse(forecasts.backtest_errors(with_values(known, spoiled), 1, origins=[origin]))
-    monkeypatch.setattr(forecasts, "REFITS", 0)
+    monkeypatch.setattr(regression, "REFITS", 0)
     assert errors < 0.9 * rmse(forecasts.backtest_errors(with_values(known, spoiled), 1, origins=[origin]))
 
 
@@ -152,9 +154,7 @@ def test_intervals_cover_what_they_claim() -> None:
         (np.zeros((5, 1)), {"slots_per_day": 1}, "slots_per_day must be >= 2, got 1"),
     ],
 )
-def test_a_series_that_is_none_is_refused(
-    values: forecasts.Floats, options: dict[str, int], words: str
-) -> None:
+def test_a_series_that_is_none_is_refused(values: Floats, options: dict[str, int], words: str) -> None:
     with pytest.raises(LdpError, match=words):
         Series(values=values, **({"slots_per_day": DAY} | options))
 
@@ -168,6 +168,6 @@ def test_a_series_that_is_none_is_refused(
         (np.zeros((0, 1)), 1, "a zone without any"),
     ],
 )
-def test_what_cannot_be_forecast_is_refused(values: forecasts.Floats, horizon: int, words: str) -> None:
+def test_what_cannot_be_forecast_is_refused(values: Floats, horizon: int, words: str) -> None:
     with pytest.raises(LdpError, match=words):
         forecast(Series(values=values, slots_per_day=DAY), horizons=[horizon])

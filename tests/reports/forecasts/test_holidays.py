@@ -5,7 +5,8 @@ from datetime import date
 import numpy as np
 import pytest
 
-from ldp.estimation.series.forecast import Series, forecast
+from ldp.estimation.series.forecast import forecast
+from ldp.estimation.series.grid import Series
 from ldp.estimation.series.levels import DayFigures, forecast_days
 from reports.forecasts.actions import is_current, kept_forecast, refresh
 from reports.forecasts.holidays import holidays_between
