@@ -1,6 +1,6 @@
 """Ridge regressions of changes in counts by zone, for several horizons at once.
 
-Horizons share most features, and their inverse; each adds few of its own by a block inverse. Outliers are
+Horizons share most features, and their inverse; each adds a few features by a block inverse. Outliers are
 drawn in by refitting to winsorised targets (Huber 1981): all refits use the same inverse.
 """
 
@@ -131,7 +131,7 @@ class _Past:
         return np.stack(parts, axis=2)
 
     def changes(self, nexts: Integers, horizon: int) -> Floats:
-        """The same change on earlier days, and its mean: (n, columns, features)."""
+        """Return changes over the horizon on earlier days, and their mean: (n, columns, features)."""
         last = nexts - 1
         backs = [last - back * self._day for back in STEP_DAYS]
         parts = [self._values[back + horizon] - self._values[back] for back in backs]
