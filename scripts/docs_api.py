@@ -11,7 +11,7 @@ Written by `make docs` from the OpenAPI document at `/api/v1/openapi.json`. Toke
 and errors: [the API for programs](../api.md). Sending files: [feed API](feed-api.md).
 
 `{study}` and `{indicator}` are slugs. A list has `items`, the `count` of all entries, and the address of the
-`next` page, or null. In addition to 200, every operation with `GET` can answer %s.
+`next` page, or null. A type with `?` may be null. In addition to 200, every operation with `GET` can answer %s.
 """
 
 
@@ -132,13 +132,16 @@ def _is_list(schema: dict[str, Any]) -> bool:
 
 
 def _type(schema: dict[str, Any], lists: dict[str, dict[str, Any]]) -> str:
-    """A type in words: `string (date)`, `list of Estimate`, `integer or null`."""
+    """A type in words: `date`, `list of Estimate`, `integer?`."""
     if reference := schema.get("$ref"):
         name = reference.rpartition("/")[2]
         return _type(lists[name], {}) if name in lists else f"[{name}](#{name.lower()})"
     for key in ("anyOf", "oneOf"):
         if key in schema:
-            return " or ".join(_type(option, lists) for option in schema[key])
+            options = [_type(option, lists) for option in schema[key]]
+            if options[1:] == ["null"] and "," not in options[0]:
+                return f"{options[0]}?"
+            return " or ".join(options)
     if "allOf" in schema:
         return " and ".join(_type(option, lists) for option in schema["allOf"])
     if "const" in schema:

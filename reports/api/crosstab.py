@@ -11,14 +11,15 @@ from django.utils.translation import gettext
 from reports.api.answers import Content, answer, as_json
 from reports.api.schemas import Query
 from reports.base.problems import FieldError, ProblemError
+from reports.crosstab.association import verdict_of
 from reports.crosstab.joints import Joint, Part, joint_indicators
 from reports.crosstab.queries import NoCrosstabError, measure
-from reports.crosstab.query import checked_choice, joint_of
+from reports.crosstab.query import COLUMNS, ROWS, checked_choice, joint_of, part_view
 from reports.crosstab.texts import sentence
 from reports.estimates.fingerprints import state_of
 from reports.estimates.queries import Window, WindowError, window_from_dates
 from reports.exports.findings.tables import head_of, tail_of
-from reports.studies.models import Study
+from reports.studies.models import Indicator, Study
 
 _SHOWN = 80  # characters of a value in a refusal
 
@@ -51,6 +52,38 @@ def query_answer(request: HttpRequest, study: Study, question: Query) -> HttpRes
         )
 
     return answer(request, state=[state_of([study]), question.model_dump(mode="json")], build=build)
+
+
+def association_answer(
+    request: HttpRequest, indicator: Indicator, *, rows: str, columns: str, window: Window
+) -> HttpResponseBase:
+    """Answer with the test of two parts of a joint indicator.
+
+    Raises
+    ------
+    ProblemError : 422 where the indicator has no such parts, or the study no figures of them
+    """
+    study = indicator.study
+
+    def build() -> Content:
+        names = {ROWS: rows, COLUMNS: columns}
+        try:
+            joint = joint_of(indicator.slug, joint_indicators(study))
+            measured = measure(joint, window)
+            view = part_view(joint, window, names)
+        except (NoCrosstabError, WindowError) as error:
+            raise ProblemError(422, str(error)) from error
+        verdict = verdict_of(measured, view)
+        tested = None if verdict.found is None else asdict(verdict.found)
+        return as_json(
+            head_of(measured.report)
+            | {"rows": view.row_part.slug, "columns": view.column_part.slug}
+            | {"go_together": verdict.is_together, "sentence": verdict.sentence, "limits": verdict.limits}
+            | (tested or dict.fromkeys(("statistic", "degrees", "p_value")))
+            | tail_of(measured.report)
+        )
+
+    return answer(request, state=[state_of([study]), indicator.pk, rows, columns, window], build=build)
 
 
 def _joint(study: Study, slug: str) -> Joint:

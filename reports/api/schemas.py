@@ -155,6 +155,33 @@ class QueryAnswer(Strict):
     software_version: str
 
 
+class Association(Strict):
+    """Result of a test of two parts of a joint indicator."""
+
+    study: Slug
+    indicator: Slug
+    first_day: date
+    last_day: date
+    plan_version: int
+    mechanism: str
+    epsilon: float
+    unit: Literal["attribute", "profile"]
+    n_visitors: Visitors
+    n_reports: int | None
+    rows: Slug
+    columns: Slug
+    go_together: bool | None = Field(description="independence is rejected at 5%; null: no test")
+    sentence: str = Field(description="the result, or why there is no test")
+    limits: str
+    statistic: float | None = Field(description="chi-square")
+    degrees: int | None = Field(description="degrees of freedom")
+    p_value: float | None
+    market_share: float
+    ci_level: float
+    timezone: str
+    software_version: str
+
+
 class StudyLine(Strict):
     """A study in the list of studies."""
 

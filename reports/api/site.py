@@ -20,7 +20,7 @@ from reports.api.answers import (
     refuse_unknown,
 )
 from reports.api.auth import Session, Token, reader_of
-from reports.api.crosstab import query_answer
+from reports.api.crosstab import association_answer, query_answer
 from reports.api.document import DocumentedApi
 from reports.api.parameters import (
     AllSquares,
@@ -328,6 +328,27 @@ def queries(request: HttpRequest, study: str, question: schemas.Query) -> HttpRe
     refuse_unknown(request)
     found = _study(request, study)
     return query_answer(request, found, question)
+
+
+@api.get(
+    INDICATOR + "/association",
+    response=answers(schemas.Association),
+    summary=gettext_noop("Association of two indicators"),
+)
+def association(
+    request: HttpRequest,
+    study: str,
+    indicator: str,
+    rows: str = "",
+    columns: str = "",
+    first: From = None,
+    last: To = None,
+) -> HttpResponseBase:
+    """Test whether two parts of a joint indicator go together; default: its two largest."""
+    refuse_unknown(request, "rows", "columns", "from", "to")
+    found = _indicator(request, study, indicator)
+    window = _window(found.study, first, last)
+    return association_answer(request, found, rows=rows, columns=columns, window=window)
 
 
 @api.get(STUDY + "/places", response=answers(schemas.Places), summary=gettext_noop("Reported places"))

@@ -9,6 +9,7 @@ from django.utils.translation import gettext
 
 from ldp import pure_frequencies, union
 from ldp.estimation.joint.crosstab import CrossTable, Reports, Shares, cross_table
+from ldp.estimation.windows import IndicatorTallies
 from reports.base.status import Status, estimates_status
 from reports.crosstab.joints import Joint
 from reports.crosstab.query import View
@@ -93,13 +94,17 @@ def measure(joint: Joint, window: Window) -> Measured:
             )
         )
     (((report,), tallies),) = reports_with_tallies([joint.indicator], [[window]])
+    return Measured(joint=joint, report=report, reports=reports_of(report, tallies))
+
+
+def reports_of(report: WindowReport, tallies: IndicatorTallies) -> Reports | None:
+    """Answers of a report's window, for questions about several values; None if there are none to show."""
     if not report.n_reports or not report.n_visitors:
-        return Measured(joint=joint, report=report, reports=None)
+        return None
     sizes = {"n_reports": report.n_reports, "n_population": report.n_visitors}
-    channel, counts = tallies.channel, union(tallies.counts, **window._asdict())
+    channel, counts = tallies.channel, union(tallies.counts, **report.window._asdict())
     estimates = pure_frequencies(counts, channel=channel, level=LEVEL, **sizes)
-    reports = Reports(estimates=estimates, channel=channel, level=LEVEL, **sizes)  # type: ignore[arg-type]
-    return Measured(joint=joint, report=report, reports=reports)
+    return Reports(estimates=estimates, channel=channel, level=LEVEL, **sizes)  # type: ignore[arg-type]
 
 
 def table_of(measured: Measured, view: View) -> Table | None:
@@ -113,7 +118,7 @@ def table_of(measured: Measured, view: View) -> Table | None:
         raise NoCrosstabError
     if view.row_part.size * view.column_part.size > MAX_CELLS:
         return None
-    found = cross_table(measured.reports, layout=_layout(view), base=view.base)
+    found = cross_table(measured.reports, layout=layout_of(view), base=view.base)
     scale = measured.report.scale if view.base == "all" else None
     window = _window_status(measured.report)
     cells = list(_cells(found, view, window=window, scale=scale))
@@ -131,7 +136,7 @@ def table_of(measured: Measured, view: View) -> Table | None:
     )
 
 
-def _layout(view: View) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+def layout_of(view: View) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
     """Codes of each cell, with the third part in the last axis."""
     codes = view.joint.codes
     if view.third is None:

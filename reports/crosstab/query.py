@@ -102,8 +102,7 @@ def view_of(query: QueryDict, joints: Sequence[Joint], *, visitors: Counts) -> V
     """
     joint = joint_of(query.get(INDICATOR, ""), joints)
     window = requested_window(query, indicator=joint.indicator, visitors=visitors)
-    rows, columns = _axes(query, joint)
-    view = View(joint=joint, window=window, rows=rows, columns=columns)
+    view = part_view(joint, window, query)
     return replace(
         view,
         within=_within(query.get(WITHIN, ""), view.third_part),
@@ -111,6 +110,12 @@ def view_of(query: QueryDict, joints: Sequence[Joint], *, visitors: Counts) -> V
         with_no_value=bool(query.get(NO_VALUE)),
         choice=_choice(query, joint),
     )
+
+
+def part_view(joint: Joint, window: Window, names: Mapping[str, str]) -> View:
+    """The table of two parts, all else by default; WindowError if there are no such parts."""
+    rows, columns = _axes(names, joint)
+    return View(joint=joint, window=window, rows=rows, columns=columns)
 
 
 def joint_of(slug: str, joints: Sequence[Joint]) -> Joint:
@@ -131,7 +136,7 @@ def checked_choice(joint: Joint, choice: Mapping[int, Sequence[int]]) -> dict[in
     return {place: codes for place, codes in ordered.items() if 0 < len(codes) < joint.parts[place].size}
 
 
-def _axes(query: QueryDict, joint: Joint) -> tuple[int, int]:
+def _axes(query: Mapping[str, str], joint: Joint) -> tuple[int, int]:
     """Places of the parts in rows and columns; the larger parts first, since long tables read well."""
     slugs = [part.slug for part in joint.parts]
     by_size = sorted(range(len(slugs)), key=lambda place: -joint.parts[place].size)

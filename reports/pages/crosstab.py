@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 from reports.accounts.access import readers_only, study_or_404
 from reports.base.status import Status
 from reports.crosstab import texts
+from reports.crosstab.association import verdict_of
 from reports.crosstab.joints import Joint, joint_indicators
 from reports.crosstab.queries import Measured, NoCrosstabError, Table, measure, table_of
 from reports.crosstab.query import COLUMNS, NO_VALUE, ONLY, ROWS, SHARES, WITHIN, View, view_of
@@ -120,6 +121,7 @@ def _figures(measured: Measured, view: View) -> dict[str, Any]:
             "figure": figure,
             "sentence": texts.sentence(measured, figure, view.choice),
             "protection": protections(report.plan)[report.indicator.slug],
+            "verdict": verdict_of(measured, view),
         }
         | (_table(table) if table else {"is_too_large": True})
     )

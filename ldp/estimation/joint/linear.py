@@ -12,6 +12,7 @@ fakes, so their sums have no such variance.
 from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from ldp.protocols.unary import UnaryChannel
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 LinearChannel = GrrChannel | ProjectiveChannel | UnaryChannel
+ENDLESS: Final = 2**60  # visitors, if those of a window are taken as a sample of people like them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +147,32 @@ def linear_covariances(
     return np.asarray(noise / n_reports + spread, np.float64)
 
 
+def linear_covariance_matrix(
+    f: Floats, *, weights: Floats, channel: LinearChannel, n_reports: int, n_population: int
+) -> Floats:
+    """Exact covariances of several answers of `linear_query` from the same reports.
+
+    Parameters
+    ----------
+    f : ndarray of float64, shape (domain_size,); true frequencies
+    weights : ndarray of float64, shape (n_answers, domain_size); of each answer
+    n_population : int; `ENDLESS` where the visitors are a sample themselves
+
+    Returns
+    -------
+    ndarray of float64, shape (n_answers, n_answers)
+    """
+    p, q = float(channel.p), float(channel.q)
+    squares, means = (weights * f) @ weights.T, weights @ f
+    if isinstance(channel, UnaryChannel):  # bits are independent
+        noise = (weights * (f * p * (1 - p) + (1 - f) * q * (1 - q))) @ weights.T / (p - q) ** 2
+    else:
+        of_code = _stands_for(weights, channel=channel)
+        noise = (of_code * _chances(f, channel=channel)) @ of_code.T - squares
+    sampling = _sampling(n_reports=n_reports, n_population=n_population)
+    return np.asarray(noise / n_reports + (squares - np.outer(means, means)) * sampling, np.float64)
+
+
 def linear_noise(weights: Floats, *, channel: LinearChannel) -> Floats:
     """Variance of what one report of each true value estimates, exact up to floats; shape (domain_size,)."""
     p, q = float(channel.p), float(channel.q)
@@ -158,9 +186,10 @@ def linear_noise(weights: Floats, *, channel: LinearChannel) -> Floats:
 
 
 def _stands_for(weights: Floats, *, channel: CodeChannel) -> Floats:
-    """g of each code: what a report of it adds to the answer."""
+    """g of each code: what a report of it adds to the answer; of several weights in the last axis."""
     p, q = float(channel.p), float(channel.q)
-    return np.asarray((_supporting(weights, channel=channel) - q * weights.sum()) / (p - q), np.float64)
+    total = weights.sum(axis=-1, keepdims=True)
+    return np.asarray((_supporting(weights, channel=channel) - q * total) / (p - q), np.float64)
 
 
 def _chances(f: Floats, *, channel: CodeChannel) -> Floats:
@@ -181,8 +210,8 @@ def _supporting(of_value: Floats, *, channel: CodeChannel) -> Floats:
     """For each code, the sum of what the values have that it supports."""
     if isinstance(channel, GrrChannel):
         return of_value
-    of_point = np.zeros(channel.n_codes)
-    of_point[: of_value.size] = of_value
+    of_point = np.zeros((*of_value.shape[:-1], channel.n_codes))
+    of_point[..., : channel.domain_size] = of_value
     found: Floats = sums_over_orthogonal(of_point, channel=channel)
     return found
 

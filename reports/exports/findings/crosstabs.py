@@ -8,6 +8,7 @@ from django.utils.translation import gettext
 from reports.accounts.access import study_or_404
 from reports.base.attachments import attachment
 from reports.crosstab import texts
+from reports.crosstab.association import verdict_of
 from reports.crosstab.joints import joint_indicators
 from reports.crosstab.queries import Figure, Measured, NoCrosstabError, Table, measure, table_of
 from reports.crosstab.query import view_of
@@ -47,17 +48,22 @@ def download_crosstab(request: HttpRequest, slug: str, file_format: str) -> Http
 
 def crosstab_findings(measured: Measured, table: Table) -> Findings:
     """All figures of a table; a row without a category of the rows or columns is a total."""
-    view, report = table.view, measured.report
+    view, report, verdict = table.view, measured.report, verdict_of(measured, table.view)
+    found = verdict.found
+    tested = {
+        "association_p_value": None if found is None else found.p_value,
+        "association": None if found is None else verdict.sentence,
+    }
     return Findings(
         name=f"{report.study.slug}_{report.indicator.slug}_crosstab",
         title=f"{report.indicator.shown_name}: {texts.table_title(view)}",
         sheet="crosstab",
         reports=(report,),
-        words=(),
+        words=(verdict.sentence, verdict.limits),
         before=head_of(report) | _head(table),
         rows=list(_rows(table)),
-        after=tail_of(report),
-        kinds={"market_share": Kind.NUMBER},
+        after=tested | tail_of(report),
+        kinds={"market_share": Kind.NUMBER, "association_p_value": Kind.NUMBER},
         codes={
             "share_of": {
                 "all": gettext("all visitors"),

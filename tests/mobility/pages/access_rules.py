@@ -201,6 +201,7 @@ READING = {
     "/studies/{study}/indicators/{indicator}/days": True,
     "/studies/{study}/indicators/{indicator}/windows": True, "/studies/{study}/places": True,
     "/studies/{study}/places/grid": True, "/studies/{study}/queries": True,
+    "/studies/{study}/indicators/{indicator}/association": True,
 }  # fmt: skip
 # Bodies of the paths that take a question.
 QUESTIONS = {"/studies/{study}/queries": {"indicator": "age_home", "where": {"age": ["young"]}}}

@@ -219,7 +219,9 @@ class TestPages:
 
 
 def read(client, path, slug=OWN, **headers):
-    address = path.replace("{study}", slug).replace("{indicator}", "age")
+    address = path.replace("{study}", slug).replace(
+        "{indicator}", "age_home" if path.endswith("/association") else "age"
+    )
     address = f"/api/v1{address}"
     if path in QUESTIONS:
         response = client.post(address, QUESTIONS[path], content_type="application/json", **headers)

@@ -18,14 +18,21 @@ TOWN = factory.indicator("town", "Belfort", "Colmar", "Dole", "Gray", "Lure", "V
 
 
 def published(
-    *parts: IndicatorDefinition, n: int = 4000, unknown: Mapping[str, float] | None = None, **changes: Any
+    *parts: IndicatorDefinition,
+    n: int = 4000,
+    unknown: Mapping[str, float] | None = None,
+    bound: Mapping[str, str] | None = None,
+    **changes: Any,
 ) -> Study:
-    """A study of these indicators and of their combination; `unknown` are shares without a value."""
+    """A study of these indicators and of their combination.
+
+    unknown : shares without a value; bound : parts whose values are those of another
+    """
     slug = "_".join(part.slug for part in parts)
     study = factory.create(*parts, factory.joint(slug, *parts), **changes)
     people = factory.crowd(study, n=n)
     stream = ldp.KeyedStream(b"unknown-".ljust(16, b"-"))
-    static = {part.slug: people.static[part.slug] for part in parts}
+    static = {part.slug: people.static[(bound or {}).get(part.slug, part.slug)] for part in parts}
     for name, share in (unknown or {}).items():
         static[name] = np.where(stream.uniform_int(n, 0, 1000) < 1000 * share, -1, static[name])
     codes = joint_codes(list(static.values()), sizes=[len(part.categories) for part in parts])

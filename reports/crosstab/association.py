@@ -1,0 +1,94 @@
+"""Whether the two parts of a table go together: the test, and what it says and does not say."""
+
+from dataclasses import dataclass
+
+from django.utils.translation import gettext
+
+from ldp import PlanSpec
+from ldp.estimation.joint.association import (
+    MAX_TESTED_CELLS,
+    Association,
+    Margin,
+    independence_test,
+    margin_of,
+)
+from reports.base import formats
+from reports.crosstab.joints import Part
+from reports.crosstab.queries import Measured, layout_of, reports_of
+from reports.crosstab.query import View
+from reports.estimates.queries import LEVEL, reports_with_tallies
+
+_LEAST_P = 0.001  # smaller ones are shown as "below"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Result of the test in words; `found` is None where there is none, and `sentence` says why."""
+
+    found: Association | None
+    sentence: str
+    limits: str = ""
+
+    @property
+    def is_together(self) -> bool | None:
+        """Return whether the test rejects independence at 5%."""
+        return None if self.found is None else self.found.p_value < 1 - LEVEL
+
+
+def verdict_of(measured: Measured, view: View) -> Verdict:
+    """Test whether rows and columns of a table go together."""
+    names = {"rows": view.row_part.name, "columns": view.column_part.name}
+    refusal = _refusal(measured, view)
+    if refusal:
+        return Verdict(found=None, sentence=refusal % names)
+    margins = _margins(measured, (view.row_part, view.column_part))
+    if measured.reports is None or margins is None:
+        text = gettext("The test needs answers on %(rows)s alone and on %(columns)s alone on these days.")
+        return Verdict(found=None, sentence=text % names)
+    rows, columns = margins
+    layout = layout_of(view)[: view.row_part.no_value, : view.column_part.no_value]
+    found = independence_test(measured.reports, layout=layout, rows=rows, columns=columns)
+    values = names | {"p": _p_value(found.p_value)}
+    if found.p_value < 1 - LEVEL:
+        return Verdict(
+            found=found,
+            sentence=gettext("%(rows)s and %(columns)s go together (p %(p)s).") % values,
+            limits=gettext("The test does not say which categories go together, how strongly, or why."),
+        )
+    return Verdict(
+        found=found,
+        sentence=gettext("No association between %(rows)s and %(columns)s is visible (p %(p)s).") % values,
+        limits=gettext("This does not show that they are independent: noise can hide a weak association."),
+    )
+
+
+def _refusal(measured: Measured, view: View) -> str:
+    """Why there is no test, with places for the names of both parts; "" if there is one."""
+    if view.within is not None:
+        return gettext("The test of %(rows)s and %(columns)s is for all visitors: choose “All” above.")
+    if measured.joint.indicator.kind != "static" and view.window.days > 1:
+        return gettext("%(rows)s or %(columns)s can change each day. Choose a single day for the test.")
+    if view.row_part.no_value * view.column_part.no_value > MAX_TESTED_CELLS:
+        return gettext("%(rows)s and %(columns)s have too many categories for the test.")
+    return ""
+
+
+def _margins(measured: Measured, parts: tuple[Part, Part]) -> tuple[Margin, Margin] | None:
+    """Answers to each part alone, given by other people; None if there are none."""
+    window = measured.report.window
+    found = []
+    loaded = reports_with_tallies([part.indicator for part in parts], [[window], [window]])
+    for part, ((report,), tallies) in zip(parts, loaded, strict=True):
+        reports = reports_of(report, tallies)
+        if reports is None:
+            return None
+        spec = PlanSpec.from_json(report.plan.spec)
+        found.append(margin_of(reports, asked=float(spec.asked_share(spec.index(part.slug)))))
+    return found[0], found[1]
+
+
+def _p_value(value: float) -> str:
+    """A p-value with its sign: "= 0.042" or "< 0.001"."""
+    if value < _LEAST_P:
+        return f"< {formats.decimal(_LEAST_P, decimals=3)}"
+    return f"= {formats.decimal(value, decimals=3)}"
