@@ -11,7 +11,8 @@ Written by `make docs` from the OpenAPI document at `/api/v1/openapi.json`. Toke
 and errors: [the API for programs](../api.md). Sending files: [feed API](feed-api.md).
 
 `{study}` and `{indicator}` are slugs. A list has `items`, the `count` of all entries, and the address of the
-`next` page, or null. A type with `?` may be null. In addition to 200, every operation with `GET` can answer %s.
+`next` page, or null. A type with `?` may be null.
+In addition to 200, every operation with `GET` can answer %s.
 """
 
 
