@@ -1,7 +1,7 @@
-"""How often does the test of association reject where two attributes are independent? At 5 %: in 5 %.
+"""How often does the test of association reject where two attributes are independent? It should be 5%.
 
-People are drawn anew for each key, answer the first attribute, the second or both together (Smp, a third
-each) and are sanitised as in a study; one in ten has no value of the first. Fails outside 5 +- 1.5 %.
+People are drawn again for each key, answer the first attribute, the second or both together (Smp, a third
+each) and are sanitised as in a study; one in ten has no value of the first. Fails outside 5 +- 1.5%.
 
     python -m benchmarks.association --keys 1000
 """
@@ -37,14 +37,14 @@ def main() -> int:
     parser.add_argument("--keys", type=int, default=1000, help="independent study keys")
     options = parser.parse_args()
     sys.stdout.write(
-        "| categories | epsilon | rejected at 5 % | with margins of the same table |\n|--|--|--|--|\n"
+        "| categories | epsilon | rejected at 5% | with margins of the same table |\n|--|--|--|--|\n"
     )
     is_good = True
     for shape in SHAPES:
         for epsilon in (1, 3):
             rates = (p_values(shape, epsilon=epsilon, keys=options.keys) < LEVEL).mean(axis=0)
             is_good &= bool(abs(rates[0] - LEVEL) <= TOLERANCE)
-            shown = " | ".join(f"{100 * rate:.1f} %" for rate in rates)
+            shown = " | ".join(f"{100 * rate:.1f}%" for rate in rates)
             sys.stdout.write(f"| {shape[0]} x {shape[1]} | {epsilon} | {shown} |\n")
             sys.stdout.flush()
     return 0 if is_good else 1
@@ -53,7 +53,7 @@ def main() -> int:
 def p_values(
     shape: tuple[int, int], *, epsilon: int, keys: int, together: float = 0.0, n_people: int = N_PEOPLE
 ) -> NDArray[np.float64]:
-    """Of tests with the margins of the single indicators, and with those of the table; shape (keys, 2).
+    """P-values with the margins of the single indicators, and with those of the table; shape (keys, 2).
 
     together : share of people whose second value follows from the first
     """
@@ -91,7 +91,7 @@ def _tests(
 
 
 def _of_table(both: Reports, layout: NDArray[np.int64], axis: int) -> Margin:
-    """A margin of the same table, taken for one of its own reports with a cell's error."""
+    """A margin of the same table, as if other people had reported it."""
     cells = both.estimates.frequency[layout[:, :, 0]]
     has_value = cells.sum()
     shares = cells.sum(axis=axis) / has_value

@@ -1,4 +1,4 @@
-"""Whether the two parts of a table go together: the test, and what it says and does not say."""
+"""Test of association of the two parts of a table: what it says and does not say."""
 
 from dataclasses import dataclass
 

@@ -10,7 +10,7 @@ KEYS = 150
 
 
 def test_it_rejects_independent_attributes_as_often_as_it_says() -> None:
-    """Of 150 keys 5 % within 3.5 standard errors; p-values are uniform."""
+    """They reject 5% of the keys within 3.5 standard errors; p-values are uniform."""
     found = p_values((3, 4), epsilon=1, keys=KEYS, n_people=9000)[:, 0]
     large = p_values((12, 37), epsilon=1, keys=40, n_people=9000)
     assert stats.kstest(found, "uniform").pvalue > 0.001
