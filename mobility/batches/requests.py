@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
 
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from ldp.errors import PlanError
 from ldp.privacy.accounting import check_cap
@@ -149,17 +150,19 @@ def request_close_slots(
     """
     definition = unlock(study).definition
     if definition.slots is None:
-        raise DayStateError("the study counts no slots: its study file has no section [slots]")
+        raise DayStateError(gettext("the study counts no slots: its study file has no section [slots]"))
     at = through if through.tzinfo else through.replace(tzinfo=ZoneInfo(definition.timezone))
     if at > timezone.now():
-        raise DayStateError(f"slots can be closed when they have ended, and {_minute(at)} is in the future")
+        text = gettext("slots can be closed when they have ended, and %(time)s is in the future")
+        raise DayStateError(text % {"time": _minute(at)})
     clock = clock_of(study)
     wanted, closed = clock.closed_by(int(at.timestamp())), study.slots_closed
     if not wanted:
-        raise DayStateError(f"no slot of the study has ended by {_minute(at)}")
+        raise DayStateError(gettext("no slot of the study has ended by %(time)s") % {"time": _minute(at)})
     if wanted <= closed:
         end = datetime.fromtimestamp(int(clock.end[closed - 1]), at.tzinfo)
-        raise DayStateError(f"all slots through {_minute(end)} are closed already, got {_minute(at)}")
+        text = gettext("all slots through %(end)s are closed already, got %(time)s")
+        raise DayStateError(text % {"end": _minute(end), "time": _minute(at)})
     return _requested(study, kind=Batch.Kind.CLOSE_SLOTS, slots_through=wanted, by=by, batch_id=batch_id)
 
 

@@ -64,7 +64,9 @@ NOTES: Words = {
     "late_change": _(
         "Daily values that changed after the answer had been published (the published answer is kept)"
     ),
-    "slot_closed": _("Rows in slots that were already closed (the counts of these slots are final)"),
+    "slot_closed": _(
+        "Rows, including duplicates, in slots that were already closed (the counts of these slots are final)"
+    ),
 }
 # Every fact of mobility.extracts.readers.Source.
 SOURCES: Words = {

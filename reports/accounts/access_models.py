@@ -51,12 +51,14 @@ class ApiToken(Opening):
 class ShareLink(Opening):
     """Shows one report to anyone who has its address.
 
-    A scenario of all people and presence by slot have no indicator: `query` says so, and `indicator` is any
-    one of the study.
+    Scenarios and forecasts of all people, and presence by slot, have no indicator: `query` says so, and
+    `indicator` is any one of the study.
     """
 
     OF_ALL = "scenario=all&"  # start of the query of a scenario of all people
     OF_SLOTS = "presence=all&"  # start of the query of presence by slot
+    FORECAST = "forecast"  # parameter of the query of a forecast: one of FORECASTS
+    FORECASTS = SLOTS, DAYS, CATEGORY = ("slots", "days", "category")
 
     indicator = models.ForeignKey(Indicator, on_delete=models.CASCADE, related_name="+")
     query = models.CharField(max_length=500, help_text="the query of the report's address, after the ?")
@@ -84,12 +86,18 @@ class ShareLink(Opening):
     @property
     def report(self) -> Indicator | None:
         """The indicator that is shown; None: all people."""
-        return None if self.query.startswith((self.OF_ALL, self.OF_SLOTS)) else self.indicator
+        forecasts = tuple(f"{self.FORECAST}={each}" for each in (self.SLOTS, self.DAYS))
+        return None if self.query.startswith((self.OF_ALL, self.OF_SLOTS, *forecasts)) else self.indicator
 
     @property
     def is_of_slots(self) -> bool:
         """Return whether it shows presence by slot."""
         return self.query.startswith(self.OF_SLOTS)
+
+    @property
+    def is_of_forecast(self) -> bool:
+        """Return whether it shows a forecast."""
+        return self.query.startswith(f"{self.FORECAST}=")
 
     @property
     def days(self) -> tuple[date, date]:

@@ -127,14 +127,19 @@ def _opening(
     if account is not None and until is not None:
         yield Opening(
             kind="link" if link else "token", name=name, maker=account.user, study=study,
-            report=_report(link) if link else "", is_locked=bool(link and link.password),
+            report=report_name(link) if link else "", is_locked=bool(link and link.password),
             until=until, last_used=last,
         )  # fmt: skip
 
 
-def _report(link: ShareLink) -> str:
+def report_name(link: ShareLink) -> str:
+    """Name of what a share link shows."""
     if link.is_of_slots:
         return gettext("Presence by time")
+    if link.is_of_forecast and link.report:
+        return gettext("%(name)s: forecast") % {"name": link.report.shown_name}
+    if link.is_of_forecast:
+        return gettext("Forecast")
     return link.report.shown_name if link.report else gettext("All people")
 
 

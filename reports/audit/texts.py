@@ -245,7 +245,8 @@ def _undo(facts: Facts) -> str:
 
 def _share(facts: Facts) -> str:
     text = gettext("Link %(link)s to %(indicator)s.")
-    of_all = API_WORDS["presence"] if facts.get("what") == "presence" else gettext("scenarios for all people")
+    shown = {"presence": API_WORDS["presence"], "forecast": gettext("Forecast")}
+    of_all = shown.get(str(facts.get("what")), gettext("scenarios for all people"))
     report = facts.get("indicator") or of_all
     words = text % {"link": facts.get("link"), "indicator": report}
     until = gettext("Valid until %(day)s.") % {"day": facts["until"]} if facts.get("until") else ""

@@ -3,15 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from reports.accounts.access import readers_only, study_or_404
 from reports.base import formats
 from reports.estimates.page import indicator_page
+from reports.exports.forecasts import WRITERS
+from reports.exports.formats.choosing import format_name
 from reports.forecasts import texts
 from reports.forecasts.actions import LEAST_DAYS, ask_for_forecasts, has_days_forecast
 from reports.forecasts.charts import Fan, fan_figure
@@ -60,10 +64,17 @@ def slots(request: HttpRequest, slug: str) -> HttpResponse:
     """The next slots of one zone."""
     study = study_or_404(request, slug)
     try:
-        found = slot_forecast(study, days=SHOWN_DAYS)
+        context = slots_context(study, request.GET.get("zone", ""))
     except NoSlotsError:
         raise Http404 from None
-    zone = _zone(found, request.GET.get("zone", ""))
+    context["files"] = _files("presence_forecast_file", slug)
+    return render(request, "forecasts/forecast.html", context)
+
+
+def slots_context(study: Study, zone_name: str) -> dict[str, Any]:
+    """Context of the page of slots; NoSlotsError if the study has none."""
+    found = slot_forecast(study, days=SHOWN_DAYS)
+    zone = _zone(found, zone_name)
     context = _frame(study, found.row, is_current=found.is_current) | {
         "is_slots": True,
         "zones": found.found.zones,
@@ -73,7 +84,7 @@ def slots(request: HttpRequest, slug: str) -> HttpResponse:
     }
     if found.targets and zone is not None:
         context |= _slots(found, zone)
-    return render(request, "forecasts/forecast.html", context)
+    return context
 
 
 @require_safe
@@ -87,12 +98,29 @@ def days(request: HttpRequest, slug: str, indicator_slug: str = "") -> HttpRespo
     else:
         study = study_or_404(request, slug)
         more = {"crumbs": crumbs_to(study), "indicators": list(study.indicators.all())}
-    found = day_forecast(study, indicator)
-    context = _frame(study, found.row, is_current=found.is_current) | more
-    context |= {"is_offered": has_days_forecast(study), "least_days": LEAST_DAYS, "series": found.series}
-    if found.series:
-        context |= _days(found, _series(found.series, request.GET.get("category", "")))
+    context = days_context(study, indicator, request.GET.get("category", "")) | more
+    context["files"] = (
+        _files("forecast_indicator_file", slug, indicator_slug)
+        if indicator
+        else _files("forecast_file", slug)
+    )
     return render(request, "forecasts/forecast.html", context)
+
+
+def days_context(study: Study, indicator: Indicator | None, category: str) -> dict[str, Any]:
+    """Context of the page of days."""
+    found = day_forecast(study, indicator)
+    context = _frame(study, found.row, is_current=found.is_current)
+    context |= {"is_offered": has_days_forecast(study), "least_days": LEAST_DAYS, "series": found.series}
+    context["indicator"] = indicator
+    if found.series:
+        context |= _days(found, _series(found.series, category))
+    return context
+
+
+def _files(page: str, *args: str) -> list[tuple[str, str]]:
+    """Names and addresses of the files of a page."""
+    return [(format_name(each), reverse(f"reports:{page}", args=[*args, each])) for each in WRITERS]
 
 
 @require_POST
@@ -144,6 +172,7 @@ def _slots(found: SlotForecast, zone: SlotZone) -> dict[str, Any]:
     judged = found.judged(zone)
     return {
         "figure": fan_figure(fan),
+        "shared": urlencode({"forecast": "slots", "zone": zone.name}),
         "summary": gettext("Forecast of people in %(zone)s.") % {"zone": zone.shown_name},
         "rows": _rows(times[len(known) :], expected),
         "judged": [_judged(each, ahead=texts.ahead_text(each.ahead * minutes)) for each in judged],
@@ -173,6 +202,7 @@ def _days(found: DayForecast, series: DaySeries) -> dict[str, Any]:
         "judged_days": judged.days if judged else 0,
         "title": name,
         "chosen": series.name,
+        "shared": urlencode({"forecast": "category" if is_share else "days", "category": series.name}),
     }
 
 

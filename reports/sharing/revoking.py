@@ -67,6 +67,7 @@ def link_facts(link: ShareLink) -> dict[str, Json]:
         "link": str(link.pk),
         "indicator": link.report.slug if link.report else "",
         **({"what": "presence"} if link.is_of_slots else {}),
+        **({"what": "forecast"} if link.is_of_forecast else {}),
         "first_day": link.first_day.isoformat(),
         "last_day": link.last_day.isoformat(),
     }

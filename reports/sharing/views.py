@@ -16,12 +16,14 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from reports.accounts.access import account, indicator_or_404, openers_only
 from reports.accounts.access_models import ShareLink
+from reports.accounts.matrix import report_name
 from reports.base import formats
 from reports.estimates.options import ReportOptions
 from reports.estimates.picker import requested_window, window_query, window_title
 from reports.estimates.queries import Window, WindowError, visitor_unions
 from reports.pages.indicator import window_context
 from reports.sharing import actions as access
+from reports.sharing.forecasts import asked_forecast, is_forecast, shared_forecast
 from reports.sharing.presence import asked_presence, is_presence, shared_presence
 from reports.sharing.revoking import revoke
 from reports.sharing.scenarios import address_of, asked_scenario, is_scenario, shared_scenario
@@ -82,6 +84,7 @@ def shares(request: HttpRequest) -> HttpResponse:
             {
                 "link": link,
                 "title": formats.window_title(link.first_day, link.last_day),
+                "name": report_name(link),
                 "address": address_of(link.query, link.indicator),
                 "state": access.state_of(link, maker=link.created_by, study_id=link.indicator.study_id),
             }
@@ -112,8 +115,7 @@ def new_share(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
             url = _made(request, form, indicator, window, query=query)
     context = {
         "study": study,
-        "indicator": None if query.startswith((ShareLink.OF_ALL, ShareLink.OF_SLOTS)) else indicator,
-        "is_of_slots": query.startswith(ShareLink.OF_SLOTS),
+        "name": report_name(ShareLink(indicator=indicator, query=query)),
         "window_title": window_title(study, window),
         "address": address_of(query, indicator),
         "form": form,
@@ -155,6 +157,8 @@ def _shared(request: HttpRequest, token: str) -> HttpResponse:
     access.note_view(link)
     if link.is_of_slots:
         return render(request, "sharing/share_presence.html", shared_presence(link))
+    if link.is_of_forecast:
+        return render(request, "sharing/share_forecast.html", shared_forecast(link))
     if is_scenario(QueryDict(link.query)):
         return render(request, "sharing/share_scenario.html", shared_scenario(link))
     return render(request, "sharing/share.html", _report(link))
@@ -230,6 +234,8 @@ def _asked(request: HttpRequest, indicator: Indicator) -> tuple[Window, str]:
     """Days of the report or scenario that is shown now, and the parameters that name it; or WindowError."""
     if is_presence(request.GET):
         return asked_presence(request.GET, indicator.study)
+    if is_forecast(request.GET):
+        return asked_forecast(request.GET, indicator)
     if is_scenario(request.GET):
         return asked_scenario(request.GET, indicator)
     study = indicator.study

@@ -33,7 +33,7 @@ class SlotClock:
         dates = [first_day + timedelta(days=day) for day in range(days + 1)]
         midnights = [int(datetime(d.year, d.month, d.day, tzinfo=zone).timestamp()) for d in dates]
         starts = [np.arange(first, last, step) for first, last in pairwise(midnights)]
-        ends = [np.append(each[1:], last) for each, last in zip(starts, midnights[1:], strict=True)]
+        ends = [np.append(each, last)[1:] for each, last in zip(starts, midnights[1:], strict=True)]
         return cls(
             start=np.concatenate(starts).astype(np.int64),
             end=np.concatenate(ends).astype(np.int64),

@@ -43,6 +43,16 @@ _TYPES: Final = {
 }
 
 
+def format_name(ending: str) -> str:
+    """Name of a format, as links have it."""
+    return _TYPES[ending][0]
+
+
+def content_type(ending: str) -> str:
+    """Media type of files with an ending."""
+    return _TYPES[ending][1]
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """A kind of file; `ending` is also its name in addresses.

@@ -7,7 +7,7 @@ from django.core.management.base import CommandError
 
 from reports.base.commands import ReadingCommand
 from reports.exports.errors import ExportError
-from reports.exports.forecasts import WRITERS, check, days_record, slots_record
+from reports.exports.forecasts import TEXT_FORMATS, WRITERS, check, days_record, slots_record
 from reports.forecasts.actions import has_days_forecast, refresh
 from reports.forecasts.computing import SLOTS_AHEAD
 from reports.forecasts.queries import day_forecast, slot_forecast
@@ -31,7 +31,7 @@ class Command(ReadingCommand):
         )
         parser.add_argument("--days", action="store_true", help="not slots")
         parser.add_argument("--indicator", metavar="SLUG", help="shares of its categories by day")
-        parser.add_argument("--format", dest="file_format", choices=sorted(WRITERS), default="json")
+        parser.add_argument("--format", dest="file_format", choices=TEXT_FORMATS, default="json")
 
     def handle(self, **options: Any) -> None:
         study, horizons = study_named(options["study"]), options["horizons"]

@@ -20,6 +20,7 @@ from reports.studies.studyfile.problems import Problem, Problems, StudyFileError
 from reports.studies.studyfile.sections import (
     DEFAULT_ZONE_COLUMN,
     MAX_DAYS,
+    check_days_of_slots,
     check_slots,
     read_extract,
     read_plan,
@@ -110,6 +111,8 @@ def _read_levels(
         slots, table, area, zone_column=column, study_days=_study_days(parts), read=read
     )
     check_slots(table, slots, n_zones=len(zones), days=parts.get("days", MAX_DAYS))
+    if {"timezone", "first_day", "days"} <= parts.keys():
+        check_days_of_slots(table, **{name: parts[name] for name in ("timezone", "first_day", "days")})
     return slots, files.problems, files.notes
 
 

@@ -6,9 +6,12 @@ from fractions import Fraction
 from typing import Any, cast, get_args
 from zoneinfo import available_timezones
 
+import numpy as np
+
 from ldp.privacy.plans import PRESENCE_TALLIES, Mechanism, PresenceTally
 from ldp.privacy.slots import DAY_MINUTES, MAX_DELTA, MIN_DELTA, SLOT_MINUTES
 from ldp.protocols.channels import Unit
+from reports.studies.slots import SlotClock
 from reports.studies.studyfile.definition import (
     ATTRIBUTES,
     DEFAULT_POPULATION,
@@ -31,6 +34,7 @@ RESERVED_STUDIES = frozenset({"create", "batches", "drafts", "simulator"})
 FIRST_DAY_FROM, FIRST_DAY_TO = date(1990, 1, 1), date(2199, 12, 31)
 KEY_UNTIL_TO = date(2299, 12, 31)
 MAX_SUBSCRIBERS = 10**10  # more than there are people
+MAX_CHANGE_HOURS = 3  # of clocks in a day; only the date line moves them further
 MAX_COUNT = 2**31 - 1  # limit of the database column
 SLOT_NOISES = ("gaussian", "none")
 DEFAULT_HOLD_MINUTES, DEFAULT_DELTA = 60, Decimal("0.000001")
@@ -202,6 +206,15 @@ def read_slots(table: Table) -> SlotsDefinition:
     table.has("levels")
     table.finish()
     return slots
+
+
+def check_days_of_slots(table: Table, *, timezone: str, first_day: date, days: int) -> None:
+    """Note a problem if the date line was moved during a study: a date is left out, or lasts two days."""
+    clock = SlotClock.of(timezone, first_day=first_day, days=days, minutes=60)
+    hours = np.bincount(clock.day, minlength=days + 1)[1:]
+    for day in np.flatnonzero(np.abs(hours - 24) > MAX_CHANGE_HOURS).tolist():
+        on = first_day + timedelta(days=day)
+        table.add("minutes", f"needs days of about 24 hours, and {on} has {hours[day]} in {timezone}")
 
 
 def check_slots(table: Table, slots: SlotsDefinition, *, n_zones: int, days: int) -> None:

@@ -1,9 +1,14 @@
 """Pages, files, API and command of forecasts, and who may set limits of zones."""
 
+import io
 import json
-from html import unescape
+import re
+from html import escape, unescape
+from urllib.parse import urlencode
 
 import numpy as np
+import openpyxl
+import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
@@ -121,6 +126,50 @@ def test_files_the_api_and_the_command_give_the_same_numbers(reader, study, caps
     assert len(lines) == 1 + 2 * 6
     with pytest.raises(CommandError, match=r"must be in 1\.\.48, got 49"):
         call_command("forecast", study.slug, horizons=49)
+
+
+def test_typed_files_hold_the_forecast_and_its_backtest(reader, study, capsys) -> None:
+    call_command("forecast", study.slug, horizons=48)
+    printed = json.loads(capsys.readouterr().out)
+    address = reverse("reports:presence_forecast_file", args=[study.slug, "parquet"])
+    table = pq.read_table(io.BytesIO(reader.get(address).content))
+    assert [row["value"] for row in table.to_pylist()] == [row["value"] for row in printed["rows"]]
+    assert table["at"][0].as_py().isoformat() == printed["rows"][0]["at"]
+    assert json.loads(table.schema.metadata[b"mobility_reports"])["backtest"] == printed["backtest"]
+    workbook = reader.get(reverse("reports:presence_forecast_file", args=[study.slug, "xlsx"])).content
+    book = openpyxl.load_workbook(io.BytesIO(workbook))
+    for name in ("rows", "backtest"):
+        head, *rows = book["forecast" if name == "rows" else name].iter_rows(values_only=True)
+        found = [dict(zip(head, row, strict=True)) for row in rows]
+        assert [each["ahead"] for each in found] == [each["ahead"] for each in printed[name]]
+    assert found[0]["rmse"] == pytest.approx(printed["backtest"][0]["rmse"])
+
+
+@pytest.mark.parametrize(
+    ("page", "args", "kind", "shown"),
+    [
+        ("presence_forecast", [], {"zone": "North west"}, "Forecast by time slot"),
+        ("forecast", [], {}, "Forecast for the coming days"),
+        ("forecast_indicator", ["gender"], {"category": "M"}, "Gender: forecast"),
+    ],
+)
+def test_a_share_link_shows_the_forecast_and_nothing_else(reader, client, page, args, kind, shown) -> None:
+    made = slot_factory.create(days=24)
+    slot_factory.publish(made, slot_factory.counts_of(made, slot_factory.daily, slots=23 * 48))
+    factory.publish(made, factory.crowd(made))
+    refresh(made)
+    address = f"{reverse(f'reports:{page}', args=[made.slug, *args])}?{urlencode(kind)}"
+    (ask,) = re.findall(r'href="(/access/shares/new/[^"]*)"', reader.get(address).content.decode())
+    text = reader.post(unescape(ask), {"days": "3", "note": "", "password": ""}).content.decode()
+    link = re.findall(r"/shared/[\w-]+", text)[-1] + "/"
+    shared = unescape(client.get(link).content.decode())
+    assert shown in shared and "Past forecasts" in shared
+    assert (
+        '<form class="window-form' not in shared and "data-file" not in shared and "/studies/" not in shared
+    )
+    assert f'href="{escape(address)}' in reader.get(reverse("access:shares")).content.decode()
+    bad = reader.get(ask.partition("?")[0], {"forecast": "else"})
+    assert bad.status_code == 302
 
 
 def test_days_have_the_same_page_files_and_answers(reader, capsys) -> None:

@@ -1,13 +1,16 @@
 """Study files with [slots]: what is counted by slot, levels of zones that nest, and what is refused."""
 # ruff: noqa: E501  (a table reads best with one rule a line)
 
+from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
+from zoneinfo import ZoneInfo
 
 import pytest
 from shapely import box
 
 from ldp import PlanSpec
+from reports.studies.slots import SlotClock
 from reports.studies.studyfile import StudyDefinition
 from tests.reports.studies.geography import places
 from tests.reports.studies.geography.places import EAST, WEST, frame, written
@@ -50,6 +53,28 @@ def test_a_section_says_what_is_counted_and_its_noise_covers_a_day_at_every_leve
     assert PlanSpec.from_json(plan.to_json()) == plan
     assert (plan.slots.slots_per_day, plan.slots.levels, plan.slots.delta) == (10, 1, Fraction(1, 10**12))
     assert plan.slots.noise.epsilon(days=1) <= Decimal("0.5")
+
+
+@pytest.mark.parametrize(
+    "zone",
+    ["Asia/Kathmandu", "Pacific/Chatham", "Australia/Lord_Howe", "America/Santiago", "Pacific/Kiritimati"],
+)
+@pytest.mark.parametrize("minutes", [15, 120])
+def test_slots_of_any_offset_and_change_of_clocks_lie_on_their_local_day(zone, minutes):
+    first = date(2026, 3, 1)
+    clock = SlotClock.of(zone, first_day=first, days=250, minutes=minutes)
+    assert (clock.start[1:] == clock.end[:-1]).all() and (clock.end - clock.start <= minutes * 60).all()
+    ends = [
+        datetime.fromtimestamp(second, ZoneInfo(zone)).date()
+        for second in (*clock.start.tolist(), *(clock.end - 1).tolist())
+    ]
+    assert [(day - first).days + 1 for day in ends] == [*clock.day.tolist()] * 2
+
+
+def test_a_date_that_a_time_zone_leaves_out_is_refused(monkeypatch):
+    apia = places.STUDY.replace('"Europe/Paris"', '"Pacific/Apia"').replace("2024-03-30", "2011-12-29")
+    monkeypatch.setattr(places, "STUDY", apia)
+    assert any("2011-12-30 has 0 in Pacific/Apia" in each for each in problems())
 
 
 def test_without_noise_the_plan_has_none_and_without_slots_nothing_changes():
