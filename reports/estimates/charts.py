@@ -6,7 +6,7 @@ figures follow the light or dark scheme of the reader. Texts are pseudo-HTML to 
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from math import ceil
 from typing import Any
@@ -27,6 +27,7 @@ _LABEL_LINES = 3
 _LABEL_WIDTH = 22  # characters before a category's name wraps: leaves room for bars on a phone
 _MAX_DAY_TICKS = 8
 DEFAULT_OPTIONS = ReportOptions()
+PALE = 0.45  # opacity of a bar whose interval includes zero
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon")
 
 
@@ -56,7 +57,7 @@ def report_figure(report: WindowReport, *, options: ReportOptions = DEFAULT_OPTI
             down=[bar.value - bar.low for bar in shown],
         ),
         "marker": {"color": [_bar_colour(estimate) for estimate in estimates]},
-        "hovertext": [_hover(estimate) for estimate in estimates],
+        "hovertext": [_hover(report, estimate, options=options) for estimate in estimates],
         "hoverinfo": "text",
     }
     texts = [_bar_text(report, estimate, options=options) for estimate in estimates]
@@ -145,7 +146,7 @@ def _line(reports: Sequence[WindowReport], *, code: int, place: int, measure: st
     """Band and line of one category; days without answers leave a gap."""
     colour = f"--chart-{place % MAX_LINES + 1}"
     estimates = [report.estimates[code] for report in reports]
-    options = ReportOptions(measure=measure)
+    options = ReportOptions(measure=measure, values="unbiased")
     bars = [
         _bar(report, estimate, options=options) for report, estimate in zip(reports, estimates, strict=True)
     ]
@@ -165,7 +166,8 @@ def _line(reports: Sequence[WindowReport], *, code: int, place: int, measure: st
         "marker": {"symbol": SYMBOLS[place % len(SYMBOLS)], "size": 8 if len(days) <= 31 else 5},
         "connectgaps": False,
         "hovertext": [
-            f"{escape(formats.window_title(report.first_date, report.last_date))}<br>{_hover(estimate)}"
+            f"{escape(formats.window_title(report.first_date, report.last_date))}<br>"
+            f"{_hover(report, estimate, options=options)}"
             for report, estimate in zip(reports, estimates, strict=True)
         ],
         "hoverinfo": "text",
@@ -282,7 +284,7 @@ def _bar(report: WindowReport, estimate: Estimate, *, options: ReportOptions) ->
 
 def _bar_text(report: WindowReport, estimate: Estimate, *, options: ReportOptions) -> str:
     if estimate.status != Status.OK:
-        return _figure_or_blank(estimate)
+        return _blank(estimate)
     value = shown_value(report, estimate, options=options).value
     return formats.amount(value, options.measure)
 
@@ -308,24 +310,29 @@ def _bar_range(bars: Sequence[_Bar]) -> list[float]:
     return [low * 1.05, high + 0.34 * (high - low)]
 
 
-def _hover(estimate: Estimate) -> str:
-    share = _figure_or_blank(estimate)
-    interval = formats.percent_range(estimate.ci_low, estimate.ci_high)
-    visitors = gettext("%(number)s visitors") % {"number": estimates_texts.visitors_range(estimate)}
-    if estimate.status == Status.OK:
-        visitors = gettext("%(number)s visitors") % {"number": formats.number(estimate.visitors)}
+def _hover(report: WindowReport, estimate: Estimate, *, options: ReportOptions) -> str:
+    """Name, shown value and interval; without what is shown, the share and the visitors of the interval."""
     # No <b>: Plotly writes it as a style attribute, which the content policy refuses.
-    return f"{escape(estimate.shown_category)}<br>{share} ({interval})<br>{visitors}"
+    name = escape(estimate.shown_category)
+    if estimate.status != Status.OK:
+        interval = formats.percent_range(estimate.ci_low, estimate.ci_high)
+        people = estimates_texts.visitors_range(estimate)
+        share = f"{_blank(estimate)} ({interval})"
+    else:
+        shown = shown_value(report, estimate, options=replace(options, measure="visitors"))
+        people = formats.number(shown.value)
+        share = estimates_texts.share_words(report, estimate, options=options)
+    return f"{name}<br>{share}<br>{gettext('%(number)s visitors') % {'number': people}}"
 
 
 def _bar_colour(estimate: Estimate) -> str:
-    """Draw no bar for an unreliable estimate: only its interval."""
-    return "--chart-1" if estimate.status == Status.OK else "rgba(0,0,0,0)"
+    """Draw a pale bar where the interval includes zero, and none for an unreliable estimate."""
+    if estimate.status != Status.OK:
+        return "rgba(0,0,0,0)"
+    return "--chart-1" if (estimate.ci_low or 0.0) > 0 else f"--chart-1/{PALE}"
 
 
-def _figure_or_blank(estimate: Estimate) -> str:
-    if estimate.status == Status.OK:
-        return formats.percent(estimate.frequency)
+def _blank(estimate: Estimate) -> str:
     return f"{escape(formats.status_sign(estimate.status))} {formats.status_word(estimate.status)}".replace(
         "<", "&lt;"
     )

@@ -19,14 +19,14 @@ _FIRST_LINES = 5  # without a choice: bands of more hide each other
 Choices = dict[str, tuple[str, ...]]
 CHOICES: Final[Choices] = {
     "view": ("both", "chart", "table", "map"),
-    "order": ("natural", "sorted"),
+    "order": ("sorted", "natural"),
     "measure": ("frequency", "visitors"),
-    "values": ("unbiased", "consistent"),
+    "values": ("consistent", "unbiased"),
     "layer": ("estimate", "uncertainty"),
 }
 DAYS_CHOICES: Final[Choices] = {
     "show": ("daily", "cumulative"),
-    "form": ("lines", "multiples"),
+    "form": ("multiples", "lines"),
     "measure": ("frequency", "visitors"),
 }
 
@@ -65,16 +65,16 @@ class _Options:
 class ReportOptions(_Options):
     """Options of the page of one window.
 
-    order : "natural" is that of the plan, "sorted" by what is shown, the largest first
-    values : "unbiased" estimates may be negative; "consistent" ones add up to 100%
+    order : "sorted" by what is shown, the largest first; "natural" is that of the plan
+    values : "consistent" ones add up to 100%; "unbiased" estimates may be negative
     layer : what the colours of a map stand for: the estimate, or half of the width of its interval
     """
 
     choices = CHOICES
     view: str = "both"
-    order: str = "natural"
+    order: str = "sorted"
     measure: str = "frequency"
-    values: str = "unbiased"
+    values: str = "consistent"
     layer: str = "estimate"
 
 
@@ -83,12 +83,12 @@ class DaysOptions(_Options):
     """Options of the page of all days.
 
     show : "daily" = each day for itself, "cumulative" = the union of the days from the first one on
-    form : "lines" in one chart, or a small chart per category ("multiples")
+    form : a small chart per category ("multiples"), or "lines" in one chart
     """
 
     choices = DAYS_CHOICES
     show: str = "daily"
-    form: str = "lines"
+    form: str = "multiples"
     measure: str = "frequency"
 
 
@@ -99,6 +99,18 @@ class ShownValue:
     value: float | None
     low: float | None
     high: float | None
+
+    @property
+    def may_be_zero(self) -> bool:
+        """True where the interval includes zero or less: charts draw such a bar pale."""
+        return self.low is not None and self.low <= 0
+
+    @property
+    def is_outside(self) -> bool:
+        """True where the value is not in the interval: a consistent one need not be."""
+        if self.value is None or self.low is None or self.high is None:
+            return False
+        return not self.low <= self.value <= self.high
 
 
 def shown_value(report: WindowReport, estimate: Estimate, *, options: ReportOptions) -> ShownValue:

@@ -1,16 +1,19 @@
 """Texts of a report of a window, in sentences."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
 
 from reports.base.formats import noisy_number, number, number_range, percent, percent_range, status_word
 from reports.base.status import Status
+from reports.estimates.options import ReportOptions, shown_value
 from reports.estimates.queries import Estimate, WindowReport, surely_present
 from reports.studies.texts import status_reason
 
 MOST_NAMES = 12  # of categories in a sentence
+DEFAULT_OPTIONS = ReportOptions()
 
 
 def share_range(estimate: Estimate) -> str:
@@ -18,13 +21,27 @@ def share_range(estimate: Estimate) -> str:
     return percent_range(estimate.ci_low, estimate.ci_high)
 
 
+def share_words(report: WindowReport, estimate: Estimate, *, options: ReportOptions) -> str:
+    """The share that these options show, with its interval, which is that of the unbiased estimate."""
+    shown = shown_value(report, estimate, options=replace(options, measure="frequency"))
+    words = {
+        "share": percent(shown.value),
+        "unbiased": percent(estimate.frequency),
+        "range": share_range(estimate),
+    }
+    if shown.is_outside:
+        text = gettext("%(share)s (adjusted; unbiased: %(unbiased)s, 95%% interval %(range)s)")
+        return text % words
+    return gettext("%(share)s (95%% interval %(range)s)") % words
+
+
 def visitors_range(estimate: Estimate) -> str:
     """Both bounds of a number of visitors."""
     return number_range(estimate.visitors_ci_low, estimate.visitors_ci_high)
 
 
-def report_summary(report: WindowReport) -> str:
-    """One or two sentences that say what a chart shows."""
+def report_summary(report: WindowReport, *, options: ReportOptions = DEFAULT_OPTIONS) -> str:
+    """One or two sentences that say what a chart with these options shows, always as shares."""
     if report.status == Status.NOT_RELIABLE and report.estimates[0].frequency is None:
         return gettext(
             "Not reliable: so few people answered (perhaps none) that the counts could be presence noise "
@@ -37,26 +54,23 @@ def report_summary(report: WindowReport) -> str:
         }
         return gettext("%(name)s: %(figure)s") % words
     # All estimates of a report have its status: none that could be larger is left out.
+    # The consistent values have the order of the unbiased ones.
     largest, *others = sorted(report.estimates, key=lambda estimate: -(estimate.frequency or 0.0))
     share = largest.frequency or 0.0
     if share <= 0 or (share > 1 and (largest.ci_low or 0.0) <= 0):
         text = gettext("The noise is too large to identify the largest category among %(visitors)s.")
         return text % {"visitors": _visitors_of(report)}
-    text = gettext(
-        "Of %(visitors)s, an estimated %(share)s (95%% interval %(range)s) are in the largest category, "
-        "%(category)s."
-    ) % {
+    text = gettext("Of %(visitors)s, an estimated %(share)s are in the largest category, %(category)s.") % {
         "visitors": _visitors_of(report),
-        "share": percent(largest.frequency),
-        "range": share_range(largest),
+        "share": share_words(report, largest, options=options),
         "category": largest.shown_category,
     }
     beyond = (
         gettext("The noise can push an estimate above 100%; treat such an estimate as a large share.")
-        if share > 1
+        if share > 1 and options.values == "unbiased"
         else ""
     )
-    return " ".join(filter(None, (text, beyond, _runner_up(others))))
+    return " ".join(filter(None, (text, beyond, _runner_up(report, others, options=options))))
 
 
 def present_words(report: WindowReport) -> str:
@@ -91,12 +105,11 @@ def _visitors_of(report: WindowReport) -> str:
     }
 
 
-def _runner_up(others: Sequence[Estimate]) -> str:
+def _runner_up(report: WindowReport, others: Sequence[Estimate], *, options: ReportOptions) -> str:
     """The second largest of all categories, where it surely has someone; `others` are in order."""
     if not others or (others[0].ci_low or 0.0) <= 0:
         return ""
-    return gettext("Next is %(category)s with %(share)s (%(range)s).") % {
+    return gettext("Next is %(category)s with %(share)s.") % {
         "category": others[0].shown_category,
-        "share": percent(others[0].frequency),
-        "range": share_range(others[0]),
+        "share": share_words(report, others[0], options=options),
     }

@@ -89,7 +89,7 @@ def _report_context(report: WindowReport, options: ReportOptions) -> dict[str, A
         "visitor_rule": studies_texts.visitor_rule(report.study),
         "estimates": ordered(report, options=options),
         "figure": charts.report_figure(report, options=options),
-        "summary": estimates_texts.report_summary(report),
+        "summary": estimates_texts.report_summary(report, options=options),
         "half_width": half_width,
         "has_longer_window": report.window.days < report.study.days and has_unions(report.indicator),
         "is_wide": half_width is not None

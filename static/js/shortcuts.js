@@ -34,6 +34,7 @@ function follow(entry) {
   if (go) location.assign(go);
   const element = focus && document.getElementById(focus);
   if (element) {
+    element.closest("details")?.setAttribute("open", "");
     element.scrollIntoView();
     // Of a grid it is the cell from which the arrow keys go on.
     (element.querySelector("[role=grid] [tabindex='0']") ?? element).focus();

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from reports.base import formats
 from reports.base.status import Status
+from reports.estimates.charts import PALE
 from reports.estimates.options import ReportOptions, ShownValue, shown_value
 from reports.estimates.queries import WindowReport
 from reports.exports.drawing.canvas import (
@@ -73,7 +74,8 @@ def _label(category: str) -> str:
 def _draw_bar(axes: Axes, place: int, shown: ShownValue, *, status: Status, measure: str) -> None:
     is_ok, at = status == Status.OK, 0.0
     if shown.value is not None and is_ok:
-        axes.barh(place, shown.value, height=0.62, color=COLOURS["--chart-1"])
+        alpha = PALE if shown.may_be_zero else 1.0
+        axes.barh(place, shown.value, height=0.62, color=COLOURS["--chart-1"], alpha=alpha)
         at = max(shown.value, 0.0)
     if shown.low is not None and shown.high is not None:
         ends = [shown.low, shown.high]

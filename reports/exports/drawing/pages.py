@@ -79,7 +79,7 @@ def cut_words(selection: Selection, *, at_most: int = MAX_CATEGORIES) -> str:
 def text_alternative(selection: Selection) -> str:
     """Describe the chart in words."""
     if selection.scope == Scope.WINDOW:
-        return estimates_texts.report_summary(selection.reports[0])
+        return estimates_texts.report_summary(selection.reports[0], options=selection.options)
     name = selection.reports[0].indicator.shown_name
     return f"{name}: {_what_is_drawn(selection)}. {_how_days_are_drawn()}"
 
@@ -116,10 +116,10 @@ def how_to_read(selection: Selection) -> str:
     elif selection.options.values == "consistent":
         how = gettext(
             "Bars: consistent values, for which no separate error is given. Lines: 95% intervals for the "
-            "unbiased estimates."
+            "unbiased estimates. Pale bars: the interval includes zero."
         )
     else:
-        how = gettext("Bars: estimates. Lines: 95% intervals.")
+        how = gettext("Bars: estimates. Lines: 95% intervals. Pale bars: the interval includes zero.")
     return " ".join(text for text in (f"{_what_is_drawn(selection)}.", how, _scaling(selection)) if text)
 
 

@@ -168,7 +168,7 @@ def test_pages_say_about_give_intervals_and_why_there_are_no_differences(closed,
     ):
         assert [words for words in said if words not in shown(reader, path)] == []
     days = "from=2024-05-30&to=2024-05-30&with_from=2024-05-31&with_to=2024-05-31"
-    assert "Arrivals and returns not available for this study" in shown(
+    assert "New and returning visitors are not available for this study" in shown(
         reader, f"/studies/{closed.slug}/gender/movement/"
     )
     for asked in (f"?kind=windows&{days}", ""):

@@ -17,6 +17,7 @@ from reports.base.status import WIDEST_INTERVAL, Status, estimates_status, windo
 from reports.estimates import charts, queries
 from reports.estimates import texts as estimates_texts
 from reports.estimates.notes import DayNoteError, note_day, remove_note
+from reports.estimates.options import ReportOptions
 from reports.estimates.queries import Window, WindowReport
 from reports.models import DayNote, Study
 from reports.studies import texts as studies_texts
@@ -191,7 +192,10 @@ def test_no_category_is_named_largest_where_it_has_nobody_or_more_than_all(fair)
         )
     near = replace(low, frequency=-0.01, ci_low=-0.06, ci_high=0.04)
     most = replace(near, category="City", frequency=1.049, ci_low=0.973, ci_high=1.127)  # by noise
-    text = estimates_texts.report_summary(replace(report, estimates=(near, most)))
+    both, unbiased = replace(report, estimates=(near, most)), ReportOptions(values="unbiased")
+    text = estimates_texts.report_summary(both)
+    assert f"{formats.percent(most.consistent)} (adjusted; unbiased: 104.9%, 95% interval 97.3" in text
+    text = estimates_texts.report_summary(both, options=unbiased)
     interval = "104.9% (95% interval 97.3 to 112.7%)"
     assert f"an estimated {interval} are in the largest category, City." in text
     assert text.endswith("push an estimate above 100%; treat such an estimate as a large share.")
@@ -206,7 +210,7 @@ def test_summary_ranks_all_categories_of_a_report_and_leaves_none_out() -> None:
     estimates = tuple(wide if each is by_size[1] else each for each in report.estimates)
     text = estimates_texts.report_summary(replace(report, estimates=estimates))
     assert f"the largest category, {by_size[0].category}." in text
-    assert f"Next is {by_size[1].category} with {formats.percent(by_size[1].frequency)}" in text
+    assert f"Next is {by_size[1].category} with {formats.percent(by_size[1].consistent)}" in text
     unsure = tuple(replace(each, ci_low=-0.01) if each is wide else each for each in estimates)
     assert "Next is" not in estimates_texts.report_summary(replace(report, estimates=unsure))
 

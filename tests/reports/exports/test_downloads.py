@@ -32,8 +32,8 @@ NAMES = {Scope.WINDOW: "_age_2024-05-31_2024-06-01", Scope.DAYS: "_age_days", Sc
 BUNDLE, STATEMENT = "/studies/fair-2024/bundle.zip", "/studies/fair-2024/statement.json"
 COMPARED = "kind=windows&from=2024-05-31&to=2024-06-02&with_from=2024-05-30&measure=visitors"
 MOVED = "show=there_again&day=2024-05-31&category=1"
-WINDOW_OPTIONS = {"order": "sorted", "measure": "visitors", "values": "consistent"}
-DAYS_OPTIONS = {"show": "cumulative", "form": "multiples", "measure": "visitors"}
+WINDOW_OPTIONS = {"order": "natural", "measure": "visitors", "values": "unbiased"}
+DAYS_OPTIONS = {"show": "cumulative", "form": "lines", "measure": "visitors"}
 LINKS = [
     ("", {"from": "2024-05-31", "to": "2024-06-01"}, list(WINDOW_OPTIONS.items())),
     ("days/", {}, [*DAYS_OPTIONS.items(), ("category", "2"), ("category", "0")]),

@@ -165,22 +165,39 @@ def test_pages_never_scroll_sideways_and_targets_are_large_enough_to_touch(fair,
     assert [text for text in small if not text.startswith(("Full privacy statement", "Skip"))] == []
 
 
+def test_the_chart_starts_high_and_tabs_never_move(fair, opened) -> None:
+    page = opened(GENDER)
+    address = page.url
+    for width, height in ((1440, 900), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
+        assert page.locator(".chart").bounding_box()["y"] <= 320
+        tops = set()
+        for path in ("days/", "compare/", "movement/", "scenario/", ""):
+            page.goto(address + path)
+            tops.add(page.locator("nav.pages").bounding_box()["y"])
+        assert len(tops) == 1, tops
+
+
 def test_window_is_chosen_without_javascript(fair, signed_in) -> None:
     watched = signed_in(java_script_enabled=False)
     page = watched.page
     page.goto(watched.base + GENDER)
+    page.click(".toolbar summary")
     for field_, day in (("#from", "2024-05-31"), ("#to", "2024-06-01")):
         page.select_option(field_, day)
     page.click("text=Show")
     assert page.url.endswith("?from=2024-05-31&to=2024-06-01")
-    assert page.locator("h1 + .lead").inner_text() == "Fri 31 May 2024 to Sat 1 Jun 2024 (2 days)"
+    assert (
+        page.locator(".toolbar summary .only-wide").inner_text()
+        == "Fri 31 May 2024 to Sat 1 Jun 2024 (2 days)"
+    )
     assert page.locator("table.table tbody tr").count() == 3
     assert page.locator("noscript").is_visible()
 
 
 def test_w_leads_to_the_triangle_arrow_keys_move_in_it_and_enter_chooses(fair, opened) -> None:
-    page = opened(GENDER + "?order=sorted")
-    page.wait_for_selector("[data-keys]:not([hidden])")
+    page = opened(GENDER + "?order=natural")
+    page.wait_for_selector("[data-keys]:not([hidden])", state="attached")
     stops = page.locator("table[role=grid] a[tabindex='0']")
     assert stops.count() == 1  # the grid is one stop of the Tab key
     for key, window in (
@@ -196,12 +213,13 @@ def test_w_leads_to_the_triangle_arrow_keys_move_in_it_and_enter_chooses(fair, o
         assert page.evaluate("document.activeElement.title").startswith(window), key
     assert stops.count() == 1
     page.keyboard.press("Enter")
-    page.wait_for_url("**from=2024-05-31&to=2024-06-01&order=sorted")
+    page.wait_for_url("**from=2024-05-31&to=2024-06-01&order=natural")
 
 
 def test_question_mark_or_a_button_open_the_list_and_its_keys_work_until_turned_off(fair, opened) -> None:
     page = opened(GENDER)
     dialog = page.locator("#shortcuts")
+    page.locator(".toolbar summary").first.click()
     page.locator("select#from").focus()
     page.keyboard.press("t")  # letters in a field are no shortcuts
     page.evaluate("document.activeElement.blur()")
@@ -244,17 +262,17 @@ def test_paper_has_the_numbers_in_ink_and_the_address_and_no_navigation(fair, op
         page.evaluate(f"dispatchEvent(new Event('{event}'))")
         assert fill(page, ".chart .ytick text") == colour
     page.emulate_media(media="print", color_scheme="dark")
-    for selector in (".header", ".tabs", "#windows", ".switches", ".window-form"):
+    for selector in (".header", ".pages", "#windows", ".switches", ".window-form"):
         assert not page.locator(selector).first.is_visible(), selector
     for selector in (".chart .main-svg", ".table", ".print-only"):
         assert page.locator(selector).first.is_visible(), selector
-    assert page.url in page.locator(".print-only").inner_text()
+    assert page.url in page.locator("p.print-only").last.inner_text()
     body = page.evaluate("(s => [s.backgroundColor, s.color])(getComputedStyle(document.body))")
     assert body == ["rgb(255, 255, 255)", ink]
 
 
 def test_wide_charts_fit_on_paper_and_are_wide_again_after_it(fair, opened) -> None:
-    page = opened(GENDER + "days/", viewport={"width": 1440, "height": 900})
+    page = opened(GENDER + "days/?form=lines", viewport={"width": 1440, "height": 900})
     width = "parseFloat(document.querySelector('.chart .main-svg').getAttribute('width'))"
     wide = page.evaluate(width)
     assert wide > 1000

@@ -29,7 +29,7 @@ from tests.reports.page_texts import Markup, data_of, get, page, text_of
 pytestmark = pytest.mark.django_db
 NOWHERE = "You do not have access to any study yet"
 WINDOW = {"from": "2024-05-31", "to": "2024-06-01"}
-CHOSEN = {"view": "table", "order": "sorted", "measure": "visitors", "values": "consistent"}
+CHOSEN = {"view": "table", "order": "natural", "measure": "visitors", "values": "unbiased"}
 
 
 def home_of(client: Client, user) -> str:
@@ -168,7 +168,8 @@ def test_reader_chooses_the_lines(reader) -> None:
     factory.published(factory.MANY)
 
     def names(query: str) -> list[str]:
-        html = reader.get(reverse("reports:days", args=["fair-2024", "region"]) + query).content.decode()
+        address = reverse("reports:days", args=["fair-2024", "region"])
+        html = reader.get(f"{address}{query or '?'}&form=lines").content.decode()
         return [trace["name"] for trace in data_of(html)["data"] if "name" in trace]
 
     assert names("?category=11&category=2") == ["Region C", "Region L"]
@@ -180,7 +181,7 @@ def test_reader_chooses_the_lines(reader) -> None:
 
 def test_cumulated_days_are_the_unions_from_the_first_day(reader, fair) -> None:
     note_day(fair, day=date(2024, 6, 1), kind=DayNote.Kind.EVENT, text="Fireworks & music", by="adam")
-    text = page(reader, "days", "age", show="cumulative")
+    text = page(reader, "days", "age", show="cumulative", form="lines")
     unions = [Window(1, day) for day in range(1, 5)]
     reports = selectors.indicator_reports(fair.indicators.get(slug="age"), unions)
     line = data_of(text)["data"][1]
@@ -195,7 +196,7 @@ def test_cumulated_days_are_the_unions_from_the_first_day(reader, fair) -> None:
 
 def test_small_charts_have_one_scale_and_all_categories(reader) -> None:
     factory.published(factory.MANY)
-    text = page(reader, "days", "region", form="multiples")
+    text = page(reader, "days", "region")
     names = re.findall(r'<script id="(figure[^"]*)"', text)
     assert names == [f"figure-{code}" for code in range(12)]
     found = [data_of(text, name) for name in names]
@@ -206,7 +207,7 @@ def test_small_charts_have_one_scale_and_all_categories(reader) -> None:
 
 
 def test_visitors_are_drawn_and_tabled_and_links_keep_options_and_categories(reader, fair) -> None:
-    text = page(reader, "days", "age", measure="visitors")
+    text = page(reader, "days", "age", measure="visitors", form="lines")
     reports = selectors.indicator_reports(fair.indicators.get(slug="age"), selectors.single_days_of(fair))
     line = data_of(text)["data"][1]
     assert line["y"] == pytest.approx([report.estimates[0].visitors for report in reports], abs=0.06)
@@ -214,7 +215,7 @@ def test_visitors_are_drawn_and_tabled_and_links_keep_options_and_categories(rea
         assert estimates_texts.visitors_range(report.estimates[0]) in text
     chosen = {"category": "2", "show": "cumulative", "measure": "visitors"}
     links = Markup(page(reader, "days", "age", **chosen)).links
-    assert "?category=2&show=cumulative&form=multiples&measure=visitors" in links
+    assert "?category=2&show=cumulative&form=lines&measure=visitors" in links
     other = reverse("reports:days", args=["fair-2024", "gender"])
     assert f"{other}?show=cumulative&measure=visitors" in links
 
@@ -297,7 +298,8 @@ def test_window_is_the_whole_study_or_a_day_or_what_lies_between_and_others_are_
 
 
 def test_every_window_is_one_link_with_its_days_and_visitors(reader, fair) -> None:
-    links = Markup(page(reader, "indicator", "gender")).links
+    grid = page(reader, "indicator", "gender").split('role="grid"')[1].split("</table>")[0]
+    links = Markup(grid).links
     unions = selectors.visitor_unions(fair)
     for window in selectors.windows_of(fair):
         first, last = fair.date_of(window.first_day), fair.date_of(window.last_day)
@@ -311,8 +313,9 @@ def test_each_page_of_an_indicator_leads_to_the_others(reader, fair) -> None:
     names = ("indicator", "days", "compare", "movement", "scenario")
     addresses = {reverse(f"reports:{name}", args=["fair-2024", "age"]) for name in names}
     for address in addresses:
-        row = reader.get(address).content.decode().split('<p class="row no-print">')[1].split("</p>")[0]
-        assert {link.split("?")[0] for link in re.findall(r'href="([^"]+)"', row)} == addresses - {address}
+        tabs = reader.get(address).content.decode().split('<nav class="pages')[1].split("</nav>")[0]
+        assert {link.split("?")[0] for link in re.findall(r'href="([^"]+)"', tabs)} == addresses
+        assert re.findall(r'href="([^"?]+)[^"]*" aria-current="page"', tabs) == [address]
 
 
 def test_privacy_is_said_with_the_certified_numbers(reader, fair) -> None:
@@ -401,7 +404,7 @@ def test_sorted_is_largest_first_and_keeps_every_category() -> None:
         sizes = [getattr(estimate, attribute) for estimate in found]
         assert sizes == sorted(sizes, reverse=True)
         assert {estimate.category for estimate in found} == {e.category for e in report.estimates}
-    assert ordered(report, options=ReportOptions()) == report.estimates
+    assert ordered(report, options=ReportOptions(order="natural")) == report.estimates
 
 
 def test_shown_values_are_those_of_the_report() -> None:
@@ -417,7 +420,7 @@ def test_shown_values_are_those_of_the_report() -> None:
 
 def test_chart_shows_what_was_asked_for(reader, fair) -> None:
     report = report_of(fair, "age", 1, 4)
-    figure = data_of(page(reader, "indicator", "age", measure="visitors", order="sorted"))
+    figure = data_of(page(reader, "indicator", "age", measure="visitors", values="unbiased"))
     visitors = sorted((estimate.visitors for estimate in report.estimates), reverse=True)
     assert figure["data"][0]["x"] == pytest.approx(visitors, abs=0.06)
     assert figure["data"][1]["text"][0].strip() == formats.number(visitors[0])
@@ -437,7 +440,7 @@ def test_view_shows_chart_or_table_or_both(reader, fair) -> None:
 
 def test_every_link_and_form_keeps_the_options(reader, fair) -> None:
     html = page(reader, "indicator", "gender", **WINDOW, **CHOSEN)
-    tail = "&order=sorted&measure=visitors&values=consistent"
+    tail = "&order=natural&measure=visitors&values=unbiased"
     links = Markup(html).links
     for window in selectors.windows_of(fair):
         first, last = fair.date_of(window.first_day), fair.date_of(window.last_day)
@@ -447,9 +450,9 @@ def test_every_link_and_form_keeps_the_options(reader, fair) -> None:
     assert f"?from=2024-05-31&to=2024-06-01{tail}" in links  # back to both views
     for name, value in CHOSEN.items():
         assert f'<input type="hidden" name="{name}" value="{value}">' in html
-    warning = "for which no separate error is given"  # consistent values
-    assert warning in page(reader, "indicator", "gender", values="consistent")
-    assert warning not in page(reader, "indicator", "gender")
+    warning = "adjusted so that none is negative"  # consistent values
+    assert warning in page(reader, "indicator", "gender")
+    assert warning not in page(reader, "indicator", "gender", values="unbiased")
 
 
 def test_long_studies_have_a_calendar_with_each_day_and_each_week(reader) -> None:

@@ -69,10 +69,10 @@ class TestMaking:
         assert "The fair, Fri 31 May 2024 to Sat 1 Jun 2024" in words(Client().get(address))
 
     def test_the_way_it_is_shown_goes_along_and_nothing_else_and_a_default_window_stays(self, reader, fair):
-        reader.post(f"{NEW}?{WINDOW}&order=sorted&next=//evil.example", FORM)
+        reader.post(f"{NEW}?{WINDOW}&order=natural&next=//evil.example", FORM)
         reader.post(NEW, FORM)
         queries = [link.query for link in ShareLink.objects.order_by("pk")]
-        assert queries == [f"{WINDOW}&order=sorted", "from=2024-05-30&to=2024-06-02"]
+        assert queries == [f"{WINDOW}&order=natural", "from=2024-05-30&to=2024-06-02"]
 
     def test_a_form_that_is_wrong_makes_nothing(self, reader, fair):
         for given in ({"days": "0"}, {"days": "367"}, {"password": "short"}, {"note": "x" * 81}):
