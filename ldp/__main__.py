@@ -5,14 +5,16 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from typing import Any, Final, get_args
 
 from ldp.errors import LdpError
+from ldp.kernels.entropy import KeyedPrf
 from ldp.privacy.plan_requests import IndicatorRequest, build_plan
 from ldp.privacy.plans import Kind, Mechanism
+from ldp.privacy.slots import slot_noise
 from ldp.protocols.adaptive import adp_channel
 from ldp.protocols.bit_flip import bit_flip_channel
 from ldp.protocols.channels import WORD, Unit, grr_channel
@@ -25,9 +27,11 @@ from ldp.protocols.subset import subset_channel
 from ldp.protocols.two_round import Tuning, lgrr_channel, loloha_channel
 from ldp.protocols.two_round_unary import allomfree_channel, lue_channel
 from ldp.protocols.unary import oue_channel, sue_channel, the_channel
-from ldp.research.audit import AuditChannel, Target, attack, channel_target, day_values
+from ldp.research.arguments import count, key, number
+from ldp.research.audit import AuditChannel, AuditResult, Target, attack, channel_target, day_values
 from ldp.research.audit_fakes import fake_target
 from ldp.research.audit_plans import plan_target
+from ldp.research.audit_slots import attack_slots
 
 ONE_ROUND: Final[dict[str, Callable[..., AuditChannel]]] = {
     "grr": grr_channel,
@@ -57,8 +61,6 @@ BIT_FLIP: Final = "dbitflip"
 FAKES: Final = ("rsfd-grr", "rsfd-ouez", "rsfd-suez", "rsfd-adp", "rsfd-ouer", "rsfd-suer")
 PRIOR_FAKES: Final = ("rsrfd-grr", "rsrfd-ouer", "rsrfd-suer")
 
-MAX_REPORTS: Final = 64  # numbers that two rounds have for their reports
-
 _PLANS: Final[tuple[Mechanism, ...]] = get_args(Mechanism)
 _SETTINGS: Final[dict[str, Sequence[str]]] = {
     "sampled": (BIT_FLIP,),
@@ -72,17 +74,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Attack a mechanism and write the result as JSON; 0 = not broken, 1 = broken, 2 = bad arguments."""
     options = _parser().parse_args(arguments)
     try:
-        result = attack(
-            _target(options),
-            runs=options.runs,
-            confidence=options.confidence,
-            key=os.urandom(16) if options.key is None else options.key,
-        )
+        result = _slots_attacked(options) if options.command == "audit-slots" else _attacked(options)
     except LdpError as error:
         sys.stderr.write(f"{error}\n")
         return 2
     sys.stdout.write(json.dumps(result.to_json(), indent=2) + "\n")
     return 0 if result.is_within else 1
+
+
+def _attacked(options: argparse.Namespace) -> AuditResult:
+    secret = os.urandom(16) if options.key is None else options.key
+    return attack(_target(options), runs=options.runs, confidence=options.confidence, key=secret)
 
 
 def build_channel(
@@ -210,6 +212,22 @@ def _plan_target(options: argparse.Namespace) -> Target:
     return plan_target(plan)
 
 
+def _slots_attacked(options: argparse.Namespace) -> AuditResult:
+    noise = slot_noise(
+        epsilon_day=Fraction(options.epsilon_day),
+        delta=Fraction(options.delta),
+        slots_per_day=options.slots_per_day,
+        levels=options.levels,
+    )
+    return attack_slots(
+        noise,
+        slots=options.slots or options.slots_per_day,
+        runs=options.runs,
+        confidence=options.confidence,
+        prf=KeyedPrf(os.urandom(16) if options.key is None else options.key),
+    )
+
+
 def _refuse(options: argparse.Namespace, *names: str) -> None:
     for name in names:
         if getattr(options, name) is not None:
@@ -224,7 +242,7 @@ def _parser() -> argparse.ArgumentParser:
     audit.add_argument("mechanism", choices=list(names))
     audit.add_argument(
         "--epsilon",
-        type=_number,
+        type=number,
         required=True,
         help="of one report; two rounds: of any number of reports of one value; spl-grr: of the profile "
         "(of one day, with --days); fakes: of the unit (profile: of one day, with --days)",
@@ -233,20 +251,31 @@ def _parser() -> argparse.ArgumentParser:
     audit.add_argument("--domain-size", type=int, nargs="+", required=True, help=size_help)
     _add_settings(audit)
     length = audit.add_mutually_exclusive_group()
-    length.add_argument("--reports", type=_count, help="reports of one value")
-    length.add_argument("--days", type=_count, help="days, each with a value; plans: daily indicators")
-    audit.add_argument("--runs", type=int, default=100_000, help="subscribers per input")
-    audit.add_argument("--confidence", type=float, default=0.95)
-    audit.add_argument("--key", type=_key, help="32 hexadecimal digits (default: random)")
+    length.add_argument("--reports", type=count, help="reports of one value")
+    length.add_argument("--days", type=count, help="days, each with a value; plans: daily indicators")
+    _add_runs(audit, runs=100_000)
+    slots = commands.add_parser("audit-slots", help="attack the noise of counts by slot and zone")
+    slots.add_argument("--epsilon-day", type=number, required=True)
+    slots.add_argument("--delta", type=number, default=Decimal("0.000001"))
+    slots.add_argument("--slots-per-day", type=int, default=48)
+    slots.add_argument("--levels", type=int, default=1)
+    slots.add_argument("--slots", type=count, help="of the person (default: those of a day)")
+    _add_runs(slots, runs=2_000)
     return parser
+
+
+def _add_runs(audit: argparse.ArgumentParser, *, runs: int) -> None:
+    audit.add_argument("--runs", type=int, default=runs, help="subscribers per input")
+    audit.add_argument("--confidence", type=float, default=0.95)
+    audit.add_argument("--key", type=key, help="32 hexadecimal digits (default: random)")
 
 
 def _add_settings(audit: argparse.ArgumentParser) -> None:
     """Options that only some mechanisms take."""
     audit.add_argument(
-        "--epsilon-1", type=_number, help="two rounds: of one report, or of --horizon (default: half)"
+        "--epsilon-1", type=number, help="two rounds: of one report, or of --horizon (default: half)"
     )
-    audit.add_argument("--horizon", type=_count, help="two rounds: what --epsilon-1 is of (default: 1)")
+    audit.add_argument("--horizon", type=count, help="two rounds: what --epsilon-1 is of (default: 1)")
     audit.add_argument("--tuning", choices=get_args(Tuning), help="dbitflip, two rounds of GRR")
     audit.add_argument(
         "--sampled", type=int, help="dbitflip: values that a person answers about (default: all)"
@@ -254,36 +283,12 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
     audit.add_argument(
         "--unit", choices=get_args(Unit), help="plans and fakes: what differs (default: profile)"
     )
-    audit.add_argument("--weights", type=_number, nargs="+", help="smp: how often each indicator is asked")
+    audit.add_argument("--weights", type=number, nargs="+", help="smp: how often each indicator is asked")
     audit.add_argument(
         "--shares",
         choices=get_args(Shares),
         help="fakes: how often an indicator is answered; without it, those that plans know are plans",
     )
-
-
-def _number(text: str) -> Decimal:
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        number = Decimal("nan")
-    if not number.is_finite():
-        raise argparse.ArgumentTypeError(f"must be a finite number, got {text!r}")
-    return number
-
-
-def _count(text: str) -> int:
-    count = int(text)
-    if not 1 <= count <= MAX_REPORTS:
-        raise argparse.ArgumentTypeError(f"must be in [1, {MAX_REPORTS}], got {text}")
-    return count
-
-
-def _key(text: str) -> bytes:
-    key = bytes.fromhex(text)
-    if len(key) != 16:
-        raise argparse.ArgumentTypeError(f"key must have 16 bytes, got {len(key)}")
-    return key
 
 
 if __name__ == "__main__":

@@ -15,11 +15,15 @@ from scipy.stats import beta
 import ldp
 from ldp import __main__ as command
 from ldp.codes import NO_ANSWER
+from ldp.keyed.noise.slots import slot_noise_counts
 from ldp.privacy.plans import Mechanism
+from ldp.privacy.slots import slot_noise
 from ldp.protocols.channels import WORD
+from ldp.research import audit_slots
 from ldp.research.audit import Target, attack, channel_target, day_values
 from ldp.research.audit_fakes import fake_target
 from ldp.research.audit_plans import plan_target
+from ldp.research.audit_slots import attack_slots
 from ldp.research.binomial import clopper_pearson_low
 from tests.ldp.exact import make_plan
 
@@ -111,6 +115,35 @@ def test_no_plan_loses_more_than_its_certificate(mechanism, kind, unit) -> None:
     # Of 17 codes, the few that tell are rare if epsilon is split.
     share = 0.55 if mechanism == "spl-grr" else 0.7
     assert result.epsilon_lower_bound > share * float(target.epsilon_certified)
+
+
+SLOTS = slot_noise(epsilon_day=Fraction(3), delta=Fraction(1, 100), slots_per_day=4, levels=1)
+
+
+@pytest.mark.parametrize(("slots", "least"), [(1, 0.4), (4, 0.8)])
+def test_slots_lose_no_more_than_their_certificate(slots: int, least: float) -> None:
+    result = attack_slots(SLOTS, slots=slots, runs=10_000, confidence=0.99, prf=ldp.KeyedPrf(KEY))
+    assert result.is_within
+    assert result.epsilon_certified == (SLOTS.epsilon(days=1) if slots == 4 else SLOTS.epsilon_of_slot())
+    assert result.epsilon_lower_bound > least
+
+
+def test_the_command_audits_slots_and_refuses_more_than_a_day_has(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = "audit-slots --epsilon-day 3 --delta 0.01 --slots-per-day 4 --runs 100".split()
+    assert command.main(asked) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["epsilon_certified"] == str(SLOTS.epsilon(days=1))
+    assert command.main([*asked, "--slots", "5"]) == 2
+    assert "slots must be in [1, 4], got 5" in capsys.readouterr().err
+
+
+def test_noise_of_slots_that_is_too_small_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def quartered(noise, **where):
+        return slot_noise_counts(dataclasses.replace(noise, variance=noise.variance / 4), **where)
+
+    monkeypatch.setattr(audit_slots, "slot_noise_counts", quartered)
+    result = attack_slots(SLOTS, slots=4, runs=4_000, confidence=0.99, prf=ldp.KeyedPrf(KEY))
+    assert not result.is_within
 
 
 def test_the_bits_of_each_word_are_read() -> None:
