@@ -129,7 +129,7 @@ def test_slots_lose_no_more_than_their_certificate(slots: int, least: float) -> 
 
 
 def test_the_command_audits_slots_and_refuses_more_than_a_day_has(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = "audit-slots --epsilon-day 3 --delta 0.01 --slots-per-day 4 --runs 100".split()
+    asked = ["audit-slots", "--epsilon-day", "3", "--delta", "0.01", "--slots-per-day", "4", "--runs", "100"]
     assert command.main(asked) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed["epsilon_certified"] == str(SLOTS.epsilon(days=1))
