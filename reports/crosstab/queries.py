@@ -107,8 +107,10 @@ def reports_of(report: WindowReport, tallies: IndicatorTallies) -> Reports | Non
     return Reports(estimates=estimates, channel=channel, level=LEVEL, **sizes)  # type: ignore[arg-type]
 
 
-def table_of(measured: Measured, view: View) -> Table | None:
+def table_of(measured: Measured, view: View, *, found: CrossTable | None = None) -> Table | None:
     """The table of a view; None if it would be too large.
+
+    `found` are other estimates of its shares; by default those of its own answers.
 
     Raises
     ------
@@ -118,7 +120,8 @@ def table_of(measured: Measured, view: View) -> Table | None:
         raise NoCrosstabError
     if view.row_part.size * view.column_part.size > MAX_CELLS:
         return None
-    found = cross_table(measured.reports, layout=layout_of(view), base=view.base)
+    if found is None:
+        found = cross_table(measured.reports, layout=layout_of(view), base=view.base)
     scale = measured.report.scale if view.base == "all" else None
     window = _window_status(measured.report)
     cells = list(_cells(found, view, window=window, scale=scale))

@@ -15,6 +15,7 @@ from reports.estimates.queries import Counts, Window, WindowError
 
 INDICATOR: Final = "indicator"
 ROWS, COLUMNS, WITHIN, SHARES, NO_VALUE = "rows", "columns", "within", "shares", "no_value"
+COMBINED: Final = "combined"
 ONLY: Final = "only-"  # chosen categories of a part: only-age=2,3
 BASES: Final[tuple[Base, ...]] = get_args(Base)
 _SHOWN: Final = 40  # characters of a parameter in a refusal
@@ -31,6 +32,7 @@ class View:
     within : code of the third part that all cells have; None: all codes are added up, or there is no third
     base : what a cell is a share of
     with_no_value : also rows and columns of people without a value whose interval includes 0
+    combined : shares use all answers on the parts, not only those of the table
     choice : codes of the categories of the question, by part; without those of which all are meant
     """
 
@@ -41,6 +43,7 @@ class View:
     within: int | None = None
     base: Base = "all"
     with_no_value: bool = False
+    combined: bool = False
     choice: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
     @property
@@ -74,6 +77,8 @@ class View:
             values[SHARES] = self.base
         if self.with_no_value:
             values[NO_VALUE] = "1"
+        if self.combined:
+            values[COMBINED] = "1"
         return values | {
             ONLY + parts[place].slug: ",".join(map(str, codes)) for place, codes in self.choice.items()
         }
@@ -108,6 +113,7 @@ def view_of(query: QueryDict, joints: Sequence[Joint], *, visitors: Counts) -> V
         within=_within(query.get(WITHIN, ""), view.third_part),
         base=_base(query.get(SHARES, "")),
         with_no_value=bool(query.get(NO_VALUE)),
+        combined=bool(query.get(COMBINED)),
         choice=_choice(query, joint),
     )
 

@@ -12,9 +12,10 @@ from reports.accounts.access import readers_only, study_or_404
 from reports.base.status import Status
 from reports.crosstab import texts
 from reports.crosstab.association import verdict_of
+from reports.crosstab.combined import can_combine, combined, projected
 from reports.crosstab.joints import Joint, joint_indicators
 from reports.crosstab.queries import Measured, NoCrosstabError, Table, measure, table_of
-from reports.crosstab.query import COLUMNS, NO_VALUE, ONLY, ROWS, SHARES, WITHIN, View, view_of
+from reports.crosstab.query import COLUMNS, COMBINED, NO_VALUE, ONLY, ROWS, SHARES, WITHIN, View, view_of
 from reports.estimates.page import weekdays, window_page
 from reports.estimates.queries import Counts, WindowError, visitor_unions
 from reports.privacy.statement.document import protections
@@ -113,7 +114,8 @@ def _figures(measured: Measured, view: View) -> dict[str, Any]:
     if measured.reports is None:
         return context | {"state": "blank", "reason": status_reason(report.status, report.study)}
     figure = measured.answer(view.choice)
-    table = table_of(measured, view)
+    from_all = combined(measured, view) if view.combined else None
+    table = table_of(measured, view, found=None if from_all is None else projected(from_all))
     return (
         context
         | {
@@ -122,6 +124,9 @@ def _figures(measured: Measured, view: View) -> dict[str, Any]:
             "sentence": texts.sentence(measured, figure, view.choice),
             "protection": protections(report.plan)[report.indicator.slug],
             "verdict": verdict_of(measured, view),
+            "is_combined": from_all is not None,
+            "combine": view.query(**{COMBINED: "1"}) if can_combine(measured, view) else "",
+            "uncombine": view.query(**{COMBINED: ""}),
         }
         | (_table(table) if table else {"is_too_large": True})
     )

@@ -38,7 +38,7 @@ class Margin:
     Parameters
     ----------
     reports : Reports; on the indicator that is a part of the joint one
-    has_value : float; share of the visitors with a value, in (0, 1]
+    has_value : float; share of the visitors with a value, above 0; may exceed 1
     has_value_variance : float; of its estimate
     """
 
@@ -66,16 +66,20 @@ class Association:
     p_value: float
 
 
-def margin_of(reports: Reports, *, asked: float) -> Margin:
+def margin_of(reports: Reports, *, asked: float, has_all: bool = False) -> Margin:
     """A margin, with the share of visitors with a value from how many of those who were asked have reported.
 
     Parameters
     ----------
     asked : float; chance that a visitor is asked this indicator, in (0, 1]
+    has_all : all visitors are known to have a value
     """
+    if has_all:
+        return Margin(reports=reports, has_value=1.0, has_value_variance=0.0)
     expected = reports.n_population * asked
-    has_value = min(reports.n_reports / expected, 1.0)
-    return Margin(reports=reports, has_value=has_value, has_value_variance=has_value * (1 - asked) / expected)
+    has_value = reports.n_reports / expected  # not limited to 1: that would make it too small on average
+    variance = has_value * (1 - asked) / expected
+    return Margin(reports=reports, has_value=has_value, has_value_variance=variance)
 
 
 def independence_test(reports: Reports, *, layout: Codes, rows: Margin, columns: Margin) -> Association:

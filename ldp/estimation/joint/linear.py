@@ -147,6 +147,21 @@ def linear_covariances(
     return np.asarray(noise / n_reports + spread, np.float64)
 
 
+def linear_variances(
+    f: Floats, *, weights: Floats, channel: LinearChannel, n_reports: int, n_population: int
+) -> Floats:
+    """Diagonal of `linear_covariance_matrix`, with the same parameters; shape (n_answers,)."""
+    p, q = float(channel.p), float(channel.q)
+    squares, means = weights**2 @ f, weights @ f
+    if isinstance(channel, UnaryChannel):  # bits are independent
+        noise = weights**2 @ (f * p * (1 - p) + (1 - f) * q * (1 - q)) / (p - q) ** 2
+    else:
+        of_code = _stands_for(weights, channel=channel)
+        noise = of_code**2 @ _chances(f, channel=channel) - squares
+    sampling = _sampling(n_reports=n_reports, n_population=n_population)
+    return np.asarray(noise / n_reports + (squares - means**2) * sampling, np.float64)
+
+
 def linear_covariance_matrix(
     f: Floats, *, weights: Floats, channel: LinearChannel, n_reports: int, n_population: int
 ) -> Floats:

@@ -1,7 +1,9 @@
 """Cross-tabulations as a file: a row for each cell and each total, of all categories."""
 
 from collections.abc import Iterator
+from typing import Final
 
+import numpy as np
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
@@ -9,9 +11,10 @@ from reports.accounts.access import study_or_404
 from reports.base.attachments import attachment
 from reports.crosstab import texts
 from reports.crosstab.association import verdict_of
+from reports.crosstab.combined import combined
 from reports.crosstab.joints import joint_indicators
 from reports.crosstab.queries import Figure, Measured, NoCrosstabError, Table, measure, table_of
-from reports.crosstab.query import view_of
+from reports.crosstab.query import View, view_of
 from reports.estimates.queries import WindowError, visitor_unions
 from reports.exports.errors import ExportError
 from reports.exports.file_views import file_of_study, format_or_404, refused
@@ -19,6 +22,8 @@ from reports.exports.findings.tables import Findings, Record, head_of, tail_of
 from reports.exports.formats.choosing import CROSSTAB
 from reports.exports.formats.columns import Kind
 from reports.studies.texts import status_reason
+
+_COMBINED: Final = ("combined", "combined_std_error", "combined_ci_low", "combined_ci_high")
 
 
 @file_of_study
@@ -61,9 +66,13 @@ def crosstab_findings(measured: Measured, table: Table) -> Findings:
         reports=(report,),
         words=(verdict.sentence, verdict.limits),
         before=head_of(report) | _head(table),
-        rows=list(_rows(table)),
+        rows=_with_combined(list(_rows(table)), measured, view),
         after=tested | tail_of(report),
-        kinds={"market_share": Kind.NUMBER, "association_p_value": Kind.NUMBER},
+        kinds={
+            "market_share": Kind.NUMBER,
+            "association_p_value": Kind.NUMBER,
+            **dict.fromkeys(_COMBINED, Kind.SHARE),
+        },
         codes={
             "share_of": {
                 "all": gettext("all visitors"),
@@ -73,6 +82,20 @@ def crosstab_findings(measured: Measured, table: Table) -> Findings:
             }
         },
     )
+
+
+def _with_combined(rows: list[Record], measured: Measured, view: View) -> list[Record]:
+    """Add the shares from all answers on the parts, if the address asks for them."""
+    from_all = combined(measured, view) if view.combined else None
+    if from_all is None:
+        return rows
+    parts = [from_all.cells, from_all.rows, from_all.columns, from_all.whole]
+    names = ("value", "std_error", "ci_low", "ci_high")
+    columns = [np.concatenate([getattr(part, name).ravel() for part in parts]).tolist() for name in names]
+    return [
+        row | dict(zip(_COMBINED, numbers, strict=True))
+        for row, numbers in zip(rows, zip(*columns, strict=True), strict=True)
+    ]
 
 
 def _head(table: Table) -> Record:

@@ -1,6 +1,6 @@
 """A study with a joint indicator, whose people have values of its parts that go together."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,19 +22,24 @@ def published(
     n: int = 4000,
     unknown: Mapping[str, float] | None = None,
     bound: Mapping[str, str] | None = None,
+    others: Sequence[IndicatorDefinition] = (),
     **changes: Any,
 ) -> Study:
     """A study of these indicators and of their combination.
 
-    unknown : shares without a value; bound : parts whose values are those of another
+    unknown : shares without a value; bound : parts whose values are those of another;
+    others : further joint indicators
     """
     slug = "_".join(part.slug for part in parts)
-    study = factory.create(*parts, factory.joint(slug, *parts), **changes)
+    study = factory.create(*parts, factory.joint(slug, *parts), *others, **changes)
     people = factory.crowd(study, n=n)
     stream = ldp.KeyedStream(b"unknown-".ljust(16, b"-"))
     static = {part.slug: people.static[(bound or {}).get(part.slug, part.slug)] for part in parts}
     for name, share in (unknown or {}).items():
         static[name] = np.where(stream.uniform_int(n, 0, 1000) < 1000 * share, -1, static[name])
-    codes = joint_codes(list(static.values()), sizes=[len(part.categories) for part in parts])
-    factory.publish(study, replace(people, static=static | {slug: codes}))
+    sizes = {part.slug: len(part.categories) for part in parts}
+    for name, names in ((slug, tuple(sizes)), *((each.slug, each.parts) for each in others)):
+        values = [static[part] for part in names]
+        static |= {name: joint_codes(values, sizes=[sizes[part] for part in names])}
+    factory.publish(study, replace(people, static=static))
     return study

@@ -1,0 +1,97 @@
+"""Tables from all answers on their parts, also those of other joint indicators and of single ones."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from ldp import PlanSpec, project_simplex
+from ldp.estimation.joint.association import MAX_TESTED_CELLS, margin_of
+from ldp.estimation.joint.consistency import Combinations, Single, combined_table
+from ldp.estimation.joint.consistency import View as Source
+from ldp.estimation.joint.crosstab import CrossTable, Shares
+from ldp.estimation.windows import IndicatorTallies
+from reports.crosstab.joints import joint_indicators
+from reports.crosstab.queries import Measured, reports_of
+from reports.crosstab.query import View
+from reports.estimates.queries import LEVEL, WindowReport, reports_with_tallies
+
+Loaded = dict[str, tuple[WindowReport, IndicatorTallies]]
+
+
+def can_combine(measured: Measured, view: View) -> bool:
+    """Return whether single indicators tell about this table: about all visitors, and not too many cells."""
+    is_lasting = measured.joint.indicator.kind == "static" or view.window.days == 1
+    n_cells = view.row_part.size * view.column_part.size
+    return is_lasting and view.base == "all" and view.within is None and n_cells <= MAX_TESTED_CELLS
+
+
+def combined(measured: Measured, view: View) -> CrossTable | None:
+    """Best linear unbiased table of all answers; None if there are only those of the table."""
+    if measured.reports is None or not can_combine(measured, view):
+        return None
+    study, window = measured.report.study, measured.report.window
+    kind = measured.joint.indicator.kind
+    indicators = [each for each in study.indicators.select_related("study") if each.kind == kind]
+    found = reports_with_tallies(indicators, [[window]] * len(indicators))
+    loaded = {each.slug: (report, t) for each, ((report,), t) in zip(indicators, found, strict=True)}
+    slugs = [part.slug for part in measured.joint.parts]
+    sources, sizes = _sources(measured, view, loaded, slugs)
+    if len(sources) < 2:
+        return None
+    return combined_table(
+        sources,
+        axes=(view.rows, view.columns),
+        sizes=sizes,
+        n_population=measured.reports.n_population,
+        level=LEVEL,
+    )
+
+
+def projected(found: CrossTable) -> CrossTable:
+    """Table without negative shares, whose cells add up to its margins; the intervals stay."""
+    value = project_simplex(found.cells.value.ravel()).reshape(found.cells.value.shape)
+    return CrossTable(
+        cells=_around(found.cells, value),
+        rows=_around(found.rows, value.sum(axis=1)),
+        columns=_around(found.columns, value.sum(axis=0)),
+        whole=found.whole,
+    )
+
+
+def _around(shares: Shares, value: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Shares:
+    return Shares(
+        value=value,
+        std_error=shares.std_error,
+        ci_low=np.minimum(shares.ci_low, value),
+        ci_high=np.maximum(shares.ci_high, value),
+    )
+
+
+def _sources(
+    measured: Measured, view: View, loaded: Loaded, slugs: list[str]
+) -> tuple[list[Source], list[int]]:
+    """Answers about rows or columns, and the sizes of all parts that they have; `slugs` get further parts."""
+    spec = PlanSpec.from_json(measured.report.plan.spec)
+    has_all = sum(report.n_reports or 0 for report, _ in loaded.values()) == measured.report.n_visitors
+    asked = {view.row_part.slug, view.column_part.slug}
+    sizes = [part.size for part in measured.joint.parts]
+    found = []
+    for slug in sorted(asked):
+        reports = reports_of(*loaded[slug]) if slug in loaded else None
+        if reports is not None:
+            share = float(spec.asked_share(spec.index(slug)))
+            margin = margin_of(reports, asked=share, has_all=has_all)
+            found.append(Source(axes=(slugs.index(slug),), source=Single(margin=margin)))
+    for joint in joint_indicators(measured.report.study):
+        if joint.indicator.slug not in loaded or not asked & {part.slug for part in joint.parts}:
+            continue
+        for part in joint.parts:
+            if part.slug not in slugs:
+                slugs.append(part.slug)
+                sizes.append(part.size)
+        axes = tuple(slugs.index(part.slug) for part in joint.parts)
+        reports = reports_of(*loaded[joint.indicator.slug])
+        # Its values are in the order of its own parts.
+        if reports is not None and all(one < other for one, other in pairwise(axes)):
+            found.append(Source(axes=axes, source=Combinations(reports=reports)))
+    return found, sizes
