@@ -91,7 +91,7 @@ def _sources(
                 sizes.append(part.size)
         axes = tuple(slugs.index(part.slug) for part in joint.parts)
         reports = reports_of(*loaded[joint.indicator.slug])
-        # Its values are in the order of its own parts.
+        # Its values are in the order of its parts.
         if reports is not None and all(one < other for one, other in pairwise(axes)):
             found.append(Source(axes=axes, source=Combinations(reports=reports)))
     return found, sizes

@@ -110,7 +110,7 @@ def reports_of(report: WindowReport, tallies: IndicatorTallies) -> Reports | Non
 def table_of(measured: Measured, view: View, *, found: CrossTable | None = None) -> Table | None:
     """The table of a view; None if it would be too large.
 
-    `found` are other estimates of its shares; by default those of its own answers.
+    `found` are other estimates of its shares; by default those of its answers alone.
 
     Raises
     ------
