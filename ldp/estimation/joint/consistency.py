@@ -6,8 +6,8 @@ set each estimate it, with a variance proportional to that of a cell times the c
 mean by inverse variances is the best linear unbiased estimate: equal to generalised least squares where all
 cells of a view have the same variance, and no covariance but that of their sum. Source: ReM, NeurIPS 2024.
 
-The weights on the views are what is computed, so the variance is that of the exact linear questions. Each visitor
-is asked one question only: drawing without replacement takes f (1 - f) / (N - 1) off.
+The weights on the views are what is computed, so the variance is that of the exact linear questions. Each
+visitor is asked one question only: drawing without replacement takes f (1 - f) / (N - 1) off.
 """
 
 from collections.abc import Iterator, Sequence
