@@ -29,6 +29,13 @@ def change_range(row: Row, of: Quantity) -> str:
     return gettext("%(low)s to %(high)s") % {"low": _signed(row.low, of), "high": _signed(row.high, of)}
 
 
+def width(value: float, of: Quantity) -> str:
+    """A half width with its unit: "4.1 points", "320 visitors"."""
+    if of == "frequency":
+        return formats.points(value)
+    return gettext("%(number)s visitors") % {"number": formats.number(value)}
+
+
 def verdict_word(verdict: Verdict) -> str:
     """Higher, lower, or that nothing can be said; never a colour alone."""
     return {

@@ -1,6 +1,7 @@
 """Comparing: what with what is in the address, so that a link names the result."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,7 +14,8 @@ from reports.accounts.access import readable, readers_only
 from reports.base import formats
 from reports.compare import charts as charts_compare
 from reports.compare import queries, texts
-from reports.compare.queries import Comparison, Kind, NotComparableError, Reason
+from reports.compare.proposals import better_windows
+from reports.compare.queries import Comparison, Kind, NotComparableError, Reason, Verdict
 from reports.compare.query import (
     AddressError,
     address_error,
@@ -23,9 +25,10 @@ from reports.compare.query import (
     kind_of,
     measure_of,
     name_of,
+    with_defaults,
 )
 from reports.estimates.page import indicator_page
-from reports.estimates.picker import window_query
+from reports.estimates.picker import window_query, window_title
 from reports.estimates.queries import UnionNotAvailableError, Window, WindowError
 from reports.studies.models import Indicator, Study
 from reports.studies.queries import has_unions
@@ -36,11 +39,12 @@ from reports.studies.queries import has_unions
 def comparison(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
     """The form of one kind of comparison, and its result or why there is none."""
     found, context = indicator_page(request, slug, indicator_slug, is_below=True)
-    query = request.GET
+    query: QueryDict = request.GET
     kind = kind_of(query)
     others = queries.comparable_indicators(found, among=readable(request)) if kind == Kind.STUDIES else []
     status = 200
     try:
+        query = with_defaults(query, kind, found)
         asked = asked_of(query, kind, indicator=found, others=others)
     except (AddressError, WindowError) as error:
         asked = {}
@@ -73,9 +77,15 @@ def _answer(
 
 def result_context(result: Comparison) -> dict[str, Any]:
     """Context of a comparison's page."""
+    differing = [row for row in result.rows if row.held != Verdict.NOT_SHOWN]
+    undecided = [row for row in result.rows if row not in differing] if differing else list(result.rows)
+    shown = replace(result, rows=tuple(differing)) if differing else result
     return {
         "comparison": result,
-        "figure": charts_compare.comparison_figure(result),
+        "figure": charts_compare.comparison_figure(shown),
+        "differing": differing,
+        "undecided": undecided,
+        "better": _better(result),
         "summary": texts.summary(result),
         "value_title": texts.value_title(result),
         "reference_title": texts.reference_title(result),
@@ -84,6 +94,24 @@ def result_context(result: Comparison) -> dict[str, Any]:
         "error_words": texts.error_words(result),
         "baseline_days": _dates(result, result.baseline),
         "left_out_days": _dates(result, result.left_out),
+    }
+
+
+def _better(result: Comparison) -> dict[str, str] | None:
+    found = better_windows(result)
+    if found is None:
+        return None
+    study, (window, reference, then, now) = result.report.study, found
+    address = {"kind": result.kind.value, "measure": result.of}
+    for prefix, side in (("", window), ("with_", reference)):
+        address[f"{prefix}from"] = study.date_of(side.first_day).isoformat()
+        address[f"{prefix}to"] = study.date_of(side.last_day).isoformat()
+    return {
+        "first": window_title(study, window),
+        "second": window_title(study, reference),
+        "then": texts.width(then, result.of),
+        "now": texts.width(now, result.of),
+        "query": urlencode(address),
     }
 
 

@@ -3,6 +3,7 @@
 import re
 from datetime import date
 from decimal import Decimal
+from urllib.parse import parse_qsl
 
 import pytest
 from django.urls import reverse
@@ -120,12 +121,32 @@ class TestComparisons:
         assert whole.context["comparison"].reference.window == Window(1, 3)
 
     def test_without_a_question_there_is_a_form(self, reader, fair):
-        for kind in ("windows", "categories", "baseline", "studies"):
+        for kind in ("categories", "baseline", "studies"):
             page = get(reader, kind=kind)
             assert (page.status_code, page.context["state"]) == (200, "ask")
             # Without another study there is nothing to press, and the form says so.
             assert ("No comparison yet" in words(page)) == (kind != "studies")
         assert get(reader, kind="moons").context["kind"] == "windows"
+
+    def test_windows_have_an_answer_from_the_start(self, reader, fair):
+        for query, sides in (
+            ({}, (Window(3, 4), Window(1, 2))),
+            (BUSY, (Window(2, 4), Window(1, 1))),
+            ({"from": "2024-05-30", "to": "2024-06-02"}, (Window(3, 4), Window(1, 2))),
+            ({"from": "2024-05-31", "to": "2024-05-31"}, (Window(2, 2), Window(3, 4))),
+        ):
+            found = get(reader, **query).context["comparison"]
+            assert (found.report.window, found.reference.window) == sides
+
+    def test_rows_without_a_difference_are_folded_and_better_dates_proposed(self, reader, fair):
+        page = get(reader, "gender", **{"from": "2024-05-30", "with_from": "2024-05-31"})
+        found, better = page.context["comparison"], page.context["better"]
+        assert (found.n_held, page.content.decode().count("<tbody>")) == (0, 1)
+        other = get(reader, "gender", **dict(parse_qsl(better["query"]))).context["comparison"]
+        assert (other.report.window, other.reference.window) == (Window(3, 4), Window(1, 2))
+        widths = [sum(row.high - row.low for row in each.rows) for each in (other, found)]
+        assert widths[0] < 0.85 * widths[1]
+        assert f"±{better['then']} instead of ±{better['now']}" in words(page)
 
     def test_what_has_no_difference_is_explained(self, reader, fair):
         same = {"kind": "windows", **BUSY, "with_from": "2024-05-31", "with_to": "2024-06-02"}
