@@ -273,16 +273,28 @@ class Plan:
         ]
 
     def has_valid_parts(self) -> bool:
-        """Return whether joint indicators are sampled, and combine static ones that have no parts."""
-        whole = {row["slug"] for row in self.asked if row["kind"] == "static" and "parts" not in row}
+        """Return whether joint indicators are sampled, differ, and are daily if one of their parts is."""
+        whole = {row["slug"]: row["kind"] for row in self.asked if "parts" not in row}
         joint = [row for row in self.asked if "parts" in row]
-        return all(
-            row["kind"] == "static"
+        return len({frozenset(row["parts"]) for row in joint}) == len(joint) and all(
+            (row["kind"] == "daily") == ("daily" in {whole.get(part) for part in row["parts"]})
             and 2 <= len(row["parts"]) == len(set(row["parts"])) <= MAX_PARTS
-            and whole.issuperset(row["parts"])
+            and whole.keys() >= set(row["parts"])
             and self.mechanism.startswith("smp-")
             for row in joint
         )
+
+    def answers_with(self, index: int) -> list[tuple[int, int]]:
+        """Indicators whose answers depend on one value of an indicator, and how many of a person's do.
+
+        A person who answers a joint indicator shows the values of its parts: a static one on all days.
+        """
+        slug, is_static = self.asked[index]["slug"], self.asked[index]["kind"] == "static"
+        return [
+            (place, self.values(place) if is_static else 1)
+            for place, other in enumerate(self.asked)
+            if slug in (other["slug"], *other.get("parts", ()))
+        ]
 
     @property
     def hides(self) -> bool:
@@ -404,14 +416,9 @@ def check_fakes(entry: Json, plan: Plan, channel: Channel, *, share: Fraction, f
 
 def attribute_ratios(plan: Plan, used: list[Channel]) -> list[Fraction]:
     """Largest probability ratio of all reports of a person if one value differs."""
-    if not plan.hides:  # a person who answers a joint indicator shows the values of its parts
+    if not plan.hides:
         return [
-            max(
-                channel.ratio
-                for channel, other in zip(used, plan.asked, strict=True)
-                if asked["slug"] in (other["slug"], *other.get("parts", ()))
-            )
-            for asked in plan.asked
+            max(used[place].ratio ** n for place, n in plan.answers_with(index)) for index in range(plan.d)
         ]
     parts = [_likelihoods(plan, index, channel) for index, channel in enumerate(used)]
     total = sum(miss for _, miss in parts)
@@ -460,7 +467,11 @@ def check_guarantee(statement: Json, plan: Plan, used: list[Channel], found: Fin
     rule = "hidden by fakes" if plan.hides else "largest" if plan.answers_one else "sum"
     found.equal("guarantee.composition", said["composition"], rule)
     losses = [Fraction(each["epsilon"]) * plan.values(index) for index, each in enumerate(plan.asked)]
-    largest = max(Fraction(each["epsilon"]) for each in plan.asked)
+    largest = max(
+        Fraction(plan.asked[place]["epsilon"]) * n
+        for index in range(plan.d)
+        for place, n in plan.answers_with(index)
+    )
     nominal = {
         "attribute": Fraction(plan.spec.get("epsilon", largest)),
         "profile": max(losses) if plan.answers_one else sum(losses),

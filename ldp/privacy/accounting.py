@@ -42,7 +42,8 @@ class Certificate:
     Parameters
     ----------
     indicators : tuple of IndicatorCertificate, in plan order
-    epsilon_attribute : Decimal; one value of a person (of a daily indicator: that of one day)
+    epsilon_attribute : Decimal; one value of a person (of a daily indicator: that of one day; of a static
+        part of a daily joint indicator: in the answers of all days)
     epsilon_profile : Decimal; all values of a person in the study
     nominal_attribute, nominal_profile : Fraction; the same from the plan's epsilons, never below: with fake
         data the epsilon that the plan promises for the unit attribute, and that of the answers for a profile
@@ -80,7 +81,12 @@ def certify(plan: PlanSpec, *, extra_daily_values: int = 0) -> Certificate:
         ),
         epsilon_attribute=epsilon_of(max(attributes)),
         epsilon_profile=epsilon_of(max(profile)) if answers_one else epsilon_of(*profile),
-        nominal_attribute=plan.epsilon or max(spec.epsilon for spec in plan.indicators),
+        nominal_attribute=plan.epsilon
+        or max(
+            plan.indicators[place].epsilon * n
+            for of_value in _answers_with(plan, n_values)
+            for place, n in of_value
+        ),
         nominal_profile=max(losses) if answers_one else sum(losses, start=Fraction(0)),
     )
 
@@ -158,16 +164,24 @@ def _ratios(plan: PlanSpec, n_values: Sequence[int]) -> tuple[Sequence[Fraction]
     if plan.has_fakes and all(spec.kind == "static" for spec in plan.indicators):
         return plan.fake_data.ratios_attribute, [plan.fake_data.ratio_profile]
     answers = [plan.answer_channel(index).ratio for index in range(plan.d)]
-    # A person who answers a joint indicator instead shows the values of its parts.
-    values = [
-        max(
-            answer
-            for answer, other in zip(answers, plan.indicators, strict=True)
+    shown = _answers_with(plan, n_values)
+    values = [max(answers[other] ** n for other, n in of_value) for of_value in shown]
+    return values, [ratio**n for ratio, n in zip(answers, n_values, strict=True)]
+
+
+def _answers_with(plan: PlanSpec, n_values: Sequence[int]) -> list[list[tuple[int, int]]]:
+    """Indicators whose answers depend on one value of each indicator, with how many answers do.
+
+    A person who answers a joint indicator shows the values of its parts: a static one on all days.
+    """
+    return [
+        [
+            (place, n if spec.kind == "static" else 1)
+            for place, (other, n) in enumerate(zip(plan.indicators, n_values, strict=True))
             if spec.slug in (other.slug, *other.parts)
-        )
+        ]
         for spec in plan.indicators
     ]
-    return values, [ratio**n for ratio, n in zip(answers, n_values, strict=True)]
 
 
 def _certify_indicator(

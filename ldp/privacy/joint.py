@@ -16,6 +16,12 @@ def joint_size(sizes: Sequence[int]) -> int:
     return int(np.prod([size + 1 for size in sizes], dtype=np.int64))
 
 
+def part_codes(codes: NDArray[np.int32], *, sizes: Sequence[int]) -> list[NDArray[np.int32]]:
+    """Values of each part, shape (n,), from codes of combinations; `size` of a part without one."""
+    found = np.unravel_index(codes, [size + 1 for size in sizes])
+    return [part.astype(np.int32) for part in found]
+
+
 def joint_codes(values: Sequence[NDArray[np.int32]], *, sizes: Sequence[int]) -> NDArray[np.int32]:
     """Code of each combination.
 

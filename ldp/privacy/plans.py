@@ -52,7 +52,7 @@ class IndicatorSpec:
     """One indicator of a plan; epsilon is the nominal one of one answer.
 
     A joint indicator has `parts`, slugs of two or three others: its value is the combination of theirs, with
-    one more value of each part for "no value" (`ldp.privacy.joint`).
+    one more value of each part for "no value" (`ldp.privacy.joint`). It is daily if one of them is.
 
     Raises
     ------
@@ -157,6 +157,7 @@ class PlanSpec:
 
     def _check_parts(self) -> None:
         whole = {spec.slug: spec for spec in self.indicators if not spec.parts}
+        seen: dict[frozenset[str], str] = {}
         for spec in self.indicators:
             if not spec.parts:
                 continue
@@ -165,8 +166,14 @@ class PlanSpec:
             if not 2 <= len(set(spec.parts)) == len(spec.parts) <= MAX_PARTS:
                 raise PlanError(f"parts of {spec.slug} must be 2 to {MAX_PARTS} indicators, got {spec.parts}")
             for part in spec.parts:
-                if part not in whole or not whole[part].kind == spec.kind == "static":
-                    raise PlanError(f"parts of {spec.slug} must be static indicators, got {part!r}")
+                if part not in whole:
+                    raise PlanError(f"parts of {spec.slug} must be indicators without parts, got {part!r}")
+            kind = "daily" if any(whole[part].kind == "daily" for part in spec.parts) else "static"
+            if spec.kind != kind:
+                raise PlanError(f"kind of {spec.slug} must be {kind}, as of its parts, got {spec.kind!r}")
+            other = seen.setdefault(frozenset(spec.parts), spec.slug)
+            if other != spec.slug:
+                raise PlanError(f"parts of {spec.slug} must differ from those of {other}, got {spec.parts}")
             size = joint_size([whole[part].domain_size for part in spec.parts])
             if spec.domain_size != size:
                 raise PlanError(f"domain_size of {spec.slug} must be {size}, got {spec.domain_size}")

@@ -50,7 +50,7 @@ def plan_target(plan: PlanSpec, *, unit: Unit | None = None) -> Target:
         inputs[differing] = _values(plan, differing)[:1]
     for index, spec in enumerate(plan.indicators):
         if spec.parts:
-            inputs[index] = [_combined(plan, spec.parts, inputs)]
+            inputs[index] = _combined(plan, spec.parts, inputs)
     return Target(
         mechanism=plan.mechanism,
         unit=unit or plan.unit,
@@ -68,12 +68,17 @@ def _values(plan: PlanSpec, index: int) -> list[tuple[int, int]]:
     return [((day - 1) % spec.domain_size, day % spec.domain_size) for day in range(days)]
 
 
-def _combined(plan: PlanSpec, parts: Sequence[str], inputs: Inputs) -> tuple[int, int]:
-    """Return the values of a joint indicator, from those of its parts."""
+def _combined(plan: PlanSpec, parts: Sequence[str], inputs: Inputs) -> list[tuple[int, int]]:
+    """Return the values of a joint indicator, one pair per day, from those of its parts."""
     places = [plan.index(part) for part in parts]
-    values = [np.array(inputs[place][0], np.int32) for place in places]
-    first, second = joint_codes(values, sizes=[plan.indicators[place].domain_size for place in places])
-    return int(first), int(second)
+    sizes = [plan.indicators[place].domain_size for place in places]
+    daily = [len(inputs[place]) for place in places if plan.indicators[place].kind == "daily"]
+    found = []
+    for day in range(min(daily, default=1)):
+        of_day = (inputs[place][day if len(inputs[place]) > 1 else 0] for place in places)
+        first, second = joint_codes([np.array(pair, np.int32) for pair in of_day], sizes=sizes)
+        found.append((int(first), int(second)))
+    return found
 
 
 def _observe(plan: PlanSpec, inputs: Inputs, prf: KeyedPrf, pseudonyms: Words, side: int) -> Table:

@@ -105,10 +105,10 @@ class OpenStudy(UnlockedStudy):
         return self._sealed(sightings, f"day-{day}", shard, version)
 
     def unseal_day(self, row: DayState | None) -> DaySightings:
-        words = self.sanitiser.words("static")
+        widths = {"words": self.sanitiser.words("static"), "parts": int(self.daily.has_static_parts)}
         if row is None:
-            return DaySightings.empty(words=words)
-        return DaySightings.unpack(self._opened(row, f"day-{row.day}"), words=words)
+            return DaySightings.empty(**widths)
+        return DaySightings.unpack(self._opened(row, f"day-{row.day}"), **widths)
 
     def seal_answers(self, answers: KnownAnswers, version: int, *, shard: int) -> bytes:
         return self._sealed(answers, "answers", shard, version)

@@ -147,7 +147,8 @@ def _of_events(batch: Batch, state: ShardState, moves: DayMoves) -> Outcome:
     in_file, n_late = _grouped(batch, state)
     grouped = in_file.without(state.opt_outs.pseudonym)
     final, conflicting = _final_answers(state, grouped)
-    later = {day: seen for day, seen in day_states(grouped, final).items() if day not in moves.closed}
+    states = day_states(grouped, final, study.daily.static_parts(grouped.values))
+    later = {day: seen for day, seen in states.items() if day not in moves.closed}
     nobody = study.unseal_day(None)
     earlier = state.days(set(later) | moves.publish_all | moves.end_night | moves.slot_days)
     merged = {

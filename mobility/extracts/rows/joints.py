@@ -1,4 +1,4 @@
-"""Values of joint indicators from the columns of their parts."""
+"""Values of joint indicators from the columns of their parts; of daily ones, those of the static parts."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,14 +6,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp import PlanSpec
+from ldp import IndicatorSpec, PlanSpec
 from ldp.privacy.joint import joint_codes
 
 Values = NDArray[np.int32]
 
 
 class Joint(NamedTuple):
-    """A joint indicator: its place in the plan, and the columns of its parts with their numbers of values."""
+    """A joint indicator: its place in the plan, and the columns of its static parts with their sizes."""
 
     place: int
     columns: tuple[int, ...]
@@ -25,7 +25,7 @@ class Joint(NamedTuple):
 
 
 def joints_of(plan: PlanSpec, places: Sequence[int]) -> list[Joint]:
-    """Joint indicators of which files have all parts.
+    """Joint indicators of which files have all static parts, and that have any.
 
     Parameters
     ----------
@@ -34,12 +34,19 @@ def joints_of(plan: PlanSpec, places: Sequence[int]) -> list[Joint]:
     Notes
     -----
     Files that have some of the parts say nothing: those of different kinds would give a person two values.
+    The code of a daily one is of its static parts alone, in their order; `static_parts` reads it.
     """
     column_of = {place: column for column, place in enumerate(places)}
     found = []
     for place, spec in enumerate(plan.indicators):
-        parts = [plan.index(part) for part in spec.parts]
+        parts = static_parts(plan, spec)
         if parts and all(part in column_of for part in parts):
             sizes = tuple(plan.indicators[part].domain_size for part in parts)
             found.append(Joint(place, tuple(column_of[part] for part in parts), sizes))
     return found
+
+
+def static_parts(plan: PlanSpec, spec: IndicatorSpec) -> list[int]:
+    """Places in the plan of the static parts of a joint indicator."""
+    places = [plan.index(part) for part in spec.parts]
+    return [place for place in places if plan.indicators[place].kind == "static"]

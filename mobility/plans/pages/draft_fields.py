@@ -111,8 +111,9 @@ HINTS: Final[dict[str, Promise | str]] = {
     ),
     "indicator.name_fr": FRENCH,
     "indicator.parts": gettext_lazy(
-        "Two or three static indicators of this study. A missing value is part of the combination. Each "
-        "person reports on one indicator, so every other indicator gets fewer answers."
+        "Two or three indicators of this study. A missing value is part of the combination. If one of them "
+        "is daily, so is the combination. Each person reports on one indicator, so every other indicator "
+        "gets fewer answers."
     ),
     "indicator.max_values": gettext_lazy(
         "Maximum number of days on which each person answers. Leave empty for all days of the study."

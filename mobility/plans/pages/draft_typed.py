@@ -15,7 +15,7 @@ from reports.studies.studyfile import StudyDefinition
 from reports.studies.studyfile.redraft import Tables, tables_of
 
 STATIC, DAILY = "static", "daily"
-JOINT: Final = "joint"  # in the form only: a static indicator that has parts
+JOINT: Final = "joint"  # in the form only: an indicator that has parts, and is daily if one of these is
 ROW: Final = "row"  # field that names the indicators there are, in their order
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
 _COMMA = re.compile(r"(\d+),(\d+)")
@@ -68,6 +68,10 @@ class Typed:
         if definition.slug and "study.slug" not in self.values:
             tables["study"]["slug"] = definition.slug
         tables["indicator"] = [self._indicator(row) for row in self.rows]
+        daily = {table.get("slug") for table in tables["indicator"] if table["kind"] == DAILY}
+        for table in tables["indicator"]:
+            if daily.intersection(table.get("parts", [])):
+                table["kind"] = DAILY
         return tables
 
     def _indicator(self, row: str) -> dict[str, Any]:
@@ -169,7 +173,11 @@ DAILY_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {
 }
 
 
-KEYS: Final = {STATIC: STATIC_KEYS, DAILY: DAILY_KEYS, JOINT: {**_OF_BOTH, "parts": _lines}}
+KEYS: Final = {
+    STATIC: STATIC_KEYS,
+    DAILY: DAILY_KEYS,
+    JOINT: {**_OF_BOTH, "parts": _lines, "max_values": _whole},
+}
 
 
 def _text(value: Any) -> str:

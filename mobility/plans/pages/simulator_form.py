@@ -128,12 +128,10 @@ class SimulatorForm(forms.Form):
             name: forms.IntegerField(label=label, min_value=low, max_value=high)
             for name, label, low, high in self._numbers()
         }
-        static = [
-            (each.slug, each.name) for each in source.questions if each.kind == "static" and not each.parts
-        ]
+        whole = [(each.slug, each.name) for each in source.questions if not each.parts]
         self.fields |= {
-            name: forms.ChoiceField(label=label, required=False, choices=[("", gettext("none")), *static])
-            for name, label in (_combined_fields() if len(static) > 1 else {}).items()
+            name: forms.ChoiceField(label=label, required=False, choices=[("", gettext("none")), *whole])
+            for name, label in (_combined_fields() if len(whole) > 1 else {}).items()
         }
         for field in self.fields.values():
             field.widget.attrs["autocomplete"] = "off"

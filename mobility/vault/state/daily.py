@@ -1,17 +1,22 @@
 """Raw values of a day, which are sanitised before they are kept: duration, main cell, zones."""
 
-from typing import Final, Literal
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ldp import IndicatorSpec, PlanSpec
+from ldp.privacy.joint import joint_codes, joint_size, part_codes
 from mobility.extracts.rows.events import NO_VALUE
+from mobility.extracts.rows.joints import static_parts
 from mobility.extracts.rows.nights import nights_of
 from mobility.vault.sanitise import StudySanitiser
 from mobility.vault.state import positions
 from mobility.vault.state.days import DaySightings
 from mobility.vault.state.slots import slot_counter
 from mobility.vault.state.stays import NO_CELL, PlaceRules, Who, longest_stays
+from mobility.vault.state.visits import StaticValues
 from reports.studies.studyfile import (
     MAIN_ZONE,
     NIGHT_ZONE,
@@ -28,10 +33,6 @@ HOUR_S = 3600
 LONGEST_S = 18 * HOUR_S
 # A visit is over with the events of its date, a night only with those of the next one.
 Part = Literal["visit", "night"]
-DERIVED_OF: Final[dict[Part, tuple[str, ...]]] = {
-    "visit": (VISIT_DURATION, MAIN_ZONE),
-    "night": (NIGHT_ZONE,),
-}
 
 
 class DailyValues:
@@ -45,9 +46,20 @@ class DailyValues:
 
     def __init__(self, definition: StudyDefinition, sanitiser: StudySanitiser) -> None:
         self._sanitiser = sanitiser
+        derive_of = {each.slug: each.derive for each in definition.indicators}
         self._derived = [
-            indicator.derive or "" for indicator in definition.indicators if indicator.kind == "daily"
+            tuple(derive_of[slug] or "" for slug in each.parts or (each.slug,))
+            for each in definition.indicators
+            if each.kind == "daily"
         ]
+        plan = sanitiser.plan
+        self._joints = [
+            _DailyJoint.of(plan, spec) if spec.parts else None
+            for spec in plan.indicators
+            if spec.kind == "daily"
+        ]
+        # Whether days need the raw static parts of those who are asked for a daily combination.
+        self.has_static_parts = any(each is not None and each.static_sizes for each in self._joints)
         self._zone_of_cell = _zone_codes(definition)
         self._nights = nights_of(definition)
         self.slots = slot_counter(definition)
@@ -76,15 +88,38 @@ class DailyValues:
         until = None if self._nights is None else int(self._nights.end[day - 1])
         return _cells_of(pseudonyms, *longest_stays(seen.nights, until=until))
 
+    def static_parts(self, values: StaticValues) -> Codes | None:
+        """Raw codes of the static parts, shape (n, 1), of those who answer a daily combination of them.
+
+        NO_VALUE of all others, whose raw values must not be kept; None in a study without such a combination.
+        """
+        if not self.has_static_parts:
+            return None
+        kept = np.full((len(values), 1), NO_VALUE, np.uint16)
+        places = self._sanitiser.places(values.pseudonym, kind="daily")
+        for place, joint in zip(places, self._joints, strict=True):
+            if joint is not None and joint.static_sizes:
+                kept[place.rows] = values.codes[place.rows]
+        return kept
+
     def codes(self, seen: DaySightings, rows: NDArray[np.int64], *, day: int, part: Part) -> Codes:
         """Raw codes of some of those who were seen, shape (n, daily indicators), in plan order.
 
         NO_VALUE where there is none, and for every indicator that is not of the `part`.
         """
         codes = np.full((len(rows), len(self._derived)), NO_VALUE, np.uint16)
-        for column, derive in enumerate(self._derived):
-            if derive in DERIVED_OF[part]:
-                codes[:, column] = self._codes_of(derive, seen, rows, day=day)
+        found: dict[str, Codes] = {}
+        for column, (derived, joint) in enumerate(zip(self._derived, self._joints, strict=True)):
+            # A combination is known once all its parts are.
+            if (NIGHT_ZONE in derived) != (part == "night"):
+                continue
+            for derive in derived:
+                if derive and derive not in found:
+                    found[derive] = self._codes_of(derive, seen, rows, day=day)
+            values = [found.get(derive) for derive in derived]
+            own = values[0] if joint is None else joint.codes(values, seen.parts[rows])
+            if own is not None:
+                codes[:, column] = own
         return codes
 
     def grid_codes(self, seen: DaySightings, rows: NDArray[np.int64], *, part: Part) -> Codes | None:
@@ -109,17 +144,49 @@ class DailyValues:
         return _of_cells(cells, self._zone_of_cell)
 
     def _answers(self, derive: str) -> Who | None:
-        """Return the rows that answer the indicator of that kind; None if there is none."""
-        if derive not in self._derived:
+        """Return the rows that answer an indicator with that value; None if there is none."""
+        columns = [column for column, derived in enumerate(self._derived) if derive in derived]
+        if not columns:
             return None
-        column = self._derived.index(derive)
 
         def answers(pseudonyms: Pseudonyms) -> NDArray[np.bool_]:
             is_asked = np.zeros(len(pseudonyms), np.bool_)
-            is_asked[list(self._sanitiser.places(pseudonyms, kind="daily"))[column].rows] = True
+            places = list(self._sanitiser.places(pseudonyms, kind="daily"))
+            for column in columns:
+                is_asked[places[column].rows] = True
             return is_asked
 
         return answers
+
+
+class _DailyJoint(NamedTuple):
+    """Numbers of values of all parts of a daily joint indicator, and of its static parts."""
+
+    sizes: tuple[int, ...]
+    static_sizes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, plan: PlanSpec, spec: IndicatorSpec) -> "_DailyJoint":
+        return cls(
+            sizes=tuple(plan.indicators[plan.index(part)].domain_size for part in spec.parts),
+            static_sizes=tuple(plan.indicators[place].domain_size for place in static_parts(plan, spec)),
+        )
+
+    def codes(self, derived: Sequence[Codes | None], raw: Codes) -> Codes:
+        """Code of each person, shape (n,).
+
+        Parameters
+        ----------
+        derived : values of each part, None of a static one
+        raw : shape (n, 0 or 1); code of the static parts, NO_VALUE where the files say nothing of them
+        """
+        static: Iterator[NDArray[np.int32]] = iter(())
+        if self.static_sizes:
+            nothing = joint_size(self.static_sizes) - 1
+            known = np.where(raw[:, 0] <= nothing, raw[:, 0], nothing)
+            static = iter(part_codes(known.astype(np.int32), sizes=self.static_sizes))
+        values = [next(static) if each is None else each.astype(np.int32) for each in derived]
+        return joint_codes(values, sizes=self.sizes).astype(np.uint16)
 
 
 def duration_codes(stay_s: NDArray[np.uint32]) -> NDArray[np.uint16]:

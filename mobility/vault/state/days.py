@@ -23,6 +23,8 @@ class DaySightings(ParallelArrays):
 
     pseudonym : uint64 (n,) ; first, last : uint32 (n,), seconds since the clock's origin
     static : uint16 (n, words); sanitised reports, never raw values
+    parts : uint16 (n, 1); raw code of the static parts of the daily joint indicator that the person answers,
+        which waits for the places of the day; (n, 0) in a study without such indicators
     stays, nights : where people were on that day, and in the night that begins on it; nothing in a study that
         derives nothing from places. Those of a night need not have been seen by day
     slots : where people were at any hour of that day, and last before it if that counts on it; nothing in a
@@ -33,23 +35,25 @@ class DaySightings(ParallelArrays):
     first: NDArray[np.uint32]
     last: NDArray[np.uint32]
     static: NDArray[np.uint16]
+    parts: NDArray[np.uint16]
     stays: Whereabouts = field(default_factory=Whereabouts.empty)
     nights: Whereabouts = field(default_factory=Whereabouts.empty)
     slots: Whereabouts = field(default_factory=Whereabouts.empty)
     slots_used: SlotsUsed = field(default_factory=SlotsUsed.empty)
 
     @classmethod
-    def empty(cls, *, words: int) -> Self:
+    def empty(cls, *, words: int, parts: int = 0) -> Self:
         return cls(
             pseudonym=np.empty(0, np.uint64),
             first=np.empty(0, np.uint32),
             last=np.empty(0, np.uint32),
             static=np.empty((0, words), np.uint16),
+            parts=np.empty((0, parts), np.uint16),
         )
 
     @classmethod
     def names(cls) -> list[str]:
-        return ["pseudonym", "first", "last", "static"]
+        return ["pseudonym", "first", "last", "static", "parts"]
 
     def without(self, pseudonyms: NDArray[np.uint64]) -> "DaySightings":
         """Select those that are not among the sorted `pseudonyms`."""
@@ -63,7 +67,7 @@ class DaySightings(ParallelArrays):
 
     def pack(self) -> bytes:
         """Compressed bytes that `unpack` reads; they must be sealed before they are stored."""
-        columns = [steps(self.pseudonym), self.first, self.last - self.first, *self.static.T]
+        columns = [steps(self.pseudonym), self.first, self.last - self.first, *self.static.T, *self.parts.T]
         has_slots = len(self.slots) or len(self.slots_used)
         if len(self.stays) or len(self.nights) or has_slots:
             columns += [*self.stays.columns(), *self.nights.columns()]
@@ -72,17 +76,20 @@ class DaySightings(ParallelArrays):
         return pack_columns(columns)
 
     @classmethod
-    def unpack(cls, packed: bytes, *, words: int) -> Self:
+    def unpack(cls, packed: bytes, *, words: int, parts: int = 0) -> Self:
         differences, first, stay, *others = unpack_columns(packed)
-        static, whereabouts = others[:words], others[words:]
+        whereabouts = others[words + parts :]
         sightings = cls(
             pseudonym=from_steps(differences),
             first=first,
             last=first + stay,
             static=np.empty((len(first), words), np.uint16),
+            parts=np.empty((len(first), parts), np.uint16),
         )
-        for word, column in enumerate(static):
-            sightings.static[:, word] = column
+        for word in range(words):
+            sightings.static[:, word] = others[word]
+        for word in range(parts):
+            sightings.parts[:, word] = others[words + word]
         if not whereabouts:
             return sightings
         stays, nights = whereabouts[:N_COLUMNS], whereabouts[N_COLUMNS : 2 * N_COLUMNS]
@@ -99,32 +106,39 @@ class DaySightings(ParallelArrays):
         )
 
 
-def sightings_by_day(visits: Visits, static: NDArray[np.uint16]) -> dict[int, DaySightings]:
+def sightings_by_day(
+    visits: Visits, static: NDArray[np.uint16], parts: NDArray[np.uint16] | None = None
+) -> dict[int, DaySightings]:
     """Return the people seen on each day that has anyone.
 
     Parameters
     ----------
     static : uint16 (subscribers, words); sanitised reports of those who have visits, in rising order
+    parts : uint16 (subscribers, 1); raw codes of static parts, if days keep them
     """
     is_new = np.diff(visits.pseudonym, prepend=~visits.pseudonym[:1]) != 0
+    person = np.cumsum(is_new) - 1
     seen = DaySightings(
         pseudonym=visits.pseudonym,
         first=visits.first,
         last=visits.last,
-        static=static[np.cumsum(is_new) - 1],
+        static=static[person],
+        parts=np.empty((len(person), 0), np.uint16) if parts is None else parts[person],
     )
     return seen.by_key(visits.day, 256)
 
 
-def day_states(grouped: GroupedEvents, static: NDArray[np.uint16]) -> dict[int, DaySightings]:
+def day_states(
+    grouped: GroupedEvents, static: NDArray[np.uint16], parts: NDArray[np.uint16] | None = None
+) -> dict[int, DaySightings]:
     """Content of a batch for each day and the night that begins on it.
 
     Parameters
     ----------
-    static : as for `sightings_by_day`
+    static, parts : as for `sightings_by_day`
     """
-    found = sightings_by_day(grouped.visits, static)
-    nobody = DaySightings.empty(words=static.shape[1])
+    found = sightings_by_day(grouped.visits, static, parts)
+    nobody = DaySightings.empty(words=static.shape[1], parts=0 if parts is None else parts.shape[1])
     for day in grouped.stays.keys() | grouped.nights.keys() | grouped.slots.keys():
         found[day] = replace(
             found.get(day, nobody),
@@ -160,4 +174,7 @@ def _merged_spans(earlier: DaySightings, later: DaySightings) -> DaySightings:
     static = np.full((n, words), NO_VALUE, np.uint16)
     put_rows(static, before, earlier.static)
     keep_first(static, after, later.static, np.arange(words))
-    return DaySightings(pseudonym=pseudonym, first=first, last=last, static=static)
+    parts = np.full((n, earlier.parts.shape[1]), NO_VALUE, np.uint16)
+    put_rows(parts, before, earlier.parts)
+    keep_first(parts, after, later.parts, np.arange(parts.shape[1]))
+    return DaySightings(pseudonym=pseudonym, first=first, last=last, static=static, parts=parts)

@@ -74,7 +74,7 @@ class SubscriberExtract:
 class IndicatorDefinition:
     """One question; static ones read a column, daily ones are derived from the day's events.
 
-    parts : of a joint indicator, which reads no column: slugs of the static ones that it combines
+    parts : of a joint indicator, which reads no column: slugs of those that it combines
     categories_fr : in the order of `categories`; None = the same names in French
     night_from, night_to : of night_zone: minutes of the local evening and of the morning after it, which is
         no longer part of the night

@@ -28,7 +28,19 @@ NIGHT_KEYS = ("night_from", "night_to")
 NIGHT_FROM, NIGHT_TO = 22 * 60, 6 * 60  # where the study file does not say
 # Pages of a study with the address of an indicator's page.
 RESERVED_INDICATORS = frozenset(
-    {"statement", "crosstab", "days", "dpia", "export", "forecast", "maps", "notes", "presence", "scenario"}
+    {
+        "statement",
+        "crosstab",
+        "days",
+        "dpia",
+        "export",
+        "flows",
+        "forecast",
+        "maps",
+        "notes",
+        "presence",
+        "scenario",
+    }
 )
 
 
@@ -46,12 +58,7 @@ def read_indicators(
         root.add("indicator", f"must be at most {MAX_INDICATORS}", len(items))
         return ()
     tables = _tables(root, items=items)
-    found = [_read_indicator(table, days=days, plan=plan) for table in tables]
-    whole = {each.slug: each for each in found if not each.parts}
-    return tuple(
-        _with_parts(table, each, whole, days=days) if each.parts else each
-        for table, each in zip(tables, found, strict=True)
-    )
+    return tuple(_read_indicator(table, days=days, plan=plan) for table in tables)
 
 
 def _tables(root: Table, *, items: list[dict[str, Any]]) -> list[Table]:
@@ -127,38 +134,69 @@ def _read_static(table: Table, *, days: int) -> dict[str, Any]:
     }
 
 
-def _read_joint(table: Table, *, days: int) -> dict[str, Any]:  # noqa: ARG001 - as the other readers
-    for key in ("column", "categories", "categories_fr", "derive", "max_values"):
+def _read_joint(table: Table, *, days: int) -> dict[str, Any]:
+    for key in ("column", "categories", "categories_fr", "derive"):
         table.refuse(key, "must be absent: an indicator with parts combines their values")
     _refuse_night(table)
     parts = table.raw("parts")
-    if table.values.get("kind") != "static":
-        table.add("kind", "must be static: an indicator with parts combines static ones", "daily")
+    has_limit = table.has("max_values")
+    if has_limit and table.values.get("kind") == "static":
+        table.refuse("max_values", "must be absent: only a daily indicator has several values")
+        has_limit = False
     is_list = isinstance(parts, list) and all(isinstance(part, str) for part in parts)
     if not is_list or not 2 <= len(parts) <= MAX_PARTS:
-        table.add("parts", f"must be a list of 2 to {MAX_PARTS} slugs of static indicators", parts)
+        table.add("parts", f"must be a list of 2 to {MAX_PARTS} slugs of indicators", parts)
         parts = []
     return {
         "column": None,
         "derive": None,
         "categories": (),  # known once all are read
-        "max_values": None,
+        "max_values": table.integer("max_values", low=1, high=days) if has_limit else None,
         "parts": tuple(parts),
     }
 
 
 def _with_parts(
-    table: Table, indicator: IndicatorDefinition, whole: dict[str, IndicatorDefinition], *, days: int
-) -> IndicatorDefinition:
-    """Give a joint indicator the combinations of its parts as categories, or note why that cannot be."""
+    root: Table, indicators: tuple[IndicatorDefinition, ...], *, days: int
+) -> tuple[IndicatorDefinition, ...]:
+    """Give joint indicators the combinations of their parts as categories, or note why that cannot be."""
+    whole = {each.slug: each for each in indicators if not each.parts}
+    first_with: dict[frozenset[str], str] = {}
+    found = []
+    for each in indicators:
+        table = Table({}, f"indicator[{each.slug}]", root.problems)
+        if each.parts and _are_parts(table, each, whole):
+            other = first_with.setdefault(frozenset(each.parts), each.slug)
+            if other != each.slug:
+                table.add("parts", f"must not be those of {other} again", list(each.parts))
+            parts = [whole[part] for part in each.parts]
+            if all(part.categories for part in parts):  # else a problem of theirs is noted
+                found.append(_combination(table, each, parts, days=days))
+                continue
+        found.append(each)
+    return tuple(found)
+
+
+def _are_parts(table: Table, indicator: IndicatorDefinition, whole: dict[str, IndicatorDefinition]) -> bool:
+    """Return whether a joint indicator can combine what it names; notes why not."""
     for part in indicator.parts:
         if indicator.parts.count(part) > 1:
             table.add("parts", "must name each indicator once", part)
-            return indicator
-        if part not in whole or whole[part].kind != "static":
-            table.add("parts", "must name static indicators of this study that have no parts", part)
-            return indicator
-    parts = [whole[part] for part in indicator.parts]
+            return False
+        if part not in whole:
+            table.add("parts", "must name indicators of this study that have no parts", part)
+            return False
+    kind = "daily" if any(whole[part].kind == "daily" for part in indicator.parts) else "static"
+    if indicator.kind != kind:
+        rule = f"must be {kind}: a joint indicator is daily if one of its parts is, and static otherwise"
+        table.add("kind", rule, indicator.kind)
+    return indicator.kind == kind
+
+
+def _combination(
+    table: Table, indicator: IndicatorDefinition, parts: list[IndicatorDefinition], *, days: int
+) -> IndicatorDefinition:
+    """Give one joint indicator its categories."""
     size, most = joint_size([len(part.categories) for part in parts]), _most_categories(days)
     if size > most:
         rule = (
@@ -235,7 +273,10 @@ def _refuse_night(table: Table) -> None:
 def with_zones(
     root: Table, indicators: tuple[IndicatorDefinition, ...], area: AreaDefinition | None, *, days: int
 ) -> tuple[IndicatorDefinition, ...]:
-    """Give those that are derived from zones the area's zones as categories, or note why that cannot be."""
+    """Give the categories that others decide on, or note why that cannot be.
+
+    Those that are derived from zones have the area's zones, and joint ones the combinations of their parts.
+    """
     zones, zones_fr = (area.zones, area.zones_fr) if area is not None else ((), None)
     most = _most_categories(days)
     for indicator in indicators:
@@ -248,12 +289,13 @@ def with_zones(
         elif not 2 <= len(zones) <= most:
             rule = f"needs an area of 2 to {most} zones in a study of {days} days"
             root.add(key, rule, len(zones))
-    return tuple(
+    of_zones = tuple(
         replace(indicator, categories=zones, categories_fr=zones_fr)
         if indicator.derive in OF_ZONES
         else indicator
         for indicator in indicators
     )
+    return _with_parts(root, of_zones, days=days)
 
 
 def _most_categories(days: int) -> int:

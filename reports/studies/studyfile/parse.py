@@ -141,6 +141,8 @@ def read_sections(root: Table, *, has_area: bool, min_publication: int) -> dict[
     )
     if extract:
         _check_columns(root.problems, parts["extract"], parts["subscribers"], parts["indicators"])
+        if parts["extract"].attributes != "inline":
+            _check_daily_parts(root.problems, parts["indicators"])
     if slots := root.table("slots", required=False):
         parts["slots"] = read_slots(slots)
     root.finish()
@@ -170,6 +172,15 @@ def _check_columns(
         of_people = ("subscribers.subscriber", subscribers.subscriber if subscribers else extract.subscriber)
         check_used_once(problems, [of_people, *attributes], rule=shared)
     check_used_once(problems, derived, rule="must be derived only once, but {first} already is")
+
+
+def _check_daily_parts(problems: Problems, indicators: tuple[IndicatorDefinition, ...]) -> None:
+    """Static values that come apart from the events of a day cannot be combined with them."""
+    static = {each.slug for each in indicators if each.kind == "static"}
+    for each in indicators:
+        if each.kind == "daily" and static.intersection(each.parts):
+            rule = 'needs extract.attributes = "inline" to combine static indicators with daily ones'
+            problems.add(f"indicator[{each.slug}].parts", rule, list(each.parts))
 
 
 def check_used_once(problems: Problems, uses: list[tuple[str, str | None]], *, rule: str) -> None:

@@ -13,7 +13,7 @@ import pytest
 import ldp
 from ldp.estimation.unions import union
 from ldp.privacy import attacker
-from ldp.privacy.joint import joint_codes, joint_size
+from ldp.privacy.joint import joint_codes, joint_size, part_codes
 from ldp.protocols.projective import ProjectiveChannel
 from ldp.protocols.projective_space import is_orthogonal, support_of, value_counts
 from ldp.research.audit import attack
@@ -58,9 +58,9 @@ def test_codes_count_combinations_with_no_value_last(sizes: Sequence[int]) -> No
         ({}, {"mechanism": "spl-grr"}, "parts of pair must be absent under spl-grr: use smp"),
         ({"parts": ("i0",)}, {}, "parts of pair must be 2 to 3 indicators"),
         ({"parts": ("i0", "i0")}, {}, "parts of pair must be 2 to 3 indicators"),
-        ({"parts": ("i0", "other")}, {}, "parts of pair must be static indicators, got 'other'"),
-        ({"parts": ("i0", "pair")}, {}, "parts of pair must be static indicators, got 'pair'"),
-        ({"kind": "daily"}, {}, "parts of pair must be static indicators, got 'i0'"),
+        ({"parts": ("i0", "other")}, {}, "parts of pair must be indicators without parts, got 'other'"),
+        ({"parts": ("i0", "pair")}, {}, "parts of pair must be indicators without parts, got 'pair'"),
+        ({"kind": "daily"}, {}, "kind of pair must be static, as of its parts, got 'daily'"),
         ({"domain_size": 6}, {}, "domain_size of pair must be 12, got 6"),
         (
             {},
@@ -73,8 +73,18 @@ def test_what_cannot_be_combined_is_refused(change, settings, message) -> None:
     refuses(message, joint_plan, {}, {}, change, error=ldp.PlanError, **settings)
 
 
-def test_daily_indicators_are_no_parts() -> None:
-    refuses("must be static indicators, got 'i1'", joint_plan, {}, {"kind": "daily"}, error=ldp.PlanError)
+def test_a_daily_part_makes_it_daily_and_the_same_parts_make_one_only() -> None:
+    refuses("kind of pair must be daily", joint_plan, {}, {"kind": "daily"}, error=ldp.PlanError)
+    refuses(
+        "parts of again must differ from those of pair",
+        lambda: built({"domain_size": 2}, {}, PAIR, PAIR | {"slug": "again", "parts": ("i1", "i0")}),
+        error=ldp.PlanError,
+    )
+
+
+def test_codes_are_read_back() -> None:
+    codes = np.arange(joint_size((3, 2, 4)), dtype=np.int32)
+    assert joint_codes(part_codes(codes, sizes=(3, 2, 4)), sizes=(3, 2, 4)).tolist() == codes.tolist()
 
 
 def test_json_keeps_parts_and_has_none_without_them() -> None:
@@ -114,6 +124,53 @@ def test_certificate_is_the_worst_of_all_reports(epsilon: str) -> None:
     assert by_part[2] == certificate.indicators[2].epsilon
     assert certificate.epsilon_profile == ldp.epsilon_of(max(found.values()))
     assert certificate.epsilon_attribute == max(by_part) <= certificate.nominal_attribute
+
+
+DAILY_PAIR = ({"epsilon": Decimal("0.5")}, {"kind": "daily", "epsilon": Decimal(1)}, {"kind": "daily"})
+
+
+@pytest.mark.parametrize("epsilon", ["0.8", "1.7"])
+def test_certificate_of_two_days_is_the_worst_of_all_reports(epsilon: str) -> None:
+    """By enumeration over two people's values on two days, of which none repeats.
+
+    A static part shows in the answers of both days, so it may lose more than all its own answers.
+    """
+    static, daily, pair = DAILY_PAIR
+    plan = joint_plan(static, daily, pair | {"epsilon": Decimal(epsilon)}, days=2)
+    x_channel, y_channel, xy_channel = map(plan.answer_channel, range(3))
+    people = [(x, y1, y2) for x in range(2) for y1, y2 in permutations(range(3), 2)]
+    laws = {}
+    for x, y1, y2 in people:
+        codes = joint_codes([np.array([x, x], np.int32), np.array([y1, y2], np.int32)], sizes=(2, 3)).tolist()
+        laws[x, y1, y2] = [
+            law_of(x_channel, x),
+            [a * b for a, b in product(law_of(y_channel, y1), law_of(y_channel, y2))],
+            [a * b for a, b in product(*(law_of(xy_channel, code) for code in codes))],
+        ]
+    found: dict[int, Fraction] = {}
+    for one, other in permutations(people, 2):
+        differs = sum(2**place for place, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
+        pairs = zip(laws[one], laws[other], strict=True)
+        worst = max(a / b for first, second in pairs for a, b in zip(first, second, strict=True))
+        found[differs] = max(found.get(differs, Fraction(0)), worst)
+    certificate = ldp.certify(plan)
+    by_part = [entry.epsilon_attribute for entry in certificate.indicators]
+    assert by_part[:2] == [ldp.epsilon_of(found[1]), ldp.epsilon_of(max(found[2], found[4]))]
+    assert certificate.epsilon_profile == ldp.epsilon_of(max(found.values()))
+    assert certificate.epsilon_attribute == max(by_part) <= certificate.nominal_attribute
+    assert certificate.epsilon_profile <= certificate.nominal_profile
+
+
+@pytest.mark.parametrize("unit", ["attribute", "profile"])
+def test_the_audit_of_days_finds_no_more_than_the_certificate(unit) -> None:
+    """Of the static part, whose value all days show, and of all values."""
+    plan = joint_plan(
+        {"epsilon": Decimal("0.3")}, {"kind": "daily", "epsilon": Decimal("0.3")}, DAILY_PAIR[2], days=2
+    )
+    target = plan_target(plan, unit=unit)
+    result = attack(target, runs=30_000, confidence=0.99, key=bytes(16))
+    assert result.is_within
+    assert result.epsilon_lower_bound > 0.5 * float(target.epsilon_certified)
 
 
 @pytest.mark.parametrize("unit", ["attribute", "profile"])

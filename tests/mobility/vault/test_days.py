@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from itertools import permutations
 
 import numpy as np
@@ -35,7 +36,8 @@ Seen = dict[int, tuple[int, int, tuple[int, ...]]]  # pseudonym -> first, last, 
 def sightings_of(seen: Seen, *, slots: int) -> DaySightings:
     rows = [(pseudonym, *facts) for pseudonym, facts in sorted(seen.items())]
     names = {"first": np.uint32, "last": np.uint32, "static": np.uint16}
-    return made_of(DaySightings, rows, slots=slots, pseudonym=np.uint64, **names)
+    none = np.empty((len(rows), 0), np.uint16)
+    return made_of(partial(DaySightings, parts=none), rows, slots=slots, pseudonym=np.uint64, **names)
 
 
 def seen_in(sightings: DaySightings) -> Seen:
@@ -215,6 +217,7 @@ SEEN = DaySightings(
     first=np.full(4, DAY_START + 9 * 3600, np.uint32),
     last=np.full(4, DAY_START + 12 * 3600, np.uint32),
     static=np.empty((4, 0), np.uint16),
+    parts=np.empty((4, 0), np.uint16),
     # Registry: 0 South, 1 North, 2 South, 3 without a zone.
     stays=places_of((1, 9, 1), (1, 10, 0), (1, 12, 1), (2, 9, 3), (2, 12, 1), (3, 9, 2)),
     nights=places_of((1, 22, 0), (1, 23, 1), (2, 22, 0), (2, 27, 1), (4, 23, 3), (9, 22, 1)),

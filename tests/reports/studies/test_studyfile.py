@@ -268,6 +268,7 @@ def test_french_names_are_shown_in_french_and_change_no_plan() -> None:
             assert duration.shown_categories == VISIT_DURATION_BANDS
 
 
+TWO_PARTS = '["age_band", "home"]\n'
 WITH_JOINT = STUDY + static("home", "near", "far") + joint("both", "age_band", "home")
 
 
@@ -286,19 +287,34 @@ def test_a_joint_indicator_has_all_combinations_as_categories_in_both_languages(
     assert "parts" not in json.dumps(parse(STUDY).to_json())  # so that hashes stay what they were
 
 
+def test_a_joint_indicator_with_a_daily_part_is_daily() -> None:
+    text = WITH_JOINT.replace('"age_band", "home"', '"home", "visit_duration"')
+    both, apart = text.rsplit('kind = "static"', 1), 'timestamp = "time"\nattributes = "subscribers"\n'
+    daily = 'kind = "daily"\nmax_values = 2'.join(both)
+    study = parse(daily)
+    assert (study.indicators[-1].max_values, len(study.indicators[-1].categories)) == (2, 3 * 11)
+    assert read_tables(tables_of(study), like=study) == study
+    assert problems(daily.replace('timestamp = "time"\n', apart)) == [
+        'study.toml: indicator[both].parts: needs extract.attributes = "inline" to combine static indicators '
+        "with daily ones, got a list"
+    ]
+
+
 MANY_OF_BOTH = "[" + ", ".join(f'"c{i}"' for i in range(22_000)) + "]"
 
 
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ('["age_band", "home"]', '"age_band"', 'parts: must be a list of 2 to 3 slugs of static indicators, got "age_band"'),
-        ('["age_band", "home"]', '["age_band"]', "parts: must be a list of 2 to 3 slugs of static indicators, got a list"),
-        ('["age_band", "home"]', '["age_band", 5]', "parts: must be a list of 2 to 3 slugs of static indicators, got a list"),
+        ('["age_band", "home"]', '"age_band"', 'parts: must be a list of 2 to 3 slugs of indicators, got "age_band"'),
+        ('["age_band", "home"]', '["age_band"]', "parts: must be a list of 2 to 3 slugs of indicators, got a list"),
+        ('["age_band", "home"]', '["age_band", 5]', "parts: must be a list of 2 to 3 slugs of indicators, got a list"),
         ('["age_band", "home"]', '["home", "home"]', 'parts: must name each indicator once, got "home"'),
-        ('["age_band", "home"]', '["home", "work"]', 'parts: must name static indicators of this study that have no parts, got "work"'),
-        ('["age_band", "home"]', '["home", "both"]', 'parts: must name static indicators of this study that have no parts, got "both"'),
-        ('["age_band", "home"]', '["home", "visit_duration"]', 'parts: must name static indicators of this study that have no parts, got "visit_duration"'),
+        ('["age_band", "home"]', '["home", "work"]', 'parts: must name indicators of this study that have no parts, got "work"'),
+        ('["age_band", "home"]', '["home", "both"]', 'parts: must name indicators of this study that have no parts, got "both"'),
+        ('["age_band", "home"]', '["home", "visit_duration"]', "kind: must be daily: a joint indicator is daily if one of its parts is"),
+        ('["age_band", "home"]', '["age_band", "home"]\nmax_values = 2', "max_values: must be absent: only a daily indicator has several values"),
+        (TWO_PARTS, TWO_PARTS + joint("again", "home", "age_band"), "parts: must not be those of both again"),
         ('["age_band", "home"]', '["age_band", "home"]\ncolumn = "x"', "column: must be absent: an indicator with parts combines their values"),
         ('["age_band", "home"]', '["age_band", "home"]\nnight_from = "22:00"', "night_from: must be absent: only night_zone has a night"),
         ('["near", "far"]', '["near", "no value"]', 'parts: must not have two combinations of one name: rename categories with " / " or "no value", got "young / no value"'),

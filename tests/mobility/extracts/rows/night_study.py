@@ -11,14 +11,22 @@ CELLS = (
 
 
 def night_study(
-    *, first_day, days, night_from="22:00", night_to="06:00", mechanism="smp-grr", epsilon=20.0, cells=CELLS
+    *,
+    first_day,
+    days,
+    night_from="22:00",
+    night_to="06:00",
+    mechanism="smp-grr",
+    epsilon=20.0,
+    cells=CELLS,
+    more="",
 ):
-    """The study; without a `night_from` one that asks for no night."""
+    """The study; without a `night_from` one that asks for no night; `more` are indicators."""
     night = f'night_from = "{night_from}"\nnight_to = "{night_to}"\n'
     slept_in = [daily("slept_in", derive="night_zone", more=night)] if night_from else []
     text = study_text(
         static("gender", "F", "M"), daily("stayed_in", derive="main_zone"), *slept_in,
-        daily("duration", derive="visit_duration"),
+        daily("duration", derive="visit_duration"), more,
         slug="nights", name="Nights", first_day=first_day, days=days, study="min_publication = 1\n",
         extract=columns("who", "when", "where"), mechanism=mechanism, epsilon=epsilon, area=AREA,
     )  # fmt: skip
