@@ -23,8 +23,8 @@ class Events(ParallelArrays):
     second : uint32, shape (n,); UTC seconds since the study clock's origin
     cell : uint32, shape (n,); code of the cell
     day : uint8, shape (n,); study day, from 1; 0 = the row counts for nights and slots only
-    codes : uint16, shape (n, slots); raw codes of static indicators that may be answered, or of the static parts
-        of a daily joint indicator; NO_VALUE if empty
+    codes : uint16, shape (n, slots); raw codes of static indicators that may be answered, or of the static
+        parts of a daily joint indicator; NO_VALUE if empty
     """
 
     pseudonym: NDArray[np.uint64]
