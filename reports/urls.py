@@ -10,6 +10,7 @@ from reports.dpia import views as dpia
 from reports.exports import forecasts as forecast_downloads
 from reports.exports import views as downloads
 from reports.exports.findings import crosstabs as crosstab_downloads
+from reports.exports.findings import flows as flow_downloads
 from reports.exports.places import views as place_downloads
 from reports.exports.presence import views as slot_downloads
 from reports.maps import density_views as density
@@ -19,6 +20,7 @@ from reports.pages import (
     crosstab,
     crowd_limits,
     days,
+    flows,
     forecast,
     indicator,
     notes,
@@ -62,6 +64,8 @@ urlpatterns = [
     file("scenario", downloads.download_scenario, name="scenario_study_file"),
     path("<slug:slug>/crosstab/", crosstab.crosstab, name="crosstab"),
     file("crosstab", crosstab_downloads.download_crosstab, name="crosstab_file"),
+    path("<slug:slug>/flows/", flows.flows, name="flows"),
+    file("flows", flow_downloads.download_flows, name="flows_file"),
     path("<slug:slug>/statement/", statement.statement, name="statement"),
     path("<slug:slug>/dpia/", dpia.dpia, name="dpia"),
     re_path(r"^(?P<slug>[-\w]+)/dpia\.(?P<ending>md|pdf)$", dpia.download, name="dpia_file"),

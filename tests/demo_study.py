@@ -1,4 +1,4 @@
-"""The demo's study without its slots: tests of everything else make their studies of it."""
+"""The demo's study without its slots and places: tests of everything else make their studies of it."""
 
 import re
 import shutil
@@ -10,11 +10,13 @@ STUDY_FILE = Path(__file__).parents[1] / "mobility" / "demo" / "study.toml"
 STUDY = "fimu-2017"
 AREA_FILES = ("cells.csv", "zones.geojson")
 _SLOTS = re.compile(r"^\[slots\]\n(?:(?!\[).*\n)*", re.MULTILINE)
+# The indicator of zones and those after it, which combine others.
+_PLACES = re.compile(r"^\[\[indicator\]\]\nslug = \"main_zone\"\n(?:.*\n)*?(?=\[area\])", re.MULTILINE)
 
 
 def study_text(file: Path = STUDY_FILE) -> str:
     """Text of the study file, or of that of another release. Its area has files in the same folder."""
-    return _SLOTS.sub("", file.read_text())
+    return _PLACES.sub("", _SLOTS.sub("", file.read_text()))
 
 
 def slots_text() -> str:

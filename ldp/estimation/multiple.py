@@ -1,6 +1,6 @@
 """Many comparisons at once: which differences still hold when one false one among all is too many."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -30,13 +30,15 @@ def excludes_zero(interval: Interval) -> Mask:
     return np.asarray((interval.ci_low > 0) | (interval.ci_high < 0), np.bool_)
 
 
-def above_zero(counts: Counts, *, n_reports: int, channel: SupportProbabilities, error: float = 0.05) -> Mask:
+def above_zero(
+    counts: Counts, *, n_reports: int | Sequence[int], channel: SupportProbabilities, error: float = 0.05
+) -> Mask:
     """Find values that someone has, so that all of these are right at once with probability `1 - error`.
 
     Parameters
     ----------
-    counts : ndarray of int64, shape (domain_size,); reports that support each value
-    n_reports : int
+    counts : ndarray of int64, shape (domain_size,) or (days, domain_size); reports that support each value
+    n_reports : int, or of each day
     channel : as used for the reports; it supports each value alike
     error : float; in (0, 1)
 
@@ -47,13 +49,16 @@ def above_zero(counts: Counts, *, n_reports: int, channel: SupportProbabilities,
     Notes
     -----
     A report supports a value that no one has with probability q, for any values of the others: its count is
-    binomial, and its p-value exact. Holm's steps; they hold however the counts depend on each other.
+    binomial, and its p-value exact. Of several days the smallest p-value times their number is one, also if
+    people repeat their answers. Holm's steps; they hold however the counts depend on each other.
     """
     from scipy.special import bdtrc  # noqa: PLC0415 - 0.1 s for every use of ldp
 
-    p_values = np.where(counts > 0, bdtrc(counts - 1, n_reports, float(channel.q)), 1.0)
+    counts, n = np.atleast_2d(counts), np.reshape(n_reports, (-1, 1))
+    of_days = np.where(counts > 0, bdtrc(counts - 1, n, float(channel.q)), 1.0)
+    p_values = np.minimum(of_days.min(axis=0) * len(of_days), 1.0)
     order = np.argsort(p_values, kind="stable")
-    k = len(counts)
+    k = len(p_values)
     is_found = np.logical_and.accumulate(p_values[order] <= error / np.arange(k, 0, -1))
     found = np.zeros(k, np.bool_)
     found[order] = is_found

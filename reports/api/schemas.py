@@ -182,6 +182,49 @@ class Association(Strict):
     software_version: str
 
 
+class FlowRow(Strict):
+    """People of an origin at a destination; null: all origins, or all destinations."""
+
+    origin: str | None
+    destination: str | None
+    visitors: Number
+    visitors_ci_low: Number
+    visitors_ci_high: Number
+    frequency: Share = Field(description="share of `n_visitors`")
+    std_error: Share
+    ci_low: Share
+    ci_high: Share
+    larger_than_noise: Literal["yes", "no"] | None = Field(
+        description="yes: someone has this pair, all such rows at once with 95% probability; null for totals"
+    )
+    status: Status
+
+
+class Flows(Strict):
+    """People by origin and destination."""
+
+    study: Slug
+    indicator: Slug
+    first_day: date
+    last_day: date
+    plan_version: int
+    mechanism: str
+    epsilon: float = Field(description="nominal epsilon of one answer")
+    unit: Literal["attribute", "profile"] = Field(description="privacy unit")
+    n_visitors: int = Field(
+        description="visitors; of a daily indicator, visitor-days of the days with figures"
+    )
+    n_reports: int = Field(description="answers that the figures come from")
+    n_days: int | None = Field(description="days with figures; null: each visitor counts once")
+    origin_indicator: Slug
+    destination_indicator: Slug
+    rows: list[FlowRow]
+    market_share: float
+    ci_level: float = Field(description="confidence level of the intervals")
+    timezone: str = Field(description="of the days")
+    software_version: str
+
+
 class StudyLine(Strict):
     """A study in the list of studies."""
 

@@ -22,6 +22,7 @@ from reports.api.answers import (
 from reports.api.auth import Session, Token, reader_of
 from reports.api.crosstab import association_answer, query_answer
 from reports.api.document import DocumentedApi
+from reports.api.flows import flows_answer
 from reports.api.parameters import (
     AllSquares,
     Days,
@@ -349,6 +350,17 @@ def association(
     found = _indicator(request, study, indicator)
     window = _window(found.study, first, last)
     return association_answer(request, found, rows=rows, columns=columns, window=window)
+
+
+@api.get(STUDY + "/flows", response=answers(schemas.Flows), summary=gettext_noop("Flows between places"))
+def flows(
+    request: HttpRequest, study: str, first: From = None, last: To = None, indicator: str = ""
+) -> HttpResponseBase:
+    """Return people by origin and destination; of several days, a daily indicator counts visitor-days."""
+    refuse_unknown(request, "from", "to", "indicator")
+    found = _study(request, study)
+    window = None if first is None and last is None else _window(found, first, last)
+    return flows_answer(request, found, window, indicator=indicator)
 
 
 @api.get(STUDY + "/places", response=answers(schemas.Places), summary=gettext_noop("Reported places"))

@@ -13,7 +13,7 @@ from ldp.estimation.windows import IndicatorTallies
 from reports.base.status import Status, estimates_status
 from reports.crosstab.joints import Joint
 from reports.crosstab.query import View
-from reports.estimates.queries import LEVEL, Window, WindowReport, reports_with_tallies
+from reports.estimates.queries import LEVEL, Counts, Window, WindowReport, reports_with_tallies
 
 MAX_CELLS: Final = 4000  # of a table: larger ones are of no use to readers
 
@@ -46,11 +46,15 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """Answers to a joint indicator in one window; `reports` is None where there are none to show."""
+    """Answers to a joint indicator in one window; `reports` is None where there are none to show.
+
+    counts : ndarray of int64, shape (combinations,); reports that support each
+    """
 
     joint: Joint
     report: WindowReport
     reports: Reports | None
+    counts: Counts
 
     def answer(self, choice: Mapping[int, Sequence[int]]) -> Figure:
         """Share of the visitors with some categories of each part; all of those where none are chosen."""
@@ -85,6 +89,11 @@ class Table:
 
 def measure(joint: Joint, window: Window) -> Measured:
     """Read the answers of a window; NoCrosstabError if they have presence noise."""
+    return measure_all(joint, [window])[0]
+
+
+def measure_all(joint: Joint, windows: Sequence[Window]) -> list[Measured]:
+    """Read the answers of some windows; NoCrosstabError if they have presence noise."""
     study = joint.indicator.study
     if study.presence is not None:
         raise NoCrosstabError(
@@ -93,8 +102,16 @@ def measure(joint: Joint, window: Window) -> Measured:
                 "noise, and the error of sums of such counts is not computed."
             )
         )
-    (((report,), tallies),) = reports_with_tallies([joint.indicator], [[window]])
-    return Measured(joint=joint, report=report, reports=reports_of(report, tallies))
+    ((reports, tallies),) = reports_with_tallies([joint.indicator], [list(windows)])
+    return [
+        Measured(
+            joint=joint,
+            report=report,
+            reports=reports_of(report, tallies),
+            counts=union(tallies.counts, **report.window._asdict()),
+        )
+        for report in reports
+    ]
 
 
 def reports_of(report: WindowReport, tallies: IndicatorTallies) -> Reports | None:
@@ -125,9 +142,9 @@ def table_of(measured: Measured, view: View, *, found: CrossTable | None = None)
     scale = measured.report.scale if view.base == "all" else None
     window = _window_status(measured.report)
     cells = list(_cells(found, view, window=window, scale=scale))
-    rows = _figures(found.rows, window=window, scale=scale)
-    columns = _figures(found.columns, window=window, scale=scale)
-    (whole,) = _figures(found.whole, window=window, scale=measured.report.scale)
+    rows = figures_of_whole(found.rows, window=window, scale=scale)
+    columns = figures_of_whole(found.columns, window=window, scale=scale)
+    (whole,) = figures_of_whole(found.whole, window=window, scale=measured.report.scale)
     return Table(
         view=view,
         cells=cells,
@@ -169,7 +186,7 @@ def _cells(found: CrossTable, view: View, *, window: Status, scale: float | None
         yield _with_statuses(found.cells[row], statuses, scale=scale)
 
 
-def _figures(shares: Shares, *, window: Status, scale: float | None) -> list[Figure]:
+def figures_of_whole(shares: Shares, *, window: Status, scale: float | None) -> list[Figure]:
     """Figures of the parts of one whole."""
     status = estimates_status(window, ci_low=shares.ci_low.tolist(), ci_high=shares.ci_high.tolist())
     return _with_statuses(shares, [status] * shares.value.size, scale=scale)

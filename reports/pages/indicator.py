@@ -29,6 +29,7 @@ from reports.estimates.queries import (
     visitor_unions,
     window_report,
 )
+from reports.flows.pairs import place_pairs
 from reports.maps import zones as maps
 from reports.maps.views import map_context
 from reports.privacy.statement.document import protections
@@ -82,8 +83,11 @@ def window_context(
 
 def _report_context(report: WindowReport, options: ReportOptions) -> dict[str, Any]:
     half_width, spec = mean_half_width(report.estimates), PlanSpec.from_json(report.plan.spec)
+    is_joint = any(each.parts for each in spec.indicators if each.slug == report.indicator.slug)
+    pairs = place_pairs(report.study) if is_joint else []
     return {
-        "is_joint": any(each.parts for each in spec.indicators if each.slug == report.indicator.slug),
+        "is_joint": is_joint,
+        "is_flow": any(pair.indicator == report.indicator for pair in pairs),
         "protection": protections(report.plan)[report.indicator.slug],
         "spec": spec,
         "visitor_rule": studies_texts.visitor_rule(report.study),

@@ -11,6 +11,7 @@ from reports.estimates.derived import key_figures
 from reports.estimates.noise import has_totals, noisy_window
 from reports.estimates.page import weekdays
 from reports.estimates.queries import shown_visitors, visitor_unions
+from reports.flows.pairs import place_pairs
 from reports.privacy.statement.document import certified
 from reports.slots.queries import has_slots
 from reports.studies import policies
@@ -48,6 +49,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "visitor_rule": studies_texts.visitor_rule(found),
         "has_slots": has_slots(found),
         "has_joints": any(each.parts for each in spec.indicators),
+        "has_flows": any(each.parts for each in spec.indicators) and bool(place_pairs(found)),
         "has_data": has_totals(found, visitors),
         "n_visitors": shown_visitors(found, int(visitors[1, found.days])),
         "noisy_visitors": noisy_window(found, visitors, first_day=1, last_day=found.days),

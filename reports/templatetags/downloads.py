@@ -10,7 +10,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
 from reports.exports.formats.choosing import (
-    COMPARISON,
+    FLOWS,
     HEXAGONS,
     MOVEMENT,
     PLACES,
@@ -65,7 +65,7 @@ def download_groups(context: template.Context, scope: str) -> list[Group]:
 
 @register.simple_tag(takes_context=True)
 def findings_links(context: template.Context, page: str) -> list[Link]:
-    """Files of the page "compare", "movement", of a scenario or "crosstab", by the same address.
+    """Files of the page "compare", "movement", of a scenario, "crosstab" or "flows", by the same address.
 
     The context has `request`.
     """
@@ -73,7 +73,7 @@ def findings_links(context: template.Context, page: str) -> list[Link]:
     slugs = [context["study"].slug, *([indicator.slug] if indicator else [])]
     query = context["request"].META.get("QUERY_STRING", "")
     links = []
-    for found in formats_for(COMPARISON if page == "compare" else MOVEMENT):
+    for found in formats_for(FLOWS if page == "flows" else MOVEMENT, has_zones="map_document" in context):
         address = reverse(f"reports:{page}_file", args=[*slugs, found.ending])
         links.append(_link(found, f"{address}?{query}" if query else address))
     return links

@@ -105,6 +105,16 @@ function layerTraces(layers) {
   });
 }
 
+// Flows: a path with its arrowhead each, the largest on top.
+function arcTraces(arcs = []) {
+  return arcs.map(({ path, width }) => {
+    const trace = { type: "scatter", mode: "lines", hoverinfo: "skip", opacity: 0.85, x: [], y: [] };
+    trace.line = { color: colour("--map-arc"), width };
+    addPath(trace, path);
+    return trace;
+  });
+}
+
 // A grid as an image of one pixel a cell; the style sheet keeps the edges of its pixels sharp.
 function gridImage({ x0, y0, step, n_x: nX, n_y: nY, classes }) {
   const canvas = document.createElement("canvas");
@@ -158,7 +168,7 @@ class Panel {
     this.blank.hidden = !content.blank;
     const { zones, layers } = this.map.shapes;
     const classes = content.grid ? null : content.classes;
-    const data = [...hatchedTraces(zones, classes), ...layerTraces(layers)];
+    const data = [...hatchedTraces(zones, classes), ...layerTraces(layers), ...arcTraces(content.arcs)];
     const [xRange, yRange] = this.map.ranges(this);
     const layout = {
       width: this.width, height: this.map.height(this), margin: { l: 0, r: 0, t: 0, b: 0 },

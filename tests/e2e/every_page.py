@@ -117,7 +117,7 @@ def states_of_reports(study: str) -> dict[str, str]:
         "categories compared": f"gender/compare/?kind=categories&{first}&category=0&reference=1",
         "a day compared with the others": f"gender/compare/?kind=baseline&{first}",
         "zones on a map": "sleeping_area/?view=map",
-        "cross-tabulations of a study without joint indicators": "crosstab/",
+        "flows of a day with a catchment": f"flows/?{first}&zone=0",
         "uncertainty of a day on a map": "sleeping_area/?view=map&layer=uncertainty&from=2017-06-01",
         "presence compared with another day": "presence/?day=2017-06-02&at=18:00&with=2017-06-01",
         "presence of a slot that is not published": "presence/?day=2017-06-05",

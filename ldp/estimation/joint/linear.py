@@ -10,6 +10,7 @@ fakes, so their sums have no such variance.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import sqrt
 from statistics import NormalDist
 from typing import Final
@@ -189,7 +190,16 @@ def linear_covariance_matrix(
 
 
 def linear_noise(weights: Floats, *, channel: LinearChannel) -> Floats:
-    """Variance of what one report of each true value estimates, exact up to floats; shape (domain_size,)."""
+    """Variance of what one report of each true value estimates, exact up to floats; shape (domain_size,).
+
+    Kept, since the same questions are asked on every day.
+    """
+    return _noise(weights.tobytes(), channel).copy()
+
+
+@lru_cache(maxsize=512)
+def _noise(packed: bytes, channel: LinearChannel) -> Floats:
+    weights = np.frombuffer(packed)
     p, q = float(channel.p), float(channel.q)
     if isinstance(channel, UnaryChannel):  # bits are independent
         squares = float((weights**2).sum())

@@ -24,6 +24,7 @@ from reports.scenario.queries import Answer
 
 COMPARISON, MOVEMENT, SCENARIO, PRESENCE = "comparison", "movement", "scenario", "presence"
 CROSSTAB: Final = "crosstab"
+FLOWS: Final = "flows"
 SCENARIO_ANSWER: Final = "scenario_answer"  # for the page of a scenario; no menu has it
 ZONES, SQUARES, HEXAGONS, MAPS = "zones", "squares", "hexagons", "maps"
 PLACES: Final = (ZONES, SQUARES, HEXAGONS, MAPS)
@@ -142,6 +143,15 @@ FORMATS: Final[Mapping[str, dict[str, Format]]] = {
     MOVEMENT: _by_ending(*_FINDINGS),
     SCENARIO: _by_ending(*_FINDINGS),
     CROSSTAB: _by_ending(*_FINDINGS),
+    FLOWS: _by_ending(
+        *_FINDINGS,
+        Format(
+            "geojson",
+            _("a line for each listed pair of two zones, for maps"),
+            _later("findings.flow_lines.to_geojson"),
+            needs_zones=True,
+        ),
+    ),
     PRESENCE: _by_ending(
         Format("csv", _("one row per slot and zone, for use in any program"), tables.to_csv),
         Format("xlsx", _XLSX_FOR, tables.to_xlsx),

@@ -92,6 +92,8 @@ RULES = {
     "reports:scenario_file": Rule(roles=EXPORTERS, about=INDICATOR, kwargs=CSV),
     "reports:crosstab": Rule(roles=READERS, about=STUDY),
     "reports:crosstab_file": Rule(roles=EXPORTERS, about=STUDY, kwargs=CSV),
+    "reports:flows": Rule(roles=READERS, about=STUDY),
+    "reports:flows_file": Rule(roles=EXPORTERS, about=STUDY, kwargs=CSV),
     "reports:maps": Rule(roles=READERS, about=STUDY),
     "reports:maps_days": Rule(roles=READERS, about=STUDY),
     "reports:maps_state": Rule(roles=READERS, about=STUDY),
@@ -202,6 +204,7 @@ READING = {
     "/studies/{study}/indicators/{indicator}/windows": True, "/studies/{study}/places": True,
     "/studies/{study}/places/grid": True, "/studies/{study}/queries": True,
     "/studies/{study}/indicators/{indicator}/association": True,
+    "/studies/{study}/flows": True,
 }  # fmt: skip
 # Bodies of the paths that take a question.
 QUESTIONS = {"/studies/{study}/queries": {"indicator": "age_home", "where": {"age": ["young"]}}}

@@ -1,0 +1,74 @@
+"""The view in an address: a pair of places, days, and the destination of the catchment."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlencode
+
+from django.http import QueryDict
+from django.utils.translation import gettext
+
+from reports.crosstab.query import INDICATOR
+from reports.estimates.picker import requested_window, window_query
+from reports.estimates.queries import Counts, Window, WindowError
+from reports.flows.pairs import PlacePair
+
+ZONE: Final = "zone"
+_SHOWN: Final = 40  # characters of a parameter in a refusal
+_MOST_DIGITS: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowView:
+    """Contents of the page; `zone` is the code of a destination, None = no catchment."""
+
+    pair: PlacePair
+    window: Window
+    zone: int | None = None
+
+    def query(self, kept: str = "", **changes: str) -> str:
+        """The view as a part of an address: `kept`, by default its days, and parameters with changes."""
+        days = kept or window_query(self.pair.indicator.study, self.window)
+        values = {INDICATOR: self.pair.indicator.slug, ZONE: "" if self.zone is None else str(self.zone)}
+        return f"{days}&{urlencode({name: text for name, text in (values | changes).items() if text})}"
+
+
+def flow_view(query: QueryDict, pairs: Sequence[PlacePair], *, visitors: Counts) -> FlowView:
+    """The view that an address asks for, by default of all days and the first pair.
+
+    Parameters
+    ----------
+    pairs : at least one
+    visitors : of every window of the study
+
+    Raises
+    ------
+    WindowError : the address names something that there is not
+    """
+    pair = pair_of(query.get(INDICATOR, ""), pairs)
+    window = requested_window(query, indicator=pair.indicator, visitors=visitors)
+    return FlowView(pair=pair, window=window, zone=_zone(query.get(ZONE, ""), pair))
+
+
+def pair_of(slug: str, pairs: Sequence[PlacePair]) -> PlacePair:
+    """The pair of places of this name; without a name the first."""
+    for pair in pairs:
+        if slug in ("", pair.indicator.slug):
+            return pair
+    known = ", ".join(pair.indicator.slug for pair in pairs)
+    raise WindowError(
+        gettext("No pair of places is called “%(name)s”. Pairs of this study: %(known)s.")
+        % {"name": slug[:_SHOWN], "known": known}
+    )
+
+
+def _zone(text: str, pair: PlacePair) -> int | None:
+    if not text:
+        return None
+    most = pair.destination.no_value - 1
+    if text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS and int(text) <= most:
+        return int(text)
+    raise WindowError(
+        gettext("“%(name)s” must be a number from 0 to %(most)d, not “%(text)s”.")
+        % {"name": ZONE, "most": most, "text": text[:_SHOWN]}
+    )

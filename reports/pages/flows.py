@@ -1,0 +1,141 @@
+"""Flows: people by pairs of places, as a list, a map, a table, totals, and the catchment of a zone."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.views.decorators.http import require_safe
+
+from reports.accounts.access import readers_only, study_or_404
+from reports.crosstab.queries import Figure, NoCrosstabError
+from reports.estimates.page import weekdays, window_page
+from reports.estimates.queries import WindowError, visitor_unions
+from reports.flows import texts
+from reports.flows.pairs import place_pairs
+from reports.flows.queries import LARGEST, Flows, NoFlowsError, fits_a_page, flows_of
+from reports.flows.query import ZONE, FlowView, flow_view
+from reports.maps.flow_arcs import flow_map
+from reports.maps.shapes import area_shapes
+from reports.privacy.statement.document import protections
+from reports.studies.models import Area
+from reports.studies.texts import crumbs_to, status_reason
+
+
+@require_safe
+@readers_only
+def flows(request: HttpRequest, slug: str) -> HttpResponse:
+    """Flows of the view in the address; an address that is none has the default."""
+    study = study_or_404(request, slug)
+    pairs = place_pairs(study)
+    context: dict[str, Any] = {"study": study, "crumbs": crumbs_to(study), "pairs": pairs}
+    if not pairs:
+        return render(request, "flows/flows.html", context | {"state": "no_pair"})
+    visitors, status = visitor_unions(study), 200
+    try:
+        view = flow_view(request.GET, pairs, visitors=visitors)
+    except WindowError as error:
+        view, status = flow_view(QueryDict(), pairs, visitors=visitors), 400
+        context["problem"] = str(error)
+    window = window_page(view.pair.indicator, view.window, visitors=visitors, options=view)
+    context |= window | {"view": view, "pair": view.pair, "weekdays": weekdays()}
+    context |= {"zone_name": ZONE, "zones": list(enumerate(view.pair.destination.names[:-1]))}
+    try:
+        context |= _figures(flows_of(view.pair, view.window), view)
+    except NoFlowsError as error:
+        reason = status_reason(error.status, study)
+        context |= {"state": "blank", "status": error.status, "reason": reason}
+    except NoCrosstabError as error:
+        context |= {"state": "refused", "refusal": str(error)}
+    return render(request, "flows/flows.html", context, status=status)
+
+
+def _figures(found: Flows, view: FlowView) -> dict[str, Any]:
+    pair = found.pair
+    return {
+        "state": "figures",
+        "flows": found,
+        "report": found.reports[0],
+        "protection": protections(found.reports[0].plan)[pair.indicator.slug],
+        "is_scaled": pair.indicator.study.market_share != 1,
+        "unit_words": texts.unit_words(found),
+        "error_words": texts.error_words(found),
+        "missing_words": texts.missing_words(found),
+        "list_words": texts.list_words(found),
+        "moving_words": texts.moving_words(found),
+        "largest": [
+            (*texts.flow_names(found, flow), texts.people_cell(flow.figure), texts.share_cell(flow.figure))
+            for flow in found.listed[:LARGEST]
+        ],
+        "totals": [
+            (pair.origin.name, _totals(pair.origin.names, found.outflow)),
+            (pair.destination.name, _totals(pair.destination.names, found.inflow)),
+        ],
+        **_matrix(found),
+        **_catchment(found, view),
+        **_map(found),
+    }
+
+
+def _totals(names: list[str], figures: list[Figure]) -> list[tuple[str, SafeString, SafeString]]:
+    rows = zip(names, figures, strict=True)
+    return [(name, texts.people_cell(each), texts.share_cell(each)) for name, each in rows]
+
+
+def _matrix(found: Flows) -> dict[str, Any]:
+    if not fits_a_page(found):
+        return {"is_too_large": True}
+    is_listed = found.is_listed.tolist()
+    return {
+        "column_names": found.pair.destination.names,
+        "rows": [
+            (
+                name,
+                SafeString(
+                    "".join(
+                        texts.people_cell(each, is_listed=listed)
+                        for each, listed in zip(cells, row, strict=True)
+                    )
+                ),
+            )
+            for name, cells, row in zip(found.pair.origin.names, found.cells, is_listed, strict=True)
+        ],
+    }
+
+
+def _catchment(found: Flows, view: FlowView) -> dict[str, Any]:
+    """Where the people at the chosen destination come from."""
+    if view.zone is None:
+        return {}
+    rows = found.catchment(view.zone)
+    return {
+        "catchment_zone": found.pair.destination.names[view.zone],
+        "has_shares": rows[0][1] is not None,
+        "catchment": [
+            (
+                texts.flow_names(found, flow)[0],
+                texts.people_cell(
+                    flow.figure, is_listed=bool(found.is_listed[flow.origin, flow.destination])
+                ),
+                texts.share_cell(within),
+            )
+            for flow, within in rows
+        ],
+    }
+
+
+def _map(found: Flows) -> dict[str, Any]:
+    """The map with its arcs; nothing where pairs are not two zones with shapes."""
+    area = Area.objects.filter(study=found.pair.indicator.study).exclude(outlines=[]).first()
+    if area is None or not found.pair.has_zones_at_both_ends:
+        return {}
+    shapes = area_shapes(area)
+    document, n_arcs = flow_map(found, shapes)
+    return {
+        "map_document": document,
+        "map_day": 0,
+        "n_arcs": n_arcs,
+        "layers": [layer.name for layer in shapes.layers],
+        "map_summary": gettext("Map with an arrow for each listed pair of two different zones."),
+    }

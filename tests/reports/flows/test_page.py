@@ -1,0 +1,144 @@
+"""The page of flows, its map, its files, and its answer to programs."""
+
+import csv
+import io
+import json
+import re
+
+import numpy as np
+import pytest
+
+from reports.base import formats
+from reports.ledger.models import LedgerKind
+from reports.maps.flow_arcs import arcs_of, centre_of
+from reports.maps.shapes import area_shapes
+from reports.models import LedgerEntry, Study
+from reports.sharing import actions as access
+from reports.studies.grant_models import StudyGrant
+from tests.reports import report_factory as factory
+from tests.reports.flows.conftest import published
+from tests.reports.flows.test_figures import flows
+from tests.reports.map_factory import HOME, area
+from tests.reports.page_texts import Markup, words
+
+pytestmark = pytest.mark.django_db
+PAGE = "/studies/fair-2024/flows/"
+
+
+@pytest.fixture
+def study() -> Study:
+    return published()[0]
+
+
+def test_the_page_has_list_map_table_and_totals(reader, study) -> None:
+    answer = reader.get(PAGE)
+    text, found = words(answer), flows(study, 1, 4)
+    assert (
+        f"{len(found.listed)} of 16 pairs are larger than the noise. The table shows the 10 largest." in text
+    )
+    largest = found.listed[0].figure
+    assert formats.number(largest.visitors) in text
+    assert "Figures are visitor-days" in text and "Choose a single day" not in text
+    markup = Markup(answer.content.decode())
+    assert not markup.refused
+    html = answer.content.decode()
+    assert len(re.findall(r'<td class="number', html)) == 10 * 2 + 25 + 2 * 10
+    faded = len(re.findall(r'<td class="number crosstab-0">', html))
+    assert faded == int((~found.is_listed).sum())
+
+
+def test_a_day_has_a_catchment_with_shares(reader, study) -> None:
+    text = words(reader.get(f"{PAGE}?from=2024-05-31&to=2024-05-31&zone=1"))
+    assert "Catchment of North &lt;east&gt;" in text and "Share of the zone" in text
+    assert "Figures are visitors on this day." in text
+    several = words(reader.get(f"{PAGE}?zone=1"))
+    assert "Choose a single day to see shares" in several and "Share of the zone" not in several
+
+
+def test_arcs_are_the_listed_pairs_of_two_zones(study) -> None:
+    found, shapes = flows(study, 1, 4), area_shapes(study.area)
+    arcs = arcs_of(found, shapes)
+    zones = {zone.name: centre_of(zone.rings) for zone in shapes.zones}
+    pair = found.pair
+    expected = [
+        (zones[names[0]], zones[names[1]])
+        for flow in reversed(found.listed)
+        if (names := (pair.origin.file_names[flow.origin], pair.destination.file_names[flow.destination]))
+        and names[0] != names[1]
+        and names[0] in zones
+    ]
+    assert len(arcs) == len(expected) > 2
+    for arc, (start, end) in zip(arcs, expected, strict=True):
+        path = np.array(arc["path"]).reshape(-1, 2)
+        assert path[0] == pytest.approx(start, abs=1) and path[-2] == pytest.approx(end, abs=1)
+    assert arcs[-1]["width"] == max(arc["width"] for arc in arcs) == 8
+    assert centre_of([np.array([[0, 0], [4, 0], [4, 2], [0, 2], [0, 0]], float)]).tolist() == [2, 1]
+
+
+def test_files_have_all_pairs_and_totals_and_lines_the_listed_ones(reader, study) -> None:
+    found = flows(study, 2, 3)
+    query = "from=2024-05-31&to=2024-06-01"
+    rows = list(
+        csv.DictReader(io.StringIO(reader.get(f"/studies/fair-2024/flows.csv?{query}").content.decode()))
+    )
+    assert len(rows) == 25 + 10
+    pair = rows[1]
+    assert (pair["origin"], pair["destination"], pair["n_days"]) == ("North west", "North <east>", "2")
+    assert (pair["first_day"], pair["last_day"]) == ("2024-05-31", "2024-06-01")
+    assert float(pair["visitors_ci_low"]) < float(pair["visitors"]) < float(pair["visitors_ci_high"])
+    assert float(pair["visitors"]) == pytest.approx(found.cells[0][1].visitors)
+    assert [row["larger_than_noise"] for row in rows].count("yes") == found.is_listed.sum()
+    assert (rows[25]["destination"], rows[25]["larger_than_noise"], rows[30]["origin"]) == ("", "", "")
+    assert reader.get(f"/studies/fair-2024/flows.xlsx?{query}").content[:2] == b"PK"
+    lines = json.loads(reader.get(f"/studies/fair-2024/flows.geojson?{query}").content)
+    assert len(lines["features"]) == len(arcs_of(found, area_shapes(study.area)))
+    first = lines["features"][0]
+    assert first["properties"]["visitors"] == max(
+        feature["properties"]["visitors"] for feature in lines["features"]
+    )
+    (west, south), (east, north) = first["geometry"]["coordinates"]
+    assert 6.8 < west < 6.83 and 6.8 < east < 6.83 and 47.6 < south < 47.63 and 47.6 < north < 47.63
+    assert LedgerEntry.objects.filter(kind=LedgerKind.EXPORT_MADE).count() == 3
+    assert f"flows.geojson?{query}" in reader.get(f"{PAGE}?{query}").content.decode().replace("&amp;", "&")
+
+
+def test_programs_get_what_the_file_has(reader, client, study, analyst) -> None:
+    token = access.create_token(name="nightly", days=1, study=None, by=analyst)[1]
+    headers = {"Authorization": f"Bearer {token}"}
+    address = "/api/v1/studies/fair-2024/flows"
+    answer = client.get(f"{address}?from=2024-05-31&to=2024-06-01", headers=headers)
+    file = reader.get("/studies/fair-2024/flows.json?from=2024-05-31&to=2024-06-01")
+    assert answer.json() == json.loads(file.content)
+    assert client.get(f"{address}?indicator=home", headers=headers).status_code == 422
+    from jsonschema import Draft202012Validator
+
+    document = reader.get("/api/v1/openapi.json").json()
+    schema = document["paths"]["/api/v1/studies/{study}/flows"]["get"]["responses"]["200"]
+    whole = schema["content"]["application/json"]["schema"] | {"components": document["components"]}
+    Draft202012Validator(whole).validate(answer.json())
+
+
+def test_the_page_is_found_and_speaks_french(reader, study) -> None:
+    assert f'href="{PAGE}"' in reader.get("/studies/fair-2024/").content.decode()
+    of_pair = reader.get("/studies/fair-2024/trip/?from=2024-05-31").content.decode()
+    assert f'href="{PAGE}?indicator=trip&amp;from=2024-05-31&amp;to=2024-05-31"' in of_pair
+    assert PAGE not in reader.get("/studies/fair-2024/home/").content.decode()
+    crosstab = words(reader.get("/studies/fair-2024/crosstab/?only-home=0"))
+    assert "each visitor counts once, with the value from their first day in the range" in crosstab
+    text = words(reader.get(PAGE, headers={"Accept-Language": "fr"}))
+    assert "Flux" in text and "Largest" not in text and "visitor-days" not in text
+
+
+def test_studies_without_flows_say_what_they_need(reader, analyst, study) -> None:
+    wrong = reader.get(f"{PAGE}?zone=9")
+    assert wrong.status_code == 400 and "must be a number from 0 to 3" in words(wrong)
+    Study.objects.update(small_cell=100_000)
+    hidden = words(reader.get(PAGE))
+    assert "suppressed" in hidden and "<table" not in hidden
+    assert reader.get("/studies/fair-2024/flows.csv").status_code == 400
+    Study.objects.update(small_cell=0, presence={"epsilon": "1"})
+    assert "Flows not available for this study" in words(reader.get(PAGE))
+    other = factory.published(HOME, factory.GENDER, area=area(), slug="other")
+    StudyGrant.objects.create(user=analyst, study=other, granted_by="test")
+    assert "No pairs of places" in words(reader.get("/studies/other/flows/"))
+    assert b"no joint indicator of two places" in reader.get("/studies/other/flows.csv").content
