@@ -183,20 +183,18 @@ class Association(Strict):
 
 
 class FlowRow(Strict):
-    """People of an origin at a destination; null: all origins, or all destinations."""
+    """One pair; null: all origins or destinations."""
 
     origin: str | None
     destination: str | None
     visitors: Number
     visitors_ci_low: Number
     visitors_ci_high: Number
-    frequency: Share = Field(description="share of `n_visitors`")
+    frequency: Share
     std_error: Share
     ci_low: Share
     ci_high: Share
-    larger_than_noise: Literal["yes", "no"] | None = Field(
-        description="yes: someone has this pair, all such rows at once with 95% probability; null for totals"
-    )
+    larger_than_noise: Literal["yes", "no"] | None = Field(description="null for totals")
     status: Status
 
 
@@ -211,11 +209,9 @@ class Flows(Strict):
     mechanism: str
     epsilon: float = Field(description="nominal epsilon of one answer")
     unit: Literal["attribute", "profile"] = Field(description="privacy unit")
-    n_visitors: int = Field(
-        description="visitors; of a daily indicator, visitor-days of the days with figures"
-    )
-    n_reports: int = Field(description="answers that the figures come from")
-    n_days: int | None = Field(description="days with figures; null: each visitor counts once")
+    n_visitors: int = Field(description="of a daily indicator: visitor-days")
+    n_reports: int
+    n_days: int | None = Field(description="days with figures; null if static")
     origin_indicator: Slug
     destination_indicator: Slug
     rows: list[FlowRow]

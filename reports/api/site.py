@@ -356,7 +356,7 @@ def association(
 def flows(
     request: HttpRequest, study: str, first: From = None, last: To = None, indicator: str = ""
 ) -> HttpResponseBase:
-    """Return people by origin and destination; of several days, a daily indicator counts visitor-days."""
+    """Return people by origin and destination."""
     refuse_unknown(request, "from", "to", "indicator")
     found = _study(request, study)
     window = None if first is None and last is None else _window(found, first, last)
