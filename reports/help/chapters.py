@@ -21,6 +21,8 @@ PAGES: Final = {
     "tables": "exports.md",
     "reports:compare": "compare.md",
     "reports:movement": "compare.md",
+    "reports:crosstab": "compare.md",
+    "reports:flows": "compare.md",
     "reports:maps": "maps.md",
     "reports:statement": "statement.md",
     "reports:dpia": "dpia.md",
