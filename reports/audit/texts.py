@@ -82,6 +82,7 @@ API_WORDS = {
     "presence_forecast": pgettext_lazy("what the API gave", "forecast of presence by time"),
     "forecast": pgettext_lazy("what the API gave", "forecast of daily visitors"),
     "queries": pgettext_lazy("what the API gave", "share of selected categories"),
+    "association": pgettext_lazy("what the API gave", "association of two indicators"),
     "flows": pgettext_lazy("what the API gave", "flows"),
     "places": pgettext_lazy("what the API gave", "places"),
     "places_grid": pgettext_lazy("what the API gave", "places on the grid"),

@@ -109,7 +109,7 @@ function layerTraces(layers) {
 function arcTraces(arcs = []) {
   return arcs.map(({ path, width }) => {
     const trace = { type: "scatter", mode: "lines", hoverinfo: "skip", opacity: 0.85, x: [], y: [] };
-    trace.line = { color: colour("--map-arc"), width };
+    trace.line = { color: colour("--flow-arc"), width };
     addPath(trace, path);
     return trace;
   });

@@ -184,7 +184,15 @@ class TestDocument:
     def test_the_document_lists_these_operations_and_no_others(self, program):
         document = program.get("openapi.json").json()
         forecasts = [f"{FAIR}/forecast", f"{FAIR}/presence/forecast"]
-        listed = [*PATHS, PLACES, SQUARES, f"{FAIR}/presence", *forecasts, f"{GENDER}/association"]
+        listed = [
+            *PATHS,
+            PLACES,
+            SQUARES,
+            f"{FAIR}/presence",
+            *forecasts,
+            f"{GENDER}/association",
+            f"{FAIR}/flows",
+        ]
         asked = document["paths"].pop(template_of(f"{FAIR}/queries"))
         assert list(asked) == ["post"]
         assert set(asked["post"]["responses"]) == {"200", "400", "401", "404", "422"}
