@@ -73,7 +73,7 @@ def read_study(path: Path) -> Study:
         static={
             indicator["slug"]: (indicator["column"], indicator["categories"])
             for indicator in data["indicator"]
-            if indicator["kind"] == "static"
+            if indicator["kind"] == "static" and "column" in indicator
         },
     )
 

@@ -29,7 +29,7 @@ def read_population(folder: Path, *, study: StudyDefinition) -> Population:
     ValueError : the files are not of this study, or lack an indicator
     """
     categories = {indicator.slug: indicator.categories for indicator in study.indicators}
-    static = [indicator.slug for indicator in study.indicators if indicator.kind == "static"]
+    static = [indicator.slug for indicator in study.static_indicators]
     persons = _read(folder / "persons.parquet", [PERSON, *static])
     presence = _read(folder / "presence.parquet", [PERSON, DATE, VISIT_DURATION])
     person = _places(presence[PERSON], persons[PERSON], column=PERSON)

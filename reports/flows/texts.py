@@ -11,7 +11,7 @@ from reports.flows.queries import LARGEST, Flow, Flows
 
 
 def unit_words(flows: Flows) -> str:
-    """What the figures count."""
+    """Describe what the figures count."""
     if flows.of_days:
         return gettext(
             "Figures are visitor-days: a visitor who is present on several days counts on each of them, with "
@@ -23,7 +23,7 @@ def unit_words(flows: Flows) -> str:
 
 
 def error_words(flows: Flows) -> str:
-    """How intervals are computed."""
+    """Describe how intervals are computed."""
     if not flows.of_days:
         return gettext(
             "Below each figure is its 95% interval. It covers the random noise and the fact that only some "
@@ -49,7 +49,7 @@ def missing_words(flows: Flows) -> str:
 
 
 def list_words(flows: Flows) -> str:
-    """What the list of pairs says, and what cannot be said of all others."""
+    """Summarise the list of pairs, and say what is unknown of all others."""
     n, rows, columns = len(flows.listed), len(flows.cells) - 1, len(flows.cells[0]) - 1
     if not n:
         return gettext(

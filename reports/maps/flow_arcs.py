@@ -19,13 +19,13 @@ from reports.maps.shapes import AreaShapes, Path
 from reports.maps.zones import MapDocument, map_document
 
 _WIDTHS: Final = (1.5, 8.0)  # pixels, of nothing and of the largest pair
-_BEND: Final = 0.18  # of the length of an arc, to its right, so that both directions can be told apart
+_BEND: Final = 0.18  # of the length of an arc, to its right: both directions are visible
 _POINTS: Final = 20
 _HEAD: Final = 0.09  # length of an arrow's head, as a share of the arc
 
 
 def flow_map(flows: Flows, shapes: AreaShapes) -> tuple[MapDocument, int]:
-    """What a page needs to draw the flows, and how many pairs have an arc."""
+    """Document for drawing the flows, and the number of pairs with an arc."""
     arcs = arcs_of(flows, shapes)
     frame: dict[str, Any] = {
         "title": window_title(flows.pair.indicator.study, flows.window),

@@ -105,7 +105,7 @@ def _matrix(found: Flows) -> dict[str, Any]:
 
 
 def _catchment(found: Flows, view: FlowView) -> dict[str, Any]:
-    """Where the people at the chosen destination come from."""
+    """Origins of the people at the chosen destination."""
     if view.zone is None:
         return {}
     rows = found.catchment(view.zone)

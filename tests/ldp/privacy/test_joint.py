@@ -163,7 +163,7 @@ def test_certificate_of_two_days_is_the_worst_of_all_reports(epsilon: str) -> No
 
 @pytest.mark.parametrize("unit", ["attribute", "profile"])
 def test_the_audit_of_days_finds_no_more_than_the_certificate(unit) -> None:
-    """Of the static part, whose value all days show, and of all values."""
+    """For the static part, whose value all days show, and for all values."""
     plan = joint_plan(
         {"epsilon": Decimal("0.3")}, {"kind": "daily", "epsilon": Decimal("0.3")}, DAILY_PAIR[2], days=2
     )

@@ -54,7 +54,7 @@ def rows() -> list[Row]:
 
 @pytest.fixture(scope="module")
 def asked() -> set[str]:
-    """Those who answer the joint indicator, the last of five."""
+    """People who answer the joint indicator, the last of five."""
     pseudonym_key, key = (derive_subkey(MASTER_KEY, purpose=each) for each in ("pseudonym", "sanitise"))
     names = {f"33{person:04d}" for person in range(PEOPLE)}
     return {name for name in names if asked_of(pseudonym_of(name, key=pseudonym_key), d=5, key=key) == 4}
@@ -83,7 +83,7 @@ def counted(pipeline: Pipeline, day: int) -> dict[str, int]:
 
 
 def test_everyone_present_reports_the_values_of_the_day(make_pipeline, rows, asked, tmp_path: Path) -> None:
-    """Also those who lack one; whatever order files have, and however often they come."""
+    """Also people who lack one; in any order of files, and with repeated ones."""
     plain, values = make_pipeline(), values_of(rows)
     plain.upload(write_file(tmp_path / "all.csv", rows))
     for day in range(1, DAYS + 1):

@@ -61,11 +61,12 @@ def test_study_is_the_fimu_week_with_categories_in_their_natural_order() -> None
     assert (study.first_day.isoformat(), study.days) == (facts["first_day"], facts["days"])
     assert (study.visitor.min_minutes, study.visitor.from_minute, study.visitor.to_minute) == (60, 360, 1439)
     categories = {indicator.slug: indicator.categories for indicator in study.indicators}
-    assert set(categories) == {*facts["marginals"], "visit_duration"}
+    combined = {"gender_age", "sleeping_area_main_zone"}
+    assert set(categories) == {*facts["marginals"], "visit_duration", "main_zone", *combined}
     assert categories["age"] == ("<18", "18-24", "25-34", "35-44", "45-54", "55-64", ">65", "NR")
     assert categories["visit_duration"][0] == "Duration 2h"
     assert categories["visit_duration"][-2:] == ("Duration 10h", "Duration 10h-18h")
-    assert all("NR" not in names[:-1] for names in categories.values())
+    assert all("NR" not in categories[slug][:-1] for slug in facts["marginals"])
 
 
 def test_zones_are_the_named_sleeping_areas_and_say_that_they_are_synthetic() -> None:
