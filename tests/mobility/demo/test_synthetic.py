@@ -78,8 +78,8 @@ def test_files_of_something_else_are_refused(folder) -> None:
     presence, persons = folder / "presence.parquet", folder / "persons.parquet"
     table = pq.read_table(presence)
     later = pa.array([date(2017, 6, 7)] * table.num_rows, pa.date32())
-    pq.write_table(table.rename_columns(["person_id", "date", "stay"]), presence)
-    refused("presence.parquet must have the column visit_duration, got 3 others")
+    pq.write_table(table.rename_columns(["person_id", "date", "stay", "main_zone"]), presence)
+    refused("presence.parquet must have the column visit_duration, got 4 others")
     pq.write_table(table.set_column(1, "date", later), presence)
     refused("people must be there on the 7 days from 2017-05-31, got others")
     pq.write_table(table.slice(0, 5), presence)
