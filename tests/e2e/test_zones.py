@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from mobility.base.runtime import RuntimePaths
 from reports.transfer.messages import Envelope, digest_of
 from scripts import services
-from tests.demo_study import STUDY, write_study
+from tests.demo_study import STUDY, slots_text, write_study
 from tests.e2e.deployment import AnalystServer, Certificate, Running, certificate, totals_of, wait_until
 from tests.e2e.lines import Line, line_to
 from tests.e2e.several import outcomes, put_databases
@@ -113,7 +113,7 @@ def introduce(apart, folder):
     printed = apart.operator.manage("sender_key")
     apart.analyst.value("register_sender", printed["sender"], printed["public_key"])
     apart.analyst.start()
-    study = write_study(folder)
+    study = write_study(folder, more=slots_text())
     for installation in (apart.operator, apart.whole):
         created = installation.manage("create_study", str(study))
         assert created == {"study": STUDY, "indicators": 7, "windows": 28}
@@ -129,6 +129,22 @@ def test_totals_are_those_of_one_installation(apart):
     assert "cannot be reached" not in errors
     assert apart.found() == apart.expected()
     assert any(any(counts) for counts in apart.found().values())
+
+
+def test_slots_are_handed_over_with_their_noise_and_forecast_there(apart):
+    for installation in (apart.operator, apart.whole):
+        installation.manage("close_slots", STUDY, "--through", "2017-05-31")
+    words = {"presence": ("export_presence", STUDY), "forecast": ("forecast", STUDY, "--horizons", "2")}
+    expected = {name: apart.whole.manage(*each) for name, each in words.items()}
+    assert sum(slot["status"] == "ok" for slot in expected["presence"]["slots"]) == 48
+    assert expected["forecast"]["n_known"] == 48
+
+    def found(name):
+        (outcome,) = apart.analyst.outcomes(words[name])
+        return json.loads(outcome.output) if outcome.code == 0 else None
+
+    wait_until(lambda: found("presence") == expected["presence"], what="the slots to be handed over")
+    assert found("forecast") == expected["forecast"]
 
 
 def test_a_message_that_was_tampered_with_changes_nothing(apart):
