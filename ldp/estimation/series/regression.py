@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ldp.estimation.series.grid import Floats, Series
 
 ALPHA: Final = 1000.0
-REFITS: Final = 5
+REFITS: Final = 2  # three more change errors on the series of Paris by less than 0.01%
 CLIP: Final = 2.5  # of the residuals' robust standard deviation
 TO_SD: Final = 1.4826  # of a normal variable, from its median absolute value
 STEP_DAYS: Final = (1, 2, 3, 7, 14)
@@ -21,7 +21,7 @@ MEAN_DAYS: Final = 14
 DAY_HARMONICS, WEEK_HARMONICS = 4, 3
 JOINT_ZONES: Final = 20  # above: own zone, sum, and components, with lags in groups
 COMPONENTS: Final = 5
-LAG_GROUPS: Final = 12  # of growing width
+LAG_GROUPS: Final = 8  # of growing width
 
 Integers = NDArray[np.int64]
 Singles = NDArray[np.float32]  # exact enough: the ridge keeps condition numbers below a thousand
