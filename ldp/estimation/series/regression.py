@@ -19,7 +19,7 @@ TO_SD: Final = 1.4826  # of a normal variable, from its median absolute value
 STEP_DAYS: Final = (1, 2, 3, 7, 14)
 MEAN_DAYS: Final = 14
 DAY_HARMONICS, WEEK_HARMONICS = 4, 3
-JOINT_ZONES: Final = 20  # above: own zone, sum, and components, with lags in groups
+JOINT_ZONES: Final = 20  # above: own zone, sum, and components; lags in groups
 COMPONENTS: Final = 5
 LAG_GROUPS: Final = 8  # of growing width
 

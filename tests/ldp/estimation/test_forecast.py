@@ -15,7 +15,7 @@ WEEK = 7 * DAY
 
 @pytest.fixture(autouse=True)
 def grouped_lags(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With many zones, lags stand in groups: here the day is short, so in few."""
+    """Group lags into few groups, as there are many zones and the day is short."""
     monkeypatch.setattr(regression, "LAG_GROUPS", 5)
 
 
