@@ -120,6 +120,22 @@ def _pure_ldp() -> Peer:
     return run
 
 
+def pure_ldp_error(*, epsilon: int, domain_size: int, n: int = 20_000) -> float:
+    """Reports times mean squared error of pure-ldp's Hadamard response, of values that no one has.
+
+    Its OLH does not work with releases of xxhash since 3.0.
+    """
+    _direct_encoding()
+    same: Any = {"index_mapper": lambda value: value}
+    response = importlib.import_module("pure_ldp.frequency_oracles.hadamard_response")
+    server = response.HadamardResponseServer(epsilon, domain_size, **same)
+    client = response.HadamardResponseClient(epsilon, domain_size, server.get_hash_funcs(), **same)
+    for _ in range(n):
+        server.aggregate(client.privatise(0))
+    estimates = [server.estimate(value, suppress_warnings=True) / n for value in range(1, domain_size)]
+    return float(n * np.mean(np.square(estimates)))
+
+
 def _direct_encoding() -> ModuleType:
     """Import GRR alone: the package around it imports two large libraries that pure-ldp does not require."""
     package = ModuleType("pure_ldp.frequency_oracles")

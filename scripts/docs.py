@@ -12,12 +12,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
-GENERATED = ("commands.md", "settings.md", "http-api.md", "findings.md", "batch-states.md")
+GENERATED = ("commands.md", "settings.md", "http-api.md", "findings.md", "batch-states.md", "questions.md")
 
 
 def generated() -> dict[str, str]:
     """Text of each generated page, by its name below docs/reference/."""
-    from scripts import docs_api, docs_commands, docs_findings, docs_settings, docs_states
+    from scripts import docs_api, docs_commands, docs_findings, docs_questions, docs_settings, docs_states
 
     return {
         "commands.md": docs_commands.page(),
@@ -25,6 +25,7 @@ def generated() -> dict[str, str]:
         "http-api.md": docs_api.page(),
         "findings.md": docs_findings.page(),
         "batch-states.md": docs_states.page(),
+        "questions.md": docs_questions.page(),
     }
 
 
