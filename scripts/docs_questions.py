@@ -15,9 +15,7 @@ before you declare one.
 - Share of a category on a day, or any run of days: report of the indicator.
 - Shares of combinations, of a row or column, of several categories; do two indicators go together?
   [Cross-tabulation](../compare.md#cross-tabulations) of a declared combination.
-- Is a day, category or study different? [Comparisons](../compare.md#comparisons).
-- Who came on which days? [Scenarios](../compare.md#scenarios).
-- Where and when? [Maps](../maps.md), [presence](../presence.md).
+- Differences, days, places: [comparisons](../compare.md), [maps](../maps.md), [presence](../presence.md).
 
 Nothing answers combinations that no indicator declares.
 
@@ -28,7 +26,7 @@ and one combination of 12 and 37 categories, asked equally often.
 
 """
 EPSILONS = (1, 2, 3)
-VISITORS = (10_000, 100_000, 1_000_000, 10_000_000)
+VISITORS = (10_000, 100_000, 1_000_000)
 SHAPE = (12, 37)
 GROUPS = 7
 _Z = 1.959964

@@ -28,8 +28,8 @@ def page() -> str:
 
 
 def _in_markdown(rows: list[list[str]]) -> str:
-    rule = ["---"] * len(rows[0])
-    return "".join(f"| {' | '.join(row)} |\n" for row in [rows[0], rule, *rows[1:]])
+    first, *others = (f"| {' | '.join(row)} |\n" for row in rows)
+    return "".join([first, "|" + "---|" * len(rows[0]) + "\n", *others])
 
 
 def table() -> Iterator[list[str]]:

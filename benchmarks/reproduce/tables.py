@@ -26,8 +26,8 @@ NAMES: Final[dict[solutions.Solution, str]] = {
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Lines of a table."""
-    lines = [header, ["--"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    lines = ["| " + " | ".join(line) + " |" for line in (header, *rows)]
+    return "\n".join([lines[0], "|" + "--|" * len(header), *lines[1:]])
 
 
 def csv_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
