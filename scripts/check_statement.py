@@ -19,6 +19,7 @@ import sys
 from collections.abc import Iterator
 from datetime import date, timedelta
 from fractions import Fraction
+from itertools import pairwise
 from math import erfc, exp, isqrt, nextafter, pi, prod, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,10 +32,12 @@ MICRO = Fraction(1, 10**6)  # the last digit of standard errors
 TENTH_M = Fraction(501, 10_000)  # half of the last digit of lengths
 MAX_CODES, MAX_TALLY_CELLS = 65_534, 8_000_000
 MAX_PARTS = 3
+MAX_CUTS, MAX_NUMBER = 127, 10**9
 THRESHOLDS = {
     "grr": ("threshold",),
     "oue": ("threshold_p", "threshold_q"),
     "projective": ("threshold", "prime", "dimension", "codes"),
+    "threshold": ("threshold",),
 }
 ORACLES = {"smp": ("grr", "oue", "adp"), "spl": ("grr",), "rsfd": ("grr", "ouez", "adp")}
 TALLIES = ("visits", "runs")
@@ -189,6 +192,19 @@ def joint(epsilon: Fraction, k: int, *, days: int) -> list[Channel]:
     return list(projective(epsilon, k, most=most))
 
 
+def sides(epsilon: Fraction) -> list[Channel]:
+    """Return the possible mechanisms of a number: whether it reaches a cut, as one of two categories."""
+    return [channel._replace(protocol="threshold") for channel in grr(epsilon, 2)]
+
+
+def cut_shares(scale: Json) -> list[int]:
+    """Probability of each cut times 2**64, as its distance from the one before; the first has the rest."""
+    ends = [scale["minimum"], *scale["cuts"]]
+    whole = ends[-1] - ends[0]
+    rest = [round(Fraction(WORD * (high - low), whole)) for low, high in pairwise(ends[1:])]
+    return [WORD - sum(rest), *rest]
+
+
 def fake_support(channel: Channel, k: int) -> Fraction:
     """Probability that a made-up report names or marks one given category."""
     return Fraction(1, k) if channel.protocol == "grr" else channel.q
@@ -234,9 +250,10 @@ class Plan:
         return Fraction(1, self.d) if self.answers_one else Fraction(1)
 
     def values(self, index: int) -> int:
-        """Most answers of a person."""
+        """Most different answers of a person."""
         asked = self.asked[index]
-        return 1 if asked["kind"] == "static" else (asked["max_values"] or self.days) + self.voided
+        n = 1 if asked["kind"] == "static" else (asked["max_values"] or self.days) + self.voided
+        return min(n, 2) if "scale" in asked else n  # a number has an answer on each side of the cut
 
     def limits(self) -> list[tuple[int | None, int]]:
         """Days on which a person reports as the plan limits them, and the most that it may say."""
@@ -296,6 +313,19 @@ class Plan:
             if slug in (other["slug"], *other.get("parts", ()))
         ]
 
+    def has_valid_scales(self) -> bool:
+        """Return whether numbers are sampled, without parts, and have cuts that rise from their minimum."""
+        numbers = [row for row in self.asked if "scale" in row]
+        return all(
+            self.mechanism.startswith("smp-")
+            and "parts" not in row
+            and "presence" not in self.spec
+            and 2 <= len(row["scale"]["cuts"]) == row["domain_size"] <= MAX_CUTS
+            and all(low < high for low, high in pairwise([row["scale"]["minimum"], *row["scale"]["cuts"]]))
+            and max(map(abs, [row["scale"]["minimum"], *row["scale"]["cuts"]])) <= MAX_NUMBER
+            for row in numbers
+        )
+
     @property
     def hides(self) -> bool:
         """Return whether made-up reports hide which one is the answer, also from who sees all of a person."""
@@ -324,6 +354,7 @@ def check_spec(plan: Plan, found: Findings) -> None:
         "shares, their number": "shares" not in plan.spec or (family, len(shares)) == ("smp", plan.d),
         "presence": hidden is None or (oracle in ("grr", "adp") and not plan.has_fakes),
         "parts": plan.has_valid_parts(),
+        "scale": plan.has_valid_scales(),
         "presence and location": hidden is None or "location" not in plan.spec,
         "tallies": plan.tallies == [name for name in TALLIES if name in plan.tallies],
         "presence and tallies": hidden is None or not plan.tallies,
@@ -383,7 +414,13 @@ def check_indicator(entry: Json, plan: Plan, index: int, said_epsilon: str, foun
     if not plan.has_fakes:
         shared = Fraction(said_epsilon) / (1 if plan.answers_one else plan.d)
         found.equal(f"{where}, epsilon typed", shared if typed is None else Fraction(typed), epsilon)
-    if asked.get("parts"):
+    if "scale" in asked:
+        scale, shares = asked["scale"], [int(each) for each in entry.get("cut_shares", [])]
+        for name in ("cuts", "minimum", "unit"):
+            found.equal(f"{where}, {name}", entry.get(name), scale[name])
+        found.equal(f"{where}, cut_shares", shares, cut_shares(scale))
+        possible = sides(epsilon)
+    elif asked.get("parts"):
         sizes = {each["slug"]: each["domain_size"] + 1 for each in plan.asked}
         found.equal(f"{where}, combinations", k, prod(sizes.get(part, 0) for part in asked["parts"]))
         possible = joint(epsilon, k, days=plan.days)

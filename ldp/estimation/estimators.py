@@ -1,7 +1,7 @@
 """From counts of answers to frequencies with their errors."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
 from typing import NamedTuple
@@ -13,6 +13,7 @@ from ldp.errors import LdpError
 from ldp.protocols.channels import GrrChannel, PureChannel, SupportProbabilities, noise_at_zero
 from ldp.protocols.faked_reports import PriorFakedChannel
 from ldp.protocols.histogram import HistogramChannel
+from ldp.protocols.numbers.threshold import ThresholdChannel
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +27,8 @@ class Estimates:
     frequency : ndarray of float64, shape (domain_size,); unbiased, may leave [0, 1]
     std_error : same shape; standard deviation of `frequency`
     ci_low, ci_high : same shape; confidence interval, holds `frequency`, may leave [0, 1]
-    consistent : same shape; nearest distribution: no negative value, sum 1; biased
+    consistent : same shape; nearest distribution: no negative value, sum 1; biased. Of a number the nearest
+        survival function: it falls from cut to cut
     """
 
     frequency: Floats
@@ -87,9 +89,12 @@ def pure_frequencies(
     if np.any(support_counts > n_reports):
         raise LdpError(f"counts must be <= n_reports = {n_reports}, got {support_counts.max()}")
     terms = _pure_terms(channel)
-    return _estimates(
+    found = _estimates(
         support_counts, terms=terms, n_reports=n_reports, n_population=n_population, level=level
     )
+    if isinstance(channel, ThresholdChannel):
+        return replace(found, consistent=project_survival(found.frequency, weights=n_reports))
+    return replace(found, consistent=project_simplex(found.frequency))
 
 
 def pure_variance(
@@ -146,7 +151,8 @@ def histogram_frequencies(
     if not low <= sums.min() <= sums.max() <= high:
         raise LdpError(f"sums must be in [{low}, {high}], got {sums.min()} to {sums.max()}")
     terms = _histogram_terms(channel)
-    return _estimates(sums, terms=terms, n_reports=n_reports, n_population=n_population, level=level)
+    found = _estimates(sums, terms=terms, n_reports=n_reports, n_population=n_population, level=level)
+    return replace(found, consistent=project_simplex(found.frequency))
 
 
 def histogram_variance(
@@ -176,6 +182,28 @@ def project_simplex(f: ArrayLike, total: float = 1.0) -> Floats:
     excess = (np.cumsum(descending) - total) / np.arange(1, f.size + 1)
     last_positive = np.flatnonzero(descending > excess)[-1]
     return np.asarray(np.maximum(shifted - excess[last_positive], 0.0), np.float64)
+
+
+def project_survival(shares: ArrayLike, *, weights: ArrayLike) -> Floats:
+    """Nearest falling shares in [0, 1], in weighted squares, by pooling adjacent violators.
+
+    Source: Barlow, Bartholomew, Bremner, Brunk 1972. Cost O(k).
+
+    Parameters
+    ----------
+    shares : array_like of float, shape (k,), finite; not modified
+    weights : array_like, shape (k,); above 0
+    """
+    blocks: list[tuple[float, float, int]] = []  # share, weight, size
+    shares = np.asarray(shares, np.float64)
+    for share, weight in zip(shares, np.broadcast_to(weights, shares.shape), strict=True):
+        block = (float(share), float(weight), 1)
+        while blocks and blocks[-1][0] < block[0]:
+            (before, heavy, size), (after, light, more) = blocks.pop(), block
+            block = ((before * heavy + after * light) / (heavy + light), heavy + light, size + more)
+        blocks.append(block)
+    values, _, sizes = zip(*blocks, strict=True)
+    return np.asarray(np.clip(np.repeat(values, sizes), 0.0, 1.0), np.float64)
 
 
 class _NoiseTerms(NamedTuple):
@@ -240,7 +268,7 @@ def _estimates(
         std_error=np.sqrt(variance),
         ci_low=low,
         ci_high=high,
-        consistent=project_simplex(frequency),
+        consistent=frequency,
     )
 
 

@@ -21,10 +21,12 @@ from ldp.errors import LdpError, PlanError
 from ldp.estimation.approximate_errors import Floats, ReportLaws, first_that_reaches, report_laws
 from ldp.estimation.error_curves import LEVEL, ErrorCurve, error_curve
 from ldp.estimation.noisy_estimators import UnionNoise, noisy_total
+from ldp.estimation.numbers import mean_variance
 from ldp.privacy.accounting import Certificate, certify
 from ldp.privacy.plan_requests import IndicatorRequest, build_plan
 from ldp.privacy.plans import Mechanism, PlanSpec
-from ldp.protocols.channels import Unit
+from ldp.protocols.channels import WORD, Unit
+from ldp.protocols.numbers.threshold import ThresholdChannel
 
 LEAST_EPSILON: Final = Decimal("0.001")  # of the search
 LARGEST_EPSILON: Final = Decimal(20)
@@ -56,13 +58,15 @@ class Forecast:
     Parameters
     ----------
     index : int; position in the plan
-    domain_size : int
-    day : ErrorCurve; of one day
+    domain_size : int; of a number 2, below and above a cut
+    day : ErrorCurve; of one day; of a number the share that reaches a cut of average spacing
     union : ErrorCurve or None; of all days together, None where a union cannot be counted
     difference : float or None; smallest difference between two days that is found, from 1 / domain_size
         upwards and with different people on both days; None = none is
     difference_shared : float or None; the same if the same people may have come on both days. A value that
         lasts keeps its answer, so its error only gets smaller: then it is `difference`
+    mean_error, union_mean_error : float or None; of a number, half of the 95% interval of its mean on a day,
+        and of all days together, in its unit; at its largest: of numbers of which half lie at either end
     """
 
     index: int
@@ -71,6 +75,8 @@ class Forecast:
     union: ErrorCurve | None
     difference: float | None
     difference_shared: float | None
+    mean_error: float | None = None
+    union_mean_error: float | None = None
 
     @property
     def even(self) -> float:
@@ -118,26 +124,53 @@ def _curve(plan: PlanSpec, index: int, *, n_visitors: float) -> ErrorCurve:
     noise = plan.answer_noise
     return error_curve(
         plan.channel(index),
-        n_reports=float(reporting_share(plan, index)) * n_visitors,
+        n_reports=_reports_of_one(plan, index) * n_visitors,
         n_visitors=n_visitors,
         noise=None if noise is None else UnionNoise(channel=noise.channel, n_cells=plan.days),
     )
+
+
+def _reports_of_one(plan: PlanSpec, index: int) -> float:
+    """Reports by a visitor about one share: of a number, those on a cut of average spacing."""
+    spec = plan.indicators[index]
+    return float(reporting_share(plan, index)) / (1 if spec.scale is None else spec.domain_size)
+
+
+def _n_sides(plan: PlanSpec, index: int) -> int:
+    """Number of values, which errors are taken at the mean share of; a number is below or above a cut."""
+    spec = plan.indicators[index]
+    return spec.domain_size if spec.scale is None else 2
+
+
+def _mean_error(plan: PlanSpec, index: int, *, n_visitors: float) -> float | None:
+    """Half of the 95% interval of the mean of a number; None for categories."""
+    scale, channel = plan.indicators[index].scale, plan.channel(index)
+    if scale is None or not isinstance(channel, ThresholdChannel):
+        return None
+    n_reports = float(reporting_share(plan, index)) * n_visitors * np.array(channel.shares, np.float64) / WORD
+    halves = np.full(channel.domain_size, 0.5)
+    variance = mean_variance(
+        halves, scale=scale, channel=channel, n_reports=n_reports, n_population=n_visitors
+    )
+    return float(NormalDist().inv_cdf((1 + LEVEL) / 2) * np.sqrt(variance))
 
 
 def _forecast(plan: PlanSpec, index: int, *, crowd: Crowd) -> Forecast:
     spec = plan.indicators[index]
     day = _curve(plan, index, n_visitors=crowd.visitors)
     whole = crowd.in_all(plan.days)
-    even = 1 / spec.domain_size
+    has_all, even = has_union(plan, index), 1 / _n_sides(plan, index)
     apart = day.smallest_difference(even)
     is_daily = spec.kind == "daily"
     return Forecast(
         index=index,
-        domain_size=spec.domain_size,
+        domain_size=_n_sides(plan, index),
         day=day,
-        union=_curve(plan, index, n_visitors=whole) if has_union(plan, index) else None,
+        union=_curve(plan, index, n_visitors=whole) if has_all else None,
         difference=apart,
         difference_shared=day.smallest_difference(even, is_shared=True) if is_daily else apart,
+        mean_error=_mean_error(plan, index, n_visitors=crowd.visitors),
+        union_mean_error=_mean_error(plan, index, n_visitors=whole) if has_all else None,
     )
 
 
@@ -236,12 +269,11 @@ def _laws(
     plan: PlanSpec, epsilons: Sequence[Fraction], sizes: Mapping[int, ArrayLike] | None = None
 ) -> list[ReportLaws]:
     """Return laws of plans like this one with other epsilons, as typed, and other numbers of categories."""
-    return report_laws(
-        plan.mechanism,
-        unit=plan.unit,
-        epsilons=epsilons,
-        domain_sizes=[(sizes or {}).get(i, spec.domain_size) for i, spec in enumerate(plan.indicators)],
-    )
+    asked: dict[str, Any] = {"unit": plan.unit, "epsilons": epsilons}
+    wanted = [(sizes or {}).get(i, _n_sides(plan, i)) for i in range(plan.d)]
+    laws = report_laws(plan.mechanism, domain_sizes=wanted, **asked)
+    bit = report_laws("smp-grr", domain_sizes=[2], **asked)
+    return [law if each.scale is None else bit[0] for law, each in zip(laws, plan.indicators, strict=True)]
 
 
 def _nearly(
@@ -255,10 +287,10 @@ def _nearly(
 ) -> Floats:
     """Half-widths nearly as `_half_width` has them, under many plans like this one."""
     n_visitors = crowd.in_all(plan.days) if of_union else crowd.visitors
-    noise, k = plan.answer_noise, plan.indicators[index].domain_size if sizes is None else sizes
+    noise, k = plan.answer_noise, _n_sides(plan, index) if sizes is None else sizes
     errors = law.std_error(
         1 / np.asarray(k),
-        n_reports=float(reporting_share(plan, index)) * n_visitors,
+        n_reports=_reports_of_one(plan, index) * n_visitors,
         n_population=n_visitors,
         count_variance=0.0
         if noise is None
@@ -272,7 +304,7 @@ def _half_width(plan: PlanSpec, index: int, *, crowd: Crowd, of_union: bool) -> 
     if of_union and not has_union(plan, index):
         raise LdpError(f"{plan.indicators[index].slug} must be answered on all days for a union of days")
     n_visitors = crowd.in_all(plan.days) if of_union else crowd.visitors
-    return _curve(plan, index, n_visitors=n_visitors).half_width(1 / plan.indicators[index].domain_size)
+    return _curve(plan, index, n_visitors=n_visitors).half_width(1 / _n_sides(plan, index))
 
 
 # --- other mechanisms -----------------------------------------------------------------------

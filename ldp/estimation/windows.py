@@ -212,6 +212,34 @@ def _combine(
     of: Quantity,
     level: float,
 ) -> WindowEstimate:
+    pieces, is_exact = pieces_of(tallies, windows, factors=factors, of=of)
+    terms = [_term(tallies, scale, part, level=level) for scale, part in pieces]
+    if is_exact:
+        return _total(terms, correlation=np.zeros(tallies.counts.shape[0]), is_exact=True)
+    parts = [part for _, part in pieces]
+    correlation = _bounded_correlation(tallies, windows, parts, is_sum=factors[0] == factors[1])
+    return _total(terms, correlation=correlation, is_exact=False)
+
+
+def pieces_of(
+    tallies: IndicatorTallies,
+    windows: tuple[Window, Window],
+    *,
+    factors: tuple[int, int],
+    of: Quantity,
+    is_split: bool = True,
+) -> tuple[list[tuple[float, Part]], bool]:
+    """Independent parts that a sum is made of, each with its factor; else both windows, and False.
+
+    Parameters
+    ----------
+    factors : of the windows in the sum
+    is_split : False = both windows in any case
+
+    Raises
+    ------
+    NoReportsError : a window has no reports
+    """
     parts = [part_of(tallies, window) for window in windows]
     for window, part in zip(windows, parts, strict=True):
         if part.n_reports < 1:
@@ -221,7 +249,8 @@ def _combine(
         for factor, part in zip(factors, parts, strict=True)
     ]
     early, late = sorted(windows)
-    if early.touches(late) and (tallies.kind == "static" or early.first_day == late.first_day):
+    is_known = tallies.kind == "static" or early.first_day == late.first_day
+    if is_split and is_known and early.touches(late):
         shared = parts[0].plus(parts[1]).minus(part_of(tallies, early.until(late)))
         pieces = [
             (scales[0], parts[0].minus(shared)),
@@ -231,11 +260,8 @@ def _combine(
         is_told = not any(tallies.is_few(part.n_visitors) for _, part in pieces)
         pieces = [(scale, part) for scale, part in pieces if scale and part.n_visitors]
         if is_told and all(part.n_reports for _, part in pieces):
-            terms = [_term(tallies, scale, part, level=level) for scale, part in pieces]
-            return _total(terms, correlation=np.zeros(tallies.counts.shape[0]), is_exact=True)
-    terms = [_term(tallies, scale, part, level=level) for scale, part in zip(scales, parts, strict=True)]
-    correlation = _bounded_correlation(tallies, windows, parts, is_sum=factors[0] == factors[1])
-    return _total(terms, correlation=correlation, is_exact=False)
+            return pieces, True
+    return list(zip(scales, parts, strict=True)), False
 
 
 def _bounded_correlation(

@@ -27,7 +27,8 @@ FAKE_BITS: Final = 8
 LOCATION: Final = 9
 CHOOSE_LOCATION_DAYS: Final = 10
 PRESENCE_NOISE: Final = 11  # the first 64 bits are the place of a count, not a pseudonym
-SLOT_NOISE: Final = 16  # as with PRESENCE_NOISE; 12 to 15 are kept for other questions
+CHOOSE_CUT: Final = 12
+SLOT_NOISE: Final = 16  # as with PRESENCE_NOISE; 13 to 15 are kept for other questions
 
 BUFFER_BLOCKS: Final = 16_384  # 256 KiB of AES blocks: the fastest size, and it stays in the L2 cache
 

@@ -10,10 +10,12 @@ from ldp.errors import LdpError
 from ldp.kernels.entropy import KeyedPrf
 from ldp.keyed import grr, oracles
 from ldp.keyed.choices import choose_days, choose_indicator
+from ldp.keyed.designs import threshold
 from ldp.keyed.fakes import data as fake_data
 from ldp.keyed.words import to_words
 from ldp.privacy.plans import PlanSpec
 from ldp.protocols.channels import GrrChannel
+from ldp.protocols.numbers.threshold import ThresholdChannel
 
 Values = NDArray[np.int32]
 Words = NDArray[np.uint64]
@@ -57,7 +59,7 @@ class Sanitiser:
         ----------
         index : int; position in the plan
         pseudonyms : ndarray of uint64, shape (n,)
-        values : ndarray of int32, shape (n,); true codes, -1 for no value
+        values : ndarray of int32, shape (n,); true codes, or levels of a number, -1 for no value
 
         Returns
         -------
@@ -86,7 +88,10 @@ class Sanitiser:
         if self._plan.has_fakes:
             raise LdpError(f"report needs a mechanism without fake data, got {self._plan.mechanism}")
         channel = self._channels[index]
-        answers = oracles.oracle_answers(values, channel=channel, **self._fields(index, pseudonyms))
+        fields = self._fields(index, pseudonyms)
+        if isinstance(channel, ThresholdChannel):
+            return threshold.answers(values, channel=channel, **fields).reshape(-1, 1)
+        answers = oracles.oracle_answers(values, channel=channel, **fields)
         return to_words(answers, values=values, channel=channel)
 
     def reports(self, pseudonyms: Words, values: Sequence[Values]) -> tuple[NDArray[np.uint16], ...]:

@@ -20,7 +20,7 @@ class IndicatorCertificate:
     Parameters
     ----------
     slug : str
-    n_values : int; most answers of one person
+    n_values : int; most answers of one person; on a number, most different ones
     ratio : Fraction; exact probability ratio of one answer, known to be no fake
     epsilon : Decimal; logarithm of `ratio`, rounded up
     epsilon_attribute : Decimal; what one value loses, rounded up; smaller than `epsilon` if fakes hide it
@@ -60,6 +60,7 @@ def certify(plan: PlanSpec, *, extra_daily_values: int = 0) -> Certificate:
     """Realised loss of a plan; LdpError if extra_daily_values < 0.
 
     Values are protected; *whether* a daily value changed is not, since an unchanged value keeps its answer.
+    Of a number, so does one on the same side of the cut: it has two answers, on any number of days.
     Where a person answers one indicator, a profile loses at most the largest of the indicators' losses;
     otherwise the losses add up. Fake reports are added to an answer without knowing the value, so they never
     add to a loss. If all indicators are static, what they hide is certified exactly (`FakeDataChannel`).
@@ -68,8 +69,7 @@ def certify(plan: PlanSpec, *, extra_daily_values: int = 0) -> Certificate:
     if extra_daily_values < 0:
         raise LdpError(f"extra_daily_values must be >= 0, got {extra_daily_values}")
     n_values = [
-        plan.values_per_person(index) + (extra_daily_values if spec.kind == "daily" else 0)
-        for index, spec in enumerate(plan.indicators)
+        plan.answers_per_person(index, extra_daily_values=extra_daily_values) for index in range(plan.d)
     ]
     attributes, profile = _ratios(plan, n_values)
     answers_one = plan.is_sampled or plan.has_fakes

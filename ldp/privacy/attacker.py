@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from ldp.errors import LdpError
 from ldp.privacy.plans import ReportChannel
-from ldp.protocols.channels import GrrChannel
+from ldp.protocols.channels import WORD, GrrChannel
 from ldp.protocols.fake_data import FakeDataChannel
 from ldp.protocols.faked_reports import FakedChannel
+from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.projective import ProjectiveChannel
 from ldp.protocols.projective_space import is_orthogonal
 
@@ -37,8 +38,9 @@ def guess_success(channel: ReportChannel, *, prior: Sequence[float] | Floats) ->
 
     Parameters
     ----------
-    channel : GrrChannel, ProjectiveChannel, UnaryChannel or FakedChannel; as used for the report
-    prior : sequence of float, shape (domain_size,); what the attacker believes before: probabilities, sum 1
+    channel : any ReportChannel; as used for the report
+    prior : sequence of float, shape (domain_size,), of a number (n_cuts + 1,), by level;
+        what the attacker believes before: probabilities, sum 1
 
     Returns
     -------
@@ -61,6 +63,8 @@ def guess_success(channel: ReportChannel, *, prior: Sequence[float] | Floats) ->
     likeliest value has a 1, its prior lo is not among the others, but its prior hi is above it anyway.)
     Fakes of no value mix 1 into hi and lo. Cost O(domain_size log domain_size).
     """
+    if isinstance(channel, ThresholdChannel):
+        return _best_of_sides(channel, _checked(prior, domain_size=channel.domain_size + 1))
     belief = _checked(prior, domain_size=channel.domain_size)
     if isinstance(channel, GrrChannel) or (isinstance(channel, FakedChannel) and channel.fake == "code"):
         return float(np.maximum(belief * float(channel.p), belief.max() * float(channel.q)).sum())
@@ -150,8 +154,8 @@ def known_day_success(channel: ReportChannel) -> float:
 
     Parameters
     ----------
-    channel : GrrChannel, UnaryChannel or FakedChannel; as used for the reports; before, all values of the day
-        in question are as likely
+    channel : GrrChannel, UnaryChannel, ThresholdChannel or FakedChannel; as used for the reports;
+        before, all values of the day in question are as likely
 
     Returns
     -------
@@ -176,6 +180,9 @@ def known_day_success(channel: ReportChannel) -> float:
     k, p, q = answer.domain_size, float(answer.p), float(answer.q)
     if isinstance(answer, GrrChannel):
         others, matching = (k - 1) * p + q, k * p * q
+    elif isinstance(answer, ThresholdChannel):
+        # The known value tells the bit of its day: the other day's report is the same, or of the other bit.
+        return (1 + p * p + q * q) / (k + 1)
     else:
         # Whether a report has none or some of the bits of the other values; then two reports that are alike.
         hit, miss, none = p / q, (1 - p) / (1 - q), (1 - q) ** (k - 1)
@@ -183,6 +190,14 @@ def known_day_success(channel: ReportChannel) -> float:
         alike = hit * ((q**2 + (1 - q) ** 2) ** (k - 1) - none**2) + miss * none**2
         matching = (p * q + (1 - p) * (1 - q)) * alike
     return (1 + share * (others - matching)) / k
+
+
+def _best_of_sides(channel: ThresholdChannel, prior: Floats) -> float:
+    """Sum over cuts and bits of the largest product of prior and likelihood."""
+    below, above = np.maximum.accumulate(prior)[:-1], np.maximum.accumulate(prior[::-1])[::-1][1:]
+    p, q = float(channel.p), float(channel.q)
+    best = np.maximum(p * below, q * above) + np.maximum(q * below, p * above)
+    return float(best @ np.array(channel.shares, np.float64) / WORD)
 
 
 def _best_of_points(channel: ProjectiveChannel, prior: Floats) -> float:

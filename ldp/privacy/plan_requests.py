@@ -18,8 +18,9 @@ from ldp.privacy.plans import (
 )
 from ldp.privacy.presence import PresenceSpec
 from ldp.privacy.slots import SlotSpec
-from ldp.protocols.channels import WORD, Unit
+from ldp.protocols.channels import Unit
 from ldp.protocols.fake_data import hidden_epsilon
+from ldp.protocols.numbers.threshold import Scale, nearest_shares
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +31,12 @@ class IndicatorRequest:
     ----------
     slug : str; unique in the plan
     kind : "static" (one value per person) or "daily" (one value per person and day)
-    domain_size : int; number of categories, in [2, 65534]
+    domain_size : int; number of categories, in [2, 65534]; of a number, of its cuts
     epsilon : Decimal or None; None takes the plan's
     max_values : int or None; daily only: number of days a person answers, None = all
     weight : Decimal or None; smp only: how often it is asked, against the others; above 0, None = 1
     parts : slugs of the indicators whose combination it is; none = it is no joint indicator
+    scale : of a number; None = it is none
     """
 
     slug: str
@@ -44,6 +46,7 @@ class IndicatorRequest:
     max_values: int | None = None
     weight: Decimal | None = None
     parts: tuple[str, ...] = ()
+    scale: Scale | None = None
 
 
 def build_plan(
@@ -89,6 +92,7 @@ def build_plan(
             epsilon=answers if request.epsilon is None else _exact(request.epsilon),
             max_values=request.max_values,
             parts=request.parts,
+            scale=request.scale,
         )
         for request in indicators
     )
@@ -121,7 +125,7 @@ def _presence(epsilon: Decimal | None, days: int | None) -> PresenceSpec | None:
 
 
 def _shares(indicators: Sequence[IndicatorRequest], *, mechanism: Mechanism) -> tuple[int, ...] | None:
-    """Shares that are nearest to the weights, the first taking what rounding leaves; None without weights."""
+    """Shares that are nearest to the weights; None without weights."""
     given = [request for request in indicators if request.weight is not None]
     if not given:
         return None
@@ -130,9 +134,7 @@ def _shares(indicators: Sequence[IndicatorRequest], *, mechanism: Mechanism) -> 
     for request in given:
         if request.weight is not None and not (request.weight.is_finite() and request.weight > 0):
             raise PlanError(f"weight of {request.slug} must be > 0, got {request.weight}")
-    weights = [Fraction(1 if request.weight is None else request.weight) for request in indicators]
-    rest = [round(WORD * weight / sum(weights)) for weight in weights[1:]]
-    return WORD - sum(rest), *rest
+    return nearest_shares([Fraction(1 if each.weight is None else each.weight) for each in indicators])
 
 
 def _answers_epsilon(

@@ -23,13 +23,14 @@ from ldp.protocols.channels import (
 )
 from ldp.protocols.fake_data import FakeDataChannel, FakeProtocol, fake_data_channel
 from ldp.protocols.faked_reports import FakedChannel
+from ldp.protocols.numbers.threshold import Scale, ThresholdChannel, threshold_channel
 from ldp.protocols.projective import CodeChannel, ProjectiveChannel, code_channel
 from ldp.protocols.unary import UnaryChannel, oue_channel
 
 PresenceTally = Literal["visits", "runs"]
 Mechanism = Literal["smp-grr", "spl-grr", "smp-oue", "smp-adp", "rsfd-grr", "rsfd-ouez", "rsfd-adp"]
 Kind = Literal["static", "daily"]
-AnswerChannel = CodeChannel | UnaryChannel
+AnswerChannel = CodeChannel | UnaryChannel | ThresholdChannel
 ReportChannel = AnswerChannel | FakedChannel
 
 PRESENCE_TALLIES: Final[tuple[PresenceTally, ...]] = get_args(PresenceTally)
@@ -52,7 +53,8 @@ class IndicatorSpec:
     """One indicator of a plan; epsilon is the nominal one of one answer.
 
     A joint indicator has `parts`, slugs of two or three others: its value is the combination of theirs, with
-    one more value of each part for "no value" (`ldp.privacy.joint`). It is daily if one of them is.
+    one more value of each part for "no value" (`ldp.privacy.joint`). It is daily if one of them is. A number
+    has a `scale`, and as domain_size its number of cuts.
 
     Raises
     ------
@@ -67,6 +69,7 @@ class IndicatorSpec:
     epsilon: Fraction
     max_values: int | None = None
     parts: tuple[str, ...] = ()
+    scale: Scale | None = None
 
     def __post_init__(self) -> None:
         if not self.slug:
@@ -79,6 +82,16 @@ class IndicatorSpec:
             raise PlanError(
                 f"max_values of {self.slug} must be absent for a static indicator, got {self.max_values}"
             )
+        if self.scale is not None and (self.parts or self.domain_size != len(self.scale.cuts)):
+            raise PlanError(
+                f"{self.slug} must have no parts and domain_size {len(self.scale.cuts)}, its number of cuts, "
+                f"got {self.parts} and {self.domain_size}"
+            )
+
+    @property
+    def n_values(self) -> int:
+        """True values that reports distinguish: of a number its levels, one more than it has cuts."""
+        return self.domain_size + (self.scale is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,9 +169,11 @@ class PlanSpec:
             raise PlanError(f"epsilon of a {self.mechanism} plan must be absent, got {self.epsilon}")
 
     def _check_parts(self) -> None:
-        whole = {spec.slug: spec for spec in self.indicators if not spec.parts}
+        whole = {spec.slug: spec for spec in self.indicators if not (spec.parts or spec.scale)}
         seen: dict[frozenset[str], str] = {}
         for spec in self.indicators:
+            if spec.scale is not None and not self.is_sampled:
+                raise PlanError(f"cuts of {spec.slug} must be absent under {self.mechanism}: use smp")
             if not spec.parts:
                 continue
             if not self.is_sampled:
@@ -214,6 +229,11 @@ class PlanSpec:
                     f"presence_epsilon must be absent with the joint indicator {spec.slug}: a report stands "
                     f"for {channel.support_size} categories each, and the noise of as many counts adds up"
                 )
+            if isinstance(channel, ThresholdChannel):
+                raise PlanError(
+                    f"presence_epsilon must be absent with the number {spec.slug}: the noise of counts on "
+                    "single cuts is not part of its errors"
+                )
         if self.slots is not None and self.slots.noise is None:
             raise PlanError(
                 'noise of slots must be "gaussian" with presence_epsilon: exact counts by slot tell who '
@@ -253,7 +273,9 @@ class PlanSpec:
         """Number of values or codes of each tally: of the indicators, then, if any, of the location."""
         channels = [self.answer_channel(index) for index in range(self.d)]
         sizes = tuple(
-            channel.n_codes if isinstance(channel, ProjectiveChannel) else channel.domain_size
+            channel.n_codes
+            if isinstance(channel, ProjectiveChannel | ThresholdChannel)
+            else channel.domain_size
             for channel in channels
         )
         return sizes if self.location is None else (*sizes, self.location.grid.n_cells)
@@ -297,6 +319,8 @@ class PlanSpec:
         if self.has_fakes:
             return self.fake_data.reports[index].answer
         spec = self.indicators[index]
+        if spec.scale is not None:
+            return threshold_channel(epsilon=spec.epsilon, spacings=spec.scale.spacings)
         if spec.parts:
             most = MAX_TALLY_CELLS // (self.days + 1) ** 2
             return code_channel(epsilon=spec.epsilon, domain_size=spec.domain_size, max_codes=most)
@@ -323,6 +347,12 @@ class PlanSpec:
         """Most answers that one person gives to an indicator: 1 if static, else its number of days."""
         spec = self.indicators[index]
         return 1 if spec.kind == "static" else spec.max_values or self.days
+
+    def answers_per_person(self, index: int, *, extra_daily_values: int = 0) -> int:
+        """Most different answers of one person: on a number one on each side of the cut, on any days."""
+        spec = self.indicators[index]
+        n = self.values_per_person(index) + (extra_daily_values if spec.kind == "daily" else 0)
+        return n if spec.scale is None else min(n, 2)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values (str, int, None, list, dict); epsilon as the exact string "a/b"."""
@@ -401,9 +431,11 @@ def _check_range(name: str, value: int, *, low: int, high: int) -> None:
 
 
 def _indicator_to_json(spec: IndicatorSpec) -> dict[str, Any]:
-    """Without parts where there are none: hashes of older plans stay what they were."""
+    """Without parts and scale where there are none: hashes of older plans stay what they were."""
     found = asdict(spec) | {"epsilon": exact_text(spec.epsilon), "parts": list(spec.parts)}
-    return found if spec.parts else {key: value for key, value in found.items() if key != "parts"}
+    if spec.scale is not None:
+        found["scale"] |= {"cuts": list(spec.scale.cuts)}
+    return {key: value for key, value in found.items() if value or key not in ("parts", "scale")}
 
 
 def _indicator_from_json(entry: Mapping[str, Any]) -> IndicatorSpec:
@@ -414,6 +446,7 @@ def _indicator_from_json(entry: Mapping[str, Any]) -> IndicatorSpec:
         epsilon=Fraction(entry["epsilon"]),
         max_values=entry["max_values"],
         parts=_parts_from_json(entry.get("parts", [])),
+        scale=Scale.from_json(entry.get("scale")),
     )
 
 

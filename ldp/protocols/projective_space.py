@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.errors import LdpError
+from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.projective import ProjectiveChannel, n_points
 
 Floats = NDArray[np.float64]
@@ -83,8 +84,17 @@ def support_of(counts: NDArray[np.int64], *, channel: ProjectiveChannel) -> NDAr
 
 
 def value_counts(counts: NDArray[np.int64], *, channel: object) -> NDArray[np.int64]:
-    """Reports that support each value, from a tally of any channel: only projective response counts codes."""
+    """Reports that support each value, or reach each cut of a number, from a tally of any channel."""
+    if isinstance(channel, ThresholdChannel):
+        return counts[1::2]
     return support_of(counts, channel=channel) if isinstance(channel, ProjectiveChannel) else counts
+
+
+def value_reports(
+    counts: NDArray[np.int64], n_reports: NDArray[np.int64], *, channel: object
+) -> NDArray[np.int64]:
+    """Reports about each value: all of them, `n_reports`; of a number those with each cut."""
+    return counts[::2] + counts[1::2] if isinstance(channel, ThresholdChannel) else n_reports
 
 
 def sums_over_orthogonal(of_points: NDArray[Any], *, channel: ProjectiveChannel) -> Floats:

@@ -14,6 +14,7 @@ from ldp.privacy.joint import joint_codes
 from ldp.privacy.plans import AnswerChannel, PlanSpec
 from ldp.privacy.report_words import n_words
 from ldp.protocols.channels import Unit
+from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.projective import ProjectiveChannel
 from ldp.protocols.projective_space import is_orthogonal
 from ldp.protocols.unary import UnaryChannel
@@ -65,6 +66,8 @@ def _values(plan: PlanSpec, index: int) -> list[tuple[int, int]]:
     """Values of an indicator, one pair per day; the second input is one ahead."""
     spec = plan.indicators[index]
     days = plan.days if spec.kind == "daily" else 1
+    if spec.scale is not None:  # the two ends of the scale lie on different sides of every cut
+        return [(spec.domain_size * (day % 2), spec.domain_size * (1 - day % 2)) for day in range(days)]
     return [((day - 1) % spec.domain_size, day % spec.domain_size) for day in range(days)]
 
 
@@ -144,6 +147,8 @@ def _answered(plan: PlanSpec, reports: Sequence[Table]) -> Table:
 
 def _supports(words: Table, value: int, *, channel: AnswerChannel) -> NDArray[np.bool_]:
     """Return whether a report, shape (n, words), supports a value; none does without words."""
+    if isinstance(channel, ThresholdChannel):
+        return np.asarray((words[:, 0] != NO_ANSWER) & (words[:, 0] % 2 == (value > words[:, 0] // 2)))
     if isinstance(channel, ProjectiveChannel):
         return np.isin(words[:, 0], np.flatnonzero(is_orthogonal(value, channel=channel)))
     if not isinstance(channel, UnaryChannel):

@@ -28,6 +28,10 @@ From = Annotated[
     Day | None, Query(alias="from", description="first day of the window; default: of the study")
 ]
 To = Annotated[Day | None, Query(alias="to", description="last day of the window; default: the same day")]
+WithFrom = Annotated[Day | None, Query(alias="with_from", description="first day to compare with")]
+WithTo = Annotated[
+    Day | None, Query(alias="with_to", description="last day to compare with; default: the same day")
+]
 Format = Annotated[Literal["json", "csv"], Query(description="csv: one row per estimate")]
 Limit = Annotated[int, Query(ge=1, le=PAGE_MAX, description="entries per page")]
 SquareLimit = Annotated[int, Query(ge=1, le=SQUARES_MAX, description="entries per page")]

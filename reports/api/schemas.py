@@ -221,6 +221,44 @@ class Flows(Strict):
     software_version: str
 
 
+class NumberRow(Strict):
+    """A figure of a number, in its unit."""
+
+    statistic: Literal["mean", "quantile", "reference_mean", "difference"]
+    share_below: float | None = Field(description="level of a quantile")
+    value: float | None
+    value_below: float | None = Field(description="a quantile lies from `value` to below it; null: no limit")
+    unit_of_value: str
+    std_error: float | None
+    ci_low: float | None
+    ci_high: float | None
+    interval: Literal["exact", "at_least"] = Field(description="at_least: the error is an upper bound")
+    status: Status
+
+
+class NumberAnswer(Strict):
+    """Mean and quantiles of a number in one window."""
+
+    study: Slug
+    indicator: Slug
+    first_day: date
+    last_day: date
+    plan_version: int
+    mechanism: str
+    epsilon: float = Field(description="nominal epsilon of one answer")
+    unit: Literal["attribute", "profile"] = Field(description="privacy unit")
+    n_visitors: Visitors
+    n_reports: int | None = Field(description="subscribers who answer the indicator in the window")
+    sentence: str = Field(description="the answer in words")
+    cuts: list[int] = Field(description="values are rounded down to these, or to the minimum")
+    minimum: int
+    rows: list[NumberRow]
+    market_share: float
+    ci_level: float = Field(description="confidence level of the intervals")
+    timezone: str = Field(description="of the days")
+    software_version: str
+
+
 class StudyLine(Strict):
     """A study in the list of studies."""
 

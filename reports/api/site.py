@@ -23,6 +23,7 @@ from reports.api.auth import Session, Token, reader_of
 from reports.api.crosstab import association_answer, query_answer
 from reports.api.document import DocumentedApi
 from reports.api.flows import flows_answer
+from reports.api.numbers import number_answer
 from reports.api.parameters import (
     AllSquares,
     Days,
@@ -34,6 +35,8 @@ from reports.api.parameters import (
     Offset,
     SquareLimit,
     To,
+    WithFrom,
+    WithTo,
     ZoneNames,
 )
 from reports.api.places import located_window, page_of_squares
@@ -230,6 +233,27 @@ def windows(
     found = _indicator(request, study, indicator)
     page = Page(limit=limit, offset=offset)
     return _reports(request, found, windows_of_indicator(found), page=page, file_format=format)
+
+
+@api.get(
+    INDICATOR + "/number",
+    response=answers(schemas.NumberAnswer),
+    summary=gettext_noop("Mean and quantiles of a number"),
+)
+def number(
+    request: HttpRequest,
+    study: str,
+    indicator: str,
+    first: From = None,
+    last: To = None,
+    with_first: WithFrom = None,
+    with_last: WithTo = None,
+) -> HttpResponseBase:
+    """Mean, quantiles and their intervals; with other days, the difference of both means too."""
+    refuse_unknown(request, "from", "to", "with_from", "with_to")
+    found = _indicator(request, study, indicator)
+    reference = None if with_first is None else _window(found.study, with_first, with_last)
+    return number_answer(request, found, _window(found.study, first, last), reference)
 
 
 @api.get(STUDY + "/scenario", response=answers(schemas.Scenario), summary=gettext_noop("Combination of days"))

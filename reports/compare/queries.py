@@ -65,6 +65,7 @@ class Reason(StrEnum):
     SAME_CATEGORIES = "same_categories"
     BLANK = "blank"
     NOISY = "noisy"
+    NUMBER = "number"
     NO_BASELINE = "no_baseline"
     OTHER_CATEGORIES = "other_categories"
 
@@ -301,6 +302,8 @@ def _check_readable(*reports: WindowReport) -> None:
         if report.study.presence is not None:
             # The noise of days that two windows share is not taken apart yet: no interval would be right.
             raise NotComparableError(Reason.NOISY)
+        if report.cuts is not None:
+            raise NotComparableError(Reason.NUMBER)
         if report.status not in READABLE:
             raise NotComparableError(Reason.BLANK, report)
 

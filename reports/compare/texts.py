@@ -187,6 +187,9 @@ def not_comparable(error: NotComparableError) -> str:
             "error of a difference is therefore not computed, and no difference is shown. Compare the "
             "intervals in the report: if they do not overlap, the figures differ."
         ),
+        Reason.NUMBER: gettext(
+            "This indicator is a number. Open its report and choose the days to compare its mean with."
+        ),
     }[error.reason]
 
 

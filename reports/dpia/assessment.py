@@ -139,7 +139,7 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
     names = {indicator.slug: indicator.shown_name for indicator in study.indicators.all()}
     rows, of_days = [], repeated(spec)
     for index, entry in enumerate(certificate.indicators):
-        size = spec.indicators[index].domain_size
+        size = spec.indicators[index].n_values
         after = guess_success(spec.channel(index), prior=np.full(size, 1 / size))
         known = known_day_success(spec.channel(index)) if index in of_days else None
         cells = (

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from ldp import GrrChannel, IndicatorSpec, PlanSpec
 from ldp.estimation.windows import IndicatorTallies
 from ldp.privacy.plans import ReportChannel
-from ldp.protocols.projective_space import value_counts
+from ldp.protocols.numbers.threshold import ThresholdChannel
+from ldp.protocols.projective_space import value_counts, value_reports
 from reports.estimates.models import DayNote
 from reports.estimates.noise import AnswerNoise, answer_noise
 from reports.studies.models import Indicator
@@ -20,7 +21,8 @@ from reports.studies.tally_models import Tally
 class Loaded:
     """Tallies of one indicator, ready to be cut into windows.
 
-    codes, counts : by code, as they are stored, and by category; only projective response tells them apart
+    codes, counts : by code, as they are stored, and by category; those of GRR and OUE are the same
+    by_category : reports about each category: of a number those on its cut, else `n_reports`
     """
 
     indicator: Indicator
@@ -32,6 +34,7 @@ class Loaded:
     codes: Counts
     counts: Counts
     n_reports: Counts
+    by_category: Counts
     visitors: Counts
     notes: tuple[DayNote, ...]
     noise: AnswerNoise | None
@@ -65,6 +68,7 @@ def _decode(indicator: Indicator, tally: Tally, *, notes: Sequence[DayNote]) -> 
     square = (plan.days + 1, plan.days + 1)
     channel = plan.channel(index)
     codes = counts_of(tally.counts, shape=(plan.tally_sizes[index], *square))
+    n_reports = counts_of(tally.n_reports, shape=square)
     return Loaded(
         indicator=indicator,
         plan=tally.plan,
@@ -74,7 +78,8 @@ def _decode(indicator: Indicator, tally: Tally, *, notes: Sequence[DayNote]) -> 
         has_fakes=plan.has_fakes,
         counts=value_counts(codes, channel=channel),
         codes=codes,
-        n_reports=counts_of(tally.n_reports, shape=square),
+        n_reports=n_reports,
+        by_category=value_reports(codes, n_reports, channel=channel),
         visitors=visitors_of(tally.plan.study.visitor_tally),
         notes=tuple(notes),
         noise=answer_noise(plan, tally.plan.study),
@@ -82,9 +87,9 @@ def _decode(indicator: Indicator, tally: Tally, *, notes: Sequence[DayNote]) -> 
 
 
 def tallies_of(loaded: Loaded) -> IndicatorTallies:
-    """Return tallies as input of the library's comparisons; only of counts that are exact."""
+    """Return tallies as input of the library's comparisons; only of exact counts; of a number by code."""
     return IndicatorTallies(
-        counts=loaded.counts,
+        counts=loaded.codes if isinstance(loaded.channel, ThresholdChannel) else loaded.counts,
         n_reports=loaded.n_reports,
         visitors=loaded.visitors,
         kind=loaded.spec.kind,

@@ -14,6 +14,7 @@ from ldp.estimation import windows as ldp_windows
 from ldp.estimation.multiple import above_zero
 from ldp.estimation.noisy_estimators import NoisyTotal
 from ldp.estimation.windows import IndicatorTallies
+from ldp.protocols.numbers.threshold import Scale
 from reports.base.status import Status, estimates_status, is_suppressed, window_status
 from reports.estimates.loading import Loaded, load, tallies_of
 from reports.estimates.models import DayNote
@@ -76,6 +77,7 @@ class WindowReport:
     `n_visitors` and `n_reports` are None where the small-cell rule suppresses the window. `notes` are
     those of its days, in their order: days with an outage may be missing from the numbers of a longer window.
     With presence noise all counts are noisy and may be negative, and `noisy_visitors` has the interval.
+    `cuts` is the scale of a number, whose categories are "this cut or more".
     """
 
     study: Study
@@ -96,6 +98,7 @@ class WindowReport:
     status: Status
     notes: tuple[DayNote, ...]
     noisy_visitors: NoisyTotal | None = None
+    cuts: Scale | None = None
 
     @property
     def scale(self) -> float | None:
@@ -111,6 +114,8 @@ def surely_present(report: WindowReport) -> list[Estimate] | None:
     if report.status != Status.OK or report.noisy_visitors is not None or not report.n_reports:
         return None
     spec = PlanSpec.from_json(report.plan.spec)
+    if spec.indicators[spec.index(report.indicator.slug)].scale is not None:  # its shares are of one number
+        return None
     found = above_zero(
         np.array([each.reports for each in report.estimates], np.int64),
         n_reports=report.n_reports,
@@ -287,6 +292,7 @@ def _window_report(loaded: Loaded, window: Window) -> WindowReport:
         status=estimates[0].status if status == Status.OK else status,  # all estimates have the same
         notes=tuple(note for note in loaded.notes if window.first_day <= note.day <= window.last_day),
         noisy_visitors=total,
+        cuts=loaded.spec.scale,
     )
 
 
@@ -305,8 +311,9 @@ def _estimates(
     counts = union(loaded.counts, **window._asdict())
     found = _figures(loaded, window, counts, n_reports=n_reports, n_visitors=n_visitors)
     if found is None:
-        # Noisy counts that could be noise alone are no data that were not collected.
-        status = Status.NOT_RELIABLE if loaded.noise and status == Status.OK else status
+        # Neither counts that could be noise alone nor cuts without reports mean that nothing was collected.
+        is_there = loaded.noise is not None or loaded.spec.scale is not None
+        status = Status.NOT_RELIABLE if is_there and status == Status.OK else status
         blanks = zip(categories, counts.tolist(), french, strict=True)
         return tuple(Estimate(category=a, reports=n, status=status, category_fr=b) for a, n, b in blanks)
     status = estimates_status(status, ci_low=found.ci_low, ci_high=found.ci_high)
@@ -327,8 +334,11 @@ def _figures(
         return None if found is None else found.scaled(1 / float(study.market_share))
     if n_reports == 0:
         return None
+    by_category = n_reports if loaded.spec.scale is None else union(loaded.by_category, **window._asdict())
+    if np.min(by_category) == 0:
+        return None
     result = pure_frequencies(
-        counts, n_reports=n_reports, n_population=n_visitors, channel=loaded.channel, level=LEVEL
+        counts, n_reports=by_category, n_population=n_visitors, channel=loaded.channel, level=LEVEL
     )
     scale = _scale(study, n_visitors)
     shares = (result.frequency, result.std_error, result.ci_low, result.ci_high, result.consistent)

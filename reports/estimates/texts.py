@@ -53,6 +53,10 @@ def report_summary(report: WindowReport, *, options: ReportOptions = DEFAULT_OPT
             "figure": status_reason(report.status, report.study),
         }
         return gettext("%(name)s: %(figure)s") % words
+    if report.cuts is not None:
+        return gettext("Share of %(visitors)s whose value is at or above each cut.") % {
+            "visitors": _visitors_of(report)
+        }
     # All estimates of a report have its status: none that could be larger is left out.
     # The consistent values have the order of the unbiased ones.
     largest, *others = sorted(report.estimates, key=lambda estimate: -(estimate.frequency or 0.0))

@@ -54,6 +54,8 @@ LDP_MODULES: Final = (
     "protocols/faked_reports.py",
     "protocols/geometric.py",
     "protocols/histogram.py",
+    "protocols/numbers/__init__.py",
+    "protocols/numbers/threshold.py",
     "protocols/projective.py",
     "protocols/projective_space.py",
     "protocols/unary.py",

@@ -108,7 +108,8 @@ def movement(
     totals = tuple(_day_totals(shown, day) for day in coverage.days)
     key = key_figures(study, visitors=unions)
     source = _Source(indicator=indicator, tallies=tallies, shown=shown, key=key, totals=totals)
-    available = available_shows(indicator)
+    # Differences of shares of a number are those of its cuts, whose errors are not those of categories.
+    available = () if report.cuts else available_shows(indicator)
     chosen = show if show in available else next(iter(available), None)
     cohort, window = _with_defaults(source, cohort, window)
     return Movement(

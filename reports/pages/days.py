@@ -24,6 +24,7 @@ from reports.estimates.options import (
 )
 from reports.estimates.page import indicator_page
 from reports.estimates.queries import Estimate, WindowReport, indicator_reports
+from reports.pages.number import means_of
 from reports.privacy.statement.document import protections
 from reports.studies.queries import has_unions
 
@@ -57,6 +58,8 @@ def days(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
         "shown_names": [found.shown_categories[code] for code in shown],
         "max_lines": max_shown(options),
         "protection": protections(reports[0].plan)[found.slug],
+        "is_number": reports[0].cuts is not None,
+        "means": means_of(found, reports) if reports[0].cuts is not None else [],
     }
     return render(request, "estimates/days.html", context | _figures(reports, shown, options))
 

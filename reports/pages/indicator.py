@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext
@@ -32,6 +32,8 @@ from reports.estimates.queries import (
 from reports.flows.pairs import place_pairs
 from reports.maps import zones as maps
 from reports.maps.views import map_context
+from reports.numbers.charts import survival_figure
+from reports.pages.number import number_context
 from reports.privacy.statement.document import protections
 from reports.studies import texts as studies_texts
 from reports.studies.models import Indicator
@@ -53,14 +55,19 @@ def indicator(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
         picker = build_picker(found, visitors=visitors, current=None, options=options)
         context |= {"state": "bad_window", "error": str(error), "picker": picker}
         return render(request, "estimates/indicator.html", context, status=400)
-    context |= window_context(found, window, visitors=visitors, options=options)
+    context |= window_context(found, window, visitors=visitors, options=options, asked=request.GET)
     return render(request, "estimates/indicator.html", context)
 
 
 def window_context(
-    indicator: Indicator, window: Window, *, visitors: Counts, options: ReportOptions
+    indicator: Indicator,
+    window: Window,
+    *,
+    visitors: Counts,
+    options: ReportOptions,
+    asked: QueryDict | None = None,
 ) -> dict[str, Any]:
-    """Contents of the page of one window."""
+    """Contents of the page of one window; `asked` are further questions about a number."""
     zones = maps.zones_of(indicator)
     if options.view == "map" and not zones:
         options = replace(options, view="both")
@@ -78,6 +85,8 @@ def window_context(
     context["shortcuts"] = _shortcuts(options, query, indicator=indicator, has_map=bool(zones))
     if options.view == "map" and context["state"] == "report":
         context |= map_context(report, zones=zones, options=options)
+    if report.cuts is not None and context["state"] == "report":
+        context |= number_context(report, query=asked)
     return context | _report_context(report, options)
 
 
@@ -88,11 +97,14 @@ def _report_context(report: WindowReport, options: ReportOptions) -> dict[str, A
     return {
         "is_joint": is_joint,
         "is_flow": any(pair.indicator == report.indicator for pair in pairs),
+        "is_number": report.cuts is not None,
         "protection": protections(report.plan)[report.indicator.slug],
         "spec": spec,
         "visitor_rule": studies_texts.visitor_rule(report.study),
         "estimates": ordered(report, options=options),
-        "figure": charts.report_figure(report, options=options),
+        "figure": charts.report_figure(report, options=options)
+        if report.cuts is None
+        else survival_figure(report, options=options),
         "summary": estimates_texts.report_summary(report, options=options),
         "half_width": half_width,
         "has_longer_window": report.window.days < report.study.days and has_unions(report.indicator),

@@ -44,12 +44,25 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
             )
             % {"indicators": "; ".join(found)}
         )
-    return {"changes": " ".join(filter(None, [*sentences, two_categories(spec)]))}
+    return {"changes": " ".join(filter(None, [*sentences, two_categories(spec), _numbers(spec)]))}
+
+
+def _numbers(spec: PlanSpec) -> str:
+    """Return what daily numbers show of a person; empty without any."""
+    slugs = [spec.indicators[index].slug for index in repeated(spec) if spec.indicators[index].scale]
+    if not slugs:
+        return ""
+    return gettext(
+        "Daily numbers (%(indicators)s): a person's cut is public. If the person's reports for two days "
+        "differ, the value was below the cut on one day and at or above it on the other. The epsilon per "
+        "attribute therefore gives no guarantee for a day if someone sees its report together with the "
+        "report for another day. The epsilon per profile covers any number of days."
+    ) % {"indicators": ", ".join(slugs)}
 
 
 def _known_day(spec: PlanSpec, index: int) -> str:
     asked, answer = spec.indicators[index], spec.answer_channel(index)
-    before = 1 / asked.domain_size
+    before = 1 / asked.n_values
     return gettext(
         "%(name)s: %(before)s without a report, at most %(alone)s with only the report for that day, "
         "%(known)s with both reports and the known value"
@@ -63,7 +76,7 @@ def _known_day(spec: PlanSpec, index: int) -> str:
 
 def two_categories(spec: PlanSpec) -> str:
     """Return why epsilon per attribute promises nothing of days seen together; empty where it does."""
-    slugs = [spec.indicators[i].slug for i in repeated(spec) if spec.indicators[i].domain_size == 2]
+    slugs = [spec.indicators[i].slug for i in repeated(spec) if spec.indicators[i].n_values == 2]
     if not slugs:
         return ""
     return gettext(

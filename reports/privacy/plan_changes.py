@@ -46,6 +46,7 @@ _WEIGHED_OF_PLAN = (
 )  # fmt: skip
 _WEIGHED_OF_INDICATOR = (
     "slug", "name", "name_fr", "categories", "categories_fr", "epsilon", "max_values", "weight", "parts",
+    "scale",
 )  # fmt: skip
 
 
@@ -200,6 +201,8 @@ def _of_indicator(old: IndicatorDefinition, new: IndicatorDefinition) -> Iterato
         yield _harmless(gettext("The categories of %(slug)s are in a different order.") % values)
     if old.parts != new.parts:
         yield _other(_combines(new))
+    if old.scale != new.scale:
+        yield _other(gettext("The cuts, minimum or unit of %(slug)s change.") % values)
     if old.weight != new.weight:
         yield _harmless(gettext("%(slug)s is asked more or less often than before (weight).") % values)
     if old.name != new.name:

@@ -171,6 +171,8 @@ def _codes(
     spec = PlanSpec.from_json(plan.spec)
     if spec.indicators[spec.index(indicator.slug)].parts:  # its values could contradict those of its parts
         return "combines other indicators"
+    if spec.indicators[spec.index(indicator.slug)].scale is not None:  # reports tell shares, not values
+        return "is a number"
     noise = answer_noise(spec, indicator.study)
     cells = None if noise is None else CellNoise(visitors=noise.visitors.channel, answers=noise.channel)
     try:

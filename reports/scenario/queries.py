@@ -26,7 +26,7 @@ from reports.estimates.queries import LEVEL, Counts, WindowError
 from reports.scenario.query import LEAST_DAYS, Kind, Question, counted_days, program_seconds
 from reports.studies.models import Indicator, Study
 from reports.studies.names import in_language
-from reports.studies.queries import current_plan, has_unions, stays_of, visitors_of
+from reports.studies.queries import current_plan, has_unions, scale_of, stays_of, visitors_of
 from reports.studies.tally_models import VisitorTally
 
 N_PATTERNS: Final = 20
@@ -132,6 +132,11 @@ def refusal(study: Study, indicator: Indicator | None = None) -> str:
             "from different days cannot be combined in a scenario. Scenarios are therefore available "
             "only for all people combined."
         ) % {"name": indicator.shown_name, "most": indicator.max_values, "days": study.days}
+    if indicator is not None and scale_of(indicator) is not None:
+        return gettext(
+            "“%(name)s” is a number, and scenarios count people by category. Scenarios are available for all "
+            "people combined and for indicators with categories."
+        ) % {"name": indicator.shown_name}
     return ""
 
 

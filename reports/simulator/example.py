@@ -28,7 +28,7 @@ from ldp.estimation.noisy_estimators import UnionNoise, noisy_frequencies
 from ldp.estimation.simulation import has_union
 from ldp.keyed.noise.presence import noise_delta
 from ldp.keyed.tallying import tally_words
-from ldp.protocols.projective_space import value_counts
+from ldp.protocols.projective_space import value_counts, value_reports
 from reports.base.formats import percent
 from reports.base.status import Status, estimates_status
 from reports.estimates.charts import Figure, report_figure
@@ -51,7 +51,7 @@ class Example:
     """A made-up day of one indicator.
 
     n_visitors, n_reports : int; drawn, which may be fewer than are expected
-    truth : ndarray of float64, shape (domain_size,); made up
+    truth : ndarray of float64, shape (domain_size,); made up; of a number the shares that reach each cut
     estimates : what would be published of it
     """
 
@@ -71,7 +71,8 @@ def example_shares(domain_size: int) -> tuple[float, ...]:
 @lru_cache(maxsize=64)
 def draw_example(plan: PlanSpec, index: int, *, n_visitors: int) -> Example | None:
     """Sanitise and estimate a made-up day; None if no one answers."""
-    k = plan.indicators[index].domain_size
+    asked = plan.indicators[index]
+    k = asked.n_values
     people = np.arange(min(n_visitors, MOST_PEOPLE, MOST_BITS // k), dtype=np.uint64)
     ends = np.rint(np.cumsum(example_shares(k)) * people.size).astype(np.int64)
     values = np.searchsorted(ends, people.astype(np.int64), side="right").astype(np.int32)
@@ -79,17 +80,18 @@ def draw_example(plan: PlanSpec, index: int, *, n_visitors: int) -> Example | No
     sent = words[words[:, 0] != NO_ANSWER]
     if not sent.size:
         return None
-    support = _support(sent, plan=plan, index=index)
+    support, about = _support(sent, plan=plan, index=index)
+    if np.min(about) == 0:  # on a cut of a number
+        return None
     try:
-        estimates = _estimates(
-            support, n_reports=sent.shape[0], n_population=people.size, plan=plan, index=index
-        )
+        estimates = _estimates(support, n_reports=about, n_population=people.size, plan=plan, index=index)
     except NoReportsError:  # they could be presence noise alone
         return None
+    truth = np.bincount(values, minlength=k) / people.size
     return Example(
         n_visitors=people.size,
         n_reports=sent.shape[0],
-        truth=np.bincount(values, minlength=k) / people.size,
+        truth=truth if asked.scale is None else np.cumsum(truth[:0:-1])[::-1],
         estimates=estimates,
     )
 
@@ -165,7 +167,7 @@ def _reports(plan: PlanSpec, index: int, people: Words, values: NDArray[np.int32
 
 
 def _estimates(
-    support: NDArray[np.int64], *, n_reports: int, n_population: int, plan: PlanSpec, index: int
+    support: NDArray[np.int64], *, n_reports: NDArray[np.int64], n_population: int, plan: PlanSpec, index: int
 ) -> Estimates:
     """Return the publication of the last day, which has the most noisy cells if presence is hidden."""
     channel, noise = plan.channel(index), plan.answer_noise
@@ -180,15 +182,19 @@ def _estimates(
     )
 
 
-def _support(words: NDArray[np.uint16], *, plan: PlanSpec, index: int) -> NDArray[np.int64]:
-    """Reports that support each value: the gap tally of a study of one day."""
+def _support(
+    words: NDArray[np.uint16], *, plan: PlanSpec, index: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Reports that support each value, and those about it: the gap tally of a study of one day."""
     counts = np.zeros((plan.tally_sizes[index], 2, 2), np.int64)
     present = np.ones(words.shape[0], np.uint64)
     if plan.is_unary(index):
         tally_words(present, words, counts, np.zeros((2, 2), np.int64), sign=1)
     else:
         tally_static(present, np.ascontiguousarray(words[:, 0]), counts, sign=1)
-    return value_counts(counts[:, 0, 1], channel=plan.channel(index))
+    codes, channel = counts[:, 0, 1], plan.channel(index)
+    n_reports = np.array(words.shape[0])
+    return value_counts(codes, channel=channel), value_reports(codes, n_reports, channel=channel)
 
 
 def _report(

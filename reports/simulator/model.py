@@ -41,6 +41,7 @@ from ldp.privacy.attacker import (
 from ldp.privacy.joint import joint_size
 from ldp.privacy.plans import Mechanism, ReportChannel
 from ldp.protocols.channels import Unit
+from ldp.protocols.numbers.threshold import ThresholdChannel
 from reports.base.status import WIDE_INTERVAL, WIDEST_INTERVAL
 from reports.estimates.queries import visitor_unions
 from reports.privacy.days_texts import repeated
@@ -70,6 +71,11 @@ class Question(IndicatorRequest):
     """One indicator, as a study file has it."""
 
     name: str
+
+    @property
+    def has_size(self) -> bool:
+        """Return whether its number of categories is its own: it follows from parts, or from cuts."""
+        return not self.parts and self.scale is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,10 +297,10 @@ def with_sizes(questions: Sequence[Question], sizes: Mapping[str, int]) -> tuple
 def categories_possible(setting: Setting, index: int, *, half_width: float) -> int | None:
     """Most categories, fewer than there are, with which a day is so exact; None if not even two are.
 
-    None for a joint indicator, too: its combinations follow from its parts.
+    None for a joint indicator, too: its combinations follow from its parts; and for a number.
     """
     question = setting.questions[index]
-    if question.parts:
+    if question.parts or question.scale is not None:
         return None
 
     def plan_of(n_categories: int) -> PlanSpec:
@@ -328,6 +334,7 @@ def questions_of_study(study: Study) -> tuple[Question, ...]:
             weight=None if spec.shares is None else Decimal(spec.shares[index]),
             max_values=spec.indicators[index].max_values,
             parts=spec.indicators[index].parts,
+            scale=spec.indicators[index].scale,
         )
         for index, each in enumerate(study.indicators.all())
     )
@@ -345,6 +352,7 @@ def questions_of_definition(definition: StudyDefinition) -> tuple[Question, ...]
             weight=each.weight,
             max_values=each.max_values,
             parts=each.parts,
+            scale=each.scale,
         )
         for each in definition.indicators
     )
@@ -391,7 +399,7 @@ def _recognition(channel: FakeDataChannel, known: tuple[tuple[float, ...], ...])
 
 @lru_cache(maxsize=1024)
 def _guesses(channel: ReportChannel, ratio: float) -> tuple[tuple[Guess, Guess], float]:
-    k = channel.domain_size
+    k = channel.domain_size + isinstance(channel, ThresholdChannel)  # levels of a number
     even, example = [1 / k] * k, example_shares(k)
     return (
         (

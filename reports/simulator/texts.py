@@ -12,6 +12,7 @@ from ldp import FakedChannel, GrrChannel, PlanSpec
 from ldp.estimation.simulation import LARGEST_EPSILON, Candidate
 from ldp.privacy.accounting import certify_presence
 from ldp.privacy.plans import ReportChannel
+from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.projective import ProjectiveChannel
 from reports.base import formats
 from reports.privacy.days_texts import repeated, two_categories
@@ -130,7 +131,12 @@ def truth_words(channel: ReportChannel) -> str:
     """Describe how often an answer is true, in cases of a hundred."""
     answer = channel.answer if isinstance(channel, FakedChannel) else channel
     facts = {"kept": of_100(float(answer.p)), "other": of_100(float(answer.q))}
-    if isinstance(answer, ProjectiveChannel):
+    if isinstance(answer, ThresholdChannel):
+        text = gettext(
+            "Each person is asked about one cut, for the whole study. The answer says on which side of it "
+            "the value lies, and is true in %(kept)s of 100 cases."
+        )
+    elif isinstance(answer, ProjectiveChannel):
         text = gettext(
             "Each answer represents a set of categories. The set includes the true category in %(kept)s of "
             "100 cases, and each of the other categories in %(other)s of 100."
@@ -335,7 +341,7 @@ def _family_words(best: Candidate) -> str:
 
 
 def _method_words(best: Candidate, simulation: Simulation) -> str:
-    if not best.mechanism.endswith("-adp") or any(each.parts for each in best.plan.indicators):
+    if not best.mechanism.endswith("-adp") or any(each.parts or each.scale for each in best.plan.indicators):
         return ""
     questions = simulation.setting.questions
     unary = [each.name for index, each in enumerate(questions) if best.plan.is_unary(index)]

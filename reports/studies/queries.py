@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from ldp import PlanSpec
+from ldp.protocols.numbers.threshold import Scale
 from reports.studies.models import Indicator, Study
 from reports.studies.plan_models import Plan
 from reports.studies.tally_models import VisitorTally
@@ -13,6 +15,12 @@ Counts = NDArray[np.int64]
 def has_unions(indicator: Indicator) -> bool:
     """Return whether a union of several days can be counted: everyone answers on each present day."""
     return indicator.kind == Indicator.Kind.STATIC or indicator.max_values in (None, indicator.study.days)
+
+
+def scale_of(indicator: Indicator) -> Scale | None:
+    """Cuts of a number, from the plan in force; None for an indicator with categories."""
+    spec = PlanSpec.from_json(current_plan(indicator.study).spec)
+    return spec.indicators[spec.index(indicator.slug)].scale
 
 
 def current_plan(study: Study) -> Plan:

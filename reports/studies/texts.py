@@ -7,6 +7,7 @@ from django.utils.translation import gettext
 
 from ldp import FakedChannel, GrrChannel, PlanSpec
 from ldp.privacy.plans import ReportChannel
+from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.projective import ProjectiveChannel
 from reports.base.formats import percent
 from reports.base.status import WIDEST_INTERVAL, Status
@@ -27,7 +28,7 @@ def crumbs_to(study: Study | None = None) -> Crumbs:
 
 def plan_words(spec: PlanSpec) -> str:
     """Explain a plan's mechanism, in plain words."""
-    sentences = (_who_answers(spec), _how(spec), _how_joint(spec), _what_fakes_hide(spec))
+    sentences = (_who_answers(spec), _how(spec), _how_joint(spec), _how_number(spec), _what_fakes_hide(spec))
     return " ".join(sentence for sentence in sentences if sentence)
 
 
@@ -43,7 +44,12 @@ def answer_words(channel: ReportChannel) -> str:
     """Explain a report about a true category, in plain words."""
     answer = channel.answer if isinstance(channel, FakedChannel) else channel
     values = {"kept": percent(float(answer.p)), "other": percent(float(answer.q))}
-    if isinstance(answer, ProjectiveChannel):
+    if isinstance(answer, ThresholdChannel):
+        text = gettext(
+            "Each person is asked about one cut, for the whole study. The answer says on which side of it "
+            "the value lies, and is true in %(kept)s of cases."
+        )
+    elif isinstance(answer, ProjectiveChannel):
         text = gettext(
             "Each answer represents a set of categories. The set includes the true category in %(kept)s of "
             "cases, and each of the other categories in %(other)s of cases."
@@ -171,6 +177,16 @@ def _how_joint(spec: PlanSpec) -> str:
     return gettext(
         "An answer on a joint indicator combines the values of several indicators. It is randomised as one "
         "value, using the more accurate of GRR and projective response (PGR). This answer is then also kept."
+    )
+
+
+def _how_number(spec: PlanSpec) -> str:
+    if not any(asked.scale is not None for asked in spec.indicators):
+        return ""
+    return gettext(
+        "For a number, each person is assigned one cut at random for the whole study. The answer says "
+        "whether the value is at or above this cut, and is randomised with all of epsilon (1BitMean). It is "
+        "kept for each side of the cut, so a person has at most two different answers on any number of days."
     )
 
 

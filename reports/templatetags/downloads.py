@@ -65,7 +65,7 @@ def download_groups(context: template.Context, scope: str) -> list[Group]:
 
 @register.simple_tag(takes_context=True)
 def findings_links(context: template.Context, page: str) -> list[Link]:
-    """Files of the page "compare", "movement", of a scenario, "crosstab" or "flows", by the same address.
+    """Files of a page ("compare", "movement", "crosstab", "flows", "number", of a scenario), by its address.
 
     The context has `request`.
     """

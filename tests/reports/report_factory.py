@@ -15,6 +15,7 @@ import ldp
 from ldp.keyed.noise.presence import noise_delta
 from ldp.keyed.tallying import tally_stays
 from ldp.privacy.presence import first_days
+from ldp.protocols.numbers.threshold import Scale
 from reports.exports.formats.choosing import FORMATS
 from reports.exports.selection import Scope, Selection
 from reports.models import Plan, Study
@@ -80,6 +81,11 @@ def joint(slug: str, *parts: IndicatorDefinition, **changes: Any) -> IndicatorDe
 GENDER = indicator("gender", "F", "M", "NR")
 AGE = indicator("age", "<18", "18-24", "25 & older")
 STAY = indicator("stay", "short", "long", kind="daily", column=None, derive="visit_duration")
+SCALE = Scale(cuts=(60, 120, 240, 480), unit="min")
+LENGTH = indicator(
+    "length", *(f"{cut} min or more" for cut in SCALE.cuts), kind="daily", column=None,
+    derive="visit_duration", scale=SCALE, categories_fr=tuple(f"{cut} min ou plus" for cut in SCALE.cuts),
+)  # fmt: skip
 EXTRACT: Any = {"subscriber": "msisdn", "timestamp": "at", "cell": None, "max_bad_share": Decimal("0.05")}
 BOTH = joint("both", GENDER, AGE)
 MANY = indicator("region", *(f"Region {letter}" for letter in "ABCDEFGHIJKL"))

@@ -1,5 +1,7 @@
 """Rules of a profile for the readers: names of columns, and the meaning of every text in them."""
 
+import re
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -17,6 +19,7 @@ OPT_OUT: Final = "opt-out"
 # Meaning of a text for "no answer", as of an empty one;
 # mobility.extracts.rows.events.NO_VALUE.
 NO_ANSWER: Final = 0xFFFF
+_NUMBER: Final = re.compile(rb"([+-]?)([0-9]{1,18})(?:[.,]([0-9]{0,18}))?")  # a decimal comma is one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,17 +29,22 @@ class ValueTable:
     codes : code by text, trimmed, in UTF-8; NO_ANSWER for texts that stand for none
     prefix_bytes : how many leading bytes of a text count; 0 = all of it
     otherwise : code of a text that is not empty and not among them; None = its row is rejected
+    cuts : of a column of numbers, which has no codes: a number's code is how many of them it reaches
     """
 
     codes: Mapping[bytes, int]
     prefix_bytes: int = 0
     otherwise: int | None = None
+    cuts: tuple[int, ...] = ()
 
     def code_of(self, text: bytes) -> int | None:
         """Code of one text; None = its row is rejected. Kernels do the same for whole columns."""
         trimmed = text.strip()
         if not trimmed:
             return NO_ANSWER
+        if self.cuts:
+            whole = whole_number(trimmed)
+            return None if whole is None else bisect_right(self.cuts, whole)
         return self.codes.get(trimmed[: self.prefix_bytes or None], self.otherwise)
 
 
@@ -111,13 +119,26 @@ def _columns(static: tuple[IndicatorDefinition, ...]) -> dict[str, str]:
 
 
 def _tables(static: tuple[IndicatorDefinition, ...]) -> dict[str, ValueTable]:
-    """Categories stand for themselves."""
+    """Categories stand for themselves, and so do numbers."""
     return {
-        indicator.slug: ValueTable(
-            codes={name.encode(): code for code, name in enumerate(indicator.categories)}
-        )
+        indicator.slug: number_table(indicator)
+        or ValueTable(codes={name.encode(): code for code, name in enumerate(indicator.categories)})
         for indicator in static
     }
+
+
+def number_table(indicator: IndicatorDefinition) -> ValueTable | None:
+    """Meaning of the column of a number; None for categories."""
+    return None if indicator.scale is None else ValueTable(codes={}, cuts=indicator.scale.cuts)
+
+
+def whole_number(text: bytes) -> int | None:
+    """Return the largest integer that is not above a decimal number ("-3.5": -4), None if it is no number."""
+    found = _NUMBER.fullmatch(text)
+    if found is None:
+        return None
+    whole = int(found[1] + found[2])
+    return whole - 1 if found[1] == b"-" and (found[3] or b"").strip(b"0") else whole
 
 
 BUILT_IN: Final[Mapping[str, Callable[[StudyDefinition], Profile]]] = MappingProxyType(

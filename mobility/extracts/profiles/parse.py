@@ -123,7 +123,8 @@ def _read_indicators(root: Table, definition: StudyDefinition) -> tuple[dict[str
         table = tables.table(indicator.slug, required=False)
         if table:
             columns[indicator.slug] = table.text("column")
-            rules[indicator.slug] = read_rule(table, indicator.categories)
+            is_number = indicator.scale is not None  # which stands for itself
+            rules[indicator.slug] = ValueRule() if is_number else read_rule(table, indicator.categories)
             table.finish()
     for slug in tables.values:
         if slug not in tables.known:

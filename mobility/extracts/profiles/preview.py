@@ -8,7 +8,7 @@ from typing import Any, Final
 from django.utils.translation import gettext
 
 from mobility.extracts.profiles.aliases import IDENTIFIERS, plain
-from mobility.extracts.profiles.definition import NO_ANSWER, ValueTable
+from mobility.extracts.profiles.definition import NO_ANSWER, ValueTable, number_table
 from mobility.extracts.profiles.instants import BAD, NONEXISTENT, OUTSIDE_PERIOD, VALID, Instant, instants_of
 from mobility.extracts.profiles.masking import DOT, is_identifier, shape, shows_people
 from mobility.extracts.profiles.parse import INDICATOR
@@ -77,6 +77,8 @@ def roles_of(draft: Mapping[str, Any], definition: StudyDefinition) -> dict[str,
 
 def table_of(rule: Mapping[str, Any], indicator: IndicatorDefinition) -> ValueTable | None:
     """The rule of a draft as the readers would use it; None while it has problems."""
+    if indicator.scale is not None:
+        return number_table(indicator)
     problems = Problems("")
     read = read_rule(Table(dict(rule), "", problems), indicator.categories)
     return None if problems.found else read.compiled(indicator.categories)
@@ -220,7 +222,14 @@ def _attribute_text(text: str, table: ValueTable) -> str:
 def _category(code: int | None, indicator: IndicatorDefinition) -> str:
     if code is None:
         return gettext("unknown value: row rejected")
-    return gettext("no answer") if code == NO_ANSWER else indicator.categories[code]
+    if code == NO_ANSWER:
+        return gettext("no answer")
+    if indicator.scale is None:
+        return indicator.categories[code]
+    if code == 0:
+        values = {"number": indicator.scale.cuts[0], "unit": indicator.scale.unit}
+        return gettext("below %(number)s %(unit)s") % values
+    return indicator.shown_categories[code - 1]
 
 
 def _unused(name: str, texts: list[str], subscribers: list[str]) -> ShownColumn:

@@ -79,7 +79,7 @@ def _find_by_values(
             "columns.cell", lambda texts: sum(text in cells for text in texts) >= MOST_MATCH * len(texts)
         )
     for indicator in definition.static_indicators:
-        if attributes[indicator.slug] is None:
+        if attributes[indicator.slug] is None and indicator.scale is None:
             attributes[indicator.slug] = search.by_values(
                 f"{INDICATOR}.{indicator.slug}.column", _holds_categories(indicator)
             )
@@ -101,7 +101,11 @@ def _indicators(
     return {
         indicator.slug: {
             "column": column,
-            **rule_draft(sample.column(column), indicator.categories, reference=definition.first_day),
+            **(
+                {}
+                if indicator.scale
+                else rule_draft(sample.column(column), indicator.categories, reference=definition.first_day)
+            ),
         }
         for indicator in definition.static_indicators
         if (column := attributes[indicator.slug])

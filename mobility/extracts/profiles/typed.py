@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, Literal, Self
 
 from mobility.extracts.profiles.ages import BirthRule
-from mobility.extracts.profiles.definition import Profile
+from mobility.extracts.profiles.definition import Profile, number_table
 from mobility.extracts.profiles.rules import ValueRule
 from reports.studies.studyfile import StudyDefinition
 from reports.studies.studyfile.formats import ISO, Delimiter
@@ -32,8 +32,11 @@ class TypedProfile:
 
     def compiled(self, definition: StudyDefinition) -> Profile:
         """Return what the readers need; `definition` is that of the study the profile was checked against."""
-        categories = {indicator.slug: indicator.categories for indicator in definition.static_indicators}
-        tables = {slug: self.rules[slug].compiled(categories[slug]) for slug in self.columns}
+        asked = {indicator.slug: indicator for indicator in definition.static_indicators}
+        tables = {
+            slug: number_table(asked[slug]) or self.rules[slug].compiled(asked[slug].categories)
+            for slug in self.columns
+        }
         return Profile(**self._facts(), tables=tables)
 
     def to_json(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ Codes are in an open hash table; a hash only gives the place, the bytes decide. 
 left of an identifier: its keyed PRF.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Self
 
 import numba
@@ -20,6 +20,8 @@ from mobility.extracts.rows.events import NO_VALUE
 UNKNOWN: Final = -1
 _WORD, _HALF, _ONE = np.uint64(8), np.uint64(32), np.uint64(1)
 _BLANK = 32
+_PLUS, _MINUS, _POINT, _COMMA, _ZERO, _NINE = b"+-.,09"
+_DIGITS = np.uint64(18)  # of a number, before and after the point
 _LONGEST = 1 << 31
 # Odd numbers with about as many ones as zeros: a product's high bits depend on all bits of a word.
 _MULTIPLIERS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
@@ -63,8 +65,10 @@ class CodeTable:
         self._short = _words_of(codes, size=size, otherwise=otherwise) if is_short else None
 
     @classmethod
-    def of(cls, table: ValueTable, *, empty: int = int(NO_VALUE)) -> Self:
+    def of(cls, table: ValueTable, *, empty: int = int(NO_VALUE)) -> "Self | NumberTable":
         """Table of an indicator: `empty` without a value, UNKNOWN where the row must be rejected."""
+        if table.cuts:
+            return NumberTable(table.cuts, empty=empty)
         otherwise = UNKNOWN if table.otherwise is None else table.otherwise
         return cls(table.codes, prefix_bytes=table.prefix_bytes, empty=empty, otherwise=otherwise)
 
@@ -78,6 +82,25 @@ class CodeTable:
                 texts.data, texts.begins, texts.ends, *self._options, self._data, self._begins, self._codes,
                 self._slots, codes,
             )  # fmt: skip
+        return codes if texts.of_row is None else np.take(codes, texts.of_row, out=out)
+
+
+class NumberTable:
+    """Cuts that the number of each text reaches, as `ValueTable.code_of` says.
+
+    Parameters
+    ----------
+    cuts : rising
+    empty : code of a text of nothing but blanks
+    """
+
+    def __init__(self, cuts: Sequence[int], *, empty: int) -> None:
+        self._cuts, self._empty = np.array(cuts, np.int64), empty
+
+    def codes(self, texts: Texts, out: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
+        """Code of each row's text, shape (n,); in `out` if there is one."""
+        codes = np.empty(len(texts.begins), np.int32) if out is None or texts.of_row is not None else out
+        _reached(texts.data, texts.begins, texts.ends, self._cuts, self._empty, codes)
         return codes if texts.of_row is None else np.take(codes, texts.of_row, out=out)
 
 
@@ -312,6 +335,42 @@ def _short_code(  # type: ignore[no-untyped-def]
     while slots[slot] != word and slots[slot]:
         slot = (slot + _ONE) & last
     return slot_codes[slot]
+
+
+@numba.njit(cache=True, nogil=True)
+def _reached(data, begins, ends, cuts, empty, codes):  # type: ignore[no-untyped-def]
+    for row in range(len(begins)):
+        begin, end = without_blanks(data, np.uint64(begins[row]), np.uint64(ends[row]))
+        if begin == end:
+            codes[row] = empty
+            continue
+        is_number, whole = _whole_number(data, begin, end)
+        codes[row] = np.searchsorted(cuts, whole, side="right") if is_number else UNKNOWN
+
+
+@numba.njit(cache=True, nogil=True)
+def _whole_number(data, begin, end):  # type: ignore[no-untyped-def]
+    """Return whether a text is a decimal number, and the largest integer that is not above it."""
+    sign = data[begin]
+    at = begin + _ONE if sign in (_PLUS, _MINUS) else begin
+    whole, first = np.int64(0), at
+    while at < end and _ZERO <= data[at] <= _NINE:
+        whole = 10 * whole + np.int64(data[at] - _ZERO)
+        at += _ONE
+        if at - first > _DIGITS:
+            return False, np.int64(0)
+    if at == first:
+        return False, np.int64(0)
+    has_rest = False
+    if at < end and data[at] in (_POINT, _COMMA):
+        at += _ONE
+        first = at
+        while at < end and _ZERO <= data[at] <= _NINE and at - first < _DIGITS:
+            has_rest |= data[at] != _ZERO
+            at += _ONE
+    if sign == _MINUS:
+        whole = -whole - np.int64(has_rest)
+    return at == end, whole
 
 
 @numba.njit(cache=True, nogil=True)

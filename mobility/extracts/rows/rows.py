@@ -16,7 +16,14 @@ from mobility.extracts.rows import outcomes, timestamps
 from mobility.extracts.rows.counts import HOURS, REJECTED, RowCounts
 from mobility.extracts.rows.events import NO_VALUE, Events
 from mobility.extracts.rows.joints import joints_of
-from mobility.extracts.rows.lookups import UNKNOWN, CodeTable, PseudonymSet, pseudonyms_of, trimmed
+from mobility.extracts.rows.lookups import (
+    UNKNOWN,
+    CodeTable,
+    NumberTable,
+    PseudonymSet,
+    pseudonyms_of,
+    trimmed,
+)
 from mobility.extracts.rows.nights import nights_of
 from mobility.extracts.rows.outcomes import Coded, Judged
 from mobility.extracts.rows.widths import code_slots
@@ -34,7 +41,7 @@ class _Value(NamedTuple):
 
     column: str
     place: int
-    table: CodeTable
+    table: CodeTable | NumberTable
 
 
 class RowCoder:

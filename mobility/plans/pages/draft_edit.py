@@ -14,10 +14,11 @@ from mobility.plans.pages.draft_typed import DAILY, JOINT, STATIC, Typed
 from mobility.plans.pages.drafts import crumbs, revision_of
 from reports.accounts.access import administrators_only
 from reports.studies.studyfile import Problem, StudyDefinition, StudyFileError
+from reports.studies.studyfile.numbers import NUMBER
 from reports.studies.studyfile.redraft import read_tables
 from reports.transfer.studies import StudyExistsError
 
-ADDS = {"add-static": STATIC, "add-daily": DAILY, "add-joint": JOINT}
+ADDS = {"add-static": STATIC, "add-daily": DAILY, "add-joint": JOINT, "add-number": NUMBER}
 
 
 @require_http_methods(["GET", "POST"])

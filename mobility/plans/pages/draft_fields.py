@@ -11,6 +11,7 @@ from mobility.extracts.form_fields import Field
 from mobility.plans.pages.draft_typed import KEYS, Typed
 from reports.studies.studyfile import NIGHT_ZONE, Problem
 from reports.studies.studyfile.definition import DERIVED
+from reports.studies.studyfile.numbers import DERIVED_NUMBERS, NUMBER
 from reports.studies.studyfile.sections import MECHANISMS, SLOT_NOISES, UNITS
 from reports.studies.texts import tallies_words
 
@@ -49,6 +50,9 @@ LABELS: Final[dict[str, Promise]] = {
     "indicator.slug": gettext_lazy("Short name"),
     "indicator.column": gettext_lazy("Column in the extract"),
     "indicator.parts": gettext_lazy("Parts: short names of the indicators it combines, one per line"),
+    "indicator.unit": gettext_lazy("Unit of the number"),
+    "indicator.minimum": gettext_lazy("Minimum (optional)"),
+    "indicator.cuts": gettext_lazy("Cuts, one per line"),
     "indicator.derive": gettext_lazy("Value derived from a day's events"),
     "indicator.max_values": gettext_lazy("Maximum answers per person (optional)"),
     "indicator.epsilon": gettext_lazy("Separate epsilon for this indicator (optional)"),
@@ -115,6 +119,12 @@ HINTS: Final[dict[str, Promise | str]] = {
         "is daily, so is the combination. Each person reports on one indicator, so every other indicator "
         "gets fewer answers."
     ),
+    "indicator.unit": gettext_lazy("Such as min, km or EUR. The length of a visit is in min."),
+    "indicator.minimum": gettext_lazy("Smaller values count as the minimum. Leave empty for 0."),
+    "indicator.cuts": gettext_lazy(
+        "2 to 127 whole numbers, rising. Each person is asked about one of them. Larger values count as the "
+        "last cut. Many cuts make the mean more exact, and the share at each cut less exact."
+    ),
     "indicator.max_values": gettext_lazy(
         "Maximum number of days on which each person answers. Leave empty for all days of the study."
     ),
@@ -143,6 +153,7 @@ CONTROLS: Final = {
     "tallies": "select",
     "derive": "select",
     "parts": "textarea",
+    "cuts": "textarea",
     "categories": "textarea",
     "categories_fr": "textarea",
 }
@@ -215,7 +226,7 @@ def _row(typed: Typed, row: str, *, errors: _Errors, key: str) -> dict[str, Any]
     """The fields of one indicator."""
     kind = typed.kind_of(row)
     fields = [
-        _field(typed, label, name=f"{row}.{part}", errors=errors.of(f"{key}.{part}"))
+        _field(typed, label, name=f"{row}.{part}", errors=errors.of(f"{key}.{part}"), kind=kind)
         for label in LABELS
         if label.startswith("indicator.") and (part := label.removeprefix("indicator.")) in KEYS[kind]
     ]
@@ -229,14 +240,14 @@ def _row(typed: Typed, row: str, *, errors: _Errors, key: str) -> dict[str, Any]
     }
 
 
-def _field(typed: Typed, key: str, *, name: str, errors: Sequence[str]) -> Field:
+def _field(typed: Typed, key: str, *, name: str, errors: Sequence[str], kind: str = "") -> Field:
     part = key.partition(".")[2]
     return Field(
         name=name,
         label=str(LABELS[key]),
         value=typed.values.get(name, ""),
         kind=CONTROLS.get(part, "text"),
-        options=_options(part),
+        options=_derived_numbers() if (part, kind) == ("derive", NUMBER) else _options(part),
         help=str(HINTS.get(key, "")),
         errors=errors,
     )
@@ -253,6 +264,11 @@ def _options(part: str) -> list[tuple[str, str]]:
     if part == "tallies":
         return [(names, tallies_words(names.split())) for names in ("", "visits", "runs", "visits runs")]
     return [(each, derived_words(each)) for each in DERIVED] if part == "derive" else []
+
+
+def _derived_numbers() -> list[tuple[str, str]]:
+    derived = [(each, derived_words(each)) for each in DERIVED_NUMBERS]
+    return [("", gettext("none: the number is read from a column")), *derived]
 
 
 def derived_words(derive: str) -> str:

@@ -12,6 +12,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from reports.studies.studyfile import StudyDefinition
+from reports.studies.studyfile.numbers import NUMBER
 from reports.studies.studyfile.redraft import Tables, tables_of
 
 STATIC, DAILY = "static", "daily"
@@ -76,7 +77,7 @@ class Typed:
 
     def _indicator(self, row: str) -> dict[str, Any]:
         kind = self.kind_of(row)
-        table: dict[str, Any] = {"kind": DAILY if kind == DAILY else STATIC}
+        table: dict[str, Any] = {"kind": STATIC if kind == JOINT else kind}
         for key, read in KEYS[kind].items():
             _put(table, key, self.values.get(f"{row}.{key}", ""), read)
         if kind == JOINT:  # without any it would be another kind of indicator
@@ -84,7 +85,7 @@ class Typed:
         return table
 
     def kind_of(self, row: str) -> str:
-        """Return STATIC, DAILY or JOINT."""
+        """Return STATIC, DAILY, JOINT or NUMBER."""
         kind = self.values.get(f"{row}.kind", STATIC)
         return kind if kind in KEYS else STATIC
 
@@ -173,14 +174,24 @@ DAILY_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {
 }
 
 
+NUMBER_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {
+    **_OF_BOTH,
+    "column": str,
+    "derive": str,
+    "max_values": _whole,
+    "unit": str,
+    "minimum": _whole,
+    "cuts": lambda text: [_whole(each) for each in text.replace(",", " ").split()],
+}
 KEYS: Final = {
     STATIC: STATIC_KEYS,
     DAILY: DAILY_KEYS,
     JOINT: {**_OF_BOTH, "parts": _lines, "max_values": _whole},
+    NUMBER: NUMBER_KEYS,
 }
 
 
 def _text(value: Any) -> str:
     if isinstance(value, list):
-        return "\n".join(value)
+        return "\n".join(map(str, value))
     return format(value.normalize(), "f") if isinstance(value, Decimal) else str(value)

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_GET
 
 from ldp.errors import LdpError
@@ -14,6 +15,7 @@ from reports.accounts.access import overseers_only
 from reports.base import formats
 from reports.base.status import Status
 from reports.estimates import texts as estimates_texts
+from reports.numbers import texts as number_texts
 from reports.simulator import model, texts
 from reports.simulator.advice import advice
 from reports.simulator.combinations import costs
@@ -85,6 +87,7 @@ def _row(row: model.Row) -> dict[str, Any]:
         "categories": row.question.domain_size,
         "epsilon": row.certified.epsilon,
         "n_reports": day.n_reports,
+        "mean": _mean(row),
         "even": even,
         "day": texts.half_width(row.day_half_width),
         "at_zero": texts.plus_minus(day.half_width(0)),
@@ -101,6 +104,18 @@ def _row(row: model.Row) -> dict[str, Any]:
         "at_most": texts.of_100(row.at_most),
         "a_day_known": None if row.knowing_a_day is None else texts.of_100(row.knowing_a_day),
     }
+
+
+def _mean(row: model.Row) -> str:
+    """Error of the mean of a number on one day, and of all days together; empty for categories."""
+    scale, day, union = row.question.scale, row.forecast.mean_error, row.forecast.union_mean_error
+    if scale is None or day is None:
+        return ""
+    errors = {"day": number_texts.figure_text(day, scale)}
+    if union is None:
+        return gettext("mean of a day: ±%(day)s") % errors
+    errors["union"] = number_texts.figure_text(union, scale)
+    return gettext("mean of a day: ±%(day)s; of all days together: ±%(union)s") % errors
 
 
 def _combination(simulation: model.Simulation) -> dict[str, Any]:

@@ -128,7 +128,7 @@ class SimulatorForm(forms.Form):
             name: forms.IntegerField(label=label, min_value=low, max_value=high)
             for name, label, low, high in self._numbers()
         }
-        whole = [(each.slug, each.name) for each in source.questions if not each.parts]
+        whole = [(each.slug, each.name) for each in source.questions if each.has_size]
         self.fields |= {
             name: forms.ChoiceField(label=label, required=False, choices=[("", gettext("none")), *whole])
             for name, label in (_combined_fields() if len(whole) > 1 else {}).items()
@@ -246,7 +246,7 @@ class SimulatorForm(forms.Form):
             yield "daily", gettext("Daily indicators"), 0, MOST_INDICATORS
             yield "categories", gettext("Categories per indicator"), 2, MOST_CATEGORIES
         for each in self.source.questions:
-            if not each.parts:
+            if each.has_size:
                 yield f"k-{each.slug}", each.name, 2, MAX_DOMAIN_SIZE
         if "cap" in self.source.initial:
             label = gettext("Maximum number of days on which a person reports on daily indicators")
@@ -255,7 +255,7 @@ class SimulatorForm(forms.Form):
     def _questions(self) -> tuple[Question, ...]:
         given = self.cleaned_data
         if self.source.questions:
-            sizes = {each.slug: given[f"k-{each.slug}"] for each in self.source.questions if not each.parts}
+            sizes = {each.slug: given[f"k-{each.slug}"] for each in self.source.questions if each.has_size}
             return with_sizes(self.source.questions, sizes)
         n, n_daily, size = given["indicators"], given["daily"], given["categories"]
         kinds: list[Kind] = ["static" if number < n - n_daily else "daily" for number in range(n)]

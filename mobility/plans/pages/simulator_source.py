@@ -128,7 +128,7 @@ def _of_draft(draft: PlanDraft) -> Source:
 def _initial(questions: tuple[Question, ...], *, days: int) -> dict[str, Any]:
     """Fields about the questions; one cap stands for all daily ones, if they have one."""
     fields: dict[str, Any] = {**CROWD, "stay": min(Decimal(CROWD["stay"]), Decimal(days))}
-    fields |= {f"k-{each.slug}": each.domain_size for each in questions if not each.parts}
+    fields |= {f"k-{each.slug}": each.domain_size for each in questions if each.has_size}
     caps = {each.max_values or days for each in questions if each.kind == "daily"}
     return fields | ({"cap": caps.pop()} if len(caps) == 1 else {})
 

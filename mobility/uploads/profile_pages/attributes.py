@@ -55,7 +55,7 @@ def attribute_fields(indicator: IndicatorDefinition, columns: Columns, *, first_
     none = gettext("none (not in these files)")
     chosen = rule.get("column", "")
     column = columns.field(f"column-{slug}", gettext("Column"), chosen, key=f"{key}.column", none=none)
-    if not column.value:
+    if not column.value or indicator.scale is not None:  # numbers stand for themselves
         return AttributeFields(slug=slug, title=indicator.shown_name, column=column)
     kind = next((each for each in (BIRTH_YEAR, BIRTH_DATE, PREFIX) if each in rule), TEXTS)
     options = [(name, str(label)) for name, label in RULE_NAMES.items()]

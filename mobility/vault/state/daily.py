@@ -29,7 +29,7 @@ from reports.studies.studyfile import (
 Pseudonyms = NDArray[np.uint64]
 Cells = NDArray[np.uint32]
 Codes = NDArray[np.uint16]
-HOUR_S = 3600
+HOUR_S, MINUTE_S = 3600, 60
 LONGEST_S = 18 * HOUR_S
 # A visit is over with the events of its date, a night only with those of the next one.
 Part = Literal["visit", "night"]
@@ -60,6 +60,7 @@ class DailyValues:
         ]
         # Whether days need the raw static parts of those who are asked for a daily combination.
         self.has_static_parts = any(each is not None and each.static_sizes for each in self._joints)
+        self._scales = [each.scale for each in plan.indicators if each.kind == "daily"]
         self._zone_of_cell = _zone_codes(definition)
         self._nights = nights_of(definition)
         self.slots = slot_counter(definition)
@@ -109,9 +110,13 @@ class DailyValues:
         """
         codes = np.full((len(rows), len(self._derived)), NO_VALUE, np.uint16)
         found: dict[str, Codes] = {}
-        for column, (derived, joint) in enumerate(zip(self._derived, self._joints, strict=True)):
+        sources = zip(self._derived, self._joints, self._scales, strict=True)
+        for column, (derived, joint, scale) in enumerate(sources):
             # A combination is known once all its parts are.
             if (NIGHT_ZONE in derived) != (part == "night"):
+                continue
+            if scale is not None:  # of the length of stay
+                codes[:, column] = scale.levels((seen.last[rows] - seen.first[rows]) // MINUTE_S)
                 continue
             for derive in derived:
                 if derive and derive not in found:

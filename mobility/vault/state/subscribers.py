@@ -14,7 +14,7 @@ from mobility.extracts.rows.arrays import ParallelArrays
 from mobility.extracts.rows.counts import RowCounts
 from mobility.extracts.rows.events import NO_VALUE, shard_of
 from mobility.extracts.rows.joints import joints_of
-from mobility.extracts.rows.lookups import UNKNOWN, CodeTable, PseudonymSet, pseudonyms_of
+from mobility.extracts.rows.lookups import UNKNOWN, CodeTable, NumberTable, PseudonymSet, pseudonyms_of
 from mobility.vault.sanitise import StudySanitiser
 from mobility.vault.state.answers import KnownAnswers, differing_reports
 from mobility.vault.state.columns import pack_columns, unpack_columns
@@ -92,7 +92,7 @@ class _Value(NamedTuple):
 
     column: str
     place: int
-    table: CodeTable
+    table: CodeTable | NumberTable
 
 
 class SubscriberCoder:

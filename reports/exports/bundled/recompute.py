@@ -22,7 +22,7 @@ from status import Status, estimates_status, window_status  # type: ignore[impor
 from ldp.estimation.estimators import pure_frequencies
 from ldp.estimation.unions import union
 from ldp.privacy.plans import PlanSpec
-from ldp.protocols.projective_space import value_counts
+from ldp.protocols.projective_space import value_counts, value_reports
 
 HERE = Path(__file__).resolve().parent
 Counts = NDArray[np.int64]
@@ -77,11 +77,13 @@ def computed_reports() -> list[dict[str, Any]]:
     reports = []
     for indicator in study["indicators"]:
         codes, n_reports = load(f"{indicator['slug']}.counts"), load(f"{indicator['slug']}.n_reports")
-        counts = value_counts(codes, channel=plan.channel(plan.index(indicator["slug"])))
+        channel = plan.channel(plan.index(indicator["slug"]))
+        counts = value_counts(codes, channel=channel)
+        about = value_reports(codes, n_reports, channel=channel)
         for first, last in [(a, b) for a in days for b in days if a <= b]:
             if first == last or indicator["has_unions"]:
                 window = {"first_day": first, "last_day": last}
-                tallies = [union(tally, **window) for tally in (visitors, n_reports, counts)]
+                tallies = [union(tally, **window) for tally in (visitors, n_reports, counts, about)]
                 reports.append(report_of(study, plan, indicator, first=first, last=last, tallies=tallies))
     return reports
 
@@ -101,7 +103,7 @@ def report_of(
     last: int,
     tallies: list[Any],
 ) -> dict[str, Any]:
-    """One report; `tallies` are visitors, reports and counts per category of the window."""
+    """One report; `tallies` are visitors, reports, counts and reports about each category of the window."""
     n_visitors, n_reports = int(tallies[0]), int(tallies[1])
     index = plan.index(indicator["slug"])
     status = window_status(
@@ -136,17 +138,19 @@ def estimates_of(
     study: dict[str, Any], plan: PlanSpec, indicator: dict[str, Any], *, tallies: list[Any], status: Any
 ) -> list[dict[str, Any]]:
     """Estimates of all categories in one window."""
-    n_visitors, n_reports, counts = int(tallies[0]), int(tallies[1]), tallies[2]
+    n_visitors, counts, about = int(tallies[0]), *tallies[2:]
     names = ("frequency", "std_error", "ci_low", "ci_high", "consistent")
-    if n_reports == 0:
+    if about.min() == 0:
         blanks = dict.fromkeys((*names, "visitors", "visitors_ci_low", "visitors_ci_high"))
+        if int(tallies[1]) and status == Status.OK:  # some cuts of a number have reports
+            status = Status.NOT_RELIABLE
         return [
-            {"category": category, "reports": 0, **blanks, "status": str(status)}
-            for category in indicator["categories"]
+            {"category": category, "reports": int(n), **blanks, "status": str(status)}
+            for category, n in zip(indicator["categories"], counts, strict=True)
         ]
     result = pure_frequencies(
         counts,
-        n_reports=n_reports,
+        n_reports=about,
         n_population=n_visitors,
         channel=plan.channel(plan.index(indicator["slug"])),
         level=study["ci_level"],

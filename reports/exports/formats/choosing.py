@@ -25,6 +25,7 @@ from reports.scenario.queries import Answer
 COMPARISON, MOVEMENT, SCENARIO, PRESENCE = "comparison", "movement", "scenario", "presence"
 CROSSTAB: Final = "crosstab"
 FLOWS: Final = "flows"
+NUMBERS: Final = "numbers"
 SCENARIO_ANSWER: Final = "scenario_answer"  # for the page of a scenario; no menu has it
 ZONES, SQUARES, HEXAGONS, MAPS = "zones", "squares", "hexagons", "maps"
 PLACES: Final = (ZONES, SQUARES, HEXAGONS, MAPS)
@@ -152,6 +153,7 @@ FORMATS: Final[Mapping[str, dict[str, Format]]] = {
             needs_zones=True,
         ),
     ),
+    NUMBERS: _by_ending(*_FINDINGS),
     PRESENCE: _by_ending(
         Format("csv", _("one row per slot and zone, for use in any program"), tables.to_csv),
         Format("xlsx", _XLSX_FOR, tables.to_xlsx),

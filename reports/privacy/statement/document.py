@@ -4,7 +4,7 @@ Every figure comes from the plan under which the answers were collected, through
 them; none is typed here. Exact numbers are strings, because readers of JSON round large integers.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -23,6 +23,7 @@ from ldp import (
 )
 from ldp.privacy.plans import AnswerChannel
 from ldp.protocols.channels import exact_text
+from ldp.protocols.numbers.threshold import Scale, ThresholdChannel
 from ldp.protocols.projective import ProjectiveChannel
 from ldp.protocols.unary import UnaryChannel
 from reports.base.version import software
@@ -39,7 +40,7 @@ from reports.studies.queries import current_plan, has_unions
 
 SCHEMA_VERSION = 1
 # Names of protocols in the papers.
-METHODS: Final = {"grr": "GRR", "oue": "OUE", "projective": "PGR"}
+METHODS: Final = {"grr": "GRR", "oue": "OUE", "projective": "PGR", "threshold": "1BitMean"}
 WORD = 2**64  # thresholds are integers out of it
 
 
@@ -48,7 +49,7 @@ class Protection:
     """Privacy text of a page about one indicator; epsilons are certified, not nominal.
 
     `epsilon_value` is what this value loses, all reports of a person seen together. `parts` are the names of
-    the indicators that a joint one combines.
+    the indicators that a joint one combines; `scale` is that of a number.
     """
 
     unit: str
@@ -64,6 +65,7 @@ class Protection:
     has_fakes: bool
     is_daily: bool
     parts: tuple[str, ...] = ()
+    scale: Scale | None = None
 
     @property
     def is_unary(self) -> bool:
@@ -121,6 +123,7 @@ def protections(plan: Plan) -> dict[str, Protection]:
             has_fakes=spec.has_fakes,
             is_daily=asked.kind == "daily",
             parts=tuple(names[part] for part in asked.parts),
+            scale=asked.scale,
         )
         for index, (asked, entry) in enumerate(zip(spec.indicators, certificate.indicators, strict=True))
     }
@@ -284,12 +287,7 @@ def plan_versions(study: Study) -> list[dict[str, Any]]:
 def _guarantee(plan: Plan, spec: PlanSpec, certificate: Certificate) -> dict[str, Any]:
     by_unit = {"profile": certificate.epsilon_profile, "attribute": certificate.epsilon_attribute}
     return {
-        "definition": gettext(
-            "Compare two people who are present on the same days, whose daily values repeat and change "
-            "on the same days, and who differ only in the privacy unit. The probability that any given "
-            "answers leave the operator zone differs between these two people by a factor of at most "
-            "exp(epsilon)."
-        ),
+        "definition": _definition(spec),
         "unit": plan.unit,
         "units": {
             "attribute": gettext("one of a person's values; for a daily indicator, the value on one day"),
@@ -306,6 +304,26 @@ def _guarantee(plan: Plan, spec: PlanSpec, certificate: Certificate) -> dict[str
     }
 
 
+def _definition(spec: PlanSpec) -> str:
+    text = gettext(
+        "Compare two people who are present on the same days, whose daily values repeat and change "
+        "on the same days, and who differ only in the privacy unit. The probability that any given "
+        "answers leave the operator zone differs between these two people by a factor of at most "
+        "exp(epsilon)."
+    )
+    if not any(asked.scale is not None and asked.kind == "daily" for asked in spec.indicators):
+        return text
+    return (
+        text
+        + " "
+        + gettext(
+            "Of a daily number, only the side of a person's cut counts: these two people cross the cut "
+            "on the same days. Each person has at most two different answers on it, so more days add "
+            "nothing to epsilon."
+        )
+    )
+
+
 def _indicator(
     indicator: Indicator, *, spec: PlanSpec, entry: IndicatorCertificate, typed: Decimal | None
 ) -> dict[str, Any]:
@@ -319,6 +337,7 @@ def _indicator(
         "categories": indicator.categories,
         "protocol": protocol_of(channel),
         **_design(channel),
+        **_cuts(asked.scale, channel),
         "asked_share": exact_text(spec.asked_share(index)),
         "typed_epsilon": None if typed is None else _plain(typed),
         "nominal_epsilon": exact_text(asked.epsilon),
@@ -339,6 +358,8 @@ def protocol_of(channel: AnswerChannel) -> str:
     """Key of the protocol of an answer."""
     if isinstance(channel, ProjectiveChannel):
         return "projective"
+    if isinstance(channel, ThresholdChannel):
+        return "threshold"
     return "grr" if isinstance(channel, GrrChannel) else "oue"
 
 
@@ -347,6 +368,13 @@ def _design(channel: AnswerChannel) -> dict[str, int]:
     if not isinstance(channel, ProjectiveChannel):
         return {}
     return {"prime": channel.prime, "dimension": channel.dimension, "codes": channel.n_codes}
+
+
+def _cuts(scale: Scale | None, channel: AnswerChannel) -> dict[str, Any]:
+    """Cuts of a number, and how often each is asked, out of 2**64."""
+    if scale is None or not isinstance(channel, ThresholdChannel):
+        return {}
+    return {**asdict(scale), "cuts": list(scale.cuts), "cut_shares": [str(each) for each in channel.shares]}
 
 
 def _fake_data(report: FakedChannel) -> dict[str, str]:

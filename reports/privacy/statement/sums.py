@@ -8,12 +8,13 @@ from django.utils.translation import gettext
 from ldp import PlanSpec
 from ldp.privacy.shuffling import SumsCertificate, certify_sums
 from ldp.protocols.channels import exact_text
+from ldp.protocols.projective_space import value_reports
 from reports.base import formats
 from reports.ledger.models import LedgerEntry, LedgerKind
 from reports.studies.models import Study
 from reports.studies.plan_models import Plan
 from reports.studies.queries import counts_of, visitors_of
-from reports.studies.tally_models import VisitorTally
+from reports.studies.tally_models import Tally, VisitorTally
 
 THEOREM = "Feldman, McMillan, Talwar, FOCS 2021, theorem 3.1"
 
@@ -76,8 +77,15 @@ def _certificate(study: Study, plan: Plan, spec: PlanSpec) -> SumsCertificate | 
     # The counts first: of two publications at the same time the second one is seen here.
     if visitors < study.small_cell or not _changed_once(study):
         return None  # pages do not show a number that is too small either
-    n_reports = [int(counts_of(each.n_reports, shape=(2, 2))[0, 1]) for each in tallies]
+    n_reports = [_least_reports(each, spec, index) for index, each in enumerate(tallies)]
     return certify_sums(spec, n_reports=n_reports, n_visitors=visitors)
+
+
+def _least_reports(tally: Tally, spec: PlanSpec, index: int) -> int:
+    """Reports in a sum: of a number, those on the cut with the fewest."""
+    codes = counts_of(tally.counts, shape=(spec.tally_sizes[index], 2, 2))
+    n_reports = counts_of(tally.n_reports, shape=(2, 2))
+    return int(value_reports(codes, n_reports, channel=spec.channel(index))[..., 0, 1].min())
 
 
 def _changed_once(study: Study) -> bool:

@@ -12,6 +12,7 @@ from ldp.geo.grid import Grid
 from ldp.geo.location import LocationSpec
 from ldp.privacy.plans import Kind, Mechanism, PresenceTally
 from ldp.protocols.channels import Unit
+from ldp.protocols.numbers.threshold import Scale
 from reports.studies.names import in_language
 from reports.studies.studyfile.formats import ISO, Delimiter
 from reports.studies.studyfile.slots_definition import SlotsDefinition
@@ -31,7 +32,7 @@ OF_ZONES: tuple[str, ...] = (MAIN_ZONE, NIGHT_ZONE)
 DERIVED: tuple[str, ...] = (VISIT_DURATION, *OF_ZONES)
 DEFAULT_POPULATION = "subscribers"
 # Keys that JSON leaves out where a study file does: hashes of definitions without them stay what they were.
-_LEFT_OUT: Final = frozenset({"name_fr", "categories_fr", "zones_fr", "tallies", "slots", "parts"})
+_LEFT_OUT: Final = frozenset({"name_fr", "categories_fr", "zones_fr", "tallies", "slots", "parts", "scale"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +76,7 @@ class IndicatorDefinition:
     """One question; static ones read a column, daily ones are derived from the day's events.
 
     parts : of a joint indicator, which reads no column: slugs of those that it combines
+    scale : of a number, whose categories are "this cut or more"
     categories_fr : in the order of `categories`; None = the same names in French
     night_from, night_to : of night_zone: minutes of the local evening and of the morning after it, which is
         no longer part of the night
@@ -94,6 +96,7 @@ class IndicatorDefinition:
     name_fr: str | None = None
     categories_fr: tuple[str, ...] | None = None
     parts: tuple[str, ...] = ()
+    scale: Scale | None = None
 
     @property
     def shown_name(self) -> str:
@@ -288,6 +291,7 @@ class StudyDefinition:
                     max_values=indicator.max_values,
                     weight=indicator.weight,
                     parts=indicator.parts,
+                    scale=indicator.scale,
                 )
                 for indicator in self.indicators
             ],
@@ -385,6 +389,7 @@ def _indicator_from_json(data: Mapping[str, Any]) -> IndicatorDefinition:
         "epsilon": _decimal(data["epsilon"]),
         "weight": _decimal(data.get("weight")),
         "parts": tuple(data.get("parts", ())),
+        "scale": Scale.from_json(data.get("scale")),
     }
     return IndicatorDefinition(**{**data, **exact})
 

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from decimal import Decimal
 from itertools import product
-from typing import Any, cast
+from typing import Any
 
 from ldp.privacy.joint import joint_size
-from ldp.privacy.plans import MAX_PARTS, MAX_TALLY_CELLS, Kind
+from ldp.privacy.plans import MAX_PARTS, MAX_TALLY_CELLS
 from reports.studies.studyfile.definition import (
     DERIVED,
     NIGHT_ZONE,
@@ -17,6 +17,7 @@ from reports.studies.studyfile.definition import (
     IndicatorDefinition,
     PlanDefinition,
 )
+from reports.studies.studyfile.numbers import NUMBER, read_number
 from reports.studies.studyfile.sections import EPSILON, WEIGHT
 from reports.studies.studyfile.table import Table, text_problem, with_plain_spaces
 
@@ -79,23 +80,24 @@ def _tables(root: Table, *, items: list[dict[str, Any]]) -> list[Table]:
 
 def _read_indicator(table: Table, *, days: int, plan: PlanDefinition | None) -> IndicatorDefinition:
     slug = table.slug("slug", reserved=RESERVED_INDICATORS) or "unknown"
-    kind = cast(Kind, table.choice("kind", ("static", "daily")))
+    kind = table.choice("kind", ("static", "daily", NUMBER))
     epsilon = table.decimal("epsilon", EPSILON, required=False)
     weight = table.decimal("weight", WEIGHT, required=False)
     if plan is not None:
         _check_suits(table, plan, kind=kind, epsilon=epsilon)
     name = table.text("name", default=slug.replace("_", " ").replace("-", " ").capitalize())
     name_fr = table.text("name_fr", default="") or None
-    reader = _read_joint if table.has("parts") else _read_static if kind == "static" else _read_daily
+    readers = {"static": _read_static, "daily": _read_daily, NUMBER: read_number}
+    reader = _read_joint if table.has("parts") and kind != NUMBER else readers[kind]
     # An unknown kind says nothing about the other keys.
     specific = reader(table, days=days) if table.values.get("kind") == kind else _unread(table)
     table.finish()
     return IndicatorDefinition(
-        slug=slug, name=name, name_fr=name_fr, kind=kind, epsilon=epsilon, weight=weight, **specific
+        slug=slug, name=name, name_fr=name_fr, epsilon=epsilon, weight=weight, **{"kind": kind, **specific}
     )
 
 
-def _check_suits(table: Table, plan: PlanDefinition, *, kind: Kind, epsilon: Decimal | None) -> None:
+def _check_suits(table: Table, plan: PlanDefinition, *, kind: str, epsilon: Decimal | None) -> None:
     """Note what the plan's mechanism cannot do for an indicator."""
     mechanism = plan.mechanism
     if epsilon is not None and mechanism == "spl-grr":
@@ -106,6 +108,8 @@ def _check_suits(table: Table, plan: PlanDefinition, *, kind: Kind, epsilon: Dec
     if not mechanism.startswith("smp-"):
         table.refuse("weight", f"must be absent: under {mechanism} every indicator is asked equally often")
         table.refuse("parts", f"must be absent under {mechanism}: only smp plans have joint indicators")
+        if kind == NUMBER:
+            table.add("kind", f"must not be {NUMBER} under {mechanism}: only smp plans have numbers", kind)
     if kind == "daily" and mechanism.startswith("rsfd-") and plan.unit == "attribute":
         rule = (
             f"must be static under {mechanism} with the unit attribute: a made-up report does not change "
@@ -115,7 +119,9 @@ def _check_suits(table: Table, plan: PlanDefinition, *, kind: Kind, epsilon: Dec
 
 
 def _unread(table: Table) -> dict[str, Any]:
-    for key in ("column", "categories", "categories_fr", "derive", "max_values", *NIGHT_KEYS):
+    for key in ("column", "categories", "categories_fr", "derive", "max_values", *NIGHT_KEYS, "cuts"):
+        table.has(key)
+    for key in ("minimum", "unit"):
         table.has(key)
     return {"column": None, "derive": None, "categories": (), "max_values": None}
 
@@ -160,7 +166,7 @@ def _with_parts(
     root: Table, indicators: tuple[IndicatorDefinition, ...], *, days: int
 ) -> tuple[IndicatorDefinition, ...]:
     """Give joint indicators the combinations of their parts as categories, or note why that cannot be."""
-    whole = {each.slug: each for each in indicators if not each.parts}
+    whole = {each.slug: each for each in indicators if not (each.parts or each.scale)}
     first_with: dict[frozenset[str], str] = {}
     found = []
     for each in indicators:

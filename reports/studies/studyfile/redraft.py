@@ -15,6 +15,7 @@ from reports.studies.studyfile.definition import (
     StudyDefinition,
 )
 from reports.studies.studyfile.indicators import with_zones
+from reports.studies.studyfile.numbers import NUMBER
 from reports.studies.studyfile.parse import DEFAULT_MIN_PUBLICATION, check_plan, read_sections
 from reports.studies.studyfile.problems import Problems, StudyFileError
 from reports.studies.studyfile.sections import MAX_DAYS, SLOT_NOISES, check_slots
@@ -92,11 +93,14 @@ def _slots(slots: SlotsDefinition) -> dict[str, Any]:
 
 def _indicator(indicator: IndicatorDefinition) -> dict[str, Any]:
     table = _plain(indicator)
+    del table["scale"]
+    if indicator.scale is not None:
+        table |= {"kind": NUMBER, **_plain(indicator.scale)}
     if not indicator.parts:
         del table["parts"]
-    if indicator.derive is not None or indicator.parts:
-        del table["categories"]  # of the area's zones, of the parts, or fixed
-    if indicator.derive in OF_ZONES or indicator.parts:
+    if indicator.derive is not None or indicator.parts or indicator.scale:
+        del table["categories"]  # of the area's zones, of the parts, of the cuts, or fixed
+    if indicator.derive in OF_ZONES or indicator.parts or indicator.scale:
         del table["categories_fr"]  # of the area's zones, or of the parts
     for key in _CLOCKS:
         if table[key] is not None:

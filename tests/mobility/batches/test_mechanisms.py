@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from ldp import KeyedPrf, PlanSpec, UnaryChannel, cmac64, derive_subkey, fake_data_answers, oracle_answers
+from ldp.keyed.designs import threshold
 from ldp.privacy.plans import Mechanism
+from ldp.protocols.numbers.threshold import Scale, ThresholdChannel
 from mobility.vault.models.batch import Batch
-from reports.studies.studyfile import StudyDefinition
+from reports.studies.studyfile import VISIT_DURATION_BANDS, StudyDefinition
 from tests.demo_study import STUDY_FILE
 from tests.mobility.pipeline import MASTER_KEY, Pipeline
 from tests.mobility.vault import keyed
@@ -21,6 +23,7 @@ pytestmark = [pytest.mark.django_db(databases=["default", "vault"])]
 DAYS, DAYS_SENT = 7, 3
 SANITISE_KEY = derive_subkey(MASTER_KEY, purpose="sanitise")
 MECHANISMS = get_args(Mechanism)
+SCALE = Scale(cuts=(120, 240, 540), unit="min")
 Supported = list[list[int] | None]  # per person: the values that a report supports; None for no report
 
 
@@ -29,6 +32,15 @@ def study_of(definition: StudyDefinition, mechanism: str, unit: str = "profile")
     if mechanism == "joint":
         parts = [each for each in definition.indicators if each.slug in ("gender", "region")]
         return {"indicators": (*definition.indicators, joint("both", *parts))}
+    if mechanism == "number":
+        names = tuple(f"{cut} min or more" for cut in SCALE.cuts)
+        number = {"scale": SCALE, "categories": names, "categories_fr": None}
+        return {
+            "indicators": tuple(
+                replace(each, **number, categories_fr=None) if each.derive else each
+                for each in definition.indicators
+            )
+        }
     plan = replace(definition.plan, mechanism=mechanism, unit=unit)  # type: ignore[arg-type]
     static = tuple(each for each in definition.indicators if each.kind == "static")
     only_static = mechanism.startswith("rsfd") and unit == "attribute"
@@ -51,9 +63,12 @@ def reports_of(plan: PlanSpec, pseudonyms: np.ndarray, values: list[np.ndarray])
         if plan.is_sampled:
             asked = np.array([keyed.asked(SANITISE_KEY, int(p), plan) for p in pseudonyms])
             values = [np.where(asked == i, column, -1).astype(np.int32) for i, column in enumerate(values)]
+        channels = [plan.answer_channel(index) for index in range(plan.d)]
         sent = [
-            oracle_answers(column, channel=plan.answer_channel(index), indicator=index, **given)
-            for index, column in enumerate(values)
+            (threshold.answers if isinstance(channel, ThresholdChannel) else oracle_answers)(  # type: ignore[operator]
+                column, channel=channel, indicator=index, **given
+            )
+            for index, (channel, column) in enumerate(zip(channels, values, strict=True))
         ]
     found = []
     for index, (reports, column) in enumerate(zip(sent, values, strict=True)):
@@ -81,7 +96,10 @@ def tallies_by_hand(definition: StudyDefinition, truth: Extract) -> dict[str, By
             if each.parts and kind == "static":
                 pairs = [[value_of(who, part) or "no value" for part in each.parts] for who in people]
                 column = [" / ".join(pair) for pair in pairs]
-            codes = [-1 if value is None else each.categories.index(value) for value in column]
+            names = VISIT_DURATION_BANDS if each.scale else each.categories
+            codes = [-1 if value is None else names.index(value) for value in column]
+            if each.scale:  # band i begins after i + 1 hours
+                codes = [-1 if i < 0 else sum(cut <= 60 * (i + 1) for cut in SCALE.cuts) for i in codes]
             found.append(np.array(codes, np.int32))
         return found
 
@@ -147,7 +165,7 @@ def truth(gappy):
     return read_extract(gappy, read_study(STUDY_FILE))
 
 
-@pytest.mark.parametrize("mechanism", [*MECHANISMS, "joint"])
+@pytest.mark.parametrize("mechanism", [*MECHANISMS, "joint", "number"])
 def test_totals_are_those_of_the_reports(make_pipeline, definition, gappy, truth, mechanism):
     changes = study_of(definition, mechanism)
     pipeline = make_pipeline(**changes)

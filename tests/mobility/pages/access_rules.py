@@ -73,6 +73,7 @@ RULES = {
     "reports:days_file": Rule(roles=EXPORTERS, about=INDICATOR, kwargs=CSV),
     "reports:compare": Rule(roles=READERS, about=INDICATOR),
     "reports:compare_file": Rule(roles=EXPORTERS, about=INDICATOR, kwargs=CSV, query=ONE_DAY),
+    "reports:number_file": Rule(roles=EXPORTERS, about=INDICATOR, kwargs=CSV, status=400),  # age is none
     "reports:movement": Rule(roles=READERS, about=INDICATOR),
     "reports:movement_file": Rule(roles=EXPORTERS, about=INDICATOR, kwargs=CSV),
     "reports:presence": Rule(roles=READERS, about=STUDY),
@@ -202,6 +203,7 @@ READING = {
     "/studies/{study}/indicators/{indicator}/estimates": True,
     "/studies/{study}/indicators/{indicator}/days": True,
     "/studies/{study}/indicators/{indicator}/windows": True, "/studies/{study}/places": True,
+    "/studies/{study}/indicators/{indicator}/number": True,
     "/studies/{study}/places/grid": True, "/studies/{study}/queries": True,
     "/studies/{study}/indicators/{indicator}/association": True,
     "/studies/{study}/flows": True,

@@ -191,6 +191,7 @@ class TestDocument:
             f"{FAIR}/presence",
             *forecasts,
             f"{GENDER}/association",
+            f"{GENDER}/number",
             f"{FAIR}/flows",
         ]
         asked = document["paths"].pop(template_of(f"{FAIR}/queries"))

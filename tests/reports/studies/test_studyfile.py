@@ -12,6 +12,7 @@ from django.utils import translation
 
 from ldp.privacy.plans import Mechanism
 from ldp.privacy.presence import PresenceSpec
+from ldp.protocols.numbers.threshold import Scale
 from reports.studies.studyfile import VISIT_DURATION_BANDS, Cell, StudyDefinition, StudyFileError, parse_study
 from reports.studies.studyfile.formats import DELIMITERS, TIMESTAMP_RULE, pattern_parts, timestamp_problem
 from reports.studies.studyfile.redraft import read_tables, tables_of
@@ -199,7 +200,7 @@ def test_the_plan_is_the_library_s_with_exact_epsilons() -> None:
         ('slug = "age_band"', 'slug = "visit_duration"', 'indicator[2].slug: must be unique in the study, got "visit_duration"'),
         ('slug = "age_band"', 'slug = "statement"', 'indicator[statement].slug: is a reserved address of this site: choose another, got "statement"'),
         ('slug = "age_band"', "", "indicator[1].slug: is missing"),
-        ('kind = "static"', 'kind = "weekly"', 'indicator[age_band].kind: must be one of static, daily, got "weekly"'),
+        ('kind = "static"', 'kind = "weekly"', 'indicator[age_band].kind: must be one of static, daily, number, got "weekly"'),
         ('column = "age"', "", "indicator[age_band].column: is missing"),
         ('column = "age"', 'column = "age"\nmax_values = 1', "indicator[age_band].max_values: must be absent: only a daily indicator has several values, got 1"),
         ('column = "age"', 'column = "age"\nderive = "x"', 'indicator[age_band].derive: must be absent: a static indicator reads a column, got "x"'),
@@ -325,6 +326,54 @@ MANY_OF_BOTH = "[" + ", ".join(f'"c{i}"' for i in range(22_000)) + "]"
 )  # fmt: skip
 def test_what_cannot_be_combined_is_refused(old, new, expected) -> None:
     assert [line for line in problems(edited(old, new, text=WITH_JOINT)) if expected in line]
+
+
+NUMBER = (
+    STUDY.replace(daily("visit_duration"), "")
+    + '[[indicator]]\nslug = "spent"\nkind = "number"\ncolumn = "spent"\nunit = "EUR"\ncuts = [10, 20, 50]\n'
+    '[[indicator]]\nslug = "stay"\nkind = "number"\nderive = "visit_duration"\nmax_values = 2\nunit = "min"\n'
+    "cuts = [60, 90]\nminimum = 30\n"
+)
+
+
+def test_numbers_have_a_category_for_each_cut_in_both_languages() -> None:
+    study = parse(NUMBER)
+    spent, stay = study.indicators[-2:]
+    assert (spent.kind, spent.column, stay.kind, stay.derive) == (
+        "static",
+        "spent",
+        "daily",
+        "visit_duration",
+    )
+    assert spent.categories == ("10 EUR or more", "20 EUR or more", "50 EUR or more")
+    assert stay.categories_fr == ("60 min ou plus", "90 min ou plus")
+    assert (
+        study.plan_spec().indicators[-1].scale == stay.scale == Scale(cuts=(60, 90), minimum=30, unit="min")
+    )
+    assert (stay.max_values, spent.scale.minimum) == (2, 0)
+    assert through_json(study) == study == read_tables(tables_of(study), like=study)
+    assert "scale" not in json.dumps(parse(STUDY).to_json())  # so that hashes stay what they were
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("[10, 20, 50]", "[10]", "cuts: must be a list of 2 to 127 whole numbers, got 1"),
+        ("[10, 20, 50]", "[10, 2.5]", "cuts: must be a list of 2 to 127 whole numbers, got a list"),
+        ("[10, 20, 50]", "[10, 10]", "cuts: must rise, from above the minimum 0 to at most 1000000000"),
+        ("[60, 90]", "[30, 90]", "cuts: must rise, from above the minimum 30"),
+        ('unit = "EUR"\n', "", "spent].unit: is missing"),
+        ('unit = "min"', 'unit = "h"', 'unit: must be "min", that of visit_duration, got "h"'),
+        ('column = "spent"\n', "", "spent].column: is missing"),
+        ('column = "spent"\n', 'column = "spent"\nmax_values = 2\n', "max_values: must be absent: a number of a column has one value"),
+        ('derive = "visit_duration"\nmax', 'derive = "main_zone"\nmax', 'derive: must be one of visit_duration, got "main_zone"'),
+        ("minimum = 30", 'minimum = 30\ncategories = ["a", "b"]', "categories: must be absent: a number has cuts instead"),
+        ("smp-grr", "spl-grr", "kind: must not be number under spl-grr: only smp plans have numbers"),
+    ],
+)  # fmt: skip
+def test_numbers_that_cannot_be_asked_are_refused(old, new, expected) -> None:
+    found = problems(edited(old, new, text=NUMBER))
+    assert [line for line in found if expected in line], found
 
 
 def test_zones_have_french_names_in_their_file() -> None:

@@ -1,0 +1,1 @@
+"""Protocols for numbers: channels and their integer thresholds. No keys, no estimators."""

@@ -1,0 +1,152 @@
+"""Texts of numbers: figures with their unit, and sentences about mean, median and shares."""
+
+from django.utils.text import capfirst
+from django.utils.translation import gettext
+
+from ldp.estimation.numbers import QuantileEstimate
+from ldp.protocols.numbers.threshold import Scale
+from reports.base import formats
+from reports.base.status import Status, estimates_status
+from reports.estimates.picker import window_title
+from reports.estimates.queries import Estimate
+from reports.numbers.queries import Figure, MeanComparison, NumberReport
+from reports.studies.models import Study
+from reports.studies.texts import status_reason
+
+
+def figure_text(value: float, scale: Scale) -> str:
+    """A number with its unit and as many decimals as its range bears."""
+    whole = scale.cuts[-1] - scale.minimum
+    text = formats.decimal(value, decimals=0 if whole >= 100 else 1 if whole >= 10 else 2)
+    return gettext("%(number)s %(unit)s") % {"number": text, "unit": scale.unit}
+
+
+def interval_text(figure: Figure, scale: Scale) -> str:
+    """Both bounds of the interval of a mean or a difference."""
+    if figure.ci_low is None or figure.ci_high is None:
+        return formats.MISSING
+    low, high = (figure_text(end, scale) for end in (figure.ci_low, figure.ci_high))
+    return gettext("%(low)s to %(high)s") % {"low": low, "high": high}
+
+
+def range_text(low: int, high: int | None, scale: Scale) -> str:
+    """Range in which a quantile lies."""
+    if high is None:
+        return gettext("%(number)s or more") % {"number": figure_text(low, scale)}
+    return gettext("from %(low)s to below %(high)s") % {
+        "low": figure_text(low, scale),
+        "high": figure_text(high, scale),
+    }
+
+
+def quantile_texts(found: QuantileEstimate, scale: Scale) -> tuple[str, str]:
+    """Where a quantile lies, and its interval."""
+    return range_text(found.low, found.high, scale), range_text(found.ci_low, found.ci_high, scale)
+
+
+def rounding_words(scale: Scale) -> str:
+    """Explain what the mean is the mean of."""
+    widest, last = max(scale.spacings), scale.cuts[-1]
+    return gettext(
+        "Values are rounded down to %(minimum)s or to a cut before they are averaged, so the mean of the "
+        "exact values is up to %(widest)s higher. Values below %(minimum)s count as %(minimum)s, and values "
+        "above %(last)s count as %(last)s."
+    ) % {
+        "minimum": figure_text(scale.minimum, scale),
+        "widest": figure_text(widest, scale),
+        "last": figure_text(last, scale),
+    }
+
+
+def meanings() -> dict[str, str]:
+    """Describe each statistic of a file."""
+    return {
+        "mean": gettext("mean of the values, rounded down to the minimum or a cut"),
+        "quantile": gettext(
+            "the share share_below of the visitors is below it; between value and value_below"
+        ),
+        "reference_mean": gettext("mean for the days compared with"),
+        "difference": gettext("mean less the mean for the days compared with"),
+    }
+
+
+def mean_sentence(number: NumberReport) -> str:
+    """Mean and median in a sentence: the text alternative of the curve."""
+    mean, median = number.mean, number.median
+    if mean.status != Status.OK or mean.value is None or median is None:
+        return blank_sentence(mean.status, number.report.study)
+    return gettext(
+        "The mean is %(mean)s (95%% interval %(range)s). The median is %(median)s (95%% interval: %(wide)s)."
+    ) % {
+        "mean": figure_text(mean.value, number.scale),
+        "range": interval_text(mean, number.scale),
+        **dict(zip(("median", "wide"), quantile_texts(median, number.scale), strict=True)),
+    }
+
+
+def blank_sentence(status: Status, study: Study) -> str:
+    """Explain why there is no mean or difference."""
+    reason = status_reason(status, study)
+    if status == Status.NOT_RELIABLE:
+        reason = gettext(
+            "The 95% interval spans more than half of the range of the number, or no one reported on some "
+            "cut. Choose more days."
+        )
+    words = {"name": capfirst(formats.status_word(status)), "figure": reason}
+    return gettext("%(name)s: %(figure)s") % words
+
+
+def above_sentence(found: Estimate) -> str:
+    """Share of the visitors whose number reaches a cut."""
+    if found.frequency is None or found.ci_low is None or found.ci_high is None:
+        return capfirst(formats.status_word(found.status))
+    # Of one figure its own width counts: there is no other whose reading it could bias.
+    window = Status.OK if found.status == Status.NOT_RELIABLE else found.status
+    status = estimates_status(window, ci_low=[found.ci_low], ci_high=[found.ci_high])
+    if status != Status.OK:
+        return gettext("%(name)s: 95%% interval %(range)s") % {
+            "name": capfirst(formats.status_word(status)),
+            "range": formats.percent_range(found.ci_low, found.ci_high),
+        }
+    return gettext("%(share)s of the visitors (95%% interval %(range)s), or %(people)s people (%(wide)s)") % {
+        "share": formats.percent(found.frequency),
+        "range": formats.percent_range(found.ci_low, found.ci_high),
+        "people": formats.number(found.visitors),
+        "wide": formats.number_range(found.visitors_ci_low, found.visitors_ci_high),
+    }
+
+
+def difference_sentence(comparison: MeanComparison) -> str:
+    """Difference of two means, and whether it differs from chance."""
+    number, found = comparison.number, comparison.difference
+    if found.status != Status.OK or found.value is None or found.ci_low is None or found.ci_high is None:
+        return blank_sentence(found.status, number.report.study)
+    values = {
+        "one": window_title(number.report.study, number.report.window),
+        "other": window_title(comparison.reference.report.study, comparison.reference.report.window),
+        "difference": figure_text(abs(found.value), number.scale),
+        "range": interval_text(found, number.scale),
+    }
+    if found.ci_low <= 0 <= found.ci_high:
+        return (
+            gettext(
+                "No difference detected between the means of %(one)s and %(other)s: the 95%% interval of the "
+                "difference, %(range)s, includes 0."
+            )
+            % values
+        )
+    if found.value > 0:
+        return (
+            gettext(
+                "The mean of %(one)s is %(difference)s higher than that of %(other)s (95%% interval of the "
+                "difference: %(range)s)."
+            )
+            % values
+        )
+    return (
+        gettext(
+            "The mean of %(one)s is %(difference)s lower than that of %(other)s (95%% interval of the "
+            "difference: %(range)s)."
+        )
+        % values
+    )

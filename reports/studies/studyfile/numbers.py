@@ -1,0 +1,53 @@
+"""Indicators of the kind "number": cuts, and what they are read or derived from."""
+
+from typing import Any
+
+from ldp.errors import InvalidDomainError
+from ldp.protocols.numbers.threshold import LARGEST, MAX_CUTS, MIN_CUTS, Scale
+from reports.studies.studyfile.definition import VISIT_DURATION
+from reports.studies.studyfile.table import Table
+
+NUMBER = "number"
+# Derived numbers, and their units.
+DERIVED_NUMBERS = {VISIT_DURATION: "min"}
+_ANY = Scale(cuts=(1, 2))  # for a file with problems, of which nothing is made
+
+
+def read_number(table: Table, *, days: int) -> dict[str, Any]:
+    """Return what is special to a number: static with a column, daily where it is derived."""
+    for key in ("categories", "categories_fr", "parts"):
+        table.refuse(key, "must be absent: a number has cuts instead")
+    is_daily, limit = table.has("derive"), table.has("max_values")
+    derive = table.choice("derive", tuple(DERIVED_NUMBERS)) if is_daily else None
+    if is_daily:
+        table.refuse("column", "must be absent: the number is derived from the events of the day")
+    elif limit:
+        table.refuse("max_values", "must be absent: a number of a column has one value")
+    scale = _read_scale(table)
+    if derive and scale.unit != DERIVED_NUMBERS[derive]:
+        table.add("unit", f'must be "{DERIVED_NUMBERS[derive]}", that of {derive}', scale.unit)
+    return {
+        "kind": "daily" if is_daily else "static",
+        "column": None if is_daily else table.text("column"),
+        "derive": derive,
+        "categories": tuple(f"{cut} {scale.unit} or more" for cut in scale.cuts),
+        "categories_fr": tuple(f"{cut} {scale.unit} ou plus" for cut in scale.cuts),
+        "max_values": table.integer("max_values", low=1, high=days) if is_daily and limit else None,
+        "scale": scale,
+    }
+
+
+def _read_scale(table: Table) -> Scale:
+    unit = table.text("unit")
+    minimum = table.integer("minimum", low=-LARGEST, high=LARGEST, default=0)
+    cuts = table.raw("cuts")
+    is_list = isinstance(cuts, list) and all(type(cut) is int for cut in cuts)
+    if is_list and MIN_CUTS <= len(cuts) <= MAX_CUTS:
+        try:
+            return Scale(cuts=tuple(cuts), minimum=minimum, unit=unit)
+        except InvalidDomainError:
+            table.add("cuts", f"must rise, from above the minimum {minimum} to at most {LARGEST}", cuts)
+    elif cuts is not None:
+        found = len(cuts) if is_list else cuts
+        table.add("cuts", f"must be a list of {MIN_CUTS} to {MAX_CUTS} whole numbers", found)
+    return _ANY

@@ -1,0 +1,190 @@
+"""Means, shares and quantiles from threshold reports: unbiased, with the exact variance, covering."""
+
+from fractions import Fraction
+from math import inf
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ldp
+from ldp.estimation.numbers import (
+    mean_difference,
+    mean_variance,
+    threshold_mean,
+    threshold_quantile,
+    threshold_survival,
+)
+from ldp.estimation.windows import IndicatorTallies, Window
+from ldp.keyed.designs import threshold
+from ldp.protocols.numbers.threshold import Scale, threshold_channel
+from tests.ldp.exact import refuses
+
+SCALE = Scale(cuts=(60, 120, 180, 300, 600), unit="min")
+CHANNEL = threshold_channel(epsilon=Fraction(1), spacings=SCALE.spacings)
+N = 3000
+STAYS = np.minimum(30 + (np.arange(N) * 7919) % 700, 650)  # of visitors; half of them are asked
+PEOPLE = np.arange(N, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+
+
+def counts_of(run: int, *, stays: Any = STAYS, share: float = 0.5) -> tuple[Any, ldp.KeyedPrf]:
+    """Codes of those who are asked, drawn again in each run."""
+    prf = ldp.KeyedPrf(run.to_bytes(16, "big"))
+    asked = np.random.default_rng(run).permutation(len(stays))[: int(share * len(stays))]
+    levels = SCALE.levels(stays[asked])
+    fields = {"pseudonyms": PEOPLE[asked], "prf": prf, "indicator": 0, "plan_version": 1}
+    codes = threshold.answers(levels, channel=CHANNEL, **fields)
+    return np.bincount(codes, minlength=CHANNEL.n_codes), asked
+
+
+def truth_of(stays: Any) -> tuple[float, Any]:
+    ends = np.array([SCALE.minimum, *SCALE.cuts])
+    mean = ends[SCALE.levels(stays)].mean()
+    return float(mean), (stays[:, None] >= np.array(SCALE.cuts)).mean(axis=0)
+
+
+def test_mean_and_shares_are_unbiased_and_as_exact_as_they_say() -> None:
+    """Over the noise and the sample of 200 keys, in standard errors."""
+    mean, survival = truth_of(STAYS)
+    found, scores = [], []
+    for run in range(200):
+        counts, _ = counts_of(run)
+        each = threshold_mean(counts, scale=SCALE, channel=CHANNEL, n_population=N)
+        shares = threshold_survival(counts, channel=CHANNEL, n_population=N)
+        reports = counts[::2] + counts[1::2]
+        exact = mean_variance(survival, scale=SCALE, channel=CHANNEL, n_reports=reports, n_population=N)
+        of_shares = ldp.pure_variance(survival, n_reports=reports, n_population=N, channel=CHANNEL)
+        found.append((each.value - mean) / exact**0.5)
+        scores.append((shares.frequency - survival) / of_shares**0.5)
+    for each in (np.array(found), *np.array(scores).T):
+        assert abs(each.mean()) * 200**0.5 < 5.5
+        assert abs((each**2).mean() - 1) < 5.5 * (2 / 200) ** 0.5
+
+
+def test_variance_of_the_mean_is_that_of_disjoint_samples() -> None:
+    """Against all ways to give six people three cuts each two times, with answers that are exact."""
+    scale = Scale(cuts=(1, 2, 4))
+    sure = threshold_channel(epsilon=Fraction(64), spacings=scale.spacings)
+    numbers = np.array([0, 1, 1, 2, 3, 5])
+    means = []
+    for first in range(6):
+        for second in range(first + 1, 6):
+            rest = [i for i in range(6) if i not in (first, second)]
+            for third in range(4):
+                for fourth in range(third + 1, 4):
+                    groups = [
+                        numbers[[first, second]],
+                        numbers[[rest[third], rest[fourth]]],
+                        numbers[[each for i, each in enumerate(rest) if i not in (third, fourth)]],
+                    ]
+                    shares = [(group >= cut).mean() for group, cut in zip(groups, scale.cuts, strict=True)]
+                    means.append(np.dot(scale.spacings, shares))
+    survival = [(numbers >= cut).mean() for cut in scale.cuts]
+    found = mean_variance(survival, scale=scale, channel=sure, n_reports=[2, 2, 2], n_population=6)
+    assert found == pytest.approx(np.var(means), rel=1e-9)
+
+
+@pytest.mark.parametrize(("epsilon", "expected"), [("1/2", 16.67), ("1", 4.683), ("2", 1.724), ("3", 1.221)])
+def test_error_is_that_of_duchi_in_the_worst_case(epsilon: str, expected: float) -> None:
+    """n Var of the mean of numbers in [-1, 1] of which half lie at either end, for n drawn from a law."""
+    scale = Scale(minimum=-60, cuts=tuple(range(-59, 61)))
+    channel = threshold_channel(epsilon=Fraction(epsilon), spacings=scale.spacings)
+    n_reports = np.array(channel.shares) / 2**64
+    variance = mean_variance([0.5] * 120, scale=scale, channel=channel, n_reports=n_reports, n_population=inf)
+    e = np.exp(float(Fraction(epsilon)))
+    assert variance / 60**2 == pytest.approx(((e + 1) / (e - 1)) ** 2, rel=1e-9)
+    assert variance / 60**2 == pytest.approx(expected, rel=5e-4)
+
+
+def coverage(runs: int) -> dict[str, float]:
+    """Return the share of intervals of mean, shares and quartiles that hold the true value."""
+    mean, survival = truth_of(STAYS)
+    ordered, hits = np.sort(STAYS), {"mean": 0.0, "shares": 0.0, "quantiles": 0.0}
+    for run in range(runs):
+        counts, _ = counts_of(run)
+        asked = {"channel": CHANNEL, "n_population": N}
+        found, shares = threshold_mean(counts, scale=SCALE, **asked), threshold_survival(counts, **asked)
+        hits["mean"] += found.ci_low <= mean <= found.ci_high
+        hits["shares"] += ((shares.ci_low <= survival) & (survival <= shares.ci_high)).mean()
+        for share in (0.25, 0.5, 0.75):
+            each, true = threshold_quantile(shares, scale=SCALE, share=share), ordered[int(share * N)]
+            hits["quantiles"] += (each.ci_low <= true < (each.ci_high or inf)) / 3
+    return {name: n / runs for name, n in hits.items()}
+
+
+@pytest.mark.parametrize("runs", [150, pytest.param(1000, marks=pytest.mark.slow)])
+def test_intervals_cover(runs: int) -> None:
+    found = coverage(runs)
+    reach = 3.5 * (0.95 * 0.05 / runs) ** 0.5
+    assert abs(found["mean"] - 0.95) < reach
+    assert abs(found["shares"] - 0.95) < reach
+    assert found["quantiles"] > 0.95 - reach  # at least as sure
+
+
+def test_quantiles_of_sure_answers_are_those_of_the_numbers() -> None:
+    sure = threshold_channel(epsilon=Fraction(64), spacings=SCALE.spacings)
+    codes = np.array([10**6 * n for n in (1, 9, 3, 7, 5, 5, 8, 2, 10, 0)])
+    shares = threshold_survival(codes, channel=sure, n_population=10**9)
+    assert shares.consistent.tolist() == pytest.approx([0.9, 0.7, 0.5, 0.2, 0.0], abs=1e-6)
+    found = {share: threshold_quantile(shares, scale=SCALE, share=share) for share in (0.05, 0.2, 0.4, 0.7)}
+    assert [(each.low, each.high) for each in found.values()] == [(0, 60), (60, 120), (120, 180), (180, 300)]
+    assert all((each.ci_low, each.ci_high) == (each.low, each.high) for each in found.values())
+    refuses(r"share must be in \(0, 1\)", threshold_quantile, shares, scale=SCALE, share=1.0)
+
+
+def tallies(run: int, kind: Any) -> IndicatorTallies:
+    """Three days with visitors of both pairs of days, and of the first alone; daily stays grow."""
+    prf = ldp.KeyedPrf(run.to_bytes(16, "big"))
+    bitmaps = np.array([0b011, 0b110, 0b001], np.uint64)[np.arange(N) % 3]
+    fields = {"pseudonyms": PEOPLE, "prf": prf, "indicator": 0, "plan_version": 1, "channel": CHANNEL}
+    grown = [STAYS, STAYS + 50, STAYS + 100]
+    days = [threshold.answers(SCALE.levels(each), **fields) for each in grown]
+    counts, visitors = np.zeros((CHANNEL.n_codes, 4, 4), np.int64), np.zeros((4, 4), np.int64)
+    if kind == "static":
+        ldp.tally_static(bitmaps, days[0], counts, sign=1)
+    else:
+        ldp.tally_daily(bitmaps, np.stack(days, axis=1), counts, sign=1)
+    ldp.tally_visitors(bitmaps, visitors, sign=1)
+    return IndicatorTallies(
+        counts=counts, n_reports=counts.sum(axis=0), visitors=visitors, kind=kind, channel=CHANNEL
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "second", "is_exact"),
+    [
+        ("static", Window(1, 1), Window(2, 2), True),
+        ("static", Window(1, 2), Window(2, 3), True),
+        ("static", Window(1, 1), Window(3, 3), False),
+        ("daily", Window(1, 1), Window(1, 3), True),
+        ("daily", Window(1, 1), Window(2, 2), False),
+    ],
+)
+def test_differences_of_means_are_unbiased_and_cover(kind, first, second, is_exact) -> None:
+    groups = [(np.arange(N) % 3 == i, *days) for i, days in enumerate([(1, 2), (2, 3), (1, 1)])]
+    grown = [STAYS, STAYS + 50, STAYS + 100] if kind == "daily" else [STAYS] * 3
+
+    def mean(window: Window) -> float:
+        """Mean of the visitors of the window, with the value of their first day in it."""
+        of = [
+            grown[max(window.first_day, start) - 1][who]
+            for who, start, stop in groups
+            if window.first_day <= stop and start <= window.last_day
+        ]
+        return truth_of(np.concatenate(of))[0]
+
+    true, scores = mean(second) - mean(first), []
+    for run in range(120):
+        found, exact = mean_difference(tallies(run, kind), scale=SCALE, first=first, second=second)
+        assert exact == is_exact
+        scores.append((found.value - true) / found.std_error)
+    assert abs(np.mean(scores)) * 120**0.5 < 4
+    spread = np.std(scores)
+    assert spread < 1 + 4 * (1 / 240) ** 0.5
+    assert not is_exact or spread > 1 - 4 * (1 / 240) ** 0.5
+
+
+def test_a_cut_without_reports_has_no_mean() -> None:
+    counts, _ = counts_of(1)
+    counts[:2] = 0
+    refuses("each of 5 cuts must have reports", threshold_survival, counts, channel=CHANNEL, n_population=N)
