@@ -1,7 +1,9 @@
 """Joint indicators and their parts: names of categories, and the codes that a choice of them stands for."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from django.utils.translation import gettext
@@ -13,6 +15,8 @@ from reports.studies.queries import current_plan
 from reports.studies.studyfile.indicators import NO_VALUE_NAME
 
 Codes = NDArray[np.int64]
+_NUMBER: Final = re.compile(r"[0-9]{1,9}")
+_INTERVAL: Final = re.compile(r"[0-9] ?(-|\u2013|to|à) ?[0-9]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +42,16 @@ class Part:
     def no_value(self) -> int:
         """Code of people without a value."""
         return self.size - 1
+
+    @property
+    def is_ordered(self) -> bool:
+        """Return whether categories are intervals in rising order, such as ages."""
+        names: list[str] = self.indicator.categories
+        starts = [_NUMBER.search(name) for name in names]
+        if None in starts or sum(bool(_INTERVAL.search(name)) for name in names) < len(names) / 2:
+            return False
+        numbers = [int(start[0]) for start in starts if start]
+        return numbers == sorted(numbers)
 
     @property
     def names(self) -> list[str]:

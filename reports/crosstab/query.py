@@ -17,6 +17,7 @@ INDICATOR: Final = "indicator"
 ROWS, COLUMNS, WITHIN, SHARES, NO_VALUE = "rows", "columns", "within", "shares", "no_value"
 COMBINED: Final = "combined"
 ONLY: Final = "only-"  # chosen categories of a part: only-age=2,3
+LEAST, MOST = "least-", "most-"  # a range of them, in addition; what is left out is the first, the last
 BASES: Final[tuple[Base, ...]] = get_args(Base)
 _SHOWN: Final = 40  # characters of a parameter in a refusal
 _MOST_DIGITS: Final = 5
@@ -186,8 +187,17 @@ def _choice(query: QueryDict, joint: Joint) -> dict[int, tuple[int, ...]]:
     for place, part in enumerate(joint.parts):
         name = ONLY + part.slug
         texts = [text for value in query.getlist(name) for text in value.split(",") if text]
-        found[place] = [_code(text, part, name=name) for text in texts]
+        found[place] = [_code(text, part, name=name) for text in texts] + _range(query, part)
     return checked_choice(joint, found)
+
+
+def _range(query: QueryDict, part: Part) -> list[int]:
+    least, most = (query.get(name + part.slug, "") for name in (LEAST, MOST))
+    if not least and not most:
+        return []
+    first = _code(least or "0", part, name=LEAST + part.slug)
+    last = _code(most or str(part.no_value - 1), part, name=MOST + part.slug)
+    return list(range(min(first, last), max(first, last) + 1))
 
 
 def _code(text: str, part: Part, *, name: str) -> int:

@@ -15,13 +15,14 @@ from django.utils.translation import gettext, pgettext
 from ldp.estimation.joint.crosstab import Base
 from reports.base import formats
 from reports.base.status import Status
-from reports.crosstab.joints import Joint
+from reports.crosstab.joints import Joint, Part
 from reports.crosstab.queries import Figure, Measured, Table
 from reports.crosstab.query import View
 from reports.estimates.picker import window_title
 from reports.studies.texts import status_reason
 
 CLASSES: Final = 5  # of colours
+_SHORT_RUN: Final = 2  # categories in a row that are named one by one
 _ROUND: Final = (1, 2, 5, 10)
 _LEAST_STEP: Final = 0.001  # of a class: shares have one decimal
 
@@ -30,12 +31,30 @@ def conditions(joint: Joint, choice: Mapping[int, Sequence[int]]) -> str:
     """A choice of categories in words: "Age: 25-34 or 35-44; Region: Alsace"."""
     either = pgettext("between two categories", " or ")
     found = [
-        gettext("%(part)s: %(names)s")
-        % {"part": part.name, "names": either.join(part.names[code] for code in choice[place])}
+        gettext("%(part)s: %(names)s") % {"part": part.name, "names": either.join(_runs(part, choice[place]))}
         for place, part in enumerate(joint.parts)
         if place in choice
     ]
     return reduce(_both, found) if found else ""
+
+
+def _runs(part: Part, codes: Sequence[int]) -> list[str]:
+    """Names of categories; three or more that follow one another in an order become a range."""
+    runs: list[list[int]] = []
+    for code in codes:
+        is_next = bool(runs) and part.is_ordered and code == runs[-1][-1] + 1 != part.no_value
+        if is_next:
+            runs[-1].append(code)
+        else:
+            runs.append([code])
+    names, found = part.names, []
+    for run in runs:
+        if len(run) > _SHORT_RUN:
+            ends = {"first": names[run[0]], "last": names[run[-1]]}
+            found.append(pgettext("range of categories", "%(first)s to %(last)s") % ends)
+        else:
+            found += [names[code] for code in run]
+    return found
 
 
 def _both(one: str, other: str) -> str:

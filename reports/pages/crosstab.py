@@ -15,7 +15,19 @@ from reports.crosstab.association import verdict_of
 from reports.crosstab.combined import can_combine, combined, projected
 from reports.crosstab.joints import Joint, joint_indicators
 from reports.crosstab.queries import Measured, NoCrosstabError, Table, measure, table_of
-from reports.crosstab.query import COLUMNS, COMBINED, NO_VALUE, ONLY, ROWS, SHARES, WITHIN, View, view_of
+from reports.crosstab.query import (
+    COLUMNS,
+    COMBINED,
+    LEAST,
+    MOST,
+    NO_VALUE,
+    ONLY,
+    ROWS,
+    SHARES,
+    WITHIN,
+    View,
+    view_of,
+)
 from reports.estimates.page import weekdays, window_page
 from reports.estimates.queries import Counts, WindowError, visitor_unions
 from reports.privacy.statement.document import protections
@@ -94,6 +106,7 @@ def _choices(view: View) -> list[dict[str, Any]]:
     return [
         {
             "name": ONLY + part.slug,
+            "range": (LEAST + part.slug, MOST + part.slug) if part.is_ordered else None,
             "title": part.name,
             "n_chosen": len(view.choice.get(place, ())),
             "boxes": [

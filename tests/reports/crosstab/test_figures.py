@@ -13,8 +13,10 @@ from reports.base.status import Status
 from reports.crosstab.joints import joint_indicators
 from reports.crosstab.queries import measure, table_of
 from reports.crosstab.query import view_of
+from reports.crosstab.texts import conditions
 from reports.estimates.loading import load
 from reports.estimates.queries import Window, WindowError, visitor_unions, window_report
+from tests.reports import report_factory as factory
 from tests.reports.crosstab.conftest import AGE, GENDER, TOWN, published
 
 pytestmark = pytest.mark.django_db
@@ -163,3 +165,34 @@ def test_codes_of_a_choice_are_those_of_the_values() -> None:
     codes = joint_codes(list(values), sizes=[3, 3, 6])
     assert joint.chosen({0: [0, 2], 1: [1, 3], 2: [5]}).tolist() == codes.tolist()
     assert joint.chosen({}).size == 4 * 4 * 7
+
+
+def test_ranges_of_ordered_categories_add_up_their_cells() -> None:
+    bands = factory.indicator("age", "<15", "15-24", "25-44", "45-64", "65 or older")
+    made = published(bands, TOWN, epsilon="4", n=2000)
+    found, measured, *_ = figures(made, "least-age=1&most-age=3&only-town=2")
+    assert found.choice == {0: (1, 2, 3), 1: (2,)}
+    assert "only-age=1,2,3" in found.query()
+    frequency = measured.reports.estimates.frequency.reshape(6, 7)
+    assert measured.answer(found.choice).share == pytest.approx(frequency[1:4, 2].sum())
+    assert conditions(found.joint, found.choice) == "Age: 15-24 to 45-64; Town: Dole"
+    open_end = view(made, "least-age=3")
+    assert open_end.choice == {0: (3, 4)}
+    assert conditions(open_end.joint, {0: (0, 3, 4, 5)}) == "Age: <15 or 45-64 or 65 or older or no value"
+    assert view(made, "most-age=1&only-age=4").choice == {0: (0, 1, 4)}
+    assert [part.is_ordered for part in found.joint.parts] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("names", "is_ordered"),
+    [
+        (["<18", "18-24", "25 & older"], False),  # most are no intervals
+        (["25-34", "15-24", "0-14"], False),
+        (["0 to 1 h", "1 to 4 h", "4 h or more"], True),
+        (["01 Ain", "02 Aisne", "03 Allier"], False),
+    ],
+)
+def test_only_intervals_in_rising_order_are_ordered(names, is_ordered) -> None:
+    made = published(factory.indicator("age", *names), TOWN, n=10)
+    (joint,) = joint_indicators(made)
+    assert joint.parts[0].is_ordered == is_ordered
