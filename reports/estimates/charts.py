@@ -307,7 +307,8 @@ def _bar_range(bars: Sequence[_Bar]) -> list[float]:
     """Return the range from the lowest to the highest bound, with room for the number at the longest bar."""
     low = min(0.0, *(bar.low for bar in bars))
     high = max(1.0, *(max(bar.high, bar.value) for bar in bars))
-    return [low * 1.05, high + 0.34 * (high - low)]
+    margin = 0.04 * (high - low) if low < 0 else 0.0  # whiskers stay clear of the names
+    return [low - margin, high + 0.34 * (high - low)]
 
 
 def _hover(report: WindowReport, estimate: Estimate, *, options: ReportOptions) -> str:

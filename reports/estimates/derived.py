@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from reports.base.status import Status, window_status
-from reports.estimates.queries import Counts, visitor_unions
+from reports.estimates.queries import Counts, Window, visitor_unions
 from reports.estimates.small_cells import ShownVisitors
 from reports.studies.models import Study
 
@@ -44,14 +44,15 @@ class KeyFigures:
         return None if returns is None or not self.n_visits else returns / self.n_visits
 
 
-def key_figures(study: Study, *, visitors: Counts | None = None) -> KeyFigures:
-    """Key figures of a study over all of its days; exact, and none of one with presence noise.
+def key_figures(study: Study, *, visitors: Counts | None = None, window: Window | None = None) -> KeyFigures:
+    """Key figures of a study over a window, by default all of its days; none of one with presence noise.
 
     `visitors` is `visitor_unions(study)`, shape (days + 1, days + 1); otherwise it is read (one query).
     """
     unions = visitor_unions(study) if visitors is None else visitors
-    daily = unions.diagonal()[1:]
-    n_visitors = int(unions[1, study.days])
+    first, last = window or (1, study.days)
+    daily = unions.diagonal()[first : last + 1]
+    n_visitors = int(unions[first, last])
     if study.presence is not None:  # sums and ratios of noisy totals: their errors are not computed
         return KeyFigures(status=Status.NOT_RELIABLE, days_with_visitors=study.noisy_through)
     status = window_status(
@@ -60,9 +61,12 @@ def key_figures(study: Study, *, visitors: Counts | None = None) -> KeyFigures:
     days_with_visitors = int((daily > 0).sum())
     if status != Status.OK:
         return KeyFigures(status=status, days_with_visitors=days_with_visitors)
-    busiest = int(daily.argmax()) + 1  # the first of equals
+    busiest = first + int(daily.argmax())  # the first of equals
     shown = ShownVisitors(study, unions)
-    busiest_visitors, n_visits = shown.of(busiest, busiest), shown.visits()
+    busiest_visitors = shown.of(busiest, busiest)
+    # The rule of small cells looks at the visits of all days only.
+    is_whole = last - first + 1 == study.days
+    n_visits = shown.visits() if is_whole else None if study.small_cell else int(daily.sum())
     return KeyFigures(
         status=status,
         days_with_visitors=days_with_visitors,

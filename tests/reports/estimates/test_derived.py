@@ -282,6 +282,9 @@ def test_key_figures_are_those_of_the_people(fair) -> None:
     assert found.mean_days == pytest.approx(presence.sum(axis=1).mean())
     assert (found.busiest_visitors, found.busiest_day) == (daily.max(), fair.date_of(int(daily.argmax()) + 1))
     assert found.days_with_visitors == 4
+    part = key_figures(fair, window=Window(2, 3))
+    assert part.n_visitors == presence[:, 1:3].any(axis=1).sum()
+    assert (part.n_visits, part.busiest_visitors) == (daily[1:3].sum(), daily[1:3].max())
     study = factory.create(slug="even", days=3)  # the first of equally busy days is named
     publish_bitmaps(study, [0b110] * 50)
     found = key_figures(study)

@@ -303,7 +303,9 @@ def test_words_pages_and_pdf_name_the_scaled_number_and_the_totals_that_are_not(
     for name, word in {"indicator": "Visitors", "days": "Visitors", "movement": "All visitors"}.items():
         words, text = f"{word} (exact, not scaled)", text_of(page(reader, name, "gender"))
         assert (words in text, "Visitors (exact)" in text) == (True, False)
-    assert text_of(page(reader, "study")).count("seen by the network and are not scaled") == 1
+    assert (
+        text_of(page(reader, "study")).count("seen by the network and are not scaled") == 2
+    )  # choice of days, chart
     assert "Visitors, all days (exact, not scaled)" in text_of(page(reader, "studies"))
     gender = fifth.indicators.get(slug="gender")
     for selection in (select_window(gender, Window(1, 4)), select_days(gender)):

@@ -131,7 +131,8 @@ def test_calendar_marks_each_day_and_leads_those_who_write_notes_to_them(reader,
         # each: session, user, groups, grants
         ("home", (), 4 + 3),  # studies, notes, kept views
         ("reports:studies", (), 4 + 2 + 1),  # studies, notes; kept views
-        ("reports:study", ("fair-2024",), 4 + 7),  # study, plan, visitors, notes, area, indicators, slots
+        # study, plan, visitors, notes, area, indicators, slots; tallies and their plans
+        ("reports:study", ("fair-2024",), 4 + 7 + 2),
         # study, indicators, visitors, zones, tally, notes
         ("reports:indicator", ("fair-2024", "gender"), 4 + 6),
         ("reports:days", ("fair-2024", "gender"), 4 + 4),  # study, indicators, tally, notes
@@ -145,6 +146,22 @@ def test_number_of_queries_does_not_grow(reader, fair, name, args, queries, djan
     for slug in ("fair-2024", "other-2024"):
         with django_assert_num_queries(queries):
             assert reader.get(reverse(name, args=[slug, *args[1:]] if args else [])).status_code == 200
+
+
+def test_a_study_shows_each_indicator_in_the_days_chosen(reader) -> None:
+    study = factory.published(factory.GENDER, factory.MANY, factory.HALF_STAY)
+    many = report_of(study, "region", 2, 3)
+    answer = get(reader, "study", **WINDOW)
+    html = answer.content.decode()
+    assert {tile.indicator.slug: bool(tile.figure) for tile in answer.context["tiles"]} == {
+        "gender": True, "region": True, "stay": False,
+    }  # fmt: skip
+    shown = sorted((each.consistent * 100 for each in many.estimates), reverse=True)[:6]
+    assert data_of(html, "figure-region")["data"][0]["x"] == pytest.approx(shown, abs=1e-3)
+    text = text_of(html)
+    assert "6 smaller categories are not shown." in text and "This indicator has single days only." in text
+    assert answer.context["figures"].n_visitors == many.n_visitors
+    assert get(reader, "study", **{"from": "2031-01-01"}).status_code == 400
 
 
 # --- all days of an indicator ---------------------------------------------------------------------------
