@@ -8,6 +8,7 @@ from reports.estimates import charts
 from reports.estimates import texts as estimates_texts
 from reports.estimates.options import ReportOptions, ordered
 from reports.estimates.queries import Window, WindowReport, reports_with_tallies
+from reports.numbers.charts import survival_figure
 from reports.studies.models import Indicator
 from reports.studies.queries import has_unions
 
@@ -47,11 +48,15 @@ def tiles_of(indicators: Sequence[Indicator], window: Window) -> list[Tile]:
 def _tile(report: WindowReport) -> Tile:
     if not report.n_reports:
         return Tile(indicator=report.indicator, report=report)
+    summary = estimates_texts.report_summary(report, options=OPTIONS)
+    if report.cuts is not None:
+        figure = survival_figure(report, options=OPTIONS)
+        return Tile(indicator=report.indicator, report=report, figure=figure, summary=summary)
     first = tuple(ordered(report, options=OPTIONS)[:MOST_BARS])
     return Tile(
         indicator=report.indicator,
         report=report,
         figure=charts.report_figure(replace(report, estimates=first), options=OPTIONS),
-        summary=estimates_texts.report_summary(report, options=OPTIONS),
+        summary=summary,
         left_out=len(report.estimates) - len(first),
     )

@@ -148,9 +148,10 @@ def test_pages_never_scroll_sideways_and_targets_are_large_enough_to_touch(fair,
         page = opened(f"/studies/fair-2024/{path}", page=page, viewport={"width": 390, "height": 844})
         for width in (390, 768, 1440, 1920, 390):
             page.set_viewport_size({"width": width, "height": 844})
-            # the chart follows the window
+            # charts follow the window
             page.wait_for_function(
-                "() => document.querySelector('.chart .main-svg').getBoundingClientRect().right <= innerWidth"
+                "() => [...document.querySelectorAll('.chart .main-svg')]"
+                ".every(chart => chart.getBoundingClientRect().right <= innerWidth)"
             )
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (path, width)
             assert page.locator(".chart .main-svg").first.bounding_box()["width"] > 0
