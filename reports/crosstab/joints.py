@@ -44,14 +44,17 @@ class Part:
         return self.size - 1
 
     @property
-    def is_ordered(self) -> bool:
-        """Return whether categories are intervals in rising order, such as ages."""
+    def n_ordered(self) -> int:
+        """Number of first categories that are intervals in rising order, such as ages; 0 if they are not.
+
+        Those after them have no number, such as "not known".
+        """
         names: list[str] = self.indicator.categories
-        starts = [_NUMBER.search(name) for name in names]
-        if None in starts or sum(bool(_INTERVAL.search(name)) for name in names) < len(names) / 2:
-            return False
-        numbers = [int(start[0]) for start in starts if start]
-        return numbers == sorted(numbers)
+        starts = [int(found[0]) for found in map(_NUMBER.search, names) if found]
+        n = len(starts)
+        is_first = all(_NUMBER.search(name) for name in names[:n])
+        n_intervals = sum(bool(_INTERVAL.search(name)) for name in names)
+        return n if is_first and starts == sorted(starts) and n_intervals >= max(n / 2, 1) else 0
 
     @property
     def names(self) -> list[str]:

@@ -196,7 +196,7 @@ def _range(query: QueryDict, part: Part) -> list[int]:
     if not least and not most:
         return []
     first = _code(least or "0", part, name=LEAST + part.slug)
-    last = _code(most or str(part.no_value - 1), part, name=MOST + part.slug)
+    last = _code(most or str((part.n_ordered or part.no_value) - 1), part, name=MOST + part.slug)
     return list(range(min(first, last), max(first, last) + 1))
 
 

@@ -42,7 +42,7 @@ def _runs(part: Part, codes: Sequence[int]) -> list[str]:
     """Names of categories; three or more that follow one another in an order become a range."""
     runs: list[list[int]] = []
     for code in codes:
-        is_next = bool(runs) and part.is_ordered and code == runs[-1][-1] + 1 != part.no_value
+        is_next = bool(runs) and code == runs[-1][-1] + 1 < part.n_ordered
         if is_next:
             runs[-1].append(code)
         else:

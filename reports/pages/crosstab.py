@@ -106,7 +106,8 @@ def _choices(view: View) -> list[dict[str, Any]]:
     return [
         {
             "name": ONLY + part.slug,
-            "range": (LEAST + part.slug, MOST + part.slug) if part.is_ordered else None,
+            "range": (LEAST + part.slug, MOST + part.slug) if part.n_ordered else None,
+            "ordered": list(enumerate(part.names))[: part.n_ordered],
             "title": part.name,
             "n_chosen": len(view.choice.get(place, ())),
             "boxes": [
