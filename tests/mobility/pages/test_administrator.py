@@ -330,7 +330,8 @@ class TestSimulator:
         for query, words in (
             ("&combine_1=age", "Choose at least two indicators to combine."),
             ("&combine_1=age&combine_2=age", "Choose each indicator only once."),
-            ("&combine_1=age&combine_2=visit_duration", "Select a valid choice."),
+            ("&combine_1=age&combine_2=nowhere", "Select a valid choice."),
+            ("&combine_1=age&combine_2=visit_duration", "Combination: Age / "),
             ("&combine_1=age&combine_2=region&mechanism=spl-grr", "must be absent under spl-grr"),
         ):
             assert words in shown(client, start + query), query
