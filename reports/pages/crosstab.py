@@ -51,7 +51,7 @@ def crosstab(request: HttpRequest, slug: str) -> HttpResponse:
         context["problem"] = str(error)
     context |= _view_context(view, visitors=visitors)
     try:
-        context |= _figures(measure(view.joint, view.window), view)
+        context |= figures_context(measure(view.joint, view.window), view)
     except NoCrosstabError as error:
         context |= {"state": "refused", "refusal": str(error)}
     return render(request, "crosstab/crosstab.html", context, status=status)
@@ -67,7 +67,7 @@ def _view_context(view: View, *, visitors: Counts) -> dict[str, Any]:
         "bases": texts.base_titles(),
         "has_third": view.third is not None,
         "kept": _kept(view),
-        "within_links": _within_links(view),
+        "within_links": within_links(view),
         "choices": _choices(view),
         "full_query": view.query(),
         "unasked": view.query(**dict.fromkeys(_asked(view.joint), "")),
@@ -90,7 +90,7 @@ def _asked(joint: Joint) -> list[str]:
     return [ONLY + part.slug for part in joint.parts]
 
 
-def _within_links(view: View) -> list[tuple[str, str, bool]]:
+def within_links(view: View) -> list[tuple[str, str, bool]]:
     """Ways to the tables of each category of the third part, and to that of all."""
     if view.third_part is None:
         return []
@@ -118,7 +118,8 @@ def _choices(view: View) -> list[dict[str, Any]]:
     ]
 
 
-def _figures(measured: Measured, view: View) -> dict[str, Any]:
+def figures_context(measured: Measured, view: View) -> dict[str, Any]:
+    """Table, answer and test of a view, or why there are none."""
     report = measured.report
     context: dict[str, Any] = {
         "report": report,

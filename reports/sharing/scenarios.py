@@ -11,6 +11,7 @@ from reports.pages.scenario import answer_context, asked_answer
 from reports.scenario import texts
 from reports.scenario.queries import NoScenarioError, refusal
 from reports.scenario.query import question_of
+from reports.sharing.crosstabs import crosstab_address, is_crosstab
 from reports.sharing.forecasts import forecast_address, is_forecast
 from reports.sharing.presence import is_presence, presence_address
 from reports.studies.models import Indicator
@@ -37,6 +38,8 @@ def address_of(query: str, indicator: Indicator) -> str:
     found, slugs = QueryDict(query, mutable=True), [indicator.study.slug, indicator.slug]
     if is_presence(found):
         return presence_address(query, indicator.study)
+    if is_crosstab(found):
+        return crosstab_address(found, indicator)
     if is_forecast(found):
         return forecast_address(found, indicator)
     of_all = found.get(SCENARIO) == "all"

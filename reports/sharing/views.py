@@ -23,6 +23,7 @@ from reports.estimates.picker import requested_window, window_query, window_titl
 from reports.estimates.queries import Window, WindowError, visitor_unions
 from reports.pages.indicator import window_context
 from reports.sharing import actions as access
+from reports.sharing.crosstabs import asked_crosstab, is_crosstab, shared_crosstab
 from reports.sharing.forecasts import asked_forecast, is_forecast, shared_forecast
 from reports.sharing.presence import asked_presence, is_presence, shared_presence
 from reports.sharing.revoking import revoke
@@ -157,6 +158,8 @@ def _shared(request: HttpRequest, token: str) -> HttpResponse:
     access.note_view(link)
     if link.is_of_slots:
         return render(request, "sharing/share_presence.html", shared_presence(link))
+    if is_crosstab(QueryDict(link.query)):
+        return render(request, "sharing/share_crosstab.html", shared_crosstab(link))
     if link.is_of_forecast:
         return render(request, "sharing/share_forecast.html", shared_forecast(link))
     if is_scenario(QueryDict(link.query)):
@@ -234,6 +237,8 @@ def _asked(request: HttpRequest, indicator: Indicator) -> tuple[Window, str]:
     """Days of the report or scenario that is shown now, and the parameters that name it; or WindowError."""
     if is_presence(request.GET):
         return asked_presence(request.GET, indicator.study)
+    if is_crosstab(request.GET):
+        return asked_crosstab(request.GET, indicator)
     if is_forecast(request.GET):
         return asked_forecast(request.GET, indicator)
     if is_scenario(request.GET):
