@@ -16,6 +16,7 @@ before you declare one.
 - Shares of combinations, of a row or column, of several categories; do two indicators go together?
   [Cross-tabulation](../compare.md#cross-tabulations) of a declared combination.
 - Differences, days, places: [comparisons](../compare.md), [maps](../maps.md), [presence](../presence.md).
+- Mean, median, shares above a cut: [numbers](study-file.md#numbers).
 
 Nothing answers combinations that no indicator declares.
 

@@ -15,28 +15,30 @@ from reports.studies.texts import status_reason
 
 
 def figure_text(value: float, scale: Scale) -> str:
-    """A number with its unit and as many decimals as its range bears."""
+    """A number with its unit."""
+    return gettext("%(number)s %(unit)s") % {"number": _digits(value, scale), "unit": scale.unit}
+
+
+def _digits(value: float, scale: Scale) -> str:
+    """As many decimals as the range of the number bears; none of a cut."""
     whole = scale.cuts[-1] - scale.minimum
-    text = formats.decimal(value, decimals=0 if whole >= 100 else 1 if whole >= 10 else 2)
-    return gettext("%(number)s %(unit)s") % {"number": text, "unit": scale.unit}
+    return formats.decimal(value, decimals=0 if isinstance(value, int) else 1 if whole >= 20 else 2)
 
 
 def interval_text(figure: Figure, scale: Scale) -> str:
     """Both bounds of the interval of a mean or a difference."""
     if figure.ci_low is None or figure.ci_high is None:
         return formats.MISSING
-    low, high = (figure_text(end, scale) for end in (figure.ci_low, figure.ci_high))
-    return gettext("%(low)s to %(high)s") % {"low": low, "high": high}
+    low, high = (_digits(end, scale) for end in (figure.ci_low, figure.ci_high))
+    return gettext("%(low)s to %(high)s %(unit)s") % {"low": low, "high": high, "unit": scale.unit}
 
 
 def range_text(low: int, high: int | None, scale: Scale) -> str:
     """Range in which a quantile lies."""
     if high is None:
         return gettext("%(number)s or more") % {"number": figure_text(low, scale)}
-    return gettext("from %(low)s to below %(high)s") % {
-        "low": figure_text(low, scale),
-        "high": figure_text(high, scale),
-    }
+    ends = {"low": _digits(low, scale), "high": _digits(high, scale), "unit": scale.unit}
+    return gettext("%(low)s to below %(high)s %(unit)s") % ends
 
 
 def quantile_texts(found: QuantileEstimate, scale: Scale) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from mobility.extracts.profiles.ages import BIRTH_YEAR
 from mobility.extracts.profiles.definition import DEFAULT, OPT_OUT, SUBSCRIBERS, Profile
 from mobility.extracts.profiles.rules import ValueRule
 from mobility.uploads.profile_pages.fields import DELIMITER_NAMES, ROLE_NAMES, format_words
-from reports.studies.studyfile import StudyDefinition
+from reports.studies.studyfile import IndicatorDefinition, StudyDefinition
 
 BUILT_IN = {
     DEFAULT: gettext_lazy("Events, as described in the [extract] section of the study file."),
@@ -48,8 +48,11 @@ def profile_words(profile: Profile, definition: StudyDefinition) -> dict[str, An
     return {"name": profile.name, "sentence": sentence, "kind": kind, "facts": facts, "columns": columns}
 
 
-def rule_words(rule: ValueRule) -> list[str]:
+def rule_words(rule: ValueRule, indicator: IndicatorDefinition) -> list[str]:
     """Say line by line how texts become categories."""
+    if indicator.scale is not None:
+        read = gettext("the values are read as numbers")
+        return [read, gettext("rows with any other value are rejected")]
     lines = []
     birth = rule.birth
     if birth is not None:

@@ -55,12 +55,15 @@ def profile(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     row, definition = _study_or_404(request, slug)
     found = get_object_or_404(ExtractProfile, study=row, name=name)
     typed = TypedProfile.from_json(found.definition)
-    titles = {indicator.slug: indicator.shown_name for indicator in definition.static_indicators}
+    asked = {indicator.slug: indicator for indicator in definition.static_indicators}
     context = {
         "study": definition,
         "profile": found,
         "words": profile_words(typed.compiled(definition), definition),
-        "rules": [(titles[key], typed.columns[key], rule_words(rule)) for key, rule in typed.rules.items()],
+        "rules": [
+            (asked[key].shown_name, typed.columns[key], rule_words(rule, asked[key]))
+            for key, rule in typed.rules.items()
+        ],
         "n_batches": Batch.objects.filter(study=row, profile=name).count(),
         "crumbs": _crumbs(definition),
     }
