@@ -246,7 +246,7 @@ def _field(typed: Typed, key: str, *, name: str, errors: Sequence[str], kind: st
         name=name,
         label=str(LABELS[key]),
         value=typed.values.get(name, ""),
-        kind=CONTROLS.get(part, "text"),
+        kind="text" if key == "indicator.unit" else CONTROLS.get(part, "text"),
         options=_derived_numbers() if (part, kind) == ("derive", NUMBER) else _options(part),
         help=str(HINTS.get(key, "")),
         errors=errors,

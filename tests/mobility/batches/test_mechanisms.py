@@ -37,8 +37,7 @@ def study_of(definition: StudyDefinition, mechanism: str, unit: str = "profile")
         number = {"scale": SCALE, "categories": names, "categories_fr": None}
         return {
             "indicators": tuple(
-                replace(each, **number, categories_fr=None) if each.derive else each
-                for each in definition.indicators
+                replace(each, **number) if each.derive else each for each in definition.indicators
             )
         }
     plan = replace(definition.plan, mechanism=mechanism, unit=unit)  # type: ignore[arg-type]

@@ -265,6 +265,26 @@ class TestForm:
         both = draft.definition["indicators"][3]
         assert (both["parts"], len(both["categories"]), both["column"]) == (["age", "region"], 9, None)
 
+    def test_a_number_has_cuts_and_keeps_them(self, client, draft):
+        more = {
+            "row": ["indicator-0", "indicator-1", "indicator-2"], "indicator-2.kind": "number",
+            "indicator-2.slug": "spent", "indicator-2.column": "spent", "indicator-2.unit": "EUR",
+            "indicator-2.cuts": "10\r\nmany\r\n",
+        }  # fmt: skip
+        html = client.post(
+            url(draft, "edit/"), {**filled(draft), **more, "do": "add-number"}
+        ).content.decode()
+        assert 'name="indicator-3.cuts"' in html and 'name="indicator-3.categories"' not in html
+        refused = client.post(url(draft, "edit/"), {**filled(draft), **more}).content.decode()
+        assert "must be a list of 2 to 127 whole numbers" in field_of(refused, "indicator-2.cuts")
+        assert "<select" not in field_of(refused, "indicator-2.unit")
+        more["indicator-2.cuts"] = "10\r\n20, 50\r\n"
+        assert client.post(url(draft, "edit/"), {**filled(draft), **more}).status_code == 302
+        assert edited(client, draft, plan__epsilon="0.75").status_code == 302
+        spent = draft.definition["indicators"][2]
+        assert spent["scale"] == {"cuts": [10, 20, 50], "minimum": 0, "unit": "EUR"}
+        assert (spent["kind"], len(spent["categories"])) == ("static", 3)
+
     def test_another_file_of_the_study_leads_to_the_draft_and_an_ended_one_is_not_edited(self, client, draft):
         again = send_file(client)
         assert again.status_code == 422
