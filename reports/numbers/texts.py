@@ -20,7 +20,7 @@ def figure_text(value: float, scale: Scale) -> str:
 
 
 def _digits(value: float, scale: Scale) -> str:
-    """As many decimals as the range of the number bears; none of a cut."""
+    """Write a number with as many decimals as its range bears; a cut without any."""
     whole = scale.cuts[-1] - scale.minimum
     return formats.decimal(value, decimals=0 if isinstance(value, int) else 1 if whole >= 20 else 2)
 

@@ -47,6 +47,8 @@ class Scale:
     def __post_init__(self) -> None:
         if not MIN_CUTS <= len(self.cuts) <= MAX_CUTS:
             raise InvalidDomainError(f"cuts must be {MIN_CUTS} to {MAX_CUTS}, got {len(self.cuts)}")
+        if not isinstance(self.unit, str):
+            raise InvalidDomainError(f"unit must be a text, got {self.unit!r}")
         ends = (self.minimum, *self.cuts)
         if any(isinstance(end, bool) or not isinstance(end, int) or abs(end) > LARGEST for end in ends):
             raise InvalidDomainError(f"cuts and minimum must be integers of at most {LARGEST}, got {ends}")

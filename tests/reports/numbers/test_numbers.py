@@ -13,6 +13,8 @@ from django.utils import translation
 
 import ldp
 from ldp.estimation.numbers import threshold_mean
+from reports.dpia import dpia_pack
+from reports.dpia.markdown import to_markdown
 from reports.estimates.loading import load
 from reports.estimates.queries import Window
 from reports.forecasts.series import category_days
@@ -146,3 +148,12 @@ def test_scaled_visitors_follow_the_market_share(reader) -> None:
     report = number_report(study.indicators.get(slug="length"), Window(1, 1)).report
     for each in report.estimates:
         assert each.visitors == pytest.approx(each.frequency * report.n_visitors * 2)
+
+
+def test_share_links_and_the_data_protection_pack_show_numbers(client, analyst, study) -> None:
+    given = {"query": "", "days": 30, "note": "", "password": "", "by": analyst}
+    _, text = access.create_link(study.indicators.get(slug="length"), Window(1, 2), **given)
+    shown = words(client.get(f"/shared/{text}/"))
+    assert "Mean and median" in shown
+    assert "Compare the mean" not in shown
+    assert "says whether the value is at or above this cut" in to_markdown(dpia_pack(study))

@@ -16,6 +16,7 @@ from django.core.management.base import CommandError
 from django.test import Client
 
 from ldp import Delta, PlanSpec
+from ldp.protocols.numbers.threshold import Scale
 from reports import models
 from reports.ledger.actions import record
 from reports.ledger.chain import canonical_hash
@@ -427,6 +428,25 @@ def test_joint_indicators_are_handed_over_with_their_parts_and_codes(north, defi
     tally = Tally.objects.get(indicator__slug="both")
     assert np.frombuffer(bytes(tally.counts), "<i8").reshape(last + 1, 8, 8)[last, 0, 1] == 7
     assert last + 1 > len(tally.indicator.categories)
+
+
+def test_numbers_are_handed_over_with_their_cuts(north, definition):
+    scale = Scale(cuts=(60, 120), unit="min")
+    number = replace(
+        definition.indicators[-1], slug="spent", categories=("60 min or more", "120 min or more"), scale=scale
+    )
+    wider = replace(definition, indicators=(*definition.indicators, replace(number, categories_fr=None)))
+    for bad in (3, [], {"cuts": [60]}, {"cuts": [1, 2, 3]}, {"cuts": [2, 1]}, {"cuts": [60, 120], "unit": 5}):
+        content = json.loads(body_of(wider))
+        content["definition"]["indicators"][-1]["scale"] = bad
+        body = to_body(content)
+        assert north.post(SLUG, body, north.headers("study", body)).status_code == 422, bad
+    assert north.create(wider).json() == {"is_new": True}
+    delta = delta_of(wider)
+    delta.counts[-1][3, 0, 1] = delta.n_reports[-1][0, 1] = 7
+    assert north.publish(publication_of(wider, packed=delta.pack())).status_code == 200
+    tally = Tally.objects.get(indicator__slug="spent")
+    assert np.frombuffer(bytes(tally.counts), "<i8").reshape(4, 8, 8)[3, 0, 1] == 7
 
 
 def receipts(*facts):
