@@ -117,6 +117,7 @@ from ldp.protocols.faked_reports import FakedChannel, PriorFakedChannel
 from ldp.protocols.hadamard import HadamardChannel, hadamard_channel
 from ldp.protocols.hashing import HashChannel, blh_channel, olh_channel
 from ldp.protocols.histogram import HistogramChannel, histogram_channel
+from ldp.protocols.numbers.threshold import Scale, ThresholdChannel, threshold_channel
 from ldp.protocols.projective import ProjectiveChannel, code_channel, projective_channel
 from ldp.protocols.subset import SubsetChannel, subset_channel
 from ldp.protocols.two_round import TwoRoundGrr, TwoRoundHash, best_buckets, lgrr_channel, loloha_channel
@@ -125,6 +126,7 @@ from ldp.protocols.unary import UnaryChannel, best_theta, oue_channel, sue_chann
 
 if TYPE_CHECKING:
     from ldp.estimation.joint.linear import LinearEstimate, linear_query, linear_variance
+    from ldp.estimation.numbers import threshold_mean, threshold_quantile, threshold_survival
     from ldp.kernels.cmac import cmac64, cmac64_of
     from ldp.kernels.entropy import KeyedPrf
     from ldp.keyed.bit_flip import BitFlipReporter, BitFlipSupport
@@ -194,12 +196,14 @@ __all__ = [
     "PureChannel",
     "ReportsCertificate",
     "Sanitiser",
+    "Scale",
     "Scenario",
     "ScenarioPeople",
     "SubsetChannel",
     "Support",
     "SystemEntropy",
     "TableConflict",
+    "ThresholdChannel",
     "TwoRoundGrr",
     "TwoRoundHash",
     "TwoRoundUnary",
@@ -311,6 +315,10 @@ __all__ = [
     "tally_static",
     "tally_visitors",
     "the_channel",
+    "threshold_channel",
+    "threshold_mean",
+    "threshold_quantile",
+    "threshold_survival",
     "union",
     "whole_flows",
     "window_difference",
@@ -321,6 +329,7 @@ __all__ = [
 # Code that needs compiled kernels, or is for researchers only, by its module.
 _LOADED_LATER: Final = {
     "ldp.estimation.joint.linear": ("LinearEstimate", "linear_query", "linear_variance"),
+    "ldp.estimation.numbers": ("threshold_mean", "threshold_quantile", "threshold_survival"),
     "ldp.kernels.cmac": ("cmac64", "cmac64_of"),
     "ldp.kernels.entropy": ("KeyedPrf",),
     "ldp.keyed.bit_flip": ("BitFlipReporter", "BitFlipSupport"),
