@@ -30,6 +30,7 @@ from reports.pages import (
     studies,
 )
 from reports.privacy.statement import views as statement
+from reports.questions import views as questions
 
 app_name = "reports"
 
@@ -67,6 +68,7 @@ urlpatterns = [
     file("crosstab", crosstab_downloads.download_crosstab, name="crosstab_file"),
     path("<slug:slug>/flows/", flows.flows, name="flows"),
     file("flows", flow_downloads.download_flows, name="flows_file"),
+    path("<slug:slug>/questions/", questions.questions, name="questions"),
     path("<slug:slug>/statement/", statement.statement, name="statement"),
     path("<slug:slug>/dpia/", dpia.dpia, name="dpia"),
     re_path(r"^(?P<slug>[-\w]+)/dpia\.(?P<ending>md|pdf)$", dpia.download, name="dpia_file"),

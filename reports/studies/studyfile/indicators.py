@@ -40,6 +40,7 @@ RESERVED_INDICATORS = frozenset(
         "maps",
         "notes",
         "presence",
+        "questions",
         "scenario",
     }
 )

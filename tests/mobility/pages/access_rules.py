@@ -95,6 +95,7 @@ RULES = {
     "reports:crosstab_file": Rule(roles=EXPORTERS, about=STUDY, kwargs=CSV),
     "reports:flows": Rule(roles=READERS, about=STUDY),
     "reports:flows_file": Rule(roles=EXPORTERS, about=STUDY, kwargs=CSV),
+    "reports:questions": Rule(roles=READERS, about=STUDY),
     "reports:maps": Rule(roles=READERS, about=STUDY),
     "reports:maps_days": Rule(roles=READERS, about=STUDY),
     "reports:maps_state": Rule(roles=READERS, about=STUDY),

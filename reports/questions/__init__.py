@@ -1,0 +1,1 @@
+"""The questions that analysts ask, and which of them a study can answer."""

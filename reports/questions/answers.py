@@ -1,0 +1,255 @@
+"""The table of questions: the pages that answer each, or what the plan would need."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from reports.forecasts.actions import LEAST_DAYS, has_days_forecast
+from reports.questions.facts import Facts, Links
+from reports.scenario.query import LEAST_DAYS as LEAST_SCENARIO_DAYS
+
+STUDY_FILE: Final = "reference/study-file.md"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """Why a plan gives no answer, or not the best one.
+
+    keys : of the study file, which another plan would set or leave out
+    chapter, anchor : of the help, about these keys
+    """
+
+    why: str
+    keys: tuple[str, ...]
+    chapter: str = STUDY_FILE
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A question, the pages of the study that answer it, and what is missing."""
+
+    question: str
+    links: Links
+    missing: Missing | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """`links` are empty where the plan has no answer; then `missing` says why."""
+
+    text: Promise
+    links: Callable[[Facts], Links]
+    missing: Callable[[Facts], Missing | None]
+
+
+def answers(facts: Facts) -> list[Answer]:
+    """Return an answer for each question, in a fixed order."""
+    return [
+        Answer(question=str(each.text), links=each.links(facts), missing=each.missing(facts))
+        for each in QUESTIONS
+    ]
+
+
+def _one_day(facts: Facts) -> Missing | None:
+    if facts.study.days > 1:
+        return None
+    why = gettext("The study has one day. The question needs two or more.")
+    return Missing(why=why, keys=("days",), anchor="study")
+
+
+def _without_noise(facts: Facts) -> Missing | None:
+    if not facts.is_noisy:
+        return None
+    why = gettext(
+        "The study has presence noise, and these figures would be sums or differences of noisy counts. They "
+        "need a plan without it."
+    )
+    return Missing(why=why, keys=("presence_epsilon",), chapter="presence.md", anchor="presence-noise")
+
+
+def _not_over_days(facts: Facts) -> Missing | None:
+    limited = [each.shown_name for each in facts.single if each not in facts.over_days]
+    if facts.study.days == 1 or not limited:
+        return _one_day(facts)
+    why = gettext(
+        "Only single days for: %(names)s. People answer on some of their days. A range of days needs answers "
+        "on all of them."
+    ) % {"names": ", ".join(limited)}
+    return Missing(why=why, keys=("max_values",), anchor="indicator")
+
+
+def _slot_links(facts: Facts) -> Links:
+    return facts.page("presence", gettext("Presence by time")) if facts.has_slots else []
+
+
+def _no_slots(facts: Facts) -> Missing | None:
+    if facts.has_slots:
+        return None
+    why = gettext("The study counts whole days. It needs time slots, and an area with zones.")
+    return Missing(why=why, keys=("[slots]", "[area] zones"), anchor="slots")
+
+
+def _no_daily_zones(facts: Facts) -> Missing | None:
+    if facts.daily_zones:
+        return None
+    why = gettext(
+        "No daily indicator has the zones of the area as its categories. The study needs zones and an "
+        "indicator of the main zone of each night or day."
+    )
+    keys = ('derive = "night_zone"', 'derive = "main_zone"', "[area] zones")
+    return Missing(why=why, keys=keys, chapter="daily_values.md", anchor="nights")
+
+
+def _flow_links(facts: Facts) -> Links:
+    return facts.page("flows", gettext("Flows")) if facts.pairs and not facts.is_noisy else []
+
+
+def _no_flows(facts: Facts) -> Missing | None:
+    if facts.is_noisy or facts.pairs:
+        return _without_noise(facts)
+    why = gettext(
+        "Each person reports on one indicator, so two places of a person cannot be linked later. The study "
+        "needs a joint indicator of two places, and zones as one of them."
+    )
+    return Missing(why=why, keys=("parts", "[area] zones"), chapter="compare.md", anchor="flows")
+
+
+def _crosstab_links(facts: Facts) -> Links:
+    return facts.page("crosstab", gettext("Cross-tabulation")) if facts.joints and not facts.is_noisy else []
+
+
+def _no_crosstab(facts: Facts) -> Missing | None:
+    if facts.is_noisy or facts.joints:
+        return _without_noise(facts)
+    why = gettext(
+        "Each person reports on one indicator, so two attributes of a person cannot be linked later. The "
+        "study needs a joint indicator that combines them."
+    )
+    return Missing(why=why, keys=("parts",), chapter="compare.md", anchor="cross-tabulations")
+
+
+def _no_numbers(facts: Facts) -> Missing | None:
+    if facts.numbers:
+        return None
+    why = gettext(
+        "All answers are categories, which have no mean. The study needs an indicator that is a number, such "
+        "as the minutes of a visit, and no presence noise."
+    )
+    return Missing(why=why, keys=('kind = "number"',), anchor="numbers")
+
+
+def _scenario_links(facts: Facts) -> Links:
+    if facts.study.days < LEAST_SCENARIO_DAYS or not facts.counts_all_days:
+        return []
+    return facts.page("scenario_study", gettext("Presence scenarios"))
+
+
+def _not_exact(facts: Facts) -> Missing | None:
+    if facts.study.days < LEAST_SCENARIO_DAYS or "visits" in facts.spec.tallies:
+        return _one_day(facts)
+    if not facts.counts_all_days:
+        why = gettext("Only the first days of each person are counted, so longer stays cannot be seen.")
+        return Missing(why=why, keys=("presence_days",), chapter="presence.md", anchor="presence-noise")
+    why = gettext(
+        "Answers are bounds, not exact, because the plan does not count the number of days present. A plan "
+        "without presence noise can count it."
+    )
+    return Missing(why=why, keys=('tallies = ["visits"]',), anchor="plan")
+
+
+def _movement_links(facts: Facts) -> Links:
+    is_possible = facts.study.days > 1 and not facts.is_noisy
+    return facts.pages("movement", facts.single) if is_possible else []
+
+
+def _no_zone_map(facts: Facts) -> Missing | None:
+    if facts.mapped or facts.has_slots:
+        return None
+    why = gettext(
+        "No indicator has zones with shapes as its categories. The study needs an area with a file of zones, "
+        "and an indicator of zones or time slots."
+    )
+    return Missing(why=why, keys=("[area] zones", "[slots]"), anchor="area")
+
+
+def _place_links(facts: Facts) -> Links:
+    return facts.page("maps", gettext("Maps of places")) if facts.spec.location else []
+
+
+def _no_places(facts: Facts) -> Missing | None:
+    if facts.spec.location:
+        return None
+    why = gettext("No places are reported, only categories. The plan needs places, and no presence noise.")
+    return Missing(why=why, keys=("[location]",), anchor="location")
+
+
+def _forecast_links(facts: Facts) -> Links:
+    of_days = facts.page("forecast", gettext("Forecast")) if has_days_forecast(facts.study) else []
+    of_slots = facts.page("presence_forecast", gettext("Forecast by time")) if facts.has_slots else []
+    return of_days + of_slots
+
+
+def _no_forecast(facts: Facts) -> Missing | None:
+    if has_days_forecast(facts.study):
+        return None
+    numbers = {"least": LEAST_DAYS, "days": facts.study.days}
+    why = (
+        gettext("A forecast by day needs a study of %(least)d days or more. This one has %(days)d.") % numbers
+    )
+    return Missing(why=why, keys=("days", "[slots]"), anchor="study")
+
+
+QUESTIONS: Final = (
+    Question(
+        text=_("How many visitors are there, by day and over several days?"),
+        links=lambda facts: facts.page("study", gettext("Visitors per day")),
+        missing=lambda _facts: None,
+    ),
+    Question(
+        text=_("What share of visitors is in each category, by day and over several days?"),
+        links=lambda facts: facts.pages("indicator", facts.single),
+        missing=_not_over_days,
+    ),
+    Question(text=_("How many people are in each zone by half hour?"), links=_slot_links, missing=_no_slots),
+    Question(
+        text=_("Where do people sleep, or spend the day?"),
+        links=lambda facts: facts.pages("indicator", facts.daily_zones),
+        missing=_no_daily_zones,
+    ),
+    Question(text=_("How many people go from one zone to another?"), links=_flow_links, missing=_no_flows),
+    Question(
+        text=_("How do two attributes go together, such as age and region?"),
+        links=_crosstab_links,
+        missing=_no_crosstab,
+    ),
+    Question(
+        text=_("What is the average, such as the mean length of a visit?"),
+        links=lambda facts: facts.pages("indicator", facts.numbers),
+        missing=_no_numbers,
+    ),
+    Question(
+        text=_("How many people are present on exactly N days?"), links=_scenario_links, missing=_not_exact
+    ),
+    Question(
+        text=_("Who arrives, and who comes back?"),
+        links=_movement_links,
+        missing=lambda facts: _one_day(facts) or _without_noise(facts),
+    ),
+    Question(
+        text=_("What do the figures look like on a map of zones?"),
+        links=lambda facts: facts.pages("indicator", facts.mapped) + _slot_links(facts),
+        missing=_no_zone_map,
+    ),
+    Question(text=_("Where are people inside a zone?"), links=_place_links, missing=_no_places),
+    Question(text=_("How many visitors are expected next?"), links=_forecast_links, missing=_no_forecast),
+    Question(
+        text=_("Do two days, or two ranges of days, differ?"),
+        links=lambda facts: facts.pages("compare", facts.single) if facts.study.days > 1 else [],
+        missing=_one_day,
+    ),
+)
