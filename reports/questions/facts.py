@@ -1,4 +1,4 @@
-"""What the plan of a study can answer. No data is read."""
+"""Facts of a study that decide which questions it answers. They come from its plan, not from data."""
 
 from dataclasses import dataclass
 from functools import cached_property
