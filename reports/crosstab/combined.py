@@ -6,7 +6,7 @@ import numpy as np
 
 from ldp import PlanSpec, project_simplex
 from ldp.estimation.joint.association import MAX_TESTED_CELLS, margin_of
-from ldp.estimation.joint.consistency import Combinations, Single, combined_table
+from ldp.estimation.joint.consistency import Combinations, Single, combined_table, nearest_table
 from ldp.estimation.joint.consistency import View as Source
 from ldp.estimation.joint.crosstab import CrossTable, Shares
 from ldp.estimation.windows import IndicatorTallies
@@ -48,12 +48,16 @@ def combined(measured: Measured, view: View) -> CrossTable | None:
 
 
 def projected(found: CrossTable) -> CrossTable:
-    """Table without negative shares, whose cells add up to its margins; the intervals stay."""
-    value = project_simplex(found.cells.value.ravel()).reshape(found.cells.value.shape)
+    """Table without negative shares: nearest margins, and nearest cells that add up to them.
+
+    The intervals stay.
+    """
+    rows, columns = project_simplex(found.rows.value), project_simplex(found.columns.value)
+    cells = nearest_table(found.cells.value, rows=rows, columns=columns)
     return CrossTable(
-        cells=_around(found.cells, value),
-        rows=_around(found.rows, value.sum(axis=1)),
-        columns=_around(found.columns, value.sum(axis=0)),
+        cells=_around(found.cells, cells),
+        rows=_around(found.rows, rows),
+        columns=_around(found.columns, columns),
         whole=found.whole,
     )
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import prod
 from statistics import NormalDist
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ from ldp.estimation.joint.crosstab import CrossTable, Reports, Shares
 from ldp.estimation.joint.linear import ENDLESS, linear_variances
 
 Floats = NDArray[np.float64]
+_MAX_ROUNDS: Final = 2000
+_CLOSE: Final = 1e-9  # of a share
 Axes = tuple[int, ...]
 
 
@@ -119,6 +121,32 @@ def combined_table(
     known = np.ones(1)
     whole = Shares(value=known, std_error=np.zeros(1), ci_low=known, ci_high=known)
     return CrossTable(cells=cells_found, rows=margins[0], columns=margins[1], whole=whole)
+
+
+def nearest_table(cells: Floats, *, rows: Floats, columns: Floats) -> Floats:
+    """Nearest table (Euclidean) without negative cells that has given margins.
+
+    Parameters
+    ----------
+    cells : ndarray of float64, shape (n_rows, n_columns)
+    rows, columns : ndarray of float64, shapes (n_rows,), (n_columns,); at least 0, with the same sum
+
+    Notes
+    -----
+    Alternating projections (Dykstra); the margins are exact, cells up to 1e-9 below 0 become 0.
+    """
+    n_rows, n_columns = cells.shape
+    table, lifted = cells, np.zeros(cells.shape)
+    for _ in range(_MAX_ROUNDS):
+        missing_rows, missing_columns = rows - table.sum(axis=1), columns - table.sum(axis=0)
+        table = table + missing_rows[:, np.newaxis] / n_columns + missing_columns / n_rows
+        table = table - missing_rows.sum() / (n_rows * n_columns)
+        if table.min() > -_CLOSE:
+            break
+        raised = np.maximum(table - lifted, 0)
+        lifted = raised - (table - lifted)
+        table = raised
+    return np.asarray(np.maximum(table, 0), np.float64)
 
 
 def view_weights(views: Sequence[View], *, axes: Axes, sizes: Sequence[int], weights: Floats) -> list[Floats]:

@@ -5,10 +5,18 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import optimize
 
 import ldp
 from ldp.estimation.joint.association import margin_of
-from ldp.estimation.joint.consistency import Combinations, Single, View, combined_table, view_weights
+from ldp.estimation.joint.consistency import (
+    Combinations,
+    Single,
+    View,
+    combined_table,
+    nearest_table,
+    view_weights,
+)
 from ldp.estimation.joint.crosstab import Reports
 from ldp.estimation.joint.linear import linear_covariance_matrix, linear_variances
 from ldp.keyed.choices import choose_indicator
@@ -111,3 +119,18 @@ def test_errors_are_as_stated_and_smaller_than_those_of_the_table() -> None:
     assert spread[20] < 0.7 * np.std(np.reshape(raw, (runs, 4, 5)).sum(axis=2), axis=0)[0]
     turned = combined_table(views, axes=(1, 0), sizes=(4, 5), n_population=n, level=0.95)
     assert pytest.approx(table.cells.ci_high) == turned.cells.ci_high.T
+
+
+def test_the_nearest_table_has_its_margins_and_no_negative_cell() -> None:
+    """Against a solver of quadratic programs: non-negative least squares with heavy rows for the margins."""
+    rng = np.random.default_rng(6)
+    cells = rng.normal(1 / 20, 0.1, (4, 5))
+    rows, columns = np.array([0.5, 0.3, 0.2, 0.0]), np.array([0.4, 0.3, 0.2, 0.1, 0.0])
+    found = nearest_table(cells, rows=rows, columns=columns)
+    assert found.min() == 0 and max(found[3].max(), found[:, 4].max()) < 1e-8
+    assert found.sum(axis=1) == pytest.approx(rows, abs=1e-8)
+    assert found.sum(axis=0) == pytest.approx(columns, abs=1e-8)
+    heavy = 1e5 * np.vstack([np.kron(np.eye(4), np.ones(5)), np.kron(np.ones(4), np.eye(5))])
+    sides = np.concatenate([cells.ravel(), 1e5 * rows, 1e5 * columns])
+    expected, _ = optimize.nnls(np.vstack([np.eye(20), heavy]), sides)
+    assert found.ravel() == pytest.approx(expected, abs=1e-4)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from django.http import QueryDict
 
+from ldp import project_simplex
 from reports.crosstab.combined import combined, projected
 from reports.crosstab.joints import joint_indicators
 from reports.crosstab.queries import measure, table_of
@@ -37,6 +38,9 @@ def test_combined_totals_are_more_accurate_and_raw_shares_stay_in_files(reader) 
     shown = table_of(measured, view, found=projected(found))
     cells = np.array([[each.share for each in row] for row in shown.cells])
     assert cells.min() == 0 and cells.sum(axis=0) == pytest.approx([each.share for each in shown.columns])
+    margin = [each.share for each in shown.rows]
+    assert margin == pytest.approx(project_simplex(found.rows.value))
+    assert margin == pytest.approx(cells.sum(axis=1), abs=1e-6)
     page = words(reader.get(f"{PAGE}?rows=age&combined=1"))
     assert "These shares combine the answers" in page and "Use only the answers on this table" in page
     assert "Combine with the single indicators" in words(reader.get(f"{PAGE}?rows=age"))
