@@ -23,6 +23,7 @@ CHOICES: Final[Choices] = {
     "measure": ("frequency", "visitors"),
     "values": ("consistent", "unbiased"),
     "layer": ("estimate", "uncertainty"),
+    "group": ("all", "found"),
 }
 DAYS_CHOICES: Final[Choices] = {
     "show": ("daily", "cumulative"),
@@ -68,6 +69,7 @@ class ReportOptions(_Options):
     order : "sorted" by what is shown, the largest first; "natural" is that of the plan
     values : "consistent" ones add up to 100%; "unbiased" estimates may be negative
     layer : what the colours of a map stand for: the estimate, or half of the width of its interval
+    group : "all" categories, or those "found" and the sum of the others; on pages, not in files
     """
 
     choices = CHOICES
@@ -76,6 +78,7 @@ class ReportOptions(_Options):
     measure: str = "frequency"
     values: str = "consistent"
     layer: str = "estimate"
+    group: str = "all"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,6 +33,7 @@ from reports.flows.pairs import place_pairs
 from reports.maps import zones as maps
 from reports.maps.views import map_context
 from reports.numbers.charts import survival_figure
+from reports.pages.grouping import grouping_context
 from reports.pages.number import number_context
 from reports.privacy.statement.document import protections
 from reports.studies import texts as studies_texts
@@ -87,7 +88,8 @@ def window_context(
         context |= map_context(report, zones=zones, options=options)
     if report.cuts is not None and context["state"] == "report":
         context |= number_context(report, query=asked)
-    return context | _report_context(report, options)
+    context |= _report_context(report, options)
+    return context | grouping_context(report, options=options, query=query)
 
 
 def _report_context(report: WindowReport, options: ReportOptions) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from datetime import date
 from decimal import Decimal
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 from django.http import QueryDict
 from django.template.defaultfilters import floatformat
@@ -19,7 +20,7 @@ from reports.estimates import texts as estimates_texts
 from reports.estimates.notes import note_day
 from reports.estimates.options import CHOICES, ReportOptions, ordered, shown_value
 from reports.estimates.picker import build_picker
-from reports.estimates.queries import Window, WindowReport
+from reports.estimates.queries import Window, WindowReport, surely_present
 from reports.models import DayNote, Study
 from reports.pages import days
 from reports.templatetags.wording import share_cell, total_cell
@@ -146,6 +147,24 @@ def test_number_of_queries_does_not_grow(reader, fair, name, args, queries, djan
     for slug in ("fair-2024", "other-2024"):
         with django_assert_num_queries(queries):
             assert reader.get(reverse(name, args=[slug, *args[1:]] if args else [])).status_code == 200
+
+
+def test_categories_not_above_zero_are_summed_up(reader) -> None:
+    study = factory.published(factory.MANY, n=1500)
+    report = report_of(study, "region", 1, 4)
+    found = surely_present(report)
+    assert 0 < len(found) < 11
+    html = page(reader, "indicator", "region")
+    assert f"{len(found)} of 12 categories are significantly above zero." in text_of(html)
+    grouped = get(reader, "indicator", "region", group="found").context["estimates"]
+    assert [each.category for each in grouped] == [*(each.category for each in found), "Other categories"]
+    rest = grouped[-1]
+    others = [each for each in report.estimates if each not in found]
+    assert rest.frequency == pytest.approx(sum(each.frequency for each in others))
+    assert sum(each.consistent for each in grouped) == pytest.approx(1)
+    # noise of the parts cancels out: independent errors would add up to more
+    assert rest.std_error < np.sqrt(sum(each.std_error**2 for each in others))
+    assert rest.ci_low < rest.frequency < rest.ci_high
 
 
 def test_a_study_shows_each_indicator_in_the_days_chosen(reader) -> None:
