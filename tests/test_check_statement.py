@@ -133,6 +133,23 @@ def test_it_agrees_with_joint_indicators(epsilon, protocol):
         assert any(text.startswith("plan.spec, parts") for text in texts(statement)), parts
 
 
+def test_it_agrees_with_daily_joint_indicators():
+    """A static part shows in the answers of all days; what leaves that out is noticed."""
+    both = factory.joint("both", factory.AGE, factory.STAY, kind="daily", max_values=3)
+    factory.create(factory.AGE, factory.STAY, both, epsilon="0.5", unit="attribute")
+    statement = written(Study.objects.get())
+    assert texts(statement) == []
+    age, stay, joint = statement["indicators"]
+    losses = [Decimal(each["epsilon_attribute"]) for each in (age, stay, joint)]
+    assert losses[0] > Decimal("1.49") and max(losses[1:]) <= Decimal("0.5")
+    age["epsilon_attribute"] = joint["epsilon_attribute"]
+    assert [text.split(":")[0] for text in texts(statement)] == ["indicator age, epsilon_attribute"]
+    asked = statement["plan"]["spec"]["indicators"]
+    for change in ([*asked[:2], asked[2] | {"kind": "static"}], [*asked, asked[2] | {"slug": "again"}]):
+        statement["plan"]["spec"]["indicators"] = change
+        assert any(text.startswith("plan.spec, parts") for text in texts(statement))
+
+
 def test_it_agrees_where_epsilons_shares_and_places_are_typed():
     rare = replace(factory.GENDER, epsilon=Decimal("0.3"), weight=Decimal("0.25"))
     study = factory.create(rare, factory.AGE, factory.STAY, location=PLACES, tallies=("runs",))

@@ -1,5 +1,6 @@
 """A profile in words: for people who did not make it."""
 
+from collections.abc import Collection
 from typing import Any
 
 from django.utils.formats import date_format
@@ -46,6 +47,29 @@ def profile_words(profile: Profile, definition: StudyDefinition) -> dict[str, An
     facts.append((most, f"{profile.max_bad_share:f}"))
     sentence, kind = str(BUILT_IN.get(profile.name, "")), str(KINDS[profile.kind])
     return {"name": profile.name, "sentence": sentence, "kind": kind, "facts": facts, "columns": columns}
+
+
+def missing_parts(kind: str, slugs: Collection[str], definition: StudyDefinition) -> list[str]:
+    """Warnings about joint indicators of which files lack parts.
+
+    Parameters
+    ----------
+    kind : of the profile
+    slugs : static indicators that its files have a column for
+    """
+    names = {each.slug: each.shown_name for each in definition.static_indicators}
+    warnings = []
+    for joint in definition.indicators:
+        missing = [names[part] for part in joint.parts if part in names and part not in slugs]
+        if not missing or not slugs or (joint.kind == "daily" and kind != "events"):
+            continue
+        text = (
+            gettext("%(joint)s: without a column for %(parts)s, everyone counts as having no value there.")
+            if joint.kind == "daily"
+            else gettext("%(joint)s: without a column for %(parts)s, these files give no answers to it.")
+        )
+        warnings.append(text % {"joint": joint.shown_name, "parts": ", ".join(missing)})
+    return warnings
 
 
 def rule_words(rule: ValueRule, indicator: IndicatorDefinition) -> list[str]:

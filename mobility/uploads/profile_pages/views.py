@@ -12,13 +12,13 @@ from mobility.base.errors import StudyClosedError
 from mobility.batches.pages.access import crumbs_to, operators_only, vault_study_or_404
 from mobility.extracts.profiles import errors
 from mobility.extracts.profiles.parse import read_profile
-from mobility.extracts.profiles.preview import preview
+from mobility.extracts.profiles.preview import preview, roles_of
 from mobility.extracts.profiles.proposals import Proposal
 from mobility.extracts.profiles.sample import SAMPLE_BYTES, Sample, read_sample
 from mobility.extracts.profiles.typed import TypedProfile
 from mobility.uploads.profile_pages.fields import profile_fields
 from mobility.uploads.profile_pages.proposal import sent_proposal
-from mobility.uploads.profile_pages.texts import profile_words, rule_words
+from mobility.uploads.profile_pages.texts import missing_parts, profile_words, rule_words
 from mobility.uploads.profiles import create_profile, delete_profile
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.profiles import ExtractProfile
@@ -60,6 +60,7 @@ def profile(request: HttpRequest, slug: str, name: str) -> HttpResponse:
         "study": definition,
         "profile": found,
         "words": profile_words(typed.compiled(definition), definition),
+        "warnings": missing_parts(typed.kind, typed.columns, definition),
         "rules": [
             (asked[key].shown_name, typed.columns[key], rule_words(rule, asked[key]))
             for key, rule in typed.rules.items()
@@ -133,6 +134,11 @@ def _mapping(
         "fields": profile_fields(proposal, sample, definition=definition, problems=problems),
         "columns": columns,
         "lines": list(zip(*(column.values for column in columns), strict=True)),
+        "warnings": missing_parts(
+            proposal.draft["profile"].get("kind", ""),
+            roles_of(proposal.draft, definition).keys() - {"subscriber", "timestamp", "cell"},
+            definition,
+        ),
         "n_problems": len(problems),
         "was_timestamp": proposal.draft["columns"].get("timestamp", ""),
     }

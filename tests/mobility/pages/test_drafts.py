@@ -264,6 +264,11 @@ class TestForm:
         assert edited(client, draft, plan__epsilon="0.75").status_code == 302
         both = draft.definition["indicators"][3]
         assert (both["parts"], len(both["categories"]), both["column"]) == (["age", "region"], 9, None)
+        more |= {"indicator-3.parts": "region\r\nvisit_duration\r\n", "indicator-3.max_values": "2"}
+        assert client.post(url(draft, "edit/"), {**filled(draft), **more}).status_code == 302
+        draft.refresh_from_db()
+        both = draft.definition["indicators"][3]  # daily, as one of its parts is
+        assert (both["kind"], both["max_values"], len(both["categories"])) == ("daily", 2, 33)
 
     def test_a_number_has_cuts_and_keeps_them(self, client, draft):
         more = {

@@ -9,7 +9,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from mobility.extracts.profiles.typed import TypedProfile
 from mobility.models import Batch, ExtractProfile
+from mobility.uploads.profile_pages.texts import missing_parts
 from tests.mobility.pages.pages import AS_OPERATOR, html_of, lacks, page, says, text_of
+from tests.reports import report_factory as factory
 
 pytestmark = [*AS_OPERATOR, pytest.mark.usefixtures("study")]
 LIST_URL = "/operator/fair/profiles/"
@@ -109,6 +111,17 @@ class TestSave:
         assert typed.rules["age"].otherwise == ""
         assert "already has a profile &#x27;operator-x&#x27;" in save(client).content.decode()
         assert ExtractProfile.objects.count() == 1
+
+    def test_it_warns_where_files_lack_a_part_of_a_joint_indicator(self, client):
+        age, stay, region = factory.AGE, factory.STAY, factory.indicator("region", "here", "there")
+        joints = factory.BOTH, factory.joint("daily", age, stay, kind="daily")
+        found = factory.definition(factory.GENDER, age, stay, region, *joints)
+        assert missing_parts("events", {"gender", "region"}, found) == [
+            "Both: without a column for Age, these files give no answers to it.",
+            "Daily: without a column for Age, everyone counts as having no value there.",
+        ]
+        assert len(missing_parts("subscribers", {"region"}, found)) == 1
+        assert missing_parts("events", {"age", "gender"}, found) == missing_parts("opt_out", (), found) == []
 
     def test_ages_by_year_of_birth(self, client):
         response = save(client, **YEARS, **{"reference-age": "2024-05-01", "more-age": ""})

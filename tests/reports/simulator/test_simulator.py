@@ -278,6 +278,8 @@ def test_a_combination_costs_the_others_as_many_answers_as_it_gets() -> None:
     fewer = sim.with_sizes(found.setting.questions, {"i2": 2})
     assert [each.domain_size for each in fewer] == [3, 2, 12]
     assert sim.categories_possible(found.setting, 2, half_width=0.5) is None
+    daily = with_combination(make(questions=(question("a", 3), DAILY)), ["a", "visit"]).questions[-1]
+    assert (daily.kind, daily.domain_size) == ("daily", 4 * 6)
     mixed = make(3, 37, mechanism="smp-adp")
     assert "(GRR) for the others" in " ".join(words.winner_words(simulate(mixed)))
     combined = " ".join(words.winner_words(simulate(with_combination(mixed, ["i1", "i2"]))))
