@@ -24,7 +24,7 @@ from tests.mobility.batches.test_daily_places import (
 )
 from tests.mobility.extracts.rows.night_study import night_study
 from tests.mobility.extracts.rows.small_extract import asked_of, pseudonym_of
-from tests.mobility.pipeline import MASTER_KEY, Pipeline
+from tests.mobility.pipeline import MASTER_KEY, Pipeline, halves_of
 from tests.study_text import joint
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
@@ -91,26 +91,30 @@ def test_everyone_present_reports_the_values_of_the_day(make_pipeline, rows, ask
         assert found == expected_on(values, day=day, asked=asked)
         assert any("no value" in name for name in found)
     dates = write_dates(tmp_path / "dates", rows)
-    mixed = make_pipeline(slug="mixed", n_shards=4)
-    mixed.upload(dates[DAYS + 1], dates[3], dates[2], dates[0], more_to_come=True)
-    mixed.upload(dates[4], dates[1], dates[3])
-    mixed.upload(dates[2])
+    day_by_day = make_pipeline(
+        slug="day-by-day"
+    )  # a night is over with the next date, and the last one with its day
+    day_by_day.upload(dates[DAYS + 1], *(dates[day] for day in range(DAYS + 1)), dates[2])
+    assert day_by_day.tallies() == plain.tallies()
+    mixed, halves = make_pipeline(slug="mixed", n_shards=4), [*halves_of(dates[2], tmp_path)]
+    mixed.upload(dates[DAYS + 1], dates[3], halves[1], more_to_come=True)
+    mixed.upload(dates[4], dates[1], dates[3], halves[0], halves[0])
     assert mixed.tallies() == plain.tallies()
 
 
 def test_late_rows_change_no_answer_that_was_given(make_pipeline, rows, asked, tmp_path: Path) -> None:
     pipeline = make_pipeline()
-    late = [row for row in rows if row.who > "330060" and row.day == 2 and row.local.hour >= 6]
+    late = [row for row in rows if row.day == 2 and row.local.hour >= 16]
     first = [row for row in rows if row not in late]
     pipeline.upload(write_file(tmp_path / "first.csv", first))
     (batch,) = pipeline.upload(write_file(tmp_path / "late.csv", late))
     known, full = values_of(first), values_of(rows)
     assert counted(pipeline, 2) == expected_on(full | known, day=2, asked=asked)
     of_others = {who for who, day in full if day == 2 and (who, 2) not in known}
-    assert of_others & asked
-    # Nothing of what they did not know at first is given as an answer of another day.
+    assert batch.subscriber_days == len(of_others) > 0
+    changed = {key for key in known if key[0] in asked and known[key] != full[key]}
+    assert batch.notes["late_change"] >= len(changed) > 0
     assert counted(pipeline, 3) == expected_on(full, day=3, asked=asked)
-    assert batch.subscriber_days == len(of_others)
 
 
 def test_raw_values_of_static_parts_are_kept_of_those_who_answer_and_only_while_the_day_is_open(

@@ -81,9 +81,11 @@ def test_the_list_of_a_day_is_that_of_its_report() -> None:
 
 def test_a_catchment_has_shares_on_a_single_day_only() -> None:
     study, people = published()
-    rows = flows(study, 2, 2).catchment(0)
-    truth = true_days(people, first=2, last=2)[:, 0]
+    found = flows(study, 2, 2)
+    rows = found.catchment(1)
+    truth = true_days(people, first=2, last=2)[:, 1]
     for flow, within in rows:
+        assert within.share == pytest.approx(flow.figure.visitors / found.inflow[1].visitors)
         assert within.share == pytest.approx(truth[flow.origin] / truth.sum(), abs=0.1)
     assert sum(within.share for _, within in rows) == pytest.approx(1)
     assert {within for _, within in flows(study, 2, 3).catchment(0)} == {None}
