@@ -24,7 +24,7 @@ from tests.mobility.batches.test_daily_places import (
 )
 from tests.mobility.extracts.rows.night_study import night_study
 from tests.mobility.extracts.rows.small_extract import asked_of, pseudonym_of
-from tests.mobility.pipeline import MASTER_KEY, Pipeline, halves_of
+from tests.mobility.pipeline import MASTER_KEY, Pipeline
 from tests.study_text import joint
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
@@ -96,9 +96,11 @@ def test_everyone_present_reports_the_values_of_the_day(make_pipeline, rows, ask
     )  # a night is over with the next date, and the last one with its day
     day_by_day.upload(dates[DAYS + 1], *(dates[day] for day in range(DAYS + 1)), dates[2])
     assert day_by_day.tallies() == plain.tallies()
-    mixed, halves = make_pipeline(slug="mixed", n_shards=4), [*halves_of(dates[2], tmp_path)]
-    mixed.upload(dates[DAYS + 1], dates[3], halves[1], more_to_come=True)
-    mixed.upload(dates[4], dates[1], dates[3], halves[0], halves[0])
+    mixed, of_day = make_pipeline(slug="mixed"), [row for row in rows if row.day == 2]
+    some = write_file(tmp_path / "some.csv", [row for row in of_day if row.who < "330060"])
+    others = write_file(tmp_path / "others.csv", [row for row in of_day if row.who >= "330060"])
+    mixed.upload(dates[DAYS + 1], dates[3], some, more_to_come=True)
+    mixed.upload(dates[4], dates[1], dates[3], others, dates[2])
     assert mixed.tallies() == plain.tallies()
 
 
