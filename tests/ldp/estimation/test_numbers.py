@@ -1,5 +1,6 @@
 """Means, shares and quantiles from threshold reports: unbiased, with the exact variance, covering."""
 
+from decimal import Decimal
 from fractions import Fraction
 from math import inf
 from typing import Any
@@ -15,6 +16,7 @@ from ldp.estimation.numbers import (
     threshold_quantile,
     threshold_survival,
 )
+from ldp.estimation.simulation import Crowd, epsilon_for_plan, forecast
 from ldp.estimation.windows import IndicatorTallies, Window
 from ldp.keyed.designs import threshold
 from ldp.protocols.numbers.threshold import Scale, threshold_channel
@@ -188,3 +190,31 @@ def test_a_cut_without_reports_has_no_mean() -> None:
     counts, _ = counts_of(1)
     counts[:2] = 0
     refuses("each of 5 cuts must have reports", threshold_survival, counts, channel=CHANNEL, n_population=N)
+
+
+@pytest.mark.parametrize("mechanism", ["smp-grr", "smp-oue", "smp-adp"])
+def test_a_plan_foretells_the_errors_of_its_numbers(mechanism: str) -> None:
+    """Of the mean in the worst case, of the share at a cut, and the epsilon for a wanted error."""
+
+    def plan_at(epsilon: Decimal) -> ldp.PlanSpec:
+        number = {"slug": "stay", "kind": "daily", "domain_size": 5, "scale": SCALE}
+        asked = [
+            ldp.IndicatorRequest(slug="sex", kind="static", domain_size=2),
+            ldp.IndicatorRequest(**number),
+        ]
+        plan = {"mechanism": mechanism, "unit": "profile", "version": 1, "days": 4, "indicators": asked}
+        return ldp.build_plan(epsilon=epsilon, **plan)
+
+    crowd, plan = Crowd(visitors=8000, days_present=2), plan_at(Decimal(1))
+    found = forecast(plan, crowd=crowd)[1]
+    shares = np.array(CHANNEL.shares) / 2**64
+    for n, error in ((8000, found.mean_error), (16_000, found.union_mean_error)):
+        sizes = {"n_reports": shares * n / 2, "n_population": n}
+        variance = mean_variance([0.5] * 5, scale=SCALE, channel=CHANNEL, **sizes)
+        assert error == pytest.approx(1.959964 * variance**0.5, rel=1e-6)
+    of_share = ldp.pure_variance(0.5, n_reports=800, n_population=8000, channel=CHANNEL)
+    assert found.day.half_width(found.even) == pytest.approx(1.959964 * of_share**0.5, rel=1e-6)
+    wanted = epsilon_for_plan(plan_at, half_width=0.05, crowd=crowd, indexes=[1])
+    halves = [forecast(plan_at(each), crowd=crowd)[1].day for each in (wanted, wanted - Decimal("0.001"))]
+    assert halves[0].half_width(0.5) <= 0.05 < halves[1].half_width(0.5)
+    assert not forecast(plan, crowd=crowd)[0].mean_error

@@ -70,6 +70,14 @@ def test_codes_of_a_joint_indicator_are_decoded(tmp_path, recompute, parts):
     assert len(points) > len(both.categories)
 
 
+def test_shares_of_a_number_are_recomputed_also_where_a_cut_has_no_reports(tmp_path, recompute):
+    for n in (1500, 40):
+        study = factory.published(factory.LENGTH, factory.GENDER, n=n, slug=f"fair-{n}")
+        done = recompute(unpacked(study, tmp_path / f"bundle-{n}"))
+        assert (done.returncode, done.stderr) == (0, ""), n
+    assert any(report.status == "not_reliable" for report in select_study(study).reports)
+
+
 def test_blanks_are_recomputed_too(tmp_path, recompute):
     study = factory.create(factory.GENDER, factory.HALF_STAY)
     factory.publish(study, factory.absent_on(factory.crowd(study, n=300), day=4))

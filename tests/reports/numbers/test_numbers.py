@@ -22,6 +22,8 @@ from reports.models import Study
 from reports.numbers.queries import compare_means, number_report
 from reports.numbers.texts import figure_text
 from reports.privacy.statement.document import privacy_statement
+from reports.scenario.population import synthesise
+from reports.scenario.queries import refusal
 from reports.sharing import actions as access
 from scripts.check_statement import check
 from tests.reports import report_factory as factory
@@ -157,3 +159,9 @@ def test_share_links_and_the_data_protection_pack_show_numbers(client, analyst, 
     assert "Mean and median" in shown
     assert "Compare the mean" not in shown
     assert "says whether the value is at or above this cut" in to_markdown(dpia_pack(study))
+
+
+def test_scenarios_and_synthetic_people_leave_numbers_out(study) -> None:
+    fixed = factory.published(FIXED, factory.GENDER, slug="fixed").indicators.get(slug="size")
+    assert "is a number, and scenarios count people by category" in refusal(fixed.study, fixed)
+    assert synthesise(study).left_out == {"length": "is a number"}
