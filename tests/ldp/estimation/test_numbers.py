@@ -194,7 +194,7 @@ def test_a_cut_without_reports_has_no_mean() -> None:
 
 @pytest.mark.parametrize("mechanism", ["smp-grr", "smp-oue", "smp-adp"])
 def test_a_plan_foretells_the_errors_of_its_numbers(mechanism: str) -> None:
-    """Of the mean in the worst case, of the share at a cut, and the epsilon for a wanted error."""
+    """Check the mean in the worst case, the share at a cut, and the epsilon for a wanted error."""
 
     def plan_at(epsilon: Decimal) -> ldp.PlanSpec:
         number = {"slug": "stay", "kind": "daily", "domain_size": 5, "scale": SCALE}
