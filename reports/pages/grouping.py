@@ -6,12 +6,13 @@ from typing import Any, Final
 import numpy as np
 from django.utils.translation import gettext, gettext_noop
 
-from ldp import PlanSpec, pure_frequencies
+from ldp import PlanSpec, project_simplex, pure_frequencies
 from ldp.estimation.joint.linear import LinearChannel, linear_answer
 from reports.base.status import Status
 from reports.estimates import charts
 from reports.estimates.options import ReportOptions
 from reports.estimates.queries import LEVEL, Estimate, WindowReport, surely_present
+from reports.estimates.texts import report_summary
 
 # Fewer categories are read as they are.
 LEAST: Final = 9
@@ -29,6 +30,7 @@ def grouping_context(report: WindowReport, *, options: ReportOptions, query: str
     drawn = {
         "estimates": grouped.estimates,
         "figure": charts.report_figure(grouped, options=shown),
+        "summary": report_summary(replace(grouped, estimates=grouped.estimates[:-1]), options=options),
     }
     return (drawn if is_grouped else {}) | {
         "n_found": len(grouped.estimates) - 1,
@@ -67,10 +69,12 @@ def grouped_report(report: WindowReport) -> WindowReport | None:
         std_error=answer.std_error,
         ci_low=answer.ci_low,
         ci_high=answer.ci_high,
-        consistent=sum(each.consistent or 0.0 for each in others),
         visitors=answer.value * scale,
         visitors_ci_low=answer.ci_low * scale,
         visitors_ci_high=answer.ci_high * scale,
         status=Status.OK,
     )
-    return replace(report, estimates=(*found, rest))
+    # Values of few categories need less adjustment than those of all.
+    shares = project_simplex(np.array([each.frequency for each in (*found, rest)], np.float64))
+    rows = zip((*found, rest), shares.tolist(), strict=True)
+    return replace(report, estimates=tuple(replace(each, consistent=share) for each, share in rows))

@@ -156,7 +156,9 @@ def test_categories_not_above_zero_are_summed_up(reader) -> None:
     assert 0 < len(found) < 11
     html = page(reader, "indicator", "region")
     assert f"{len(found)} of 12 categories are significantly above zero." in text_of(html)
-    grouped = get(reader, "indicator", "region", group="found").context["estimates"]
+    answer = get(reader, "indicator", "region", group="found")
+    grouped = answer.context["estimates"]
+    assert f"an estimated {formats.percent(grouped[0].consistent)}" in answer.context["summary"]
     assert [each.category for each in grouped] == [*(each.category for each in found), "Other categories"]
     rest = grouped[-1]
     others = [each for each in report.estimates if each not in found]
