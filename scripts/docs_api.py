@@ -10,8 +10,7 @@ HEAD = """\
 Written by `make docs` from the OpenAPI document at `/api/v1/openapi.json`. Tokens, windows, lists, statuses
 and errors: [the API for programs](../api.md). Sending files: [feed API](feed-api.md).
 
-`{study}` and `{indicator}` are slugs. A list has `items`, the `count` of all entries, and the address of the
-`next` page, or null. A type with `?` may be null.
+`{study}` and `{indicator}` are slugs. A type with `?` may be null. Features: [QGIS](../api.md#qgis).
 In addition to 200, every operation with `GET` can answer %s.
 """
 
@@ -30,6 +29,7 @@ class Named(NamedTuple):
 
 def page() -> str:
     """The page, in Markdown."""
+    from reports.api.document import is_of_features
     from reports.api.site import api
 
     document = api.document()
@@ -39,6 +39,7 @@ def page() -> str:
         (f"{method.upper()} {path}", operation)
         for path, methods in document["paths"].items()
         for method, operation in methods.items()
+        if not is_of_features(path)  # a standard describes them
     ]
     fields = {name: _fields(each) for name, each in sorted(schemas.items()) if name not in lists}
     usual_fields = _shared(list(fields.values()))

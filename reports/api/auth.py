@@ -6,9 +6,11 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest
+from django.utils.translation import gettext
 from ninja.errors import AuthenticationError
 from ninja.security import APIKeyCookie, HttpBearer
 
+from reports.base.problems import ProblemError
 from reports.sharing import actions as access
 from reports.studies.models import Study
 from reports.studies.policies import EXPORTERS, OPENERS, Role, fetch_rights, may_export, studies_for
@@ -68,3 +70,11 @@ def reader_of(request: HttpRequest) -> Reader:
     """The reader whom the checks above let in."""
     reader: Reader = request.auth  # type: ignore[attr-defined]
     return reader
+
+
+def study_of(request: HttpRequest, slug: str) -> Study:
+    """The study, if the reader may read it; otherwise ProblemError (404)."""
+    found = reader_of(request).studies().filter(slug=slug).first()
+    if found is None:
+        raise ProblemError(404, gettext("No study has this name, or you do not have access to it."))
+    return found

@@ -80,7 +80,8 @@ def _filled(path: str, example: Indicator | None, *, located: Study | None) -> s
         return "" if located is None else path.replace("{study}", located.slug)
     if example is None:
         return "" if "{" in path else path
-    return path.replace("{study}", example.study.slug).replace("{indicator}", example.slug)
+    filled = path.replace("{study}", example.study.slug).replace("{indicator}", example.slug)
+    return "" if "{" in filled else filled
 
 
 def _values(schema: dict[str, Any]) -> str:
@@ -92,5 +93,5 @@ def _values(schema: dict[str, Any]) -> str:
     if schema.get("format") == "date":
         return "YYYY-MM-DD"
     if schema.get("type") == "integer":
-        return f"{schema['minimum']}..{schema['maximum']}"
+        return f"{schema['minimum']}..{schema.get('maximum', '')}"
     return str(schema.get("type", ""))

@@ -1,5 +1,6 @@
 """The API with its refusals as problems, and its description as OpenAPI document."""
 
+import re
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Any, Final
@@ -17,6 +18,7 @@ from reports.base.problems import CONTENT_TYPE, FieldError, ProblemError, missin
 from reports.base.version import software
 from reports.estimates.queries import WindowError
 
+_FEATURES: Final = re.compile(r"/studies/[^/]+/features(/|$)")
 AGAIN_S: Final = 5  # until an answer that a worker computes may be there
 DESCRIPTION = gettext_noop(
     "Read-only reports on how many people visit a place. Every estimate comes with its error, and every "
@@ -72,8 +74,9 @@ def _describe_answers(operation: dict[str, Any]) -> None:
             }
 
 
-def _refused(_request: HttpRequest, error: Any) -> HttpResponse:
-    refusal = problem(error.status, str(error))
+def _refused(request: HttpRequest, error: Any) -> HttpResponse:
+    status = _unprocessable(request) if error.status == HTTPStatus.UNPROCESSABLE_ENTITY else error.status
+    refusal = problem(status, str(error))
     if error.status == HTTPStatus.SERVICE_UNAVAILABLE:
         refusal["Retry-After"] = str(AGAIN_S)
     return refusal
@@ -91,14 +94,24 @@ def _unknown(_request: HttpRequest, _error: Any) -> HttpResponse:
     return refusal
 
 
-def _invalid(_request: HttpRequest, error: Any) -> HttpResponse:
+def _unprocessable(request: HttpRequest) -> int:
+    """Status for parameters that mean nothing: OGC API Features (Core 7.5.1) requires 400."""
+    return 400 if is_of_features(request.path) else 422
+
+
+def is_of_features(path: str) -> bool:
+    """Return whether an address belongs to OGC API Features."""
+    return _FEATURES.search(path) is not None
+
+
+def _invalid(request: HttpRequest, error: Any) -> HttpResponse:
     errors = [
         {"parameter": _name_of(found["loc"]), "detail": found["msg"].removeprefix("Value error, ")}
         for found in error.errors
     ]
     if any(found["loc"][0] == "body" for found in error.errors):
         return problem(400, gettext("Some fields of the question are invalid."), errors=errors)
-    return problem(422, gettext("Some parameters are invalid."), errors=errors)
+    return problem(_unprocessable(request), gettext("Some parameters are invalid."), errors=errors)
 
 
 def _name_of(place: Sequence[str | int]) -> str:
@@ -127,7 +140,7 @@ def _broken(request: HttpRequest, error: Any) -> HttpResponse:
 _HANDLERS: Final[dict[type[Exception], Callable[[HttpRequest, Any], HttpResponse]]] = {
     ProblemError: _refused,
     FieldError: _misasked,
-    WindowError: lambda _, error: problem(422, str(error)),
+    WindowError: lambda request, error: problem(_unprocessable(request), str(error)),
     AuthenticationError: _unknown,
     ValidationError: _invalid,
     Http404: lambda *_: missing_problem(),

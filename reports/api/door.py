@@ -70,7 +70,7 @@ def _note(
     query: Mapping[str, Any],
 ) -> None:
     """Numbers of a study have left: that is in the ledger."""
-    reader, names = site().reader_of(request), ("indicator", "from", "to")
+    reader, names = site().reader_of(request), ("indicator", "collection", "from", "to", "datetime")
     asked = {name: kwargs.get(name) or query.get(name) for name in names}
     record_answer(
         study=kwargs["study"],

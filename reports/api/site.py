@@ -19,9 +19,10 @@ from reports.api.answers import (
     page_of_rows,
     refuse_unknown,
 )
-from reports.api.auth import Session, Token, reader_of
+from reports.api.auth import Session, Token, reader_of, study_of
 from reports.api.crosstab import association_answer, query_answer
 from reports.api.document import DocumentedApi
+from reports.api.features.operations import router as features
 from reports.api.flows import flows_answer
 from reports.api.numbers import number_answer
 from reports.api.parameters import (
@@ -99,7 +100,7 @@ def studies(request: HttpRequest, limit: Limit = PAGE, offset: Offset = 0) -> Ht
 def study(request: HttpRequest, study: str) -> HttpResponseBase:
     """Place, days, visitor definition and plan of a study, and the data of each day."""
     refuse_unknown(request)
-    found = _study(request, study)
+    found = study_of(request, study)
     return answer(
         request,
         state=state_of([found]),
@@ -118,7 +119,7 @@ def visitors(
 ) -> HttpResponseBase:
     """Distinct visitors of every window, or of those between two days: exact, or noisy with an interval."""
     refuse_unknown(request, "from", "to", "limit", "offset")
-    found = _study(request, study)
+    found = study_of(request, study)
     page = Page(limit=limit, offset=offset)
     around = _window(found, first, last)
     windows = [
@@ -141,7 +142,7 @@ def visitors(
 def statement(request: HttpRequest, study: str) -> HttpResponseBase:
     """The privacy guarantee, its limits and exact parameters, and the retention of data."""
     refuse_unknown(request)
-    found = _study(request, study)
+    found = study_of(request, study)
     others = composition_facts(found, with_names=False)  # it changes with studies that are not asked for
     state = [state_of([found]), others]
     return answer(request, state=state, build=lambda: as_json(privacy_statement(found)))
@@ -151,7 +152,7 @@ def statement(request: HttpRequest, study: str) -> HttpResponseBase:
 def indicators(request: HttpRequest, study: str, limit: Limit = PAGE, offset: Offset = 0) -> HttpResponseBase:
     """The questions of a study, with their categories, in the order of its plan."""
     refuse_unknown(request, "limit", "offset")
-    found = _study(request, study)
+    found = study_of(request, study)
     page = Page(limit=limit, offset=offset)
 
     def build() -> Any:
@@ -269,7 +270,7 @@ def scenario(
     """Return the least and most people who came on chosen days; without a question, on all days."""
     asked = {"present": present, "absent": absent, "exactly": exactly, "in_a_row": in_a_row, "nights": nights}
     refuse_unknown(request, *asked)
-    return scenario_answer(request, _study(request, study), None, asked=asked)
+    return scenario_answer(request, study_of(request, study), None, asked=asked)
 
 
 @api.get(
@@ -312,7 +313,7 @@ def presence(
     refuse_unknown(request, "from", "to", "zone", "level", "limit", "offset", "format")
     page = Page(limit=limit, offset=offset)
     days = (first.isoformat() if first else "", last.isoformat() if last else "")
-    found = _study(request, study)
+    found = study_of(request, study)
     return presence_answer(
         request, found, days=days, zones=zone, level=level, page=page, most=ESTIMATES_MAX, file_format=format
     )
@@ -326,7 +327,7 @@ def presence(
 def presence_forecast(request: HttpRequest, study: str) -> HttpResponseBase:
     """Return the next slots by zone; empty until they are computed."""
     refuse_unknown(request)
-    return slots_answer(request, _study(request, study))
+    return slots_answer(request, study_of(request, study))
 
 
 @api.get(
@@ -340,7 +341,7 @@ def forecast(request: HttpRequest, study: str, indicator: str = "") -> HttpRespo
     if indicator:
         found = _indicator(request, study, indicator)
         return days_answer(request, found.study, found)
-    return days_answer(request, _study(request, study), None)
+    return days_answer(request, study_of(request, study), None)
 
 
 @api.post(
@@ -351,7 +352,7 @@ def forecast(request: HttpRequest, study: str, indicator: str = "") -> HttpRespo
 def queries(request: HttpRequest, study: str, question: schemas.Query) -> HttpResponseBase:
     """Return the share of the visitors who have some categories of each part of a joint indicator."""
     refuse_unknown(request)
-    found = _study(request, study)
+    found = study_of(request, study)
     return query_answer(request, found, question)
 
 
@@ -382,7 +383,7 @@ def flows(
 ) -> HttpResponseBase:
     """Return people by origin and destination."""
     refuse_unknown(request, "from", "to", "indicator")
-    found = _study(request, study)
+    found = study_of(request, study)
     window = None if first is None and last is None else _window(found, first, last)
     return flows_answer(request, found, window, indicator=indicator)
 
@@ -391,7 +392,7 @@ def flows(
 def places(request: HttpRequest, study: str, first: From = None, last: To = None) -> HttpResponseBase:
     """Reported places of one window by zone: reports, and subscribers with their intervals."""
     refuse_unknown(request, "from", "to")
-    found = _study(request, study)
+    found = study_of(request, study)
     window = located_window(found, _window(found, first, last))
     return answer(
         request,
@@ -412,7 +413,7 @@ def places_grid(
 ) -> HttpResponseBase:
     """Reports and density of one window, for squares with a report or a twentieth of a subscriber."""
     refuse_unknown(request, "from", "to", "all", "limit", "offset")
-    found = _study(request, study)
+    found = study_of(request, study)
     page = Page(limit=limit, offset=offset)
     window = located_window(found, _window(found, first, last))
     return answer(
@@ -420,6 +421,9 @@ def places_grid(
         state=[state_of([found]), state_of_places(found, window)],
         build=lambda: page_of_squares(request, select_places(found, window), page=page, is_all=is_all),
     )
+
+
+api.add_router("", features)
 
 
 @api.get("/openapi.json", include_in_schema=False)
@@ -442,15 +446,8 @@ def _reports(
     return answer(request, state=[state_of([found.study]), found.pk], build=build)
 
 
-def _study(request: HttpRequest, slug: str) -> Study:
-    found = reader_of(request).studies().filter(slug=slug).first()
-    if found is None:
-        raise ProblemError(404, gettext("No study has this name, or you do not have access to it."))
-    return found
-
-
 def _indicator(request: HttpRequest, study_slug: str, slug: str) -> Indicator:
-    within = _study(request, study_slug)
+    within = study_of(request, study_slug)
     found = within.indicators.select_related("study").filter(slug=slug).first()
     if found is None:
         raise ProblemError(404, gettext("The study has no indicator with this name."))

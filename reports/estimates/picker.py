@@ -73,7 +73,7 @@ def requested_window(query: QueryDict, *, indicator: Indicator, visitors: Counts
     """
     first = query.get("from", "")
     if not first:
-        return _default_window(indicator, visitors)
+        return default_window(indicator, visitors)
     days = day_in_address(first), day_in_address(query.get("to") or first)
     # Anyone who picks the days in the wrong order means the window between them.
     return window_from_dates(indicator.study, min(days), max(days))
@@ -175,7 +175,7 @@ def _title(days: str, n_visitors: int | None) -> str:
     }
 
 
-def _default_window(indicator: Indicator, visitors: Counts) -> Window:
+def default_window(indicator: Indicator, visitors: Counts) -> Window:
     study = indicator.study
     if has_unions(indicator):
         return Window(1, study.days)

@@ -25,19 +25,33 @@ from reports.exports.selection import Selection
 from reports.maps import zones as maps
 from reports.studies.models import Area
 
+Feature = dict[str, Any]
+
 
 def to_geojson(selection: Selection) -> bytes:
     """A feature for each row of the CSV; `provenance` says where the numbers come from.
 
     ExportError if the categories of the indicator are no zones.
     """
-    shapes = _shapes(selection)
-    features = [
-        {"type": "Feature", "properties": row, "geometry": shapes.get(row["category"])}
-        for row in (dict(zip(NAMES, values, strict=True)) for values in flat_rows(selection.reports))
-    ]
+    features = features_of(selection)
     collection = {"type": "FeatureCollection", "provenance": as_mapping(selection), "features": features}
     return json.dumps(collection, ensure_ascii=False, allow_nan=False).encode()
+
+
+def features_of(selection: Selection) -> list[Feature]:
+    """A GeoJSON feature for each row of the CSV; its geometry is None if its category is no zone.
+
+    ExportError if the categories of the indicator are no zones.
+    """
+    shapes = _shapes(selection)
+    rows = (dict(zip(NAMES, values, strict=True)) for values in flat_rows(selection.reports))
+    return [_feature(row, shapes.get(row["category"])) for row in rows]
+
+
+def outlines_of(area: Area) -> list[Feature]:
+    """A GeoJSON feature for each zone with a known shape, in the order of the zones."""
+    shapes = area.zone_shapes
+    return [_feature({"zone": name}, shapes[name]) for name in area.zones if name in shapes]
 
 
 def to_geoparquet(selection: Selection) -> bytes:
@@ -73,6 +87,10 @@ def geoparquet(
     file = io.BytesIO()
     pq.write_table(table, file, compression="zstd")
     return file.getvalue()
+
+
+def _feature(properties: dict[str, Any], geometry: dict[str, Any] | None) -> Feature:
+    return {"type": "Feature", "properties": properties, "geometry": geometry}
 
 
 def _dtype(name: str) -> Any:

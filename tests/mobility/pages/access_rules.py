@@ -207,7 +207,11 @@ READING = {
     "/studies/{study}/indicators/{indicator}/number": True,
     "/studies/{study}/places/grid": True, "/studies/{study}/queries": True,
     "/studies/{study}/indicators/{indicator}/association": True,
-    "/studies/{study}/flows": True,
+    "/studies/{study}/flows": True, "/studies/{study}/features": True, "/studies/{study}/features/": True,
+    "/studies/{study}/features/conformance": True, "/studies/{study}/features/collections": True,
+    "/studies/{study}/features/collections/{collection}": True,
+    "/studies/{study}/features/collections/{collection}/items": True,
+    "/studies/{study}/features/collections/{collection}/items/{feature}": True,
 }  # fmt: skip
 # Bodies of the paths that take a question.
 QUESTIONS = {"/studies/{study}/queries": {"indicator": "age_home", "where": {"age": ["young"]}}}

@@ -222,7 +222,7 @@ def read(client, path, slug=OWN, **headers):
     address = path.replace("{study}", slug).replace(
         "{indicator}", "age_home" if path.endswith("/association") else "age"
     )
-    address = f"/api/v1{address}"
+    address = f"/api/v1{address}".replace("{collection}", "home").replace("{feature}", "1")
     if path in QUESTIONS:
         response = client.post(address, QUESTIONS[path], content_type="application/json", **headers)
     else:

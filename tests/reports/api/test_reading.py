@@ -194,6 +194,14 @@ class TestDocument:
             f"{GENDER}/number",
             f"{FAIR}/flows",
         ]
+        for end in (
+            "",
+            "conformance",
+            "collections",
+            *(f"collections/{{collection}}{e}" for e in ("", "/items", "/items/{feature}")),
+        ):
+            of_standard = document["paths"].pop(template_of(f"{FAIR}/features/{end}"))
+            assert set(of_standard["get"]["responses"]) == {"200", "304", "400", "401", "404"}
         asked = document["paths"].pop(template_of(f"{FAIR}/queries"))
         assert list(asked) == ["post"]
         assert set(asked["post"]["responses"]) == {"200", "400", "401", "404", "422"}
