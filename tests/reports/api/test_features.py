@@ -58,7 +58,7 @@ SCHEMAS = {
     },
     f"{HOME}/items/1": FEATURE | {"required": [*FEATURE["required"], "links"]},
 }  # fmt: skip
-# A program of its own: the test's server answers while it waits.
+# Runs in another process, so that the server of the test can answer.
 GDAL = """
 import json, sys, pyogrio
 found = {}
@@ -76,7 +76,7 @@ def mapped(db):
 
 
 def gdal(address, header, *box):
-    """What the driver OAPIF reads, by layer; the token is in a file with a header, and in no address."""
+    """Read all layers with the driver OAPIF; the token is in a file with a header, and in no address."""
     return subprocess.run(
         [sys.executable, "-c", GDAL, f"OAPIF:{address}", *box],
         env=os.environ | {"GDAL_HTTP_HEADER_FILE": str(header)},
