@@ -94,11 +94,11 @@ def _no_slots(facts: Facts) -> Missing | None:
     return Missing(why=why, keys=("[slots]", "[area] zones"), anchor="slots")
 
 
-def _no_daily_zones(facts: Facts) -> Missing | None:
-    if facts.daily_zones:
+def _no_zones(facts: Facts) -> Missing | None:
+    if facts.of_zones:
         return None
     why = gettext(
-        "No daily indicator has the zones of the area as its categories. The study needs zones and an "
+        "No indicator has the zones of the area as its categories. The study needs zones and an "
         "indicator of the main zone of each night or day."
     )
     keys = ('derive = "night_zone"', 'derive = "main_zone"', "[area] zones")
@@ -218,8 +218,8 @@ QUESTIONS: Final = (
     Question(text=_("How many people are in each zone by half hour?"), links=_slot_links, missing=_no_slots),
     Question(
         text=_("Where do people sleep, or spend the day?"),
-        links=lambda facts: facts.pages("indicator", facts.daily_zones),
-        missing=_no_daily_zones,
+        links=lambda facts: facts.pages("indicator", facts.of_zones),
+        missing=_no_zones,
     ),
     Question(text=_("How many people go from one zone to another?"), links=_flow_links, missing=_no_flows),
     Question(

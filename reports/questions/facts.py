@@ -56,16 +56,11 @@ class Facts:
         return [each for each in self.single if has_unions(each)] if self.study.days > 1 else []
 
     @property
-    def daily_zones(self) -> list[Indicator]:
-        """Daily indicators whose categories are zones of the area."""
+    def of_zones(self) -> list[Indicator]:
+        """Indicators whose categories are zones of the area, with or without shapes."""
         area = Area.objects.filter(study=self.study).only("zones").first()
         zones = set(area.zones if area else ())
-        return [
-            each
-            for each in self.single
-            if each.kind == Indicator.Kind.DAILY
-            and 2 * len(zones.intersection(each.categories)) > len(each.categories)
-        ]
+        return [each for each in self.single if 2 * len(zones & set(each.categories)) > len(each.categories)]
 
     @property
     def mapped(self) -> list[Indicator]:

@@ -22,6 +22,7 @@ from reports.estimates.options import ReportOptions
 from reports.estimates.picker import requested_window, window_query, window_title
 from reports.estimates.queries import Window, WindowError, visitor_unions
 from reports.pages.indicator import window_context
+from reports.privacy.total_texts import total_words
 from reports.sharing import actions as access
 from reports.sharing.crosstabs import asked_crosstab, is_crosstab, shared_crosstab
 from reports.sharing.forecasts import asked_forecast, is_forecast, shared_forecast
@@ -180,6 +181,7 @@ def _report(link: ShareLink) -> dict[str, Any]:
         "indicator": indicator,
         "link": link,
         "is_shared": True,
+        "total_words": total_words(context["report"].plan) if context.get("protection") else "",
     }
 
 

@@ -19,6 +19,7 @@ from reports.numbers import texts as number_texts
 from reports.simulator import model, texts
 from reports.simulator.advice import advice
 from reports.simulator.combinations import costs
+from reports.simulator.deployments import DEPLOYMENTS
 from reports.simulator.example import MOST_BARS, draw_example, example_figure, example_report
 from reports.simulator.slots import SlotSetting, slot_rows
 
@@ -40,7 +41,7 @@ def simulator(request: HttpRequest) -> HttpResponse:
         context |= result_context(form)
     if request.htmx:  # type: ignore[attr-defined]
         return render(request, "simulator/_simulator_result.html", context)
-    context["crumbs"] = crumbs_of(form.source)
+    context |= {"crumbs": crumbs_of(form.source), "deployments": DEPLOYMENTS}
     return render(request, "simulator/simulator.html", context)
 
 

@@ -45,6 +45,15 @@ WORD = 2**64  # thresholds are integers out of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Dot:
+    """Place of an answer in a picture of 100 by 100."""
+
+    x: int
+    y: int
+    is_true: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Protection:
     """Privacy text of a page about one indicator; epsilons are certified, not nominal.
 
@@ -96,6 +105,14 @@ class Protection:
     def other_of_100(self) -> int:
         """Answers of a hundred that name or mark one given other category."""
         return round(100 * self.channel.q)
+
+    @property
+    def dots(self) -> list[Dot]:
+        """A hundred answers as a square of dots, those that are true first."""
+        return [
+            Dot(x=5 + 10 * (place % 10), y=5 + 10 * (place // 10), is_true=place < self.kept_of_100)
+            for place in range(100)
+        ]
 
     @property
     def answers_of_100(self) -> int:

@@ -272,6 +272,7 @@ class TestSimulator:
         given = ["epsilon", "k-age", "k-visit_duration", "study"]
         assert [value_of(html, name) for name in given] == ["1", "2", "10", "fair"]
         assert "Fair &amp; market: simulator" in html
+        assert "epsilon 19.61" in html and "The units differ" in html
         assert links(html, "Fair &amp; market") == ["/administrator/fair/"] and "Try it" in html
         for address in ("/administrator/", "/administrator/fair/"):
             assert f'href="{SIMULATOR_URL}' in html_of(client, address)

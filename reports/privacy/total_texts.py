@@ -1,0 +1,42 @@
+"""Why the epsilon of all of a person's answers is what it is, in one sentence."""
+
+from django.utils.translation import gettext, ngettext
+
+from ldp import IndicatorCertificate
+from reports.base import formats
+from reports.privacy.statement.document import certified
+from reports.studies.plan_models import Plan
+
+
+def total_words(plan: Plan) -> str:
+    """Explain the epsilon of a profile by the answers that it adds up."""
+    spec, certificate = certified(plan)
+    entries = certificate.indicators
+    total = gettext("All answers of one person together have at most epsilon %(total)s") % {
+        "total": formats.epsilon(certificate.epsilon_profile)
+    }
+    if spec.has_fakes:
+        return gettext("%(total)s, because only the reports on one indicator are real.") % {"total": total}
+    if not spec.is_sampled:
+        added = " + ".join(_product(each) for each in entries)
+        return gettext("%(total)s, the sum of all answers: %(sum)s.") % {"total": total, "sum": added}
+    position = max(range(spec.d), key=lambda place: entries[place].epsilon * entries[place].n_values)
+    asked, largest = spec.indicators[position], entries[position]
+    if asked.scale is not None and largest.n_values > 1:
+        text = gettext("%(total)s, for %(n)d different answers of epsilon %(each)s on “%(name)s”.")
+    else:
+        text = ngettext(
+            "%(total)s, for %(n)d answer of epsilon %(each)s on “%(name)s”.",
+            "%(total)s, for %(n)d daily answers of epsilon %(each)s on “%(name)s”.",
+            largest.n_values,
+        )
+    name = plan.study.indicators.get(slug=asked.slug).shown_name
+    return text % {
+        "total": total, "n": largest.n_values, "each": formats.epsilon(largest.epsilon), "name": name,
+    }  # fmt: skip
+
+
+def _product(entry: IndicatorCertificate) -> str:
+    """Write an epsilon once or as a product."""
+    one = formats.epsilon(entry.epsilon)
+    return one if entry.n_values == 1 else f"{entry.n_values} \u00d7 {one}"
