@@ -11,10 +11,10 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
+from mobility.signin.management.grant_options import Asked, add_grant_arguments, asked_of
 from reports.accounts.actions import AccessChangeError, create_account
 from reports.accounts.grants import give_grant
 from reports.management.arguments import refusing
-from reports.management.grant_options import Asked, add_grant_arguments, asked_of
 from reports.studies.policies import SEES_ALL, Role
 
 

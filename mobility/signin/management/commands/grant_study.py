@@ -8,11 +8,11 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
+from mobility.signin.management.grant_options import Asked, add_grant_arguments, asked_of
 from reports.accounts.actions import AccessChangeError
 from reports.accounts.grants import give_grant, withdraw_grant
 from reports.accounts.models import find_account
 from reports.management.arguments import refusing
-from reports.management.grant_options import Asked, add_grant_arguments, asked_of
 from reports.studies.grant_models import StudyGrant
 
 
