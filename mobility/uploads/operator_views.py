@@ -1,6 +1,7 @@
 """Pages of operators: choose a study, send an extract, watch its batch, close or undo days."""
 
 from collections.abc import Callable
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -25,11 +26,15 @@ from mobility.batches.pages.undoing import waiting_undos
 from mobility.batches.publication.undoing import UndoWaitsError, needs_second_person, rise_of
 from mobility.batches.quality.batch_checks import batch_checks
 from mobility.batches.quality.coverage import coverage_of
+from mobility.extracts.profiles.definition import OPT_OUT
 from mobility.uploads.coverage_calendar import day_marks, legend
 from mobility.uploads.form import upload_context
 from mobility.uploads.forms import DayForm, SlotsForm, close_form, void_form
+from mobility.uploads.profile_pages.texts import profile_words
 from mobility.vault.models.batch import Batch
+from mobility.vault.profiles import find_profile
 from reports.studies.policies import READERS, studies_for
+from reports.studies.studyfile import StudyDefinition
 
 
 @require_GET
@@ -80,6 +85,7 @@ def batch(request: HttpRequest, batch_id: UUID) -> HttpResponse:
         "rejected": queries.rejected_rows(found),
         "ignored": queries.ignored_rows(found),
         "checks": batch_checks(found),
+        "expected": _expected_columns(found),
         "handover": queries.waiting_handover(found.study_id) if found.is_final else None,
         "can_read": settings.HAS_REPORTS
         and studies_for(request.user, *READERS).filter(slug=head.slug).exists(),
@@ -88,6 +94,14 @@ def batch(request: HttpRequest, batch_id: UUID) -> HttpResponse:
     is_fragment = bool(request.htmx)  # type: ignore[attr-defined]
     template = "uploads/_batch.html" if is_fragment else "uploads/batch.html"
     return render(request, template, context)
+
+
+def _expected_columns(batch: Batch) -> dict[str, Any]:
+    """Columns of the profile that a failed file was read with, in words; empty for all other batches."""
+    if batch.state != Batch.State.FAILED or batch.kind not in Batch.FILES or batch.profile == OPT_OUT:
+        return {}
+    definition = StudyDefinition.from_json(batch.study.definition)
+    return profile_words(find_profile(batch.study, batch.profile, definition), definition)
 
 
 @require_POST

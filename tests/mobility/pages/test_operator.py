@@ -54,6 +54,14 @@ def fragment(client, batch):
     return html_of(client, url_of(batch), **{"HX-Request": "true"})
 
 
+def test_a_file_that_failed_says_what_was_expected_and_leads_to_a_new_profile(client, study, uploaded):
+    link = f'href="{reverse("operator:new_profile", args=["fair"])}"'
+    assert link not in html_of(client, url_of(uploaded))
+    Batch.objects.update(state=Batch.State.FAILED, failure="no column")
+    assert link in html_of(client, url_of(uploaded))
+    says(show(client, uploaded), "Columns that the profile default expects", "Subscriber msisdn", "Event time time")
+
+
 class TestStudies:
     def test_a_study_says_what_to_send_and_is_listed_with_its_batches(self, client, study, run_batches):
         assert "none yet" in page(client, "/operator/")

@@ -99,11 +99,12 @@ def zipped(name: str, data: bytes = b"") -> bytes:
     return archive.getvalue()
 
 
-def missing(*names: str, found: int, delimiter: str) -> str:
-    listed = ", ".join(map(repr, names))
+def missing(*names: str, found: int, delimiter: str, shown: str = "") -> str:
+    """A header without these names; `shown` are those that it has, unless it may be a row of data."""
+    listed, has = ", ".join(map(repr, names)), ", ".join(map(repr, shown.split()))
     return (
         f"line 1: the header has no column {listed}, which the profile requires; it has {found} "
-        f"columns (separator: {delimiter}). Choose another profile, or correct the header"
+        f"columns (separator: {delimiter}){has and f': {has}'}. Choose another profile, or correct the header"
     )
 
 
@@ -138,14 +139,14 @@ CASES: list[tuple[str, bytes | Pieces, str | Rows]] = [
     ("Parquet without rows", parquet(**{name: pa.array([], pa.string()) for name in ALL_FIVE}), NO_ROWS),
     # --- header ----------------------------------------------------------------------------------
     ("header forgotten", ROW * 3, missing(*ALL_FIVE, found=6, delimiter="comma")),
-    ("column missing", GOOD.replace(b",age", b",years"), missing("age", found=6, delimiter="comma")),
-    ("column in capitals", GOOD.replace(b"who", b"WHO"), missing("who", found=6, delimiter="comma")),
-    ("column missing with pipes", GOOD.replace(b",age", b",x").replace(b",", b"|"), missing("age", found=6, delimiter="pipe")),
+    ("column missing", GOOD.replace(b",age", b",years"), missing("age", found=6, delimiter="comma", shown="who when where gender other years")),
+    ("column in capitals", GOOD.replace(b"who", b"WHO"), missing("who", found=6, delimiter="comma", shown="WHO when where gender other age")),
+    ("column missing with pipes", GOOD.replace(b",age", b",x").replace(b",", b"|"), missing("age", found=6, delimiter="pipe", shown="who when where gender other x")),
     ("column twice", GOOD.replace(b"other", b"age"), ("line 1: column 'age' appears more than once: rename or remove one of "
 "them")),
     ("delimiter unknown", GOOD.replace(b",", b":"), missing(*ALL_FIVE, found=1, delimiter="comma")),
     ("header quoted as one", b'"' + HEAD[:-1] + b'"\n' + ROW, missing(*ALL_FIVE, found=1, delimiter="comma")),
-    ("header of two delimiters", b"who,when;where,gender,age\n" + ROW, missing("when", "where", found=4, delimiter="comma")),
+    ("header of two delimiters", b"who,when;where,gender,age\n" + ROW, missing("when", "where", found=4, delimiter="comma", shown="who when;where gender age")),
     ("header is a page", b"<!DOCTYPE html>\n<html>\n", missing(*ALL_FIVE, found=1, delimiter="comma")),
     # --- encodings -------------------------------------------------------------------------------
     ("UTF-16 with mark", GOOD.decode().encode("utf-16"), UTF16),
