@@ -59,7 +59,12 @@ def test_a_file_that_failed_says_what_was_expected_and_leads_to_a_new_profile(cl
     assert link not in html_of(client, url_of(uploaded))
     Batch.objects.update(state=Batch.State.FAILED, failure="no column")
     assert link in html_of(client, url_of(uploaded))
-    says(show(client, uploaded), "Columns that the profile default expects", "Subscriber msisdn", "Event time time")
+    says(
+        show(client, uploaded),
+        "Columns that the profile default expects",
+        "Subscriber msisdn",
+        "Event time time",
+    )
 
 
 class TestStudies:
