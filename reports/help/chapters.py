@@ -24,6 +24,7 @@ PAGES: Final = {
     "reports:crosstab": "compare.md",
     "reports:flows": "compare.md",
     "reports:maps": "maps.md",
+    "reports:questions": "reference/questions.md",
     "reports:statement": "statement.md",
     "reports:dpia": "dpia.md",
     "administrator:simulator": "simulator.md",
