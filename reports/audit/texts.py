@@ -84,6 +84,13 @@ API_WORDS = {
     "queries": pgettext_lazy("what the API gave", "share of selected categories"),
     "association": pgettext_lazy("what the API gave", "association of two indicators"),
     "flows": pgettext_lazy("what the API gave", "flows"),
+    "number": pgettext_lazy("what the API gave", "mean and quantiles"),
+    "features": pgettext_lazy("what the API gave", "description of the map service"),
+    "conformance": pgettext_lazy("what the API gave", "standards of the map service"),
+    "collections": pgettext_lazy("what the API gave", "list of maps"),
+    "collection": pgettext_lazy("what the API gave", "description of a map"),
+    "items": pgettext_lazy("what the API gave", "zones of a map"),
+    "item": pgettext_lazy("what the API gave", "one zone of a map"),
     "places": pgettext_lazy("what the API gave", "places"),
     "places_grid": pgettext_lazy("what the API gave", "places on the grid"),
 }
