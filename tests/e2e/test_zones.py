@@ -230,6 +230,7 @@ def test_days_and_the_study_are_closed_over_there_too(apart):
     assert "Nothing was erased" in refused.errors
     apart.analyst.start()
     apart.wait()
+    apart.operator.manage("close_slots", STUDY, "--through", "2017-06-05")
     certificate = apart.operator.manage("close_study", STUDY)
     wait_until(lambda: apart.state()["is_closed"], what="the study to be closed over there")
     assert apart.found() == apart.expected()
