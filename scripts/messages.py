@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import extract as babel_extract
@@ -42,6 +43,11 @@ _NAMED = re.compile(r"%\((\w+)\)[sd]")
 _PLAIN = re.compile(r"(?<!%)%[sd](?!\w)")
 _BRACED = re.compile(r"\{(\w+)\}")
 _TAG = re.compile(r"</?([a-z]+)")
+# French sets spaces that do not break before a sign and inside quotation marks, narrow ones before most.
+_SPACES = (
+    (re.compile(r"(?<=\S) (?=[:»](?:\W|$))|(?<=«) "), "\u00a0"),
+    (re.compile(r"(?<=\S) (?=[;?!](?:\W|$))|(?<=[\ds]) (?=%(?![\w(]))"), "\u202f"),
+)
 
 Key = tuple[str, str | None]
 
@@ -95,7 +101,7 @@ def updated(language: str, template: Catalog) -> Catalog:
         keeps = old is not None and bool(old.pluralizable) == bool(message.pluralizable)
         added = catalog.add(
             message.id,
-            old.string if keeps and old is not None else "",
+            _spaced(old.string) if keeps and old is not None else "",
             locations=[(name, 0) for name in sorted({name for name, _ in message.locations})],
             auto_comments=message.auto_comments,
             context=message.context,
@@ -172,6 +178,15 @@ def _faults_of(message: Message) -> list[str]:
         if string[:1].isspace() != ids[0][:1].isspace() or string[-1:].isspace() != ids[0][-1:].isspace():
             lines.append(f"spaces at an end differ: {ids[0]!r} -> {string!r}")
     return lines
+
+
+def _spaced(value: Any) -> Any:
+    """Set the spaces of French in a translation, or in each of its plural forms."""
+    if isinstance(value, tuple):
+        return tuple(_spaced(text) for text in value)
+    for space, fixed in _SPACES:
+        value = space.sub(fixed, value)
+    return value
 
 
 def _marks(text: str) -> list[str]:

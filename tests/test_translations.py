@@ -179,3 +179,12 @@ def test_strings_in_parentheses_are_found_too(template) -> None:
         if isinstance(argument, ast.Constant) and argument.value not in known
     ]
     assert missing == []
+
+
+def test_french_has_spaces_that_do_not_break() -> None:
+    typed = "Fichier : « %(name)s » à 95 %% ; 5 % (%(n)s %(unit)s)"
+    spaced = "Fichier\u00a0: «\u00a0%(name)s\u00a0» à 95\u202f%%\u202f; 5\u202f% (%(n)s %(unit)s)"
+    assert messages._spaced((typed, typed)) == (spaced, spaced)
+    assert (
+        messages.po_bytes(messages.updated("fr", messages.extract())) == messages.po_path("fr").read_bytes()
+    )
