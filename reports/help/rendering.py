@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 START = "index.md"
 EXTENSIONS = ("tables", "fenced_code", "attr_list", "admonition", "toc")
+SCROLLING = re.compile(r"<(pre|table)>")
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 
 
@@ -38,7 +39,8 @@ def chapter(path: str) -> Chapter:
     reader = markdown.Markdown(
         extensions=EXTENSIONS, extension_configs={"toc": {"toc_depth": "2-3"}}, output_format="html"
     )
-    body = reader.convert(_text(path))
+    # What scrolls sideways is reached by keyboard.
+    body = SCROLLING.sub(r'<\1 tabindex="0">', reader.convert(_text(path)))
     # The text is the product's own, as its templates are.
     return Chapter(title=_title(path), body=mark_safe(body), contents=mark_safe(reader.toc))  # noqa: S308
 

@@ -21,5 +21,8 @@ def page(request: HttpRequest, path: str) -> HttpResponseBase:
         context = {"chapter": chapter(path), "chapters": chapters(), "path": path, "is_start": path == START}
         return render(request, "help/chapter.html", context)
     if path.endswith(FILES):
-        return serve(request, path, document_root=str(settings.BASE_DIR / "docs"))
+        try:
+            return serve(request, path, document_root=str(settings.BASE_DIR / "docs"))
+        except OSError as error:  # a name that the file system refuses, such as one that is too long
+            raise Http404 from error
     raise Http404

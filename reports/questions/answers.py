@@ -72,7 +72,16 @@ def _without_noise(facts: Facts) -> Missing | None:
     return Missing(why=why, keys=("presence_epsilon",), chapter="presence.md", anchor="presence-noise")
 
 
+def _no_categories(facts: Facts) -> Missing | None:
+    if facts.single:
+        return None
+    why = gettext("All indicators are numbers. The question needs an indicator with categories.")
+    return Missing(why=why, keys=("categories",), anchor="indicator")
+
+
 def _not_over_days(facts: Facts) -> Missing | None:
+    if not facts.single:
+        return _no_categories(facts)
     limited = [each.shown_name for each in facts.single if each not in facts.over_days]
     if facts.study.days == 1 or not limited:
         return _one_day(facts)
@@ -238,7 +247,7 @@ QUESTIONS: Final = (
     Question(
         text=_("Who arrives, and who comes back?"),
         links=_movement_links,
-        missing=lambda facts: _one_day(facts) or _without_noise(facts),
+        missing=lambda facts: _one_day(facts) or _without_noise(facts) or _no_categories(facts),
     ),
     Question(
         text=_("What do the figures look like on a map of zones?"),
@@ -249,7 +258,11 @@ QUESTIONS: Final = (
     Question(text=_("How many visitors are expected next?"), links=_forecast_links, missing=_no_forecast),
     Question(
         text=_("Do two days, or two ranges of days, differ?"),
-        links=lambda facts: facts.pages("compare", facts.single) if facts.study.days > 1 else [],
+        links=lambda facts: (
+            facts.pages("compare", facts.single) + facts.pages("indicator", facts.numbers)
+            if facts.study.days > 1
+            else []
+        ),
         missing=_one_day,
     ),
 )

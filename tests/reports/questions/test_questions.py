@@ -69,10 +69,12 @@ def test_the_plainest_study_says_what_is_missing_and_where_to_read_about_it(read
         ((factory.GENDER, factory.HALF_STAY), {}, ("What share",), {"What share": "max_values"}),
         ((factory.GENDER,), {}, ("present on exactly",), {"present on exactly": 'tallies = ["visits"]'}),
         ((factory.GENDER,), {"days": 13}, OVER_DAYS, {"expected next": "days"}),
+        ((factory.LENGTH,), {}, OVER_DAYS[::2], {"What share": "categories", "comes back": "categories"}),
     ],
 )
 def test_each_part_of_a_plan_answers_its_question(indicators, changes, answered, missing) -> None:
     found = found_for(factory.create(*indicators, **changes))
+    assert all(each.links or each.missing for each in found.values())
     for words in answered:
         assert next(each.links for text, each in found.items() if words in text), words
     for words, key in missing.items():
