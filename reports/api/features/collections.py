@@ -118,7 +118,7 @@ def _window(study: Study, text: str) -> Window | None:
         first, last = first or date.min, last or date.max
         if first > last:
             raise ValueError
-    except ValueError:
+    except (ValueError, OverflowError):  # an instant at the end of the calendar has no local day
         text = gettext("`datetime` must be a day or an interval, such as 2017-05-31/2017-06-01.")
         raise ProblemError(400, text) from None
     first, last = max(first, study.first_day), min(last, study.last_day)
@@ -126,7 +126,7 @@ def _window(study: Study, text: str) -> Window | None:
 
 
 def _day(study: Study, text: str) -> date:
-    """A date, or the local day of an instant (RFC 3339); ValueError if it is neither."""
+    """A date, or the local day of an instant (RFC 3339); ValueError or OverflowError if neither."""
     if len(text) == len("2017-05-31"):
         return date.fromisoformat(text)
     instant = datetime.fromisoformat(text)

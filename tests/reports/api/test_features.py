@@ -185,7 +185,11 @@ class TestStandard:
             ("bbox", "0,9,1,8"),
         ]
         wrong += [
-            ("datetime", text) for text in ("May", "2024-06-01/2024-05-31", "2024-05-31T10:00:00", "a/b/c")
+            ("datetime", text)
+            for text in (
+                *("May", "2024-06-01/2024-05-31", "2024-05-31T10:00:00", "a/b/c"),
+                *("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"),
+            )
         ]
         for path, query, status in (
             *((items, {name: text}, 400) for name, text in wrong), (items, {"from": "2024-05-30"}, 400),
