@@ -33,6 +33,8 @@ function painted(node, styles) {
 function draw(element) {
   const figure = JSON.parse(document.getElementById(element.dataset.figure).textContent);
   const { data, layout } = painted(figure, getComputedStyle(document.documentElement));
+  // Plotly takes the height of the element when the window changes, and shrinks the chart to what it finds.
+  if (layout.height) element.style.height = `${layout.height}px`;
   if (isOnPaper()) layout.width = Math.min(element.clientWidth, PAPER_WIDTH);
   return globalThis.Plotly.react(element, data, layout, CONFIG);
 }

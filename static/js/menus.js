@@ -5,6 +5,10 @@ const open = () => [...document.querySelectorAll("details.menu[open]")];
 document.addEventListener("click", (event) => {
   open().filter((menu) => !menu.contains(event.target)).forEach((menu) => { menu.open = false; });
 });
+// On a wide screen the header shows the site menu in its place, which an open one would leave empty.
+matchMedia("(max-width: 40rem)").addEventListener("change", () => {
+  document.querySelector("#site-menu:popover-open")?.hidePopover();
+});
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape") return;
   open().forEach((menu) => {

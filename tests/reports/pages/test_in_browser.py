@@ -124,6 +124,16 @@ def test_charts_are_drawn_and_nothing_is_refused_or_fetched(fair, signed_in, ope
     watched.complaints.clear()
 
 
+def test_charts_keep_their_height_when_the_window_changes(fair, opened) -> None:
+    page = opened("/studies/fair-2024/home/", viewport=SIZES["narrow"])
+    heights = []
+    for size in ("narrow", "wide", "narrow"):
+        page.set_viewport_size(SIZES[size])
+        page.wait_for_timeout(500)
+        heights.append(page.eval_on_selector(".chart .main-svg", "svg => svg.getBoundingClientRect().height"))
+    assert heights == heights[:1] * 3
+
+
 def test_chart_shows_the_numbers_of_the_table_and_follows_light_and_dark(fair, opened) -> None:
     page = opened("/studies/fair-2024/home/", color_scheme="light")
     report = queries.window_report(fair.indicators.get(slug="home"), Window(1, 4))
