@@ -11,7 +11,7 @@ from mobility.extracts.readers.text import UTF8, encoding_of, is_bad, kinds_of_r
 from reports.studies.studyfile.formats import DELIMITERS
 
 UTF8_BOM = b"\xef\xbb\xbf"
-MOST_NAMES = 40  # that a failure lists
+MOST_SHOWN = 1000  # characters of names that a failure lists
 BYTES: dict[str, str] = dict(zip(DELIMITERS, ",;\t|", strict=True))
 
 
@@ -74,7 +74,7 @@ def _misfit(names: list[str], *, wanted: tuple[str, ...], delimiter: str) -> Bat
     if missing:
         # With few known names, line 1 may be a row of data, whose values must not be shown.
         is_header = 2 * len(missing) <= len(wanted)
-        found = f": {listed(names)}" if is_header and len(names) <= MOST_NAMES else ""
+        found = f": {listed(names)}" if is_header and sum(map(len, names)) <= MOST_SHOWN else ""
         return BatchFormatError(
             f"line 1: the header has no column {listed(missing)}, which the profile requires; it has "
             f"{len(names)} columns (separator: {delimiter}){found}. Choose another profile, or correct the "

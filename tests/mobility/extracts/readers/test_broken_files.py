@@ -147,6 +147,7 @@ CASES: list[tuple[str, bytes | Pieces, str | Rows]] = [
     ("delimiter unknown", GOOD.replace(b",", b":"), missing(*ALL_FIVE, found=1, delimiter="comma")),
     ("header quoted as one", b'"' + HEAD[:-1] + b'"\n' + ROW, missing(*ALL_FIVE, found=1, delimiter="comma")),
     ("header of two delimiters", b"who,when;where,gender,age\n" + ROW, missing("when", "where", found=4, delimiter="comma", shown="who when;where gender age")),
+    ("header of a long name", b"who,when,where," + LONG[:2000] + b"\n" + ROW, missing("gender", "age", found=4, delimiter="comma")),
     ("header is a page", b"<!DOCTYPE html>\n<html>\n", missing(*ALL_FIVE, found=1, delimiter="comma")),
     # --- encodings -------------------------------------------------------------------------------
     ("UTF-16 with mark", GOOD.decode().encode("utf-16"), UTF16),
