@@ -27,6 +27,7 @@ from mobility.batches.publication.undoing import UndoWaitsError, needs_second_pe
 from mobility.batches.quality.batch_checks import batch_checks
 from mobility.batches.quality.coverage import coverage_of
 from mobility.extracts.profiles.definition import OPT_OUT
+from mobility.extracts.profiles.errors import ProfileMissingError
 from mobility.uploads.coverage_calendar import day_marks, legend
 from mobility.uploads.form import upload_context
 from mobility.uploads.forms import DayForm, SlotsForm, close_form, void_form
@@ -101,7 +102,11 @@ def _expected_columns(batch: Batch) -> dict[str, Any]:
     if batch.state != Batch.State.FAILED or batch.kind not in Batch.FILES or batch.profile == OPT_OUT:
         return {}
     definition = StudyDefinition.from_json(batch.study.definition)
-    return profile_words(find_profile(batch.study, batch.profile, definition), definition)
+    try:
+        profile = find_profile(batch.study, batch.profile, definition)
+    except ProfileMissingError:  # a later plan has no attributes of subscribers
+        return {}
+    return profile_words(profile, definition)
 
 
 @require_POST

@@ -65,6 +65,8 @@ def test_a_file_that_failed_says_what_was_expected_and_leads_to_a_new_profile(cl
         "Subscriber msisdn",
         "Event time time",
     )
+    Batch.objects.update(profile="gone")  # with the attributes that a later plan does not ask for
+    assert link not in html_of(client, url_of(uploaded))
 
 
 class TestStudies:
