@@ -39,7 +39,7 @@ def chapter(path: str) -> Chapter:
     reader = markdown.Markdown(
         extensions=EXTENSIONS, extension_configs={"toc": {"toc_depth": "2-3"}}, output_format="html"
     )
-    # What scrolls sideways is reached by keyboard.
+    # Wide blocks scroll sideways, so they take the focus of the keyboard.
     body = SCROLLING.sub(r'<\1 tabindex="0">', reader.convert(_text(path)))
     # The text is the product's own, as its templates are.
     return Chapter(title=_title(path), body=mark_safe(body), contents=mark_safe(reader.toc))  # noqa: S308
