@@ -23,8 +23,10 @@ from mobility.extracts.readers.compression import (
     refuse_other,
 )
 from mobility.extracts.readers.header import BYTES, UTF8_BOM
-from mobility.extracts.readers.parquet_pages import NoPageError, check_pages
+from mobility.extracts.readers.parquet_footer import check_columns
+from mobility.extracts.readers.parquet_pages import check_pages
 from mobility.extracts.readers.text import LATIN1, UTF8
+from mobility.extracts.readers.thrift import NoPageError
 from reports.studies.studyfile.formats import DELIMITERS
 
 SAMPLE_BYTES: Final = 256 << 10  # that a browser sends
@@ -188,6 +190,7 @@ def _parquet(data: bytes, *, is_whole: bool) -> Sample:
 def _parquet_columns(data: bytes) -> tuple[list[str], list[list[str]]]:
     """Names of all columns, and the texts of each in the first rows; those of lists and records are empty."""
     file = pq.ParquetFile(io.BytesIO(data), page_checksum_verification=True)
+    check_columns(buffered(io.BytesIO(data)), size=len(data), n_columns=file.metadata.num_columns)
     leaves = [file.schema.column(place) for place in range(len(file.schema))]
     plain = [
         (place, leaf.path)

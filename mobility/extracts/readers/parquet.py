@@ -17,9 +17,10 @@ from mobility.base.errors import BatchFormatError
 from mobility.extracts.readers import Column, Layout, RowBlock, Texts
 from mobility.extracts.readers.compression import Buffered, is_of_storage
 from mobility.extracts.readers.header import listed
-from mobility.extracts.readers.parquet_footer import check_footer, check_row_groups
-from mobility.extracts.readers.parquet_pages import NoPageError, check_pages
+from mobility.extracts.readers.parquet_footer import check_columns, check_footer, check_row_groups
+from mobility.extracts.readers.parquet_pages import check_pages
 from mobility.extracts.readers.text import UTF8, is_bad, is_plain, kinds_of_rows
+from mobility.extracts.readers.thrift import NoPageError
 from reports.studies.studyfile.formats import EPOCH_MS, EPOCH_S, ISO
 
 BATCH_ROWS = 64 << 10
@@ -95,6 +96,8 @@ def _opened(file: Buffered, *, read_dictionary: list[str] | None = None) -> pq.P
         pre_buffer=False,
         page_checksum_verification=True,
     )
+    if read_dictionary is None:  # else it was opened before
+        check_columns(file, size=size, n_columns=reader.metadata.num_columns)
     check_row_groups(reader.metadata, size=size)
     return reader
 

@@ -11,12 +11,15 @@ import pyarrow.parquet as pq
 
 from mobility.base.errors import BatchFormatError
 from mobility.extracts.readers.compression import PARQUET_MAGIC, Buffered
+from mobility.extracts.readers.thrift import NoPageError, Thrift
 
 MAX_FOOTER_BYTES: Final = 64 << 20  # parsed, it is some ten times larger
 MAX_ROW_GROUPS: Final = 32_768
 FREE_ROWS: Final = 1_000_000  # rows that a file of any size may have
 MAX_ROWS_PER_BYTE: Final = 1_000  # gzip makes at most 1,000 bytes of one, and no row of text is that short
 _TAIL_BYTES: Final = 8  # length of the footer, and the magic bytes
+# Fields of the footer, of a row group, and of a column in it.
+_ROW_GROUPS, _COLUMNS, _ENCRYPTED = 4, 1, 8
 
 
 def check_footer(file: Buffered) -> int:
@@ -38,6 +41,40 @@ def check_footer(file: Buffered) -> int:
             f"{MAX_FOOTER_BYTES >> 20}: write fewer and larger row groups, or fewer columns"
         )
     return size
+
+
+def check_columns(file: Buffered, *, size: int, n_columns: int) -> None:
+    """Check that each row group of a file that Arrow opened has all columns, and none is encrypted.
+
+    Arrow ends the process where it is asked about others.
+
+    Raises
+    ------
+    NoPageError
+    """
+    file.seek(size - _TAIL_BYTES)
+    length = int.from_bytes(file.read(4), "little")
+    file.seek(size - _TAIL_BYTES - length)
+    footer = Thrift(file.read(length))
+    try:
+        for field, kind in footer.fields():
+            if field != _ROW_GROUPS:
+                footer.value(kind)
+                continue
+            for _ in range(footer.structs(kind)):
+                _check_group(footer, n_columns=n_columns)
+    except IndexError:
+        raise NoPageError from None
+
+
+def _check_group(footer: Thrift, *, n_columns: int) -> None:
+    for field, kind in footer.fields():
+        if field != _COLUMNS:
+            footer.value(kind)
+            continue
+        n = footer.structs(kind)
+        if n != n_columns or any(_ENCRYPTED in footer.struct() for _ in range(n)):
+            raise NoPageError
 
 
 def check_row_groups(metadata: pq.FileMetaData, *, size: int) -> None:

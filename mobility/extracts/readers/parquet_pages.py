@@ -1,7 +1,7 @@
 """Headers of the pages of a Parquet file, read before the pages are.
 
 A reader of Parquet allocates what a page's header says, and a page can be a thousand times larger than its
-bytes in the file. Headers are Thrift structs in the compact protocol (parquet.thrift of the format).
+bytes in the file.
 """
 
 from collections.abc import Iterator
@@ -12,14 +12,15 @@ import pyarrow.parquet as pq
 
 from mobility.base.errors import BatchFormatError
 from mobility.extracts.readers.compression import Buffered
+from mobility.extracts.readers.thrift import NoPageError, Thrift
 
 MAX_OPEN_BYTES = 256 << 20  # of the columns that are read side by side
 MAX_PAGES = 100_000  # of a column in a row group: writers make some hundred
 HEADER_BYTES = 512  # enough for most; statistics in a header can be long
 MAX_HEADER_BYTES = 1 << 20
+_MAX_PACKED_BYTES = (1 << 31) - 1  # of the format; places beyond 63 bits cannot be read
 _DICTIONARY_PAGE = 2
 _DICTIONARY_ENCODINGS = (2, 8)
-_MAX_DEPTH = 8
 # Fields of a page header, and the place of the encoding in the headers of data pages (version 1 and 2).
 _TYPE, _PLAIN_BYTES, _PACKED_BYTES = 1, 2, 3
 _ENCODINGS = ((5, 2), (8, 4))
@@ -96,7 +97,7 @@ def _pages(file: Buffered, *, chunk: pq.ColumnChunkMetaData) -> Iterator[Page]:
         plain, packed = header.get(_PLAIN_BYTES), header.get(_PACKED_BYTES)
         if not isinstance(plain, int) or not isinstance(packed, int):
             raise NoPageError
-        if plain < 0 or packed < 0 or at + length + packed > end:
+        if plain < 0 or not 0 <= packed <= _MAX_PACKED_BYTES or at + length + packed > end:
             raise NoPageError
         is_dictionary = header.get(_TYPE) == _DICTIONARY_PAGE
         has_places = is_dictionary or _encoding(header) in _DICTIONARY_ENCODINGS
@@ -112,17 +113,13 @@ def _encoding(header: dict[int, Any]) -> int | None:
     return None
 
 
-class NoPageError(Exception):
-    """The header of a page is invalid."""
-
-
 def _header(file: Buffered, at: int) -> tuple[dict[int, Any], int]:
     """Fields of the page header at this place, and its length."""
     size = HEADER_BYTES
     while size <= MAX_HEADER_BYTES:
         file.seek(at)
         data = file.read(size)
-        thrift = _Thrift(data)
+        thrift = Thrift(data)
         try:
             return thrift.struct(), thrift.at
         except IndexError:
@@ -130,74 +127,3 @@ def _header(file: Buffered, at: int) -> tuple[dict[int, Any], int]:
                 break
             size *= 8
     raise NoPageError
-
-
-@dataclass(slots=True)
-class _Thrift:
-    """The compact protocol, as far as page headers need it; IndexError where the data ends."""
-
-    data: bytes
-    at: int = 0
-
-    def struct(self, depth: int = 0) -> dict[int, Any]:
-        """Whole numbers and structs by field; other values are passed over."""
-        if depth > _MAX_DEPTH:
-            raise NoPageError
-        fields: dict[int, Any] = {}
-        field = 0
-        while head := self._byte():
-            field = field + (head >> 4) if head >> 4 else self._integer()
-            fields[field] = self._value(head & 15, depth)
-        return fields
-
-    def _value(self, kind: int, depth: int) -> Any:
-        match kind:
-            case 1 | 2:  # true, false
-                return kind == 1
-            case 3:
-                return self._byte()
-            case 4 | 5 | 6:
-                return self._integer()
-            case 7:
-                return self._skip(8)
-            case 8:
-                return self._skip(self._varint())
-            case 9 | 10:
-                return self._list(depth)
-            case 12:
-                return self.struct(depth + 1)
-            case _:
-                raise NoPageError
-
-    def _list(self, depth: int) -> None:
-        head = self._byte()
-        count = head >> 4 if head >> 4 < 15 else self._varint()
-        for _ in range(count):
-            # A truth value has its own byte here.
-            self._value(3 if head & 15 in (1, 2) else head & 15, depth + 1)
-
-    def _byte(self) -> int:
-        self.at += 1
-        return self.data[self.at - 1]
-
-    def _skip(self, count: int) -> None:
-        self.at += count
-        if self.at > len(self.data):
-            raise IndexError
-
-    def _varint(self) -> int:
-        value = self._byte()
-        if value < 128:  # nearly always
-            return value
-        value, shift = value & 127, 7
-        while shift < 70:
-            byte = self._byte()
-            value |= (byte & 127) << shift
-            if byte < 128:
-                return value
-            shift += 7
-        raise NoPageError
-
-    def _integer(self) -> int:
-        value = self._varint()
-        return (value >> 1) ^ -(value & 1)

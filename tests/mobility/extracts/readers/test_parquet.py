@@ -16,11 +16,14 @@ from mobility.base.errors import BatchFormatError, SealBrokenError
 from mobility.batches import staging
 from mobility.batches.staging import UploadReader
 from mobility.batches.storages import Pieces, staging_storage
+from mobility.extracts.profiles.errors import PreviewError
+from mobility.extracts.profiles.sample import read_sample
 from mobility.extracts.readers import Layout, Source, parquet, parquet_footer, parquet_pages
 from mobility.extracts.readers.compression import buffered
 from mobility.extracts.readers.opening import read_extract
 from mobility.extracts.readers.parquet import group_sizes
-from mobility.extracts.readers.parquet_pages import NoPageError, _Thrift, check_pages
+from mobility.extracts.readers.parquet_pages import check_pages
+from mobility.extracts.readers.thrift import NoPageError, Thrift
 from tests.mobility.batches.staged import staged
 from tests.mobility.extracts.readers.any_file import written
 
@@ -184,6 +187,34 @@ def test_a_page_before_the_beginning_of_the_file_is_refused() -> None:
         blocks_of(io.BytesIO(bytes(spoiled)), "a", "b")
 
 
+ENCRYPTED = b"\x5c\x2c\x19\x18\x01a\x00\x00"  # with the key of a column
+
+
+@pytest.mark.parametrize(
+    ("columns", "of_list"),
+    [(b"", b"\x0c"), (b"CC", b"\x2c"), (b"C" * 9, b"\x9c"), (b"E", b"\x1c")],
+    ids=["none", "twice", "nine", "encrypted"],
+)
+def test_columns_that_arrow_would_end_the_process_for_are_refused(columns: bytes, of_list: bytes) -> None:
+    data = written(pa.table({"a": ["x", "y"]}), compression="none", write_statistics=False)
+    length = int.from_bytes(data[-8:-4], "little")
+    body, footer = data[: -8 - length], data[-8 - length : -8]
+    # The list of the columns of the only row group, up to the bytes of the group.
+    start = footer.index(b"\x19\x1c\x19\x1c\x26") + 4
+    reader = Thrift(footer, start)
+    reader.struct()
+    column = footer[start : reader.at]
+    changed = columns.replace(b"C", column).replace(b"E", column[:-1] + ENCRYPTED + b"\x00")
+    footer = footer[: start - 1] + of_list + changed + footer[reader.at :]
+    spoiled = body + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+    with pytest.raises(BatchFormatError, match="damaged"):
+        group_sizes(buffered(io.BytesIO(spoiled)))
+    with pytest.raises(BatchFormatError, match="damaged"):
+        blocks_of(io.BytesIO(spoiled), "a")
+    with pytest.raises(PreviewError, match="damaged"):
+        read_sample(spoiled, size=len(spoiled))
+
+
 def test_long_values_of_a_dictionary_are_not_written_out_for_every_row() -> None:
     """70,000 rows that share a value of 100 kB, in a dictionary with more entries than rows of a block."""
     n, long = 70_000, "x" * 100_000
@@ -317,11 +348,15 @@ def test_every_kind_of_thrift_value_is_passed_over() -> None:
             b"\x00",
         ]
     )  # fmt: skip
-    fields = _Thrift(value).struct()
+    fields = Thrift(value).struct()
     assert [fields[number] for number in range(1, 7)] == [True, False, 5, -4, 4, 1 << 39]
     assert (fields[12], fields[100]) == ({1: 1}, 21)
     for length in range(len(value)):
         with pytest.raises(IndexError):
-            _Thrift(value[:length]).struct()
+            Thrift(value[:length]).struct()
     with pytest.raises(NoPageError):  # structs in structs have an end
-        _Thrift(b"\x1c" * 1000).struct()
+        Thrift(b"\x1c" * 1000).struct()
+    with pytest.raises(NoPageError):  # and so do lists in lists
+        Thrift(b"\x19" * 10_000).struct()
+    with pytest.raises(NoPageError):  # Arrow takes this field, 2 ** 16 + 4, for field 4
+        Thrift(b"\x05\x88\x80\x08\x00\x00").struct()
