@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldp.protocols.channels import MAX_EPSILON, Unit
+from ldp.protocols.projective import fitting_spaces, n_points
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -105,6 +106,27 @@ def report_laws(
             )
         )
     return laws
+
+
+def code_laws(*, epsilons: Sequence[Fraction], domain_size: int, max_codes: int) -> ReportLaws:
+    """Laws of the reports on a joint indicator: those of `code_channel` for each of n epsilons."""
+    answers = np.array([float(each) for each in epsilons])
+    e, gain = np.exp(answers), np.expm1(answers)
+    grr = e + domain_size - 1
+    laws = [np.array([1 / grr, gain / grr, (domain_size - 2) / grr])]
+    sizes = [domain_size]
+    for prime, dimension in fitting_spaces(domain_size, max_codes=max_codes):
+        size, support, shared = (n_points(prime, dimension - less) for less in range(3))
+        whole = e * support + size - support
+        q = (e * shared + support - shared) / whole
+        laws.append(np.array([q, gain * (support - shared) / whole, 1 - q - e * support / whole]))
+        sizes.append(size)
+    noise = np.array([q * (1 - q) / difference**2 for q, difference, _ in laws])
+    best = noise.argmin(axis=0)
+    q, difference, rest = np.take_along_axis(np.array(laws), best[np.newaxis, np.newaxis], axis=0)[0]
+    slack = _slack(answers, np.array(sizes)[best].astype(np.float64))
+    is_close = noise <= noise.min(axis=0) * (1 + _slack(answers, np.full(len(e), float(max(sizes)))))
+    return ReportLaws(q=q, difference=difference, rest=rest, slack=slack, is_sure=is_close.sum(axis=0) == 1)
 
 
 def first_that_reaches(

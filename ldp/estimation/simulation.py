@@ -18,7 +18,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldp.errors import LdpError, PlanError
-from ldp.estimation.approximate_errors import Floats, ReportLaws, first_that_reaches, report_laws
+from ldp.estimation.approximate_errors import (
+    Floats,
+    ReportLaws,
+    code_laws,
+    first_that_reaches,
+    report_laws,
+)
 from ldp.estimation.error_curves import LEVEL, ErrorCurve, error_curve
 from ldp.estimation.noisy_estimators import UnionNoise, noisy_total
 from ldp.estimation.numbers import mean_variance
@@ -273,7 +279,14 @@ def _laws(
     wanted = [(sizes or {}).get(i, _n_sides(plan, i)) for i in range(plan.d)]
     laws = report_laws(plan.mechanism, domain_sizes=wanted, **asked)
     bit = report_laws("smp-grr", domain_sizes=[2], **asked)
-    return [law if each.scale is None else bit[0] for law, each in zip(laws, plan.indicators, strict=True)]
+    for index, each in enumerate(plan.indicators):
+        if each.scale is not None:
+            laws[index] = bit[0]
+        elif each.parts:
+            laws[index] = code_laws(
+                epsilons=epsilons, domain_size=each.domain_size, max_codes=plan.max_codes
+            )
+    return laws
 
 
 def _nearly(

@@ -322,8 +322,8 @@ class PlanSpec:
         if spec.scale is not None:
             return threshold_channel(epsilon=spec.epsilon, spacings=spec.scale.spacings)
         if spec.parts:
-            most = MAX_TALLY_CELLS // (self.days + 1) ** 2
-            return code_channel(epsilon=spec.epsilon, domain_size=spec.domain_size, max_codes=most)
+            asked = {"domain_size": spec.domain_size, "max_codes": self.max_codes}
+            return code_channel(epsilon=spec.epsilon, **asked)
         return _answer_channel(self.mechanism, spec.epsilon, spec.domain_size)
 
     def is_unary(self, index: int) -> bool:
@@ -347,6 +347,11 @@ class PlanSpec:
         """Most answers that one person gives to an indicator: 1 if static, else its number of days."""
         spec = self.indicators[index]
         return 1 if spec.kind == "static" else spec.max_values or self.days
+
+    @property
+    def max_codes(self) -> int:
+        """Most codes of a report on a joint indicator whose tally can be kept."""
+        return MAX_TALLY_CELLS // (self.days + 1) ** 2
 
     def answers_per_person(self, index: int, *, extra_daily_values: int = 0) -> int:
         """Most different answers of one person: on a number one on each side of the cut, on any days."""

@@ -121,15 +121,13 @@ def projective_channel(
     """
     check_epsilon(epsilon)
     check_domain_size(domain_size)
-    e, most = exp_down(epsilon), min(max_codes, MAX_DOMAIN_SIZE)
-    spaces = [(prime, _least_dimension(prime, domain_size)) for prime in range(2, 256) if _is_prime(prime)]
+    e = exp_down(epsilon)
     found = [
         _with_threshold(e, domain_size=domain_size, prime=prime, dimension=dimension)
-        for prime, dimension in spaces
-        if n_points(prime, dimension) <= most
+        for prime, dimension in fitting_spaces(domain_size, max_codes=max_codes)
     ]
     if not found:
-        raise InvalidDomainError(f"no projective space has {domain_size} to {most} points")
+        raise InvalidDomainError(f"no projective space has {domain_size} to {max_codes} points")
     return min(found, key=noise_at_zero)
 
 
@@ -144,6 +142,12 @@ def code_channel(*, epsilon: Fraction, domain_size: int, max_codes: int = MAX_DO
     except InvalidDomainError:
         return grr
     return grr if noise_at_zero(grr) <= noise_at_zero(projective) else projective
+
+
+def fitting_spaces(domain_size: int, *, max_codes: int = MAX_DOMAIN_SIZE) -> list[tuple[int, int]]:
+    """Prime and dimension of each space that has a point for each value, and no more points than codes."""
+    spaces = [(prime, _least_dimension(prime, domain_size)) for prime in range(2, 256) if _is_prime(prime)]
+    return [space for space in spaces if n_points(*space) <= min(max_codes, MAX_DOMAIN_SIZE)]
 
 
 def _with_threshold(e: Fraction, *, domain_size: int, prime: int, dimension: int) -> ProjectiveChannel:

@@ -5,8 +5,10 @@ from typing import get_args
 
 import pytest
 
-from ldp.estimation.approximate_errors import report_laws
+from ldp.estimation.approximate_errors import code_laws, report_laws
 from ldp.estimation.choosing import Solution, expected_error
+from ldp.estimation.estimators import pure_variance
+from ldp.protocols.projective import code_channel
 
 PLANS = [(2,), (2, 30), (3, 3, 8, 12, 37, 11), (5, 50, 500), (2, 65_534)]
 
@@ -26,6 +28,18 @@ def test_errors_are_those_of_the_exact_channels(mechanism, unit) -> None:
                 nearly = law.std_error(frequency, n_reports=n_reports, n_population=5000)
                 # A tenth of what is allowed for: anyone who adds an operation has room.
                 assert not law.is_sure[at] or nearly[at] == pytest.approx(error, rel=law.slack[at] / 10)
+
+
+@pytest.mark.parametrize(("size", "max_codes"), [(6, 65_534), (91, 65_534), (481, 700), (3844, 1000)])
+def test_errors_of_joint_indicators_are_those_of_their_channels(size, max_codes) -> None:
+    epsilons = [Fraction(each, 1000) for each in (1, 700, 1425, 4001, 9000, 16_000)]
+    law = code_laws(epsilons=epsilons, domain_size=size, max_codes=max_codes)
+    assert sum(law.is_sure) >= 3
+    for at, epsilon in enumerate(epsilons):
+        channel = code_channel(epsilon=epsilon, domain_size=size, max_codes=max_codes)
+        exact = pure_variance(0.1, n_reports=900, n_population=5000, channel=channel) ** 0.5
+        nearly = law.std_error(0.1, n_reports=900, n_population=5000)
+        assert not law.is_sure[at] or nearly[at] == pytest.approx(float(exact), rel=law.slack[at] / 10)
 
 
 def test_few_plans_are_unsure() -> None:

@@ -175,6 +175,23 @@ class TestEpsilonForPlan:
         else:  # reports are bits below, whose counts have no noise
             refuses("presence_epsilon must be absent", plan_at, 1791 * LEAST)
 
+    @pytest.mark.parametrize("mechanism", ["smp-grr", "smp-adp"])
+    def test_joint_indicators_are_searched_with_their_own_channel(self, mechanism) -> None:
+        parts = requests_of(("static", 6), ("static", 12))
+        both = ldp.IndicatorRequest(slug="both", kind="static", domain_size=91, parts=("i0", "i1"))
+
+        def plan_at(epsilon: Decimal) -> ldp.PlanSpec:
+            settings = {"mechanism": mechanism, "unit": "profile", "version": 1, "days": 7}
+            return ldp.build_plan(**settings, epsilon=epsilon, indicators=[*parts, both])
+
+        def error(epsilon: Decimal) -> float:
+            found = simulation.forecast(plan_at(epsilon), crowd=CROWD)[2]
+            return found.day.half_width(found.even)
+
+        for epsilon in (Decimal("0.5"), Decimal(2)):
+            wish = {"half_width": error(epsilon), "crowd": CROWD, "indexes": [2]}
+            assert simulation.epsilon_for_plan(plan_at, **wish) == epsilon
+
     @pytest.mark.parametrize("mechanism", ["smp-grr", "smp-adp", "rsfd-adp"])
     @pytest.mark.parametrize("epsilon", [Decimal("1.2"), Decimal(6)])
     def test_most_categories_are_the_most_though_errors_rise_and_fall(self, mechanism, epsilon) -> None:
