@@ -1,6 +1,7 @@
 """Many comparisons at once: which differences still hold when one false one among all is too many."""
 
 from collections.abc import Callable, Sequence
+from math import lgamma, log, sqrt
 from typing import Protocol
 
 import numpy as np
@@ -63,6 +64,17 @@ def above_zero(
     found = np.zeros(k, np.bool_)
     found[order] = is_found
     return found
+
+
+def chosen_reach(n_chosen: int, n_values: int, *, level: float = 0.95) -> float:
+    """Standard errors within which the sum of any chosen values lies, though the same reports chose them.
+
+    Notes
+    -----
+    All sets of every size at once (Bonferroni), by the bound exp(-z**2 / 2) of a normal tail.
+    """
+    n_sets = lgamma(n_values + 1) - lgamma(n_chosen + 1) - lgamma(n_values - n_chosen + 1)
+    return sqrt(2 * (log(2 * n_values / (1 - level)) + n_sets))
 
 
 def holm(interval_at: Callable[[float], Interval], *, rows: Mask, level: float = 0.95) -> Mask:

@@ -8,6 +8,7 @@ from django.utils.translation import gettext, gettext_noop
 
 from ldp import PlanSpec, project_simplex, pure_frequencies
 from ldp.estimation.joint.linear import LinearChannel, linear_answer
+from ldp.estimation.multiple import chosen_reach
 from reports.base.status import Status
 from reports.estimates import charts
 from reports.estimates.options import ReportOptions
@@ -41,7 +42,8 @@ def grouping_context(report: WindowReport, *, options: ReportOptions, query: str
 def grouped_report(report: WindowReport) -> WindowReport | None:
     """Keep the categories that surely have visitors and sum up the others; None where that helps no one.
 
-    The sum has its own exact error: the noise of its parts partly cancels out.
+    The sum is what the found ones leave of 1. The same reports chose them, so those that just missed have an
+    error below 0: the interval of the sum holds for any choice (`chosen_reach`).
     """
     found = surely_present(report) if len(report.estimates) >= LEAST else None
     if not found or len(found) > len(report.estimates) - 2:
@@ -55,23 +57,24 @@ def grouped_report(report: WindowReport) -> WindowReport | None:
     counts = np.array([each.reports for each in report.estimates], np.int64)
     answer = linear_answer(
         pure_frequencies(counts, channel=channel, level=LEVEL, **sizes),
-        weights=np.array([float(each in others) for each in report.estimates]),
+        weights=np.array([float(each in found) for each in report.estimates]),
         channel=channel,
         level=LEVEL,
         **sizes,
     )
-    scale = report.scale or 0.0
+    scale, share = report.scale or 0.0, 1 - answer.value
+    reach = answer.std_error * chosen_reach(len(found), len(report.estimates), level=LEVEL)
     rest = Estimate(
         category=OTHERS,
         category_fr=gettext(OTHERS),
         reports=sum(each.reports or 0 for each in others),
-        frequency=answer.value,
+        frequency=share,
         std_error=answer.std_error,
-        ci_low=answer.ci_low,
-        ci_high=answer.ci_high,
-        visitors=answer.value * scale,
-        visitors_ci_low=answer.ci_low * scale,
-        visitors_ci_high=answer.ci_high * scale,
+        ci_low=share - reach,
+        ci_high=share + reach,
+        visitors=share * scale,
+        visitors_ci_low=(share - reach) * scale,
+        visitors_ci_high=(share + reach) * scale,
         status=Status.OK,
     )
     # Values of few categories need less adjustment than those of all.

@@ -8,7 +8,9 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from ldp.estimation.multiple import above_zero
+from ldp.estimation.estimators import pure_frequencies
+from ldp.estimation.joint.linear import linear_answer
+from ldp.estimation.multiple import above_zero, chosen_reach
 from ldp.protocols.channels import grr_channel, noise_at_zero
 from ldp.protocols.projective import code_channel
 
@@ -63,3 +65,25 @@ def test_shares_that_are_found_four_times_of_five_are_those_of_the_formula(k, n,
     )
     sd = (float(noise_at_zero(channel)) / n) ** 0.5
     assert least + NormalDist().inv_cdf(0.8) * sd == pytest.approx(share, rel=0.02)
+
+
+def test_sums_of_values_that_the_same_reports_chose_are_covered():
+    """15 of 37 values lie where the list ends. An interval for a set chosen before covers 16%."""
+    k, n, runs = 37, 20_000, 100
+    channel, rng = grr_channel(epsilon=Fraction(1), domain_size=k), np.random.default_rng(1)
+    error = (float(noise_at_zero(channel)) / n) ** 0.5
+    share = np.array([3 * error] * 15 + [0.1] * 5 + [0.0] * 17)
+    share /= share.sum()
+    law = share * float(channel.p) + (1 - share) * float(channel.q)
+    hits = naive = 0
+    for _ in range(runs):
+        counts = rng.multinomial(n, law)
+        is_found = above_zero(counts, n_reports=n, channel=channel)
+        sizes = {"channel": channel, "n_reports": n, "n_population": 10**9, "level": 0.95}
+        weights = is_found.astype(float)
+        answer = linear_answer(pure_frequencies(counts, **sizes), weights=weights, **sizes)
+        missed = abs(answer.value - share[is_found].sum())
+        hits += missed <= chosen_reach(int(is_found.sum()), k) * answer.std_error
+        naive += answer.ci_low <= share[is_found].sum() <= answer.ci_high
+    assert naive < 0.5 * runs
+    assert hits >= 0.95 * runs
