@@ -12,6 +12,7 @@ from ldp.estimation.joint.association import (
     independence_test,
     margin_of,
 )
+from ldp.estimation.simulation import reporting_share
 from reports.base import formats
 from reports.crosstab.joints import Part
 from reports.crosstab.queries import Measured, layout_of, reports_of
@@ -83,7 +84,7 @@ def _margins(measured: Measured, parts: tuple[Part, Part]) -> tuple[Margin, Marg
         if reports is None:
             return None
         spec = PlanSpec.from_json(report.plan.spec)
-        found.append(margin_of(reports, asked=float(spec.asked_share(spec.index(part.slug)))))
+        found.append(margin_of(reports, asked=float(reporting_share(spec, spec.index(part.slug)))))
     return found[0], found[1]
 
 

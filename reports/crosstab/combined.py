@@ -9,6 +9,7 @@ from ldp.estimation.joint.association import MAX_TESTED_CELLS, margin_of
 from ldp.estimation.joint.consistency import Combinations, Single, combined_table, nearest_table
 from ldp.estimation.joint.consistency import View as Source
 from ldp.estimation.joint.crosstab import CrossTable, Shares
+from ldp.estimation.simulation import reporting_share
 from ldp.estimation.windows import IndicatorTallies
 from reports.crosstab.joints import joint_indicators
 from reports.crosstab.queries import Measured, reports_of
@@ -83,7 +84,7 @@ def _sources(
     for slug in sorted(asked):
         reports = reports_of(*loaded[slug]) if slug in loaded else None
         if reports is not None:
-            share = float(spec.asked_share(spec.index(slug)))
+            share = float(reporting_share(spec, spec.index(slug)))
             margin = margin_of(reports, asked=share, has_all=has_all)
             found.append(Source(axes=(slugs.index(slug),), source=Single(margin=margin)))
     for joint in joint_indicators(measured.report.study):

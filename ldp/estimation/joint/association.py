@@ -71,7 +71,7 @@ def margin_of(reports: Reports, *, asked: float, has_all: bool = False) -> Margi
 
     Parameters
     ----------
-    asked : float; chance that a visitor is asked this indicator, in (0, 1]
+    asked : float; chance that a visitor is asked this indicator, and on this day, in (0, 1]
     has_all : all visitors are known to have a value
     """
     if has_all:

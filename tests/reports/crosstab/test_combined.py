@@ -2,17 +2,21 @@
 
 import csv
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from django.http import QueryDict
 
 from ldp import project_simplex
+from ldp.estimation.joint.association import independence_test, margin_of
+from ldp.privacy.joint import joint_codes
+from reports.crosstab.association import verdict_of
 from reports.crosstab.combined import combined, projected
 from reports.crosstab.joints import joint_indicators
-from reports.crosstab.queries import measure, table_of
+from reports.crosstab.queries import measure, reports_of, table_of
 from reports.crosstab.query import view_of
-from reports.estimates.queries import visitor_unions
+from reports.estimates.queries import reports_with_tallies, visitor_unions
 from tests.reports import report_factory as factory
 from tests.reports.crosstab.conftest import AGE, GENDER, TOWN, published
 from tests.reports.page_texts import words
@@ -60,6 +64,27 @@ def test_other_joint_indicators_tell_about_it_too() -> None:
     with_pair = combined(measured, view).cells.std_error
     raw = np.array([[each.std_error for each in row] for row in table_of(measured, view).cells])
     assert (with_pair < 0.6 * raw).all()
+
+
+def test_those_who_answer_on_other_days_are_not_without_a_value() -> None:
+    """Answers on two of four days: half of those who are asked answer on a day, and all have a value."""
+    stay, day_zone = factory.HALF_STAY, factory.indicator("place", "A", "B", "C", kind="daily", column=None)
+    pair = factory.joint("pair", stay, day_zone, kind="daily")
+    study = factory.create(stay, day_zone, pair, epsilon="6")
+    people = factory.crowd(study, n=6000)
+    parts = [people.daily[each.slug] for each in (stay, day_zone)]
+    daily = people.daily | {"pair": joint_codes(parts, sizes=[2, 3])}
+    factory.publish(study, replace(people, daily=daily))
+    measured, view = measured_view(study, f"rows=stay&from={study.date_of(2)}&to={study.date_of(2)}")
+    rows = combined(measured, view).rows
+    assert (view.window.days, rows.value.size) == (1, 3)
+    assert abs(rows.value[-1]) < 5 * rows.std_error[-1]
+    (stay_row, place_row) = (study.indicators.get(slug=slug) for slug in ("stay", "place"))
+    loaded = reports_with_tallies([stay_row, place_row], [[view.window]] * 2)
+    shares = [margin_of(reports_of(r, t), asked=a) for ((r,), t), a in zip(loaded, (1 / 6, 1 / 3), strict=True)]
+    layout = np.arange(12).reshape(3, 4, 1)[:2, :3]
+    expected = independence_test(measured.reports, layout=layout, rows=shares[0], columns=shares[1])
+    assert verdict_of(measured, view).found.p_value == pytest.approx(expected.p_value)
 
 
 def test_shares_of_a_row_or_of_one_category_are_not_combined() -> None:
