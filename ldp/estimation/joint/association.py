@@ -78,7 +78,8 @@ def margin_of(reports: Reports, *, asked: float, has_all: bool = False) -> Margi
         return Margin(reports=reports, has_value=1.0, has_value_variance=0.0)
     expected = reports.n_population * asked
     has_value = reports.n_reports / expected  # not limited to 1: that would make it too small on average
-    variance = has_value * (1 - asked) / expected
+    # Of visitors who are a sample themselves, as all variances of a margin are.
+    variance = has_value * (1 - asked * has_value) / expected
     return Margin(reports=reports, has_value=has_value, has_value_variance=variance)
 
 

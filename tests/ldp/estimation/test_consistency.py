@@ -121,6 +121,32 @@ def test_errors_are_as_stated_and_smaller_than_those_of_the_table() -> None:
     assert pytest.approx(table.cells.ci_high) == turned.cells.ci_high.T
 
 
+def test_errors_hold_where_many_have_no_value_and_answers_are_nearly_exact() -> None:
+    rng, n, runs = np.random.default_rng(8), 4000, 1000
+    rows = np.where(np.arange(n) < n // 2, rng.integers(0, 2, n), 2)
+    both = 3 * rows + rng.integers(0, 3, n)
+    channels = [ldp.grr_channel(epsilon=Fraction(20), domain_size=size) for size in (2, 9)]
+
+    def reports(codes: np.ndarray, channel: ldp.GrrChannel) -> Reports:
+        counts, known = np.bincount(codes, minlength=channel.domain_size), {"n_reports": len(codes)}
+        known |= {"n_population": n, "channel": channel}
+        return Reports(estimates=ldp.pure_frequencies(counts, **known), **known)
+
+    found, errors = [], []
+    for _ in range(runs):
+        asked = rng.random(n) < 0.5
+        margin = margin_of(reports(rows[asked & (rows < 2)], channels[0]), asked=0.5)
+        views = [
+            View(axes=(0,), source=Single(margin=margin)),
+            View(axes=(0, 1), source=Combinations(reports=reports(both[~asked], channels[1]))),
+        ]
+        table = combined_table(views, axes=(0, 1), sizes=(3, 3), n_population=n, level=0.95)
+        found.append(table.rows.value)
+        errors.append(table.rows.std_error)
+    # Within four standard errors of a spread, and not half of it.
+    assert np.mean(errors, axis=0) / np.std(found, axis=0) == pytest.approx(np.ones(3), abs=0.09)
+
+
 def test_the_nearest_table_has_its_margins_and_no_negative_cell() -> None:
     """Against a solver of quadratic programs: non-negative least squares with heavy rows for the margins."""
     rng = np.random.default_rng(6)
