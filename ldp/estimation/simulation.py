@@ -283,9 +283,7 @@ def _laws(
         if each.scale is not None:
             laws[index] = bit[0]
         elif each.parts:
-            laws[index] = code_laws(
-                epsilons=epsilons, domain_size=each.domain_size, max_codes=plan.max_codes
-            )
+            laws[index] = code_laws(epsilons=epsilons, domain_size=each.domain_size, max_codes=plan.max_codes)
     return laws
 
 

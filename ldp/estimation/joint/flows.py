@@ -2,7 +2,7 @@
 
 A visitor-day is a visitor on one day. Someone with the same value on several days repeats one answer, so the
 errors of days are not independent, and how far they are not is unknown. A sum of intervals, each of which
-holds on its day, is wide enough for any dependence; on one day it is exact.
+holds on its day, is wide enough for nearly normal errors, however they depend; on one day it is exact.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Thrift's compact protocol, as far as the footer and the page headers of Parquet need it (parquet.thrift)."""
+"""Thrift's compact protocol, as far as footers and page headers of Parquet need it (parquet.thrift)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -81,7 +81,9 @@ def test_those_who_answer_on_other_days_are_not_without_a_value() -> None:
     assert abs(rows.value[-1]) < 5 * rows.std_error[-1]
     (stay_row, place_row) = (study.indicators.get(slug=slug) for slug in ("stay", "place"))
     loaded = reports_with_tallies([stay_row, place_row], [[view.window]] * 2)
-    shares = [margin_of(reports_of(r, t), asked=a) for ((r,), t), a in zip(loaded, (1 / 6, 1 / 3), strict=True)]
+    shares = [
+        margin_of(reports_of(r, t), asked=a) for ((r,), t), a in zip(loaded, (1 / 6, 1 / 3), strict=True)
+    ]
     layout = np.arange(12).reshape(3, 4, 1)[:2, :3]
     expected = independence_test(measured.reports, layout=layout, rows=shares[0], columns=shares[1])
     assert verdict_of(measured, view).found.p_value == pytest.approx(expected.p_value)
