@@ -23,7 +23,7 @@ from mobility.extracts.readers.compression import (
     refuse_other,
 )
 from mobility.extracts.readers.header import BYTES, UTF8_BOM
-from mobility.extracts.readers.parquet_footer import check_columns
+from mobility.extracts.readers.parquet_footer import RowGroup, read_row_groups
 from mobility.extracts.readers.parquet_pages import check_pages
 from mobility.extracts.readers.text import LATIN1, UTF8
 from mobility.extracts.readers.thrift import NoPageError
@@ -177,7 +177,7 @@ def _parquet(data: bytes, *, is_whole: bool) -> Sample:
         )
     try:
         names, columns = _parquet_columns(data)
-    except (pa.ArrowException, NoPageError, OSError):
+    except (pa.ArrowException, NoPageError, UnicodeDecodeError, OSError):
         raise PreviewError(gettext("The Parquet file is damaged. Create it again.")) from None
     return Sample(
         names=tuple(names),
@@ -190,14 +190,16 @@ def _parquet(data: bytes, *, is_whole: bool) -> Sample:
 def _parquet_columns(data: bytes) -> tuple[list[str], list[list[str]]]:
     """Names of all columns, and the texts of each in the first rows; those of lists and records are empty."""
     file = pq.ParquetFile(io.BytesIO(data), page_checksum_verification=True)
-    check_columns(buffered(io.BytesIO(data)), size=len(data), n_columns=file.metadata.num_columns)
+    row_groups = read_row_groups(
+        buffered(io.BytesIO(data)), size=len(data), n_columns=file.metadata.num_columns
+    )
     leaves = [file.schema.column(place) for place in range(len(file.schema))]
     plain = [
         (place, leaf.path)
         for place, leaf in enumerate(leaves)
         if leaf.path == leaf.name and not leaf.max_repetition_level
     ]
-    _check_parquet_pages(data, file.metadata, places=[place for place, _ in plain])
+    _check_parquet_pages(data, row_groups, places=[place for place, _ in plain])
     batches = file.iter_batches(ROWS, columns=[path for _, path in plain], use_threads=False)
     batch = next(batches, None)
     n = len(batch) if batch else 0
@@ -211,13 +213,13 @@ def _parquet_columns(data: bytes) -> tuple[list[str], list[list[str]]]:
     return [field.name for field in fields], columns
 
 
-def _check_parquet_pages(data: bytes, metadata: pq.FileMetaData, *, places: list[int]) -> None:
+def _check_parquet_pages(data: bytes, row_groups: list[RowGroup], *, places: list[int]) -> None:
     try:
         check_pages(
             buffered(io.BytesIO(data)),
-            metadata=metadata,
+            row_groups=row_groups,
             columns={str(place): place for place in places},  # names may be repeated
-            groups=range(metadata.num_row_groups),
+            groups=range(len(row_groups)),
             max_bytes=PARQUET_BYTES,
         )
     except BatchFormatError:

@@ -17,7 +17,7 @@ from mobility.base.errors import BatchFormatError
 from mobility.extracts.readers import Column, Layout, RowBlock, Texts
 from mobility.extracts.readers.compression import Buffered, is_of_storage
 from mobility.extracts.readers.header import listed
-from mobility.extracts.readers.parquet_footer import check_columns, check_footer, check_row_groups
+from mobility.extracts.readers.parquet_footer import RowGroup, check_footer, check_row_groups, read_row_groups
 from mobility.extracts.readers.parquet_pages import check_pages
 from mobility.extracts.readers.text import UTF8, is_bad, is_plain, kinds_of_rows
 from mobility.extracts.readers.thrift import NoPageError
@@ -47,12 +47,8 @@ def group_sizes(file: Buffered) -> list[tuple[int, int]]:
     BatchFormatError : damaged
     """
     with _judged():
-        metadata = _opened(file).metadata
-        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-        return [
-            (group.num_rows, sum(group.column(i).total_compressed_size for i in range(group.num_columns)))
-            for group in groups
-        ]
+        _, groups = _opened(file)
+        return [(group.n_rows, sum(chunk.n_bytes for chunk in group.columns)) for group in groups]
 
 
 @contextmanager
@@ -69,14 +65,14 @@ def _judged() -> Iterator[None]:
 
 
 def _blocks(file: Buffered, *, layout: Layout, groups: range | None) -> Iterator[RowBlock]:
-    reader = _opened(file)
+    reader, row_groups = _opened(file)
     _check_columns(reader, layout=layout)
     places = {name: _place_of(reader, name) for name in layout.columns}
-    groups = range(reader.metadata.num_row_groups) if groups is None else groups
-    by_place = check_pages(file, metadata=reader.metadata, columns=places, groups=groups)
+    groups = range(len(row_groups)) if groups is None else groups
+    by_place = check_pages(file, row_groups=row_groups, columns=places, groups=groups)
     # Arrow keeps all values of a row group where some pages have places in a dictionary and others values.
     texts = [name for name in by_place if reader.schema.column(places[name]).physical_type == "BYTE_ARRAY"]
-    reader = _opened(file, read_dictionary=texts)
+    reader = _reader(file, read_dictionary=texts)
     first = 1
     batches = reader.iter_batches(
         BATCH_ROWS, row_groups=list(groups), columns=list(layout.columns), use_threads=False
@@ -86,20 +82,23 @@ def _blocks(file: Buffered, *, layout: Layout, groups: range | None) -> Iterator
         first += len(batch)
 
 
-def _opened(file: Buffered, *, read_dictionary: list[str] | None = None) -> pq.ParquetFile:
+def _opened(file: Buffered) -> tuple[pq.ParquetFile, list[RowGroup]]:
     size = check_footer(file)
+    reader = _reader(file)
+    row_groups = read_row_groups(file, size=size, n_columns=reader.metadata.num_columns)
+    check_row_groups(row_groups, size=size)
+    return reader, row_groups
+
+
+def _reader(file: Buffered, *, read_dictionary: list[str] | None = None) -> pq.ParquetFile:
     file.seek(0)
-    reader = pq.ParquetFile(
+    return pq.ParquetFile(
         pa.PythonFile(file, mode="r"),
         read_dictionary=read_dictionary,
         buffer_size=BUFFER_BYTES,  # else whole columns of a row group are held
         pre_buffer=False,
         page_checksum_verification=True,
     )
-    if read_dictionary is None:  # else it was opened before
-        check_columns(file, size=size, n_columns=reader.metadata.num_columns)
-    check_row_groups(reader.metadata, size=size)
-    return reader
 
 
 def _check_columns(reader: pq.ParquetFile, *, layout: Layout) -> None:

@@ -5,21 +5,23 @@ page: then a small file has more rows than a worker could ever read.
 """
 
 import io
-from typing import Final
-
-import pyarrow.parquet as pq
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from mobility.base.errors import BatchFormatError
 from mobility.extracts.readers.compression import PARQUET_MAGIC, Buffered
-from mobility.extracts.readers.thrift import NoPageError, Thrift
+from mobility.extracts.readers.thrift import STRUCT, NoPageError, Thrift
 
 MAX_FOOTER_BYTES: Final = 64 << 20  # parsed, it is some ten times larger
 MAX_ROW_GROUPS: Final = 32_768
 FREE_ROWS: Final = 1_000_000  # rows that a file of any size may have
 MAX_ROWS_PER_BYTE: Final = 1_000  # gzip makes at most 1,000 bytes of one, and no row of text is that short
 _TAIL_BYTES: Final = 8  # length of the footer, and the magic bytes
-# Fields of the footer, of a row group, and of a column in it.
-_ROW_GROUPS, _COLUMNS, _ENCRYPTED = 4, 1, 8
+# Fields of the footer, of a row group, of a column in it, and of the metadata of that.
+_ROW_GROUPS = 4
+_COLUMNS, _ROWS = 1, 3
+_METADATA, _ENCRYPTED = 3, 8
+_BYTES, _DATA_PAGE, _DICTIONARY_PAGE = 7, 9, 11
 
 
 def check_footer(file: Buffered) -> int:
@@ -43,10 +45,25 @@ def check_footer(file: Buffered) -> int:
     return size
 
 
-def check_columns(file: Buffered, *, size: int, n_columns: int) -> None:
-    """Check that each row group of a file that Arrow opened has all columns, and none is encrypted.
+class Chunk(NamedTuple):
+    """Bytes of a column in a row group: its first data page, its dictionary page if any, its length."""
 
-    Arrow ends the process where it is asked about others.
+    data_page: int
+    dictionary_page: int | None
+    n_bytes: int
+
+
+class RowGroup(NamedTuple):
+    """Rows, and the bytes of each column."""
+
+    n_rows: int
+    columns: tuple[Chunk, ...]
+
+
+def read_row_groups(file: Buffered, *, size: int, n_columns: int) -> list[RowGroup]:
+    """Row groups of a file that Arrow opened, of which each has all columns, and none is encrypted.
+
+    Arrow ends the process where it is asked about a column that it does not accept: so it is never asked.
 
     Raises
     ------
@@ -55,41 +72,68 @@ def check_columns(file: Buffered, *, size: int, n_columns: int) -> None:
     file.seek(size - _TAIL_BYTES)
     length = int.from_bytes(file.read(4), "little")
     file.seek(size - _TAIL_BYTES - length)
-    footer = Thrift(file.read(length))
+    footer, groups = Thrift(file.read(length)), []
     try:
         for field, kind in footer.fields():
-            if field != _ROW_GROUPS:
+            if field == _ROW_GROUPS:
+                groups = [_group(footer, n_columns=n_columns) for _ in range(footer.structs(kind))]
+            else:
                 footer.value(kind)
-                continue
-            for _ in range(footer.structs(kind)):
-                _check_group(footer, n_columns=n_columns)
     except IndexError:
         raise NoPageError from None
+    return groups
 
 
-def _check_group(footer: Thrift, *, n_columns: int) -> None:
+def _group(footer: Thrift, *, n_columns: int) -> RowGroup:
+    n_rows, columns = 0, None
     for field, kind in footer.fields():
-        if field != _COLUMNS:
+        if field == _COLUMNS:
+            n = footer.structs(kind)
+            if n != n_columns:
+                raise NoPageError
+            columns = tuple(_chunk(footer) for _ in range(n))
+        elif field == _ROWS:
+            n_rows = footer.long(kind)
+        else:
+            footer.value(kind)
+    if columns is None:
+        raise NoPageError
+    return RowGroup(n_rows, columns)
+
+
+def _chunk(footer: Thrift) -> Chunk:
+    places: dict[int, int] = {}
+    for field, kind in footer.fields():
+        if field == _ENCRYPTED:
+            raise NoPageError
+        if field != _METADATA:
             footer.value(kind)
             continue
-        n = footer.structs(kind)
-        if n != n_columns or any(_ENCRYPTED in footer.struct() for _ in range(n)):
+        if kind != STRUCT:
             raise NoPageError
+        for place, of in footer.fields():
+            if place in (_DATA_PAGE, _DICTIONARY_PAGE, _BYTES):
+                places[place] = footer.long(of)
+            else:
+                footer.value(of)
+    if not {_DATA_PAGE, _BYTES} <= places.keys():
+        raise NoPageError
+    return Chunk(places[_DATA_PAGE], places.get(_DICTIONARY_PAGE), places[_BYTES])
 
 
-def check_row_groups(metadata: pq.FileMetaData, *, size: int) -> None:
+def check_row_groups(groups: Sequence[RowGroup], *, size: int) -> None:
     """Check how many row groups and rows a file of `size` bytes says it has.
 
     Raises
     ------
     BatchFormatError : too many, or more than its bytes can hold
     """
-    if metadata.num_row_groups > MAX_ROW_GROUPS:
+    if len(groups) > MAX_ROW_GROUPS:
         raise BatchFormatError(
-            f"the Parquet file has {metadata.num_row_groups} row groups, more than {MAX_ROW_GROUPS}: "
+            f"the Parquet file has {len(groups)} row groups, more than {MAX_ROW_GROUPS}: "
             "write row groups of 100,000 rows or more, or several files"
         )
-    rows = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+    rows = [group.n_rows for group in groups]
     negative = next((number for number, n_rows in enumerate(rows, start=1) if n_rows < 0), 0)
     if negative:
         raise BatchFormatError(f"row group {negative} of the Parquet file declares fewer than 0 rows")

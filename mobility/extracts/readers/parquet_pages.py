@@ -4,14 +4,13 @@ A reader of Parquet allocates what a page's header says, and a page can be a tho
 bytes in the file.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from mobility.base.errors import BatchFormatError
 from mobility.extracts.readers.compression import Buffered
+from mobility.extracts.readers.parquet_footer import Chunk, RowGroup
 from mobility.extracts.readers.thrift import NoPageError, Thrift
 
 MAX_OPEN_BYTES = 256 << 20  # of the columns that are read side by side
@@ -38,7 +37,7 @@ class Page:
 def check_pages(
     file: Buffered,
     *,
-    metadata: pq.FileMetaData,
+    row_groups: Sequence[RowGroup],
     columns: dict[str, int],
     groups: range,
     max_bytes: int | None = None,
@@ -47,6 +46,7 @@ def check_pages(
 
     Parameters
     ----------
+    row_groups : all of the file
     columns : place of each wanted column in the file
     groups : the row groups to read
     max_bytes : of plain pages that are open side by side; None = MAX_OPEN_BYTES
@@ -58,13 +58,13 @@ def check_pages(
     by_place = set(columns)
     limit = MAX_OPEN_BYTES if max_bytes is None else max_bytes
     for number in groups:
-        group = metadata.row_group(number)
-        if not group.num_rows:  # nothing of it is read, and its places may be anything
+        group = row_groups[number]
+        if not group.n_rows:  # nothing of it is read, and its places may be anything
             continue
         needed = 0
         for name, index in columns.items():
             dictionary_bytes = values_bytes = 0
-            for n_pages, page in enumerate(_pages(file, chunk=group.column(index)), start=1):
+            for n_pages, page in enumerate(_pages(file, chunk=group.columns[index]), start=1):
                 if n_pages > MAX_PAGES:
                     raise BatchFormatError(
                         f"column {name!r} has more than {MAX_PAGES} pages in row group {number + 1} "
@@ -85,11 +85,11 @@ def check_pages(
     return by_place
 
 
-def _pages(file: Buffered, *, chunk: pq.ColumnChunkMetaData) -> Iterator[Page]:
-    at = chunk.data_page_offset
-    if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < at:
-        at = chunk.dictionary_page_offset
-    end = at + chunk.total_compressed_size
+def _pages(file: Buffered, *, chunk: Chunk) -> Iterator[Page]:
+    at = chunk.data_page
+    if chunk.dictionary_page is not None and 0 < chunk.dictionary_page < at:
+        at = chunk.dictionary_page
+    end = at + chunk.n_bytes
     if at < 0:
         raise NoPageError
     while at < end:

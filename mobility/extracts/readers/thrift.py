@@ -6,7 +6,7 @@ from typing import Any
 
 _MAX_DEPTH = 8
 _MAX_FIELD = (1 << 15) - 1
-_LIST, _STRUCT = 9, 12
+LONG, LIST, STRUCT = 6, 9, 12
 
 
 class NoPageError(Exception):
@@ -38,9 +38,15 @@ class Thrift:
     def structs(self, kind: int) -> int:
         """Number of structs in the list that follows, to be read one by one; NoPageError if it is none."""
         count, of = self._list_head()
-        if kind != _LIST or (count and of != _STRUCT):
+        if kind != LIST or (count and of != STRUCT):
             raise NoPageError
         return count
+
+    def long(self, kind: int) -> int:
+        """Whole number of 64 bits; NoPageError if it is none, which other readers pass over."""
+        if kind != LONG:
+            raise NoPageError
+        return self._integer()
 
     def value(self, kind: int, depth: int = 0) -> Any:
         """Whole number, truth value or struct; None of any other, which is passed over."""
