@@ -25,7 +25,7 @@ class Thrift:
         return {field: self.value(kind, depth) for field, kind in self.fields(depth)}
 
     def fields(self, depth: int = 0) -> Iterator[tuple[int, int]]:
-        """Number and kind of each field of a struct; whoever asks reads its value before the next one."""
+        """Number and kind of each field of a struct; the caller reads each value before it goes on."""
         if depth > _MAX_DEPTH:
             raise NoPageError
         field = 0
@@ -36,7 +36,7 @@ class Thrift:
             yield field, head & 15
 
     def structs(self, kind: int) -> int:
-        """Number of structs in the list that follows, to be read one by one; NoPageError if it is none."""
+        """Number of structs in the list that follows; the caller reads them. NoPageError if it is no list."""
         count, of = self._list_head()
         if kind != LIST or (count and of != STRUCT):
             raise NoPageError
