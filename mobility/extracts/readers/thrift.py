@@ -25,7 +25,7 @@ class Thrift:
         return {field: self.value(kind, depth) for field, kind in self.fields(depth)}
 
     def fields(self, depth: int = 0) -> Iterator[tuple[int, int]]:
-        """Number and kind of each field of a struct; the caller reads each value before it goes on."""
+        """Number and kind of each field of a struct; the caller reads each value in turn."""
         if depth > _MAX_DEPTH:
             raise NoPageError
         field = 0
