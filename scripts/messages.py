@@ -45,7 +45,7 @@ _BRACED = re.compile(r"\{(\w+)\}")
 _TAG = re.compile(r"</?([a-z]+)")
 # French sets spaces that do not break before a sign and inside quotation marks, narrow ones before most.
 _SPACES = (
-    (re.compile(r"(?<=\S) (?=[:»](?:\W|$))|(?<=«) "), "\u00a0"),
+    (re.compile(r"(?<=\S) (?=[:»](?:\W|$))|(?<=[«±]) "), "\u00a0"),
     (re.compile(r"(?<=\S) (?=[;?!](?:\W|$))|(?<=[\ds]) (?=%(?![\w(]))"), "\u202f"),
 )
 
