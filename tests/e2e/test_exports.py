@@ -138,6 +138,7 @@ def test_reported_places_become_a_density(site, place_study, sign_in):
 def test_zones_are_downloaded_as_the_map_has_them(site, place_study, sign_in):
     page = sign_in("analyst")
     page.goto(f"{site.address}/studies/{place_study}/sleeping_area/?{WINDOW}")
+    page.locator(".toolbar summary", has_text="Display").click()
     page.get_by_role("link", name="Map", exact=True).click()
     page.wait_for_selector(".map__plot .shapelayer path, .map__plot .scatterlayer path")
     page.get_by_text("Download the data").click()
