@@ -1,15 +1,16 @@
 """Questions about joint indicators as the API answers them."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TypeVar
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext
 
 from reports.api.answers import Content, answer, as_json
-from reports.api.schemas import Query
+from reports.api.schemas import Query, Range
 from reports.base.problems import FieldError, ProblemError
 from reports.crosstab.association import verdict_of
 from reports.crosstab.joints import Joint, Part, joint_indicators
@@ -21,6 +22,7 @@ from reports.estimates.queries import Window, WindowError, window_from_dates
 from reports.exports.findings.tables import head_of, tail_of
 from reports.studies.models import Indicator, Study
 
+T = TypeVar("T")
 _SHOWN = 80  # characters of a value in a refusal
 
 
@@ -34,7 +36,7 @@ def query_answer(request: HttpRequest, study: Study, question: Query) -> HttpRes
     """
     joint = _joint(study, question.indicator)
     window = _window(study, question)
-    choice = _choice(joint, question.where)
+    choice = _choice(joint, question)
 
     def build() -> Content:
         try:
@@ -46,12 +48,18 @@ def query_answer(request: HttpRequest, study: Study, question: Query) -> HttpRes
         numbers["frequency"] = numbers.pop("share")
         return as_json(
             head_of(measured.report)
-            | {"where": question.where, "sentence": sentence(measured, figure, choice)}
+            | {"where": _named(joint, choice), "sentence": sentence(measured, figure, choice)}
             | numbers
             | tail_of(measured.report)
         )
 
     return answer(request, state=[state_of([study]), question.model_dump(mode="json")], build=build)
+
+
+def _named(joint: Joint, choice: Mapping[int, Sequence[int]]) -> dict[str, list[str | None]]:
+    """Categories of a choice as a question names them."""
+    parts = ((joint.parts[place], codes) for place, codes in choice.items())
+    return {part.slug: [[*part.indicator.categories, None][code] for code in codes] for part, codes in parts}
 
 
 def association_answer(
@@ -106,33 +114,44 @@ def _window(study: Study, question: Query) -> Window:
         raise FieldError("to" if first is None else "from", str(error)) from error
 
 
-def _choice(joint: Joint, where: Mapping[str, list[str | None]]) -> dict[int, tuple[int, ...]]:
+def _choice(joint: Joint, question: Query) -> dict[int, tuple[int, ...]]:
     """Codes of the categories that a question names."""
-    slugs = [part.slug for part in joint.parts]
-    if not where:
+    places = {part.slug: place for place, part in enumerate(joint.parts)}
+    found: dict[int, list[int]] = defaultdict(list)
+    for field in ("where", "ranges", "groups"):
+        for slug, asked in getattr(question, field).items():
+            if slug not in places:
+                text = gettext("“%(name)s” is not a part of this indicator. Its parts are %(known)s.")
+                values = {"name": slug[:_SHOWN], "known": ", ".join(places)}
+                raise FieldError(f"{field}.{slug[:_SHOWN]}", text % values)
+            codes = _codes(joint.parts[places[slug]], asked, field=field)
+            if not codes:
+                text = gettext("Name at least one category, or leave this part out for any category.")
+                raise FieldError(f"{field}.{slug}", text)
+            found[places[slug]] += codes
+    if not found:
         raise FieldError("where", gettext("Name categories of at least one part of the indicator."))
-    found: dict[int, Any] = {}
-    for slug, names in where.items():
-        if slug not in slugs:
-            text = gettext("“%(name)s” is not a part of this indicator. Its parts are %(known)s.")
-            values = {"name": slug[:_SHOWN], "known": ", ".join(slugs)}
-            raise FieldError(f"where.{slug[:_SHOWN]}", text % values)
-        place = slugs.index(slug)
-        if not names:
-            text = gettext("Name at least one category, or leave this part out for any category.")
-            raise FieldError(f"where.{slug}", text)
-        found[place] = [_code(joint.parts[place], name, place=i) for i, name in enumerate(names)]
     return checked_choice(joint, found)
 
 
-def _code(part: Part, name: str | None, *, place: int) -> int:
-    if name is None:
-        return part.no_value
-    categories: list[str] = part.indicator.categories
-    if name not in categories:
-        raise FieldError(
-            f"where.{part.slug}.{place}",
-            gettext("%(indicator)s has no category “%(name)s”.")
-            % {"indicator": part.slug, "name": name[:_SHOWN]},
-        )
-    return categories.index(name)
+def _codes(part: Part, asked: list[str | None] | Range, *, field: str) -> list[int]:
+    """Codes of some categories, of a range of them, or of groups."""
+    names: list[str] = part.indicator.categories
+    code_of: dict[str | None, int] = {name: code for code, name in enumerate(names)}
+    if isinstance(asked, Range):
+        ends = asked.first or names[0], asked.last or names[-1]
+        first, last = (_known(part, each, code_of, at=f"{field}.{part.slug}") for each in ends)
+        return list(range(first, last + 1))
+    if field == "groups":
+        groups: dict[str | None, tuple[int, ...]] = dict(part.groups)
+        codes = [_known(part, each, groups, at=f"{field}.{part.slug}.{i}") for i, each in enumerate(asked)]
+        return [code for group in codes for code in group]
+    code_of[None] = part.no_value
+    return [_known(part, each, code_of, at=f"{field}.{part.slug}.{i}") for i, each in enumerate(asked)]
+
+
+def _known(part: Part, name: str | None, known: Mapping[str | None, T], *, at: str) -> T:
+    if name in known:
+        return known[name]
+    text = gettext("%(indicator)s has no category or group “%(name)s”.")
+    raise FieldError(at, text % {"indicator": part.slug, "name": str(name)[:_SHOWN]})

@@ -117,13 +117,22 @@ Filter = Annotated[
 ]
 
 
+class Range(Strict):
+    """Categories from one to another, in the order of the plan."""
+
+    first: str | None = Field(None, alias="from", description="default: the first category")
+    last: str | None = Field(None, alias="to", description="default: the last category")
+
+
 class Query(Strict):
     """A question about the combinations of a joint indicator."""
 
     indicator: str = Field(description="slug of a joint indicator")
     first_day: GivenDay | None = Field(None, alias="from", description="first day; default: of the study")
     last_day: GivenDay | None = Field(None, alias="to", description="last day; default: the same day")
-    where: Filter
+    where: Filter = Field({}, validate_default=True)
+    ranges: dict[str, Range] = Field({}, description="by the slug of a part: further categories, as a range")
+    groups: dict[str, list[str]] = Field({}, description="by the slug of a part: groups of categories")
 
 
 class QueryAnswer(Strict):
@@ -139,7 +148,7 @@ class QueryAnswer(Strict):
     unit: Literal["attribute", "profile"] = Field(description="privacy unit")
     n_visitors: Visitors
     n_reports: int | None = Field(description="subscribers who answer the indicator in the window")
-    where: Filter
+    where: Filter = Field(description="all categories asked for, by the slug of a part")
     sentence: str = Field(description="the answer in words")
     frequency: Share = Field(description="unbiased estimate; noise can push it below 0 or above 1")
     std_error: Share

@@ -57,6 +57,13 @@ class Part:
         return n if is_first and starts == sorted(starts) and n_intervals >= max(n / 2, 1) else 0
 
     @property
+    def groups(self) -> list[tuple[str, tuple[int, ...]]]:
+        """Names of groups of categories, with the codes of each in rising order."""
+        code_of = {name: code for code, name in enumerate(self.indicator.categories)}
+        found = (self.indicator.groups or {}).items()
+        return [(name, tuple(sorted(code_of[each] for each in members))) for name, members in found]
+
+    @property
     def names(self) -> list[str]:
         """Names of all codes in the active language."""
         return [*self.indicator.shown_categories, gettext("no value")]

@@ -18,6 +18,7 @@ ROWS, COLUMNS, WITHIN, SHARES, NO_VALUE = "rows", "columns", "within", "shares",
 COMBINED: Final = "combined"
 ONLY: Final = "only-"  # chosen categories of a part: only-age=2,3
 LEAST, MOST = "least-", "most-"  # a range of them, in addition; what is left out is the first, the last
+GROUP: Final = "group-"  # groups of them, by their place, in addition
 BASES: Final[tuple[Base, ...]] = get_args(Base)
 _SHOWN: Final = 40  # characters of a parameter in a refusal
 _MOST_DIGITS: Final = 5
@@ -187,8 +188,15 @@ def _choice(query: QueryDict, joint: Joint) -> dict[int, tuple[int, ...]]:
     for place, part in enumerate(joint.parts):
         name = ONLY + part.slug
         texts = [text for value in query.getlist(name) for text in value.split(",") if text]
-        found[place] = [_code(text, part, name=name) for text in texts] + _range(query, part)
+        codes = [_code(text, part, name=name) for text in texts]
+        found[place] = codes + _range(query, part) + _grouped(query, part)
     return checked_choice(joint, found)
+
+
+def _grouped(query: QueryDict, part: Part) -> list[int]:
+    name, groups = GROUP + part.slug, part.groups
+    places = [_below(len(groups), text, name=name) for text in query.getlist(name)]
+    return [code for place in places for code in groups[place][1]]
 
 
 def _range(query: QueryDict, part: Part) -> list[int]:
@@ -201,9 +209,13 @@ def _range(query: QueryDict, part: Part) -> list[int]:
 
 
 def _code(text: str, part: Part, *, name: str) -> int:
-    if text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS and int(text) < part.size:
+    return _below(part.size, text, name=name)
+
+
+def _below(end: int, text: str, *, name: str) -> int:
+    if text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS and int(text) < end:
         return int(text)
     raise WindowError(
         gettext("“%(name)s” must be a number from 0 to %(most)d, not “%(text)s”.")
-        % {"name": name, "most": part.no_value, "text": text[:_SHOWN]}
+        % {"name": name, "most": end - 1, "text": text[:_SHOWN]}
     )

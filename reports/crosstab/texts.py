@@ -39,7 +39,11 @@ def conditions(joint: Joint, choice: Mapping[int, Sequence[int]]) -> str:
 
 
 def _runs(part: Part, codes: Sequence[int]) -> list[str]:
-    """Names of categories; three or more that follow one another in an order become a range."""
+    """Names of categories; a whole group has its name, three or more that follow one another are a range."""
+    for name, members in part.groups:
+        if set(members) <= set(codes):
+            others = [code for code in codes if code not in members]
+            return [name, *_runs(part, others)]
     runs: list[list[int]] = []
     for code in codes:
         is_next = bool(runs) and code == runs[-1][-1] + 1 < part.n_ordered

@@ -23,7 +23,7 @@ CHOICES: Final[Choices] = {
     "measure": ("frequency", "visitors"),
     "values": ("consistent", "unbiased"),
     "layer": ("estimate", "uncertainty"),
-    "group": ("all", "found"),
+    "group": ("all", "found", "groups"),
 }
 DAYS_CHOICES: Final[Choices] = {
     "show": ("daily", "cumulative"),
@@ -69,7 +69,7 @@ class ReportOptions(_Options):
     order : "sorted" by what is shown, the largest first; "natural" is that of the plan
     values : "consistent" ones add up to 100%; "unbiased" estimates may be negative
     layer : what the colours of a map stand for: the estimate, or half of the width of its interval
-    group : "all" categories, or those "found" and the sum of the others; on pages, not in files
+    group : "all" categories, those "found" and the sum of the others, or the study's "groups"; not in files
     """
 
     choices = CHOICES

@@ -18,6 +18,7 @@ from reports.crosstab.queries import Measured, NoCrosstabError, Table, measure, 
 from reports.crosstab.query import (
     COLUMNS,
     COMBINED,
+    GROUP,
     LEAST,
     MOST,
     NO_VALUE,
@@ -106,6 +107,7 @@ def _choices(view: View) -> list[dict[str, Any]]:
     return [
         {
             "name": ONLY + part.slug,
+            "groups": (GROUP + part.slug, [name for name, _ in part.groups]),
             "range": (LEAST + part.slug, MOST + part.slug) if part.n_ordered else None,
             "ordered": list(enumerate(part.names))[: part.n_ordered],
             "title": part.name,

@@ -1,5 +1,6 @@
-"""A report with few categories: those significantly above zero, and the sum of all others."""
+"""A report with few categories: groups of the study, or those above zero and the sum of the others."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -7,11 +8,11 @@ import numpy as np
 from django.utils.translation import gettext, gettext_noop
 
 from ldp import PlanSpec, project_simplex, pure_frequencies
-from ldp.estimation.joint.linear import LinearChannel, linear_answer
+from ldp.estimation.joint.linear import LinearChannel, LinearEstimate, linear_answer
 from ldp.estimation.multiple import chosen_reach
-from reports.base.status import Status
+from reports.base.status import Status, estimates_status
 from reports.estimates import charts
-from reports.estimates.options import ReportOptions
+from reports.estimates.options import ReportOptions, ordered
 from reports.estimates.queries import LEVEL, Estimate, WindowReport, surely_present
 from reports.estimates.texts import report_summary
 
@@ -21,21 +22,28 @@ OTHERS: Final = gettext_noop("Other categories")
 
 
 def grouping_context(report: WindowReport, *, options: ReportOptions, query: str) -> dict[str, Any]:
-    """Return the link to the grouped view and, where the address asks for it, its chart and table."""
-    grouped = grouped_report(report)
-    if grouped is None:
-        return {}
-    is_grouped = options.group == "found"
-    # Found categories come first, the largest on top, in any order of the page.
-    shown = replace(options, order="natural")
-    drawn = {
-        "estimates": grouped.estimates,
-        "figure": charts.report_figure(grouped, options=shown),
-        "summary": report_summary(replace(grouped, estimates=grouped.estimates[:-1]), options=options),
+    """Return links to the grouped views and, where the address asks for one, its chart and table."""
+    found, by_group = grouped_report(report), report_by_group(report)
+    drawn: dict[str, Any] = {}
+    if options.group == "found" and found is not None:
+        # Found categories come first, the largest on top, in any order of the page.
+        drawn = _drawn(found, options=replace(options, order="natural"), n_named=len(found.estimates) - 1)
+    elif options.group == "groups" and by_group is not None:
+        drawn = _drawn(by_group, options=options, n_named=len(report.indicator.groups or ()))
+    links = {
+        "all_query": options.query(query, group="all") if drawn else "",
+        "found_query": options.query(query, group="found") if found else "",
+        "groups_query": options.query(query, group="groups") if by_group else "",
     }
-    return (drawn if is_grouped else {}) | {
-        "n_found": len(grouped.estimates) - 1,
-        "group_query": options.query(query, group="all" if is_grouped else "found"),
+    return drawn | links | {"n_found": len(found.estimates) - 1 if found else 0}
+
+
+def _drawn(report: WindowReport, *, options: ReportOptions, n_named: int) -> dict[str, Any]:
+    """Chart, table and sentence; the sentence is about the first categories."""
+    return {
+        "estimates": ordered(report, options=options),
+        "figure": charts.report_figure(report, options=options),
+        "summary": report_summary(replace(report, estimates=report.estimates[:n_named]), options=options),
     }
 
 
@@ -48,36 +56,88 @@ def grouped_report(report: WindowReport) -> WindowReport | None:
     found = surely_present(report) if len(report.estimates) >= LEAST else None
     if not found or len(found) > len(report.estimates) - 2:
         return None
+    others = [each for each in report.estimates if each not in found]
+    answers = _sums(report, [others])
+    if answers is None:
+        return None
+    (answer,) = answers
+    reach = answer.std_error * chosen_reach(len(found), len(report.estimates), level=LEVEL)
+    answer = replace(answer, ci_low=answer.value - reach, ci_high=answer.value + reach)
+    rest = _estimate(report, OTHERS, others, answer, status=Status.OK)
+    return _consistent(report, (*found, rest))
+
+
+def report_by_group(report: WindowReport) -> WindowReport | None:
+    """Sums over the study's groups of categories, and over those in no group; None where there are none."""
+    groups = report.indicator.groups or {}
+    by_name = {each.category: each for each in report.estimates}
+    members = [[by_name[each] for each in names] for names in groups.values()]
+    grouped = {each for names in groups.values() for each in names}
+    rest = [each for each in report.estimates if each.category not in grouped]
+    named = [*groups, OTHERS] if rest else [*groups]
+    sets = [*members, rest] if rest else members
+    answers = _sums(report, sets) if groups else None
+    if answers is None:
+        return None
+    status = estimates_status(
+        Status.OK if report.status == Status.NOT_RELIABLE else report.status,
+        ci_low=[each.ci_low for each in answers],
+        ci_high=[each.ci_high for each in answers],
+    )
+    rows = zip(named, sets, answers, strict=True)
+    return _consistent(report, [_estimate(report, *row, status=status) for row in rows])
+
+
+def _sums(report: WindowReport, sets: Sequence[Sequence[Estimate]]) -> list[LinearEstimate] | None:
+    """Share of each set of categories; None where there are no answers, or none that can be added up."""
     spec = PlanSpec.from_json(report.plan.spec)
     channel = spec.channel(spec.index(report.indicator.slug))
-    others = [each for each in report.estimates if each not in found]
-    if not isinstance(channel, LinearChannel) or report.n_visitors is None:
+    counts = [each.reports for each in report.estimates]
+    if not isinstance(channel, LinearChannel) or not (report.n_visitors and report.n_reports):
         return None
-    sizes = {"n_reports": report.n_reports or 0, "n_population": report.n_visitors}
-    counts = np.array([each.reports for each in report.estimates], np.int64)
-    answer = linear_answer(
-        pure_frequencies(counts, channel=channel, level=LEVEL, **sizes),
-        weights=np.array([float(each in found) for each in report.estimates]),
-        channel=channel,
-        level=LEVEL,
-        **sizes,
-    )
-    scale, share = report.scale or 0.0, 1 - answer.value
-    reach = answer.std_error * chosen_reach(len(found), len(report.estimates), level=LEVEL)
-    rest = Estimate(
-        category=OTHERS,
-        category_fr=gettext(OTHERS),
-        reports=sum(each.reports or 0 for each in others),
-        frequency=share,
+    if None in counts or report.noisy_visitors is not None or report.cuts is not None:
+        return None
+    sizes = {"n_reports": report.n_reports, "n_population": report.n_visitors}
+    whole = pure_frequencies(np.array(counts, np.int64), channel=channel, level=LEVEL, **sizes)
+    names = [[each.category for each in members] for members in sets]
+    return [
+        linear_answer(
+            whole,
+            weights=np.array([float(each.category in chosen) for each in report.estimates]),
+            channel=channel,
+            level=LEVEL,
+            **sizes,
+        )
+        for chosen in names
+    ]
+
+
+def _estimate(
+    report: WindowReport,
+    name: str,
+    members: Sequence[Estimate],
+    answer: LinearEstimate,
+    *,
+    status: Status,
+) -> Estimate:
+    scale = report.scale or 0.0
+    return Estimate(
+        category=name,
+        category_fr=gettext(name) if name == OTHERS else None,
+        reports=sum(each.reports or 0 for each in members),
+        frequency=answer.value,
         std_error=answer.std_error,
-        ci_low=share - reach,
-        ci_high=share + reach,
-        visitors=share * scale,
-        visitors_ci_low=(share - reach) * scale,
-        visitors_ci_high=(share + reach) * scale,
-        status=Status.OK,
+        ci_low=answer.ci_low,
+        ci_high=answer.ci_high,
+        visitors=answer.value * scale,
+        visitors_ci_low=answer.ci_low * scale,
+        visitors_ci_high=answer.ci_high * scale,
+        status=status,
     )
-    # Values of few categories need less adjustment than those of all.
-    shares = project_simplex(np.array([each.frequency for each in (*found, rest)], np.float64))
-    rows = zip((*found, rest), shares.tolist(), strict=True)
+
+
+def _consistent(report: WindowReport, estimates: Sequence[Estimate]) -> WindowReport:
+    """Values of few categories need less adjustment than those of all."""
+    shares = project_simplex(np.array([each.frequency for each in estimates], np.float64))
+    rows = zip(estimates, shares.tolist(), strict=True)
     return replace(report, estimates=tuple(replace(each, consistent=share) for each, share in rows))

@@ -46,7 +46,7 @@ _WEIGHED_OF_PLAN = (
 )  # fmt: skip
 _WEIGHED_OF_INDICATOR = (
     "slug", "name", "name_fr", "categories", "categories_fr", "epsilon", "max_values", "weight", "parts",
-    "scale",
+    "scale", "groups",
 )  # fmt: skip
 
 
@@ -209,6 +209,8 @@ def _of_indicator(old: IndicatorDefinition, new: IndicatorDefinition) -> Iterato
         yield _harmless(gettext("%(slug)s has a new name: %(name)s.") % {**values, "name": new.name})
     if (old.name_fr, old.categories_fr) != (new.name_fr, new.categories_fr):
         yield _harmless(gettext("%(slug)s has new French names.") % values)
+    if old.groups != new.groups:
+        yield _harmless(gettext("%(slug)s has different groups of categories.") % values)
     kept = {key: getattr(old, key) for key in _WEIGHED_OF_INDICATOR}
     if replace(new, **kept) != old:
         yield _other(gettext("%(slug)s uses a different source, so it measures something else.") % values)

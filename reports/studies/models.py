@@ -185,6 +185,11 @@ class Indicator(models.Model):
     categories_fr = models.JSONField(
         null=True, blank=True, help_text="the same in French; null = `categories`"
     )
+    groups = models.JSONField(
+        null=True,
+        blank=True,
+        help_text="names of categories that reports add up, by name of their group",
+    )
     max_values = models.PositiveSmallIntegerField(null=True, blank=True, help_text="daily: days answered")
 
     class Meta:

@@ -206,6 +206,20 @@ def check_french_names(content: Mapping[str, Any]) -> None:
         if not isinstance(each["categories"], list):
             raise MessageError("categories must be a list of texts")
         check_french(each.get("categories_fr"), key="categories_fr", of=each["categories"])
+        _check_groups(each.get("groups", []), of=each["categories"])
+
+
+def _check_groups(groups: object, *, of: Collection[object]) -> None:
+    """Raise MessageError unless each group has a name and categories of the indicator, none of them twice."""
+    try:
+        pairs = [(name, list(members)) for name, members in groups]  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        raise MessageError("groups must be a list of names and lists of categories") from None
+    members = [member for _, found in pairs for member in found]
+    if not all(is_name(name) and found for name, found in pairs) or len(dict(pairs)) < len(pairs):
+        raise MessageError("groups must have names that differ, and categories")
+    if not all(is_name(member) and member in of for member in members) or len(set(members)) < len(members):
+        raise MessageError("groups must have categories of the indicator, each once")
 
 
 def check_french(names: object, *, key: str, of: Collection[object]) -> None:

@@ -61,6 +61,7 @@ LABELS: Final[dict[str, Promise]] = {
     "indicator.night_to": gettext_lazy("Night ends at (optional)"),
     "indicator.categories": gettext_lazy("Categories, one per line"),
     "indicator.categories_fr": gettext_lazy("French categories, one per line (optional)"),
+    "indicator.groups": gettext_lazy("Groups of categories (optional)"),
 }
 HINTS: Final[dict[str, Promise | str]] = {
     "study.name_fr": FRENCH,
@@ -142,6 +143,9 @@ HINTS: Final[dict[str, Promise | str]] = {
         "Names shown on French pages: one for each category or duration, in the same order. The names of "
         "zones come from the zones file."
     ),
+    "indicator.groups": gettext_lazy(
+        "One line per category, such as “North: Lille”. Reports can add up the categories of each group."
+    ),
 }
 # By the last part of the key: controls that are no line of text.
 CONTROLS: Final = {
@@ -156,6 +160,7 @@ CONTROLS: Final = {
     "cuts": "textarea",
     "categories": "textarea",
     "categories_fr": "textarea",
+    "groups": "textarea",
 }
 
 

@@ -121,6 +121,15 @@ def _lines(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
+def _groups(text: str) -> dict[str, list[str]]:
+    """Groups of lines such as "North: Lille"; a line without a category is a group without one."""
+    found: dict[str, list[str]] = {}
+    for line in _lines(text):
+        name, _, category = line.partition(": ")
+        found.setdefault(name.strip(), []).extend([category.strip()] if category.strip() else [])
+    return found
+
+
 STUDY: Final[Mapping[str, Callable[[str], Any]]] = {
     "name": str,
     "name_fr": str,
@@ -163,11 +172,13 @@ STATIC_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {
     "column": str,
     "categories": _lines,
     "categories_fr": _lines,
+    "groups": _groups,
 }
 DAILY_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {
     **_OF_BOTH,
     "derive": str,
     "categories_fr": _lines,
+    "groups": _groups,
     "max_values": _whole,
     "night_from": str,
     "night_to": str,
@@ -192,6 +203,8 @@ KEYS: Final = {
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return "\n".join(f"{name}: {category}" for name, of in value.items() for category in of)
     if isinstance(value, list):
         return "\n".join(map(str, value))
     return format(value.normalize(), "f") if isinstance(value, Decimal) else str(value)

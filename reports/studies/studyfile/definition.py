@@ -22,6 +22,8 @@ People = Literal["antennas", "land"]
 # Where the columns of static indicators are: in the files of events, or in extracts of subscribers.
 Attributes = Literal["inline", "subscribers"]
 ATTRIBUTES: Final[tuple[Attributes, ...]] = get_args(Attributes)
+# Names of groups, each with its categories.
+Groups = tuple[tuple[str, tuple[str, ...]], ...]
 
 VISIT_DURATION = "visit_duration"
 # Band h holds stays of [h-1, h) hours; the last one runs from 10 to 18 hours, both included.
@@ -32,7 +34,9 @@ OF_ZONES: tuple[str, ...] = (MAIN_ZONE, NIGHT_ZONE)
 DERIVED: tuple[str, ...] = (VISIT_DURATION, *OF_ZONES)
 DEFAULT_POPULATION = "subscribers"
 # Keys that JSON leaves out where a study file does: hashes of definitions without them stay what they were.
-_LEFT_OUT: Final = frozenset({"name_fr", "categories_fr", "zones_fr", "tallies", "slots", "parts", "scale"})
+_LEFT_OUT: Final = frozenset(
+    {"name_fr", "categories_fr", "zones_fr", "tallies", "slots", "parts", "scale", "groups"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +84,7 @@ class IndicatorDefinition:
     categories_fr : in the order of `categories`; None = the same names in French
     night_from, night_to : of night_zone: minutes of the local evening and of the morning after it, which is
         no longer part of the night
+    groups : names of groups of categories, each with its categories; reports add them up
     """
 
     slug: str
@@ -97,6 +102,7 @@ class IndicatorDefinition:
     categories_fr: tuple[str, ...] | None = None
     parts: tuple[str, ...] = ()
     scale: Scale | None = None
+    groups: Groups = ()
 
     @property
     def shown_name(self) -> str:
@@ -390,6 +396,7 @@ def _indicator_from_json(data: Mapping[str, Any]) -> IndicatorDefinition:
         "weight": _decimal(data.get("weight")),
         "parts": tuple(data.get("parts", ())),
         "scale": Scale.from_json(data.get("scale")),
+        "groups": tuple((name, tuple(members)) for name, members in data.get("groups", ())),
     }
     return IndicatorDefinition(**{**data, **exact})
 

@@ -14,10 +14,12 @@ from reports.studies.studyfile.definition import (
     VISIT_DURATION,
     VISIT_DURATION_BANDS,
     AreaDefinition,
+    Groups,
     IndicatorDefinition,
     PlanDefinition,
 )
 from reports.studies.studyfile.numbers import NUMBER, read_number
+from reports.studies.studyfile.problems import unknown
 from reports.studies.studyfile.sections import EPSILON, WEIGHT
 from reports.studies.studyfile.table import Table, text_problem, with_plain_spaces
 
@@ -92,9 +94,16 @@ def _read_indicator(table: Table, *, days: int, plan: PlanDefinition | None) -> 
     reader = _read_joint if table.has("parts") and kind != NUMBER else readers[kind]
     # An unknown kind says nothing about the other keys.
     specific = reader(table, days=days) if table.values.get("kind") == kind else _unread(table)
+    groups = _read_groups(table)
     table.finish()
     return IndicatorDefinition(
-        slug=slug, name=name, name_fr=name_fr, epsilon=epsilon, weight=weight, **{"kind": kind, **specific}
+        slug=slug,
+        name=name,
+        name_fr=name_fr,
+        epsilon=epsilon,
+        weight=weight,
+        groups=groups,
+        **{"kind": kind, **specific},
     )
 
 
@@ -302,7 +311,46 @@ def with_zones(
         else indicator
         for indicator in indicators
     )
+    for each in of_zones:
+        if each.groups and each.categories:
+            _check_groups(Table({}, f"indicator[{each.slug}].groups", root.problems), each)
     return _with_parts(root, of_zones, days=days)
+
+
+def _read_groups(table: Table) -> Groups:
+    """Return groups of categories as written; `_check_groups` compares them with the categories."""
+    if table.has("parts") or table.values.get("kind") == NUMBER:
+        table.refuse("groups", "must be absent: only a single indicator with categories has groups")
+        return ()
+    groups = table.table("groups", required=False)
+    if groups is None:
+        return ()
+    found = []
+    for name, members in groups.values.items():
+        problem = text_problem(name)
+        if problem:
+            groups.add(name, problem)
+        elif not isinstance(members, list) or not all(isinstance(each, str) for each in members):
+            groups.add(name, "must be a list of categories of this indicator", members)
+        else:
+            found.append((name, tuple(members)))
+    return tuple(found)
+
+
+def _check_groups(table: Table, indicator: IndicatorDefinition) -> None:
+    """Note groups of unknown categories, and categories of two groups."""
+    group_of: dict[str, str] = {}
+    for name, members in indicator.groups:
+        if name in indicator.categories:
+            table.add(name, "must differ from the categories")
+        if not members:
+            table.add(name, "must have at least one category", [])
+        for member in members:
+            if member not in indicator.categories:
+                table.add(name, unknown(member, known=indicator.categories))
+            elif member in group_of:
+                table.add(name, f"must not have a category of the group {group_of[member]} again", member)
+            group_of[member] = name
 
 
 def _most_categories(days: int) -> int:

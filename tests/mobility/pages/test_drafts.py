@@ -233,12 +233,18 @@ class TestForm:
         new = {
             "row": ["indicator-0", "indicator-1", "indicator-2"], "indicator-2.kind": "static",
             "indicator-2.name": "Home region", "indicator-2.slug": "region", "indicator-2.column": "region",
-            "indicator-2.categories": "here\r\nelsewhere\r\n",
+            "indicator-2.categories": "here\r\nelsewhere\r\n", "indicator-2.groups": "all: here\r\nall",
         }  # fmt: skip
+        refused = client.post(url(draft, "edit/"), {**filled(draft), **new, "indicator-2.groups": "all"})
+        assert "all: must have at least one category" in field_of(
+            refused.content.decode(), "indicator-2.groups"
+        )
         assert client.post(url(draft, "edit/"), {**filled(draft), **new}).status_code == 302
+        says(page(client, url(draft)), "<strong>all</strong> here")
+        assert edited(client, draft, plan__epsilon="0.25").status_code == 302
         draft.refresh_from_db()
         added = draft.definition["indicators"][2]
-        assert (added["slug"], added["categories"]) == ("region", ["here", "elsewhere"])
+        assert (added["slug"], added["groups"]) == ("region", [["all", ["here"]]])
         fewer = {**filled(draft), "do": "remove-indicator-0"}
         assert 'name="indicator-0.slug"' not in client.post(url(draft, "edit/"), fewer).content.decode()
         client.post(url(draft, "edit/"), {**filled(draft), "row": ["indicator-2", "indicator-1"]})

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -166,7 +167,37 @@ def test_files_have_all_cells_and_totals_with_their_errors(reader, study) -> Non
     )
 
 
+GROUPED = replace(TOWN, groups=(("East", ("Colmar", "Belfort")), ("West", ("Dole", "Gray"))))
+
+
+def test_a_question_may_name_groups(reader) -> None:
+    published(AGE, GROUPED, epsilon="6")
+    text = words(reader.get(f"{PAGE}?group-town=0&only-town=4"))
+    assert "have Town: East or Lure." in text
+    alike = words(reader.get(f"{PAGE}?only-town=0,1,4"))
+    assert re.search("an estimated .*? have", text)[0] == re.search("an estimated .*? have", alike)[0]
+    html = reader.get(PAGE).content.decode()
+    assert html.count('name="group-town"') == 2 and 'name="group-age"' not in html
+    refused = reader.get(f"{PAGE}?group-town=2")
+    assert refused.status_code == 400 and "must be a number from 0 to 1" in words(refused)
+
+
 class TestQuestions:
+    @pytest.mark.parametrize(
+        ("asked", "names"),
+        [
+            ({"ranges": {"town": {"from": "Colmar", "to": "Gray"}}}, ["Colmar", "Dole", "Gray"]),
+            ({"ranges": {"town": {"to": "Colmar"}}}, ["Belfort", "Colmar"]),
+            ({"ranges": {"town": {"from": "Vesoul"}}, "where": {"town": ["Dole"]}}, ["Dole", "Vesoul"]),
+            ({"groups": {"town": ["West", "East"]}}, ["Belfort", "Colmar", "Dole", "Gray"]),
+        ],
+    )
+    def test_ranges_and_groups_stand_for_their_categories(self, client, ask, asked, names) -> None:
+        published(AGE, GROUPED, epsilon="6")
+        found = ask(client, {"indicator": "age_town"} | asked)
+        assert found["where"] == {"town": names}
+        assert found == ask(client, {"indicator": "age_town", "where": found["where"]})
+
     def test_an_answer_is_that_of_the_page(self, reader, client, study, ask) -> None:
         found = ask(client)
         assert found["sentence"] in words(reader.get(f"{PAGE}?{QUESTION}")).replace("&lt;", "<")
@@ -191,9 +222,16 @@ class TestQuestions:
             ({"indicator": "age"}, "indicator", "No joint indicator is called “age”."),
             ({"indicator": 5}, "indicator", "Input should be a valid string"),
             ({"where": {"gender": ["F"]}}, "where.gender", "“gender” is not a part of this indicator."),
-            ({"where": {"age": ["F"]}}, "where.age.0", "age has no category “F”."),
+            ({"where": {"age": ["F"]}}, "where.age.0", "age has no category or group “F”."),
             ({"where": {"age": ["<18", 7]}}, "where.age.1", "Input should be a valid string"),
             ({"where": {"age": []}}, "where.age", "Name at least one category"),
+            (
+                {"ranges": {"town": {"from": "Gray", "to": "Dole"}}},
+                "ranges.town",
+                "Name at least one category",
+            ),
+            ({"ranges": {"town": {"to": "X"}}}, "ranges.town", "town has no category or group “X”."),
+            ({"groups": {"town": ["X"]}}, "groups.town.0", "town has no category or group “X”."),
             ({"where": {}}, "where", "Name categories of at least one part"),
             ({"where": None}, "where", "Input should be a valid dictionary"),
             ({"from": "soon"}, "from", "a day must be a date such as 2017-05-31"),

@@ -1,6 +1,7 @@
 """The first page, the list of studies, the page of one, of an indicator in a window and by day; costs."""
 
 import re
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from unittest.mock import Mock
@@ -167,6 +168,21 @@ def test_categories_not_above_zero_are_summed_up(reader) -> None:
     # noise of the parts cancels out: independent errors would add up to more
     assert rest.std_error < np.sqrt(sum(each.std_error**2 for each in others))
     assert rest.ci_low < rest.frequency < rest.ci_high
+
+
+def test_groups_of_categories_are_summed_up_with_their_exact_error(reader) -> None:
+    names = factory.MANY.categories
+    groups = (("North", names[:3]), ("South", names[5:7]))
+    study = factory.published(replace(factory.MANY, groups=groups), n=3000)
+    report = report_of(study, "region", 1, 4)
+    assert "Show groups of categories" in text_of(page(reader, "indicator", "region"))
+    answer = get(reader, "indicator", "region", group="groups", order="natural", values="unbiased")
+    north, south, rest = answer.context["estimates"]
+    assert [each.category for each in (north, south, rest)] == ["North", "South", "Other categories"]
+    assert north.frequency == pytest.approx(sum(each.frequency for each in report.estimates[:3]))
+    assert north.frequency + south.frequency + rest.frequency == pytest.approx(1)
+    assert rest.std_error < np.sqrt(sum(each.std_error**2 for each in report.estimates[3:5]) * 7 / 2)
+    assert all(each.ci_low < each.frequency < each.ci_high for each in (north, south, rest))
 
 
 def test_a_study_shows_each_indicator_in_the_days_chosen(reader) -> None:

@@ -135,6 +135,7 @@ def test_lowering_needs_nobody_else(demo) -> None:
         study(name_fr="Autre"),
     )
     renamed += (gender(name_fr="Sexe"), gender(categories_fr=("f", "h", "nr")))
+    renamed += (gender(groups=(("known", ("F", "M")),)),)
     asked_less = stay(max_values=6), gender(categories=("NR", "F", "M")), gender(weight=Decimal(2))
     plans = plan(epsilon=lower), gender(epsilon=lower), plan(epsilon_profile=Decimal(8)), NOISY
     for edit in (*plans, *studies, *renamed, *asked_less):

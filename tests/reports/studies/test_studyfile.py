@@ -2,6 +2,7 @@
 # ruff: noqa: E501  (a table reads best with one rule a line)
 
 import json
+import re
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -220,6 +221,12 @@ def test_the_plan_is_the_library_s_with_exact_epsilons() -> None:
         ('column = "age"', 'column = "age"\ncategories_fr = ["jeunes", "jeunes"]', 'indicator[age_band].categories_fr[2]: must be unique in the indicator, got "jeunes"'),
         ('column = "age"', f'column = "age"\ncategories_fr = ["jeunes", "{"x" * 201}"]', "indicator[age_band].categories_fr[2]: must have at most 200 characters"),
         ('derive = "visit_duration"', 'derive = "main_zone"\ncategories_fr = ["a", "b"]', "indicator[visit_duration].categories_fr: must be absent: zones have French names as name_fr in their file"),
+        ('column = "age"', 'column = "age"\ngroups = ["young"]', "indicator[age_band].groups: must be a table, got a list"),
+        ('column = "age"', 'column = "age"\ngroups = {all = "young"}', 'indicator[age_band].groups.all: must be a list of categories of this indicator, got "young"'),
+        ('column = "age"', 'column = "age"\ngroups = {all = ["yong"]}', 'indicator[age_band].groups.all: unknown key, did you mean "young"?'),
+        ('column = "age"', 'column = "age"\ngroups = {all = ["young", "old"], some = ["old"]}', 'indicator[age_band].groups.some: must not have a category of the group all again, got "old"'),
+        ('column = "age"', 'column = "age"\ngroups = {old = ["young"]}', "indicator[age_band].groups.old: must differ from the categories"),
+        ('column = "age"', 'column = "age"\ngroups = {all = []}', "indicator[age_band].groups.all: must have at least one category, got a list"),
         ('derive = "visit_duration"', "", 'indicator[visit_duration].derive: is missing, must be one of visit_duration, main_zone, night_zone'),
         ('derive = "visit_duration"', 'derive = "work_zone"', 'indicator[visit_duration].derive: must be one of visit_duration, main_zone, night_zone, got "work_zone"'),
         ('derive = "visit_duration"', 'derive = "visit_duration"\nmax_values = 4', "indicator[visit_duration].max_values: must be a whole number from 1 to 3, got 4"),
@@ -249,14 +256,19 @@ def test_names_may_have_the_hard_spaces_of_french_typography() -> None:
     assert age.categories == ("18\u202f\u00e0\u202f24\u00a0ans", "\u00ab\u00a0vieux\u00a0\u00bb")
 
 
-def test_french_names_are_shown_in_french_and_change_no_plan() -> None:
+def test_french_names_and_groups_change_no_plan_and_names_are_shown_in_french() -> None:
     text = edited(
         'name = "Fair 2024"', 'name = "Fair 2024"\nname_fr = "Foire 2024"',
-        'column = "age"', 'column = "age"\nname_fr = "Tranche d\'âge"\ncategories_fr = ["jeunes", "vieux"]',
+        'column = "age"', 'column = "age"\nname_fr = "Tranche d\'âge"\ncategories_fr = ["jeunes", "vieux"]'
+        '\ngroups = {all = ["young", "old"]}',
     )  # fmt: skip
     study, plain = parse(text), parse(STUDY)
     assert (study.plan_spec(), through_json(study)) == (plain.plan_spec(), study)
-    assert '_fr"' not in json.dumps(plain.to_json())  # so that hashes of definitions stay what they were
+    assert study.indicators[0].groups == (("all", ("young", "old")),)
+    assert read_tables(tables_of(study), like=study) == study
+    assert not re.search(
+        '_fr"|groups', json.dumps(plain.to_json())
+    )  # so that hashes of definitions stay what they were
     names = {
         "en": ["Fair 2024", "Age band", "young", "old"],
         "fr": ["Foire 2024", "Tranche d'âge", "jeunes", "vieux"],

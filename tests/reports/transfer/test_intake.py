@@ -362,13 +362,20 @@ def damaged(content):
         yield content | change
 
 
-def in_french(content):
-    """Studies whose French names are none, each with what the refusal says."""
+def misnamed(content):
+    """Studies whose French names or groups are none, each with what the refusal says."""
     study, zones = content["definition"], content["area"]["zones"]
     first, *others = study["indicators"]
     for value in (0, False, [], ["a"], {}, "a\nb"):
         for changed in ({"name_fr": value}, {"indicators": [first | {"name_fr": value}, *others]}):
             yield {"definition": study | changed}, "name_fr must be a text"
+    one = first["categories"][0]
+    for groups, said in (
+        (5, "must be a list of names"), ([["a"]], "must be a list of names"), ([["a", [one]]] * 2, "differ"),
+        ([["a", []]], "and categories"), ([[1, [one]]], "differ"), ([["a", ["?"]]], "each once"),
+        ([["a", [one, one]]], "each once"), ([["a", [[]]]], "each once"),
+    ):  # fmt: skip
+        yield {"definition": study | {"indicators": [first | {"groups": groups}, *others]}}, said
     for key, names in (("categories_fr", first["categories"]), ("zones_fr", zones)):
         n, kind, number = len(names), f"{key} must be a list of texts", f"{key} must have a name for each"
         alike = [f"a{space}b" for space in (" ", "\u00a0")] + list(map(str, range(n - 2)))
@@ -382,9 +389,9 @@ def in_french(content):
                 yield {"definition": study | {"indicators": [first | {key: values}, *others]}}, said
 
 
-def test_french_names_of_other_types_are_refused_by_name(north, definition):
+def test_french_names_and_groups_of_other_types_are_refused_by_name(north, definition):
     whole = json.loads(body_of(definition))
-    for change, said in in_french(whole):
+    for change, said in misnamed(whole):
         body = to_body(whole | change)
         response = north.post(SLUG, body, north.headers("study", body))
         assert (response.status_code, said in response.json()["detail"]) == (422, True), (change, said)
