@@ -1,9 +1,11 @@
 """Readers of pages, figures and commands for tests."""
 
+import csv
 import io
 import json
 import re
 from html.parser import HTMLParser
+from typing import Any
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -11,6 +13,7 @@ from django.core.management import call_command
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
+from jsonschema import Draft202012Validator
 
 
 class Markup(HTMLParser):
@@ -68,3 +71,17 @@ def printed(*words: Any, **options: Any) -> str:
     out = io.StringIO()
     call_command(*words, stdout=out, **options)
     return out.getvalue()
+
+
+def csv_rows(response: Any) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(response.content.decode())))
+
+
+def check_document(client: Client, path: str, *, method: str = "get", answer: Any, body: Any = None) -> None:
+    """An answer of the API, and what is posted to it, are as its own document says."""
+    document = client.get("/api/v1/openapi.json").json()
+    operation = document["paths"][path][method]
+    for part, value in ((operation["responses"]["200"], answer), (operation.get("requestBody"), body)):
+        if value is not None:
+            schema = part["content"]["application/json"]["schema"] | {"components": document["components"]}
+            Draft202012Validator(schema).validate(value)

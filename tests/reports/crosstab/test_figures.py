@@ -1,5 +1,6 @@
-"""Figures of joint indicators are those of the library, from the reports as they are stored."""
+"""Figures of joint indicators from stored reports: those of the library, combined ones, and the test."""
 
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -7,19 +8,25 @@ import pytest
 from django.http import QueryDict
 
 import ldp
+from ldp import project_simplex
+from ldp.estimation.joint.association import independence_test, margin_of
 from ldp.estimation.joint.linear import linear_query, linear_variance
 from ldp.privacy.joint import joint_codes
 from reports.base.status import Status
+from reports.crosstab.association import verdict_of
+from reports.crosstab.combined import combined, projected
 from reports.crosstab.joints import joint_indicators
-from reports.crosstab.queries import measure, table_of
+from reports.crosstab.queries import measure, reports_of, table_of
 from reports.crosstab.query import view_of
 from reports.crosstab.texts import conditions
 from reports.estimates.loading import load
-from reports.estimates.queries import Window, WindowError, visitor_unions, window_report
+from reports.estimates.queries import Window, WindowError, reports_with_tallies, visitor_unions, window_report
 from tests.reports import report_factory as factory
 from tests.reports.crosstab.conftest import AGE, GENDER, TOWN, published
+from tests.reports.page_texts import csv_rows, words
 
 pytestmark = pytest.mark.django_db
+
 DAYS = Window(2, 3)
 QUERY = "from=2024-05-31&to=2024-06-01"
 
@@ -103,6 +110,9 @@ def test_a_third_part_is_added_up_or_fixed() -> None:
     made = published(GENDER, AGE, TOWN, epsilon="5")
     found, measured, *_ = figures(made, "rows=town&columns=age")
     assert (found.third_part.slug, found.within) == ("gender", None)
+    values = np.array([[0, 1, 5], [0, -1, 5], [2, 1, 5], [2, -1, 5]], np.int32).T
+    codes = joint_codes(list(values), sizes=[3, 3, 6])
+    assert found.joint.chosen({0: [0, 2], 1: [1, 3], 2: [5]}).tolist() == codes.tolist()
     added = table_of(measured, found)
     frequency = measured.reports.estimates.frequency.reshape(4, 4, 7)
     assert added.cells[5][1].share == pytest.approx(frequency[:, 1, 5].sum())
@@ -159,14 +169,6 @@ def test_the_address_of_a_view_leads_back_to_it() -> None:
     assert list(everything.choice) == [0]  # all categories are no choice
 
 
-def test_codes_of_a_choice_are_those_of_the_values() -> None:
-    (joint,) = joint_indicators(published(GENDER, AGE, TOWN, n=10))
-    values = np.array([[0, 1, 5], [0, -1, 5], [2, 1, 5], [2, -1, 5]], np.int32).T
-    codes = joint_codes(list(values), sizes=[3, 3, 6])
-    assert joint.chosen({0: [0, 2], 1: [1, 3], 2: [5]}).tolist() == codes.tolist()
-    assert joint.chosen({}).size == 4 * 4 * 7
-
-
 def test_ranges_of_ordered_categories_add_up_their_cells() -> None:
     bands = factory.indicator("age", "<15", "15-24", "25-44", "45-64", "65 or older", "NR")
     made = published(bands, TOWN, epsilon="4", n=2000)
@@ -178,10 +180,8 @@ def test_ranges_of_ordered_categories_add_up_their_cells() -> None:
     assert conditions(found.joint, found.choice) == "Age: 15-24 to 45-64; Town: Dole"
     open_end = view(made, "least-age=3")
     assert open_end.choice == {0: (3, 4)}
-    assert (
-        conditions(open_end.joint, {0: (0, 3, 4, 5, 6)})
-        == "Age: <15 or 45-64 or 65 or older or NR or no value"
-    )
+    words = conditions(open_end.joint, {0: (0, 3, 4, 5, 6)})
+    assert words == "Age: <15 or 45-64 or 65 or older or NR or no value"
     assert view(made, "most-age=1&only-age=4").choice == {0: (0, 1, 4)}
     assert [part.n_ordered for part in found.joint.parts] == [5, 0]
 
@@ -200,3 +200,125 @@ def test_only_intervals_in_rising_order_are_ordered(names, n_ordered) -> None:
     made = published(factory.indicator("age", *names), TOWN, n=10)
     (joint,) = joint_indicators(made)
     assert joint.parts[0].n_ordered == n_ordered
+
+
+PAGE = "/studies/fair-2024/crosstab/"
+
+
+def measured_view(study, query: str):
+    joint = joint_indicators(study)[0]
+    view = view_of(QueryDict(query), [joint], visitors=visitor_unions(study))
+    return measure(joint, view.window), view
+
+
+def test_combined_totals_are_more_accurate_and_raw_shares_stay_in_files(reader) -> None:
+    study = published(AGE, TOWN, epsilon="2")
+    measured, view = measured_view(study, "rows=age&combined=1")
+    found = combined(measured, view)
+    raw = table_of(measured, view)
+    assert (found.rows.std_error < 0.6 * np.array([each.std_error for each in raw.rows])).all()
+    assert found.cells.value.sum() == pytest.approx(1) and found.cells.value.min() < 0
+    assert found.cells.value.sum(axis=1) == pytest.approx(found.rows.value)
+    shown = table_of(measured, view, found=projected(found))
+    cells = np.array([[each.share for each in row] for row in shown.cells])
+    assert cells.min() == 0 and cells.sum(axis=0) == pytest.approx([each.share for each in shown.columns])
+    margin = [each.share for each in shown.rows]
+    assert margin == pytest.approx(project_simplex(found.rows.value))
+    assert margin == pytest.approx(cells.sum(axis=1), abs=1e-6)
+    page = words(reader.get(f"{PAGE}?rows=age&combined=1"))
+    assert "These shares combine the answers" in page and "Use only the answers on this table" in page
+    assert "Combine with the single indicators" in words(reader.get(f"{PAGE}?rows=age"))
+    rows = csv_rows(reader.get("/studies/fair-2024/crosstab.csv?rows=age&combined=1"))
+    assert float(rows[1]["frequency"]) == pytest.approx(raw.cells[0][1].share)
+    assert float(rows[1]["combined"]) == pytest.approx(found.cells.value[0, 1])
+    assert float(rows[28]["combined_std_error"]) == pytest.approx(found.rows.std_error[0])
+    assert rows[-1]["combined"] == "1.0"
+    assert reader.get("/studies/fair-2024/crosstab.xlsx?rows=age&combined=1").content[:2] == b"PK"
+
+
+def test_other_joint_indicators_tell_about_it_too() -> None:
+    pair = factory.joint("gender_age", GENDER, AGE)
+    three = published(GENDER, AGE, TOWN, epsilon="2", others=[pair])
+    measured, view = measured_view(three, "indicator=gender_age_town&rows=gender&columns=age")
+    with_pair = combined(measured, view).cells.std_error
+    raw = np.array([[each.std_error for each in row] for row in table_of(measured, view).cells])
+    assert (with_pair < 0.6 * raw).all()
+
+
+def test_those_who_answer_on_other_days_are_not_without_a_value() -> None:
+    stay, day_zone = factory.HALF_STAY, factory.indicator("place", "A", "B", "C", kind="daily", column=None)
+    pair = factory.joint("pair", stay, day_zone, kind="daily")
+    study = factory.create(stay, day_zone, pair, epsilon="6")
+    people = factory.crowd(study, n=6000)
+    parts = [people.daily[each.slug] for each in (stay, day_zone)]
+    daily = people.daily | {"pair": joint_codes(parts, sizes=[2, 3])}
+    factory.publish(study, replace(people, daily=daily))
+    measured, view = measured_view(study, f"rows=stay&from={study.date_of(2)}&to={study.date_of(2)}")
+    rows = combined(measured, view).rows
+    assert (view.window.days, rows.value.size) == (1, 3)
+    assert abs(rows.value[-1]) < 5 * rows.std_error[-1]
+    (stay_row, place_row) = (study.indicators.get(slug=slug) for slug in ("stay", "place"))
+    loaded = reports_with_tallies([stay_row, place_row], [[view.window]] * 2)
+    shares = [
+        margin_of(reports_of(r, t), asked=a) for ((r,), t), a in zip(loaded, (1 / 6, 1 / 3), strict=True)
+    ]
+    layout = np.arange(12).reshape(3, 4, 1)[:2, :3]
+    expected = independence_test(measured.reports, layout=layout, rows=shares[0], columns=shares[1])
+    assert verdict_of(measured, view).found.p_value == pytest.approx(expected.p_value)
+
+
+def test_shares_of_a_row_or_of_one_category_are_not_combined() -> None:
+    three = published(GENDER, AGE, TOWN, epsilon="2", n=1000)
+    for query in ("rows=gender&columns=age&within=1", "rows=gender&columns=age&shares=row"):
+        assert combined(*measured_view(three, query)) is None
+
+
+API = "/api/v1/studies/fair-2024/indicators/age_town/association"
+
+
+def verdict(study, query: str = ""):
+    return verdict_of(*measured_view(study, query))
+
+
+def test_page_file_and_api_have_the_result_of_the_library(reader, client, analyst) -> None:
+    study = published(AGE, TOWN, epsilon="3", unknown={"age": 0.2})
+    (joint,) = joint_indicators(study)
+    window = Window(1, 4)
+    indicators = [study.indicators.get(slug=slug) for slug in ("age", "town")]
+    loaded = reports_with_tallies(indicators, [[window], [window]])
+    age, town = (margin_of(reports_of(report, tallies), asked=1 / 3) for ((report,), tallies) in loaded)
+    assert age.has_value == pytest.approx(0.8, abs=0.1)
+    layout = np.arange(28).reshape(4, 7, 1)[:3, :6]
+    expected = independence_test(measure(joint, window).reports, layout=layout, rows=age, columns=town)
+    found = verdict(study, "rows=age")
+    assert found.found == expected and expected.degrees == 2 * 5
+    page = words(reader.get(f"{PAGE}?rows=age"))
+    assert found.sentence in page and found.limits in page
+    rows = csv_rows(reader.get("/studies/fair-2024/crosstab.csv?rows=age"))
+    found_in_file = {(row["association"], float(row["association_p_value"])) for row in rows}
+    assert found_in_file == {(found.sentence, expected.p_value)}
+    client.force_login(analyst)
+    answer = client.get(f"{API}?rows=age").json()
+    assert (answer["sentence"], answer["p_value"]) == (found.sentence, expected.p_value)
+    assert answer["go_together"] == (expected.p_value < 0.05)
+    refused = (f"{API}?rows=gender", API.replace("age_town", "age"))
+    assert [client.get(address).status_code for address in refused] == [422, 422]
+
+
+def test_what_goes_together_is_said_and_what_may_not_too() -> None:
+    apart = verdict(published(AGE, TOWN, epsilon="6", n=2000))
+    assert apart.is_together is False
+    assert "No association between Town and Age is visible (p = 0." in apart.sentence
+    # Missing towns depend on nothing; people of one age live in one town.
+    together = verdict(published(AGE, TOWN, epsilon="6", n=2000, slug="other", bound={"town": "age"}))
+    assert together.is_together is True and together.sentence.endswith("go together (p < 0.001).")
+
+
+def test_without_answers_for_it_there_is_no_test_and_the_reason() -> None:
+    three = published(GENDER, AGE, TOWN, epsilon="6", n=3000)
+    assert verdict(three, "rows=town&columns=age").found.degrees == 5 * 2
+    fixed = verdict(three, "rows=town&columns=age&within=1")
+    assert (fixed.found, fixed.is_together) == (None, None)
+    assert fixed.sentence.startswith("The test of Town and Age is for all visitors")
+    type(three).objects.update(small_cell=100_000)
+    assert verdict(three).sentence.startswith("The test needs answers on ")

@@ -1,13 +1,13 @@
-"""The page of cross-tabulations, its files, and questions to the API."""
+"""The page of cross-tabulations, its files and links, and questions to the API."""
 
-import csv
-import io
 import json
 import re
 from dataclasses import replace
 
 import pytest
+from django.urls import reverse
 
+from reports.accounts.access_models import ShareLink
 from reports.base import formats
 from reports.crosstab import queries
 from reports.crosstab.joints import joint_indicators
@@ -17,9 +17,10 @@ from reports.sharing import actions as access
 from reports.studies.grant_models import StudyGrant
 from tests.reports import report_factory as factory
 from tests.reports.crosstab.conftest import AGE, GENDER, TOWN, published
-from tests.reports.page_texts import Markup, words
+from tests.reports.page_texts import Markup, check_document, csv_rows, words
 
 pytestmark = pytest.mark.django_db
+
 PAGE = "/studies/fair-2024/crosstab/"
 QUESTION = "only-age=0,1&only-town=0"
 API = "/api/v1/studies/fair-2024/queries"
@@ -59,13 +60,15 @@ def test_the_page_has_table_answer_and_a_link_to_the_answer(reader, study) -> No
     assert not markup.refused
     permalink = next(link for link in markup.links if link.endswith("only-town=0#question"))
     assert found[0] in words(reader.get(PAGE + permalink.partition("#")[0]))
+    french = words(reader.get(f"{PAGE}?{QUESTION}&shares=column", headers={"Accept-Language": "fr"}))
+    for said in ("moins de 18 ou 18 à 24", "Tableau croisé", "chaque colonne"):
+        assert said in french
 
 
 def test_each_cell_has_its_figure_and_those_that_may_be_zero_are_faded(reader) -> None:
     published(AGE, TOWN, epsilon="1")
     html = reader.get(f"{PAGE}?rows=age").content.decode()
-    table = html[html.index("<table") : html.index("</table>")]
-    body = table[table.index("<tbody>") : table.index("</tbody>")]
+    body = html[html.index("<tbody>") : html.index("</tbody>")]
     assert len(re.findall(r'<td class="number crosstab-\d">', body)) == 3 * 6
     faded = re.findall(r'crosstab-0">[^<]*<br><span class="small">(\S+) to', body)
     coloured = re.findall(r'crosstab-[1-5]">[^<]*<br><span class="small">(\S+) to', body)
@@ -79,11 +82,12 @@ def test_days_and_layout_are_kept_by_links_and_forms(reader, study) -> None:
     assert html.count('name="only-age" value="0,1"') == 1  # hidden, in the form of the table
     assert 'name="shares" value="row"' in html and 'name="from" value="2024-05-31"' in html
     links = Markup(html).links
-    assert (
-        "?from=2024-06-01&to=2024-06-02&indicator=age_town&rows=town&shares=row&only-age=0,1&only-town=0"
-        in links
-    )
+    asked = "indicator=age_town&rows=town&shares=row&only-age=0,1&only-town=0"
+    assert f"?from=2024-06-01&to=2024-06-02&{asked}" in links
     assert any("rows=age" in link and "shares=row" in link for link in links)  # turned
+    wrong = reader.get(f"{PAGE}?only-age=17")
+    assert wrong.status_code == 400 and "Town by Age" in words(wrong)
+    assert "“only-age” must be a number from 0 to 3, not “17”." in words(wrong)
 
 
 def test_the_page_is_found_from_the_study_and_from_the_joint_indicator(reader, study) -> None:
@@ -100,19 +104,6 @@ def test_a_third_part_has_a_table_for_each_of_its_categories(reader) -> None:
     assert any("within=2" in link for link in Markup(html).links)
 
 
-def test_the_page_speaks_french(reader, study) -> None:
-    answer = reader.get(f"{PAGE}?{QUESTION}&shares=column", headers={"Accept-Language": "fr"})
-    text = words(answer)
-    assert "moins de 18 ou 18 à 24" in text and "Tableau croisé" in text and "chaque colonne" in text
-
-
-def test_a_wrong_address_is_refused_in_words_above_the_default(reader, study) -> None:
-    answer = reader.get(f"{PAGE}?only-age=17")
-    assert answer.status_code == 400
-    text = words(answer)
-    assert "“only-age” must be a number from 0 to 3, not “17”." in text and "Town by Age" in text
-
-
 def test_studies_without_figures_say_why(reader, analyst, study) -> None:
     Study.objects.update(small_cell=100_000)
     hidden = words(reader.get(PAGE))
@@ -122,10 +113,7 @@ def test_studies_without_figures_say_why(reader, analyst, study) -> None:
     StudyGrant.objects.create(user=analyst, study=other, granted_by="test")
     assert "No joint indicators" in words(reader.get("/studies/other/crosstab/"))
     answer = reader.get("/studies/other/crosstab.csv")
-    assert (answer.status_code, answer.content.decode()[:37]) == (
-        400,
-        "This study has no joint indicators, s",
-    )
+    assert answer.status_code == 400 and b"This study has no joint indicators, s" in answer.content
 
 
 def test_noisy_counts_have_no_tables(study) -> None:
@@ -143,28 +131,22 @@ def test_a_table_that_is_too_large_leaves_the_question(reader, study, monkeypatc
 
 
 def test_files_have_all_cells_and_totals_with_their_errors(reader, study) -> None:
-    text = reader.get("/studies/fair-2024/crosstab.csv?rows=age&shares=row").content.decode()
-    rows = list(csv.DictReader(io.StringIO(text)))
+    rows = csv_rows(reader.get("/studies/fair-2024/crosstab.csv?rows=age&shares=row"))
     assert len(rows) == 4 * 7 + 4 + 7 + 1
     cell = rows[1]
     assert (cell["row_category"], cell["column_category"], cell["share_of"]) == ("<18", "Colmar", "row")
     assert (cell["row_indicator"], cell["column_indicator"]) == ("age", "town")
-    assert (
-        float(cell["ci_low"]) < float(cell["frequency"]) < float(cell["ci_high"]) and cell["visitors"] == ""
-    )
+    assert float(cell["ci_low"]) < float(cell["frequency"]) < float(cell["ci_high"])
+    assert cell["visitors"] == ""
     assert {row["row_category"] for row in rows} == {"<18", "18-24", "25 & older", "no value", ""}
-    assert (rows[-1]["row_category"], rows[-1]["column_category"], float(rows[-1]["frequency"])) == (
-        "",
-        "",
-        1,
-    )
+    whole = [rows[-1][name] for name in ("row_category", "column_category", "frequency")]
+    assert whole == ["", "", "1.0"]
     found = json.loads(reader.get("/studies/fair-2024/crosstab.json?rows=age").content)
     assert found["rows"][1]["frequency"] * found["n_visitors"] == pytest.approx(found["rows"][1]["visitors"])
     assert reader.get("/studies/fair-2024/crosstab.xlsx").content[:2] == b"PK"
     assert LedgerEntry.objects.filter(kind=LedgerKind.EXPORT_MADE).count() == 3
-    assert (
-        "crosstab.csv?rows=age&amp;shares=row" in reader.get(f"{PAGE}?rows=age&shares=row").content.decode()
-    )
+    html = reader.get(f"{PAGE}?rows=age&shares=row").content.decode()
+    assert "crosstab.csv?rows=age&amp;shares=row" in html
 
 
 GROUPED = replace(TOWN, groups=(("East", ("Colmar", "Belfort")), ("West", ("Dole", "Gray"))))
@@ -207,14 +189,10 @@ class TestQuestions:
         assert 0 < found["n_reports"] < found["n_visitors"] and 0 < found["std_error"] < 0.1
         one_day = ask(client, ASKED | {"from": "2024-06-01"})
         assert (one_day["first_day"], one_day["last_day"]) == ("2024-06-01", "2024-06-01")
+        facts = LedgerEntry.objects.filter(kind=LedgerKind.EXPORT_MADE).latest("number").facts
+        assert (facts["what"], facts["indicator"], facts["from"]) == ("queries", "age_town", "2024-06-01")
         unknown = ask(client, ASKED | {"where": {"age": [None]}})
         assert unknown["frequency"] == pytest.approx(0, abs=0.1)
-
-    def test_it_is_in_the_ledger_with_what_was_asked(self, client, study, ask) -> None:
-        ask(client, ASKED | {"from": "2024-06-01"})
-        (entry,) = LedgerEntry.objects.filter(kind=LedgerKind.EXPORT_MADE)
-        facts = entry.facts
-        assert (facts["what"], facts["indicator"], facts["from"]) == ("queries", "age_town", "2024-06-01")
 
     @pytest.mark.parametrize(
         ("change", "field", "detail"),
@@ -245,32 +223,21 @@ class TestQuestions:
         assert error["parameter"] == field
         assert error["detail"].startswith(detail)
 
-    def test_what_is_no_question_is_refused(self, client, study, ask) -> None:
+    def test_what_is_no_question_is_refused_and_hidden_figures_are_null(self, client, study, ask) -> None:
         assert ask(client, "{", status=400)["status"] == 400
         assert ask(client, "[]", status=400)["errors"]
         answer = client.get(API)
         assert (answer.status_code, answer["Allow"]) == (405, "POST")
         assert client.post(API, "{}", content_type="application/json").status_code == 401
-
-    def test_hidden_figures_are_null(self, client, study, ask) -> None:
         Study.objects.update(small_cell=100_000)
         found = ask(client)
         nothing = [found[name] for name in ("frequency", "ci_low", "visitors", "n_visitors", "n_reports")]
         assert (found["status"], nothing) == ("suppressed", [None] * 5)
 
-    def test_answers_are_as_the_document_says(self, client, study, ask, analyst) -> None:
-        from jsonschema import Draft202012Validator
-
-        client.force_login(analyst)
-        document = client.get("/api/v1/openapi.json").json()
-        operation = document["paths"]["/api/v1/studies/{study}/queries"]["post"]
-        for part, value in (
-            (operation["responses"]["200"], ask(client)),
-            (operation["requestBody"], ASKED | {"from": "2024-06-01", "where": {"age": [None, "<18"]}}),
-        ):
-            schema = part["content"]["application/json"]["schema"] | {"components": document["components"]}
-            Draft202012Validator(schema).validate(value)
-        assert "400" in operation["responses"]
+    def test_answers_are_as_the_document_says(self, client, study, ask, reader) -> None:
+        asked = ASKED | {"from": "2024-06-01", "where": {"age": [None, "<18"]}}
+        path = "/api/v1/studies/{study}/queries"
+        check_document(reader, path, method="post", answer=ask(client), body=asked)
 
 
 def test_others_learn_nothing(client, viewer, study) -> None:
@@ -279,3 +246,37 @@ def test_others_learn_nothing(client, viewer, study) -> None:
     for address in (PAGE, "/studies/fair-2024/crosstab.csv"):
         assert client.get(address).status_code == 404
     assert client.post(API, json.dumps(ASKED), content_type="application/json").status_code == 404
+
+
+SHARED = "from=2024-05-31&to=2024-06-01&indicator=age_town&rows=age&only-age=0,1"
+
+
+def made(reader, query: str, slug: str = "age_town"):
+    address = reverse("access:new_share", args=["fair-2024", slug])
+    return reader.post(f"{address}?crosstab=on&{query}", {"note": "", "days": 30, "password": ""})
+
+
+def test_a_link_shows_the_answer_and_the_table_to_anyone(reader, client) -> None:
+    published(AGE, TOWN, epsilon="6")
+    page = reader.get(f"{PAGE}?{ASKED}")
+    links = Markup(page.content.decode()).links
+    assert any(link.endswith(f"?crosstab=on&{ASKED}") for link in links)
+    token = re.search(r"/shared/([\w-]+)/", made(reader, SHARED).content.decode())[0]
+    client.logout()
+    answer = client.get(token)
+    text, html = words(answer), answer.content.decode()
+    sentence = re.search(r"an estimated [\d.]+% of visitors \(95% interval [^)]*\)", words(page))[0]
+    assert sentence in text and "Age by Town: shares of all visitors" in text and "2 days" in text
+    body = re.search(r"<tbody>.*?</tbody>", html, re.DOTALL)[0]
+    assert body == re.search(r"<tbody>.*?</tbody>", page.content.decode(), re.DOTALL)[0]
+    assert not [link for link in Markup(html).links if link.startswith(("?", "/studies/"))]
+    (link,) = ShareLink.objects.all()
+    assert f"{PAGE}?{ASKED}" in reader.get(reverse("access:shares")).content.decode().replace("&amp;", "&")
+    assert (link.first_day.isoformat(), link.last_day.isoformat()) == ("2024-05-31", "2024-06-01")
+
+
+def test_what_is_no_table_gets_no_link(reader) -> None:
+    published(GENDER, AGE, TOWN, epsilon="6", n=100)
+    for query, slug in (("rows=town&columns=town", "gender_age_town"), ("", "age")):
+        assert made(reader, query, slug).status_code == 302
+    assert not ShareLink.objects.exists()
