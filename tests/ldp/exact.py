@@ -80,7 +80,6 @@ def reference_grr(key: bytes, truth: int, *, channel: GrrChannel, counter: int =
 
 
 def reference_bits(key: bytes, truth: int | list[int], *, channel: UnaryChannel, **fields: int) -> list[int]:
-    """Randomised bits of one subscriber's value, or of bits, with a lane for each."""
     bits = truth if isinstance(truth, list) else [int(x == truth) for x in range(channel.domain_size)]
     thresholds = [channel.threshold_p if bit else channel.threshold_q for bit in bits]
     numbers = reference_lanes(key, len(bits), **fields)
@@ -134,7 +133,6 @@ class FixedPrf(KeyedPrf):
 
 
 def requests_of(*indicators: tuple[Kind, int], max_values: int | None = None) -> tuple[IndicatorRequest, ...]:
-    """Indicators "i0", "i1", ... of (kind, domain_size)."""
     most = {"static": None, "daily": max_values}
     return tuple(
         IndicatorRequest(slug=f"i{i}", kind=kind, domain_size=size, max_values=most[kind])

@@ -81,7 +81,6 @@ def law(channel: FakeDataChannel | PriorFakeDataChannel, profile: tuple[int, ...
 
 
 def losses(channel: FakeDataChannel | PriorFakeDataChannel) -> dict[tuple[int, ...], Fraction]:
-    """Largest ratio of every two profiles and reports, by the indicators in which the profiles differ."""
     laws = {p: law(channel, p) for p in product(*(range(r.domain_size) for r in channel.reports))}
     assert all(sum(found.values()) == 1 for found in laws.values())
     worst: dict[tuple[int, ...], Fraction] = {}
@@ -94,7 +93,6 @@ def losses(channel: FakeDataChannel | PriorFakeDataChannel) -> dict[tuple[int, .
 
 
 def supports_alone(channel: FakeDataChannel | PriorFakeDataChannel, index: int, value: int) -> list[Fraction]:
-    """Probability that the report of one indicator supports each value, if the true one is `value`."""
     report = channel.reports[index]
     profile = tuple(value if i == index else 0 for i in range(len(channel.reports)))
     joint = law(channel, profile)

@@ -14,7 +14,6 @@ from tests.reports.page_texts import signed_in
 
 @pytest.fixture
 def ledger_key(tmp_path: Path, settings: Settings) -> Path:
-    """Path of the ledger's key: there is none yet."""
     settings.MOBILITY_LEDGER_KEY_FILE = tmp_path / "ledger_key.pem"
     return tmp_path / "ledger_key.pem"
 

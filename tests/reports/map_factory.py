@@ -62,7 +62,6 @@ def create_located(
 
 
 def true_places(study: Study, people: factory.People) -> NDArray[np.uint16]:
-    """Square of each person on each day; shape (n, days)."""
     stream = ldp.KeyedStream(bytes(15) + b"p")
     shape = people.bitmaps.size, study.days
     anywhere = stream.uniform_int(shape[0] * shape[1], 0, GRID.n_cells).reshape(shape)

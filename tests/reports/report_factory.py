@@ -47,7 +47,6 @@ class People:
 
 
 def render_file(selection: Selection, *, ending: str) -> bytes:
-    """Bytes of a download; also in a format that no page offers for such a selection."""
     return FORMATS[Scope.WINDOW][ending].write(selection)
 
 
@@ -66,8 +65,6 @@ def indicator(slug: str, *categories: str, **changes: Any) -> IndicatorDefinitio
 
 
 def joint(slug: str, *parts: IndicatorDefinition, **changes: Any) -> IndicatorDefinition:
-    """A joint indicator, as the study file makes it."""
-
     def combined(lists: Iterable[Sequence[str]], none: str) -> tuple[str, ...]:
         return tuple(" / ".join(each) for each in product(*((*names, none) for names in lists)))
 
@@ -101,7 +98,6 @@ def definition(
     tallies: tuple[Any, ...] = (),
     **changes: Any,
 ) -> StudyDefinition:
-    """A study of four days in Belfort, or what the changes say."""
     plan: dict[str, Any] = {"mechanism": mechanism, "unit": unit, "epsilon": Decimal(epsilon)}
     plan["tallies"] = tallies
     values: dict[str, Any] = {
@@ -155,7 +151,6 @@ def apply(study: Study, plan: Plan, delta: ldp.Delta, *, voided_days: int = 0) -
 
 
 def published(*asked: IndicatorDefinition, n: int = 4000, gap: int = 0, **changes: Any) -> Study:
-    """A study with the answers of a crowd in it, of whom no one was there on the day `gap`."""
     study = create(*asked, **changes)
     people = crowd(study, n=n)
     publish(study, absent_on(people, day=gap) if gap else people)

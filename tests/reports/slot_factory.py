@@ -31,7 +31,6 @@ DEFINITION = SlotsDefinition(
 
 
 def create(slots: SlotsDefinition = DEFINITION, **changes: Any) -> Study:
-    """A study of four days, from Thu 30 May 2024, with four zones in two halves."""
     made = factory.definition(factory.GENDER, area=map_factory.area(), slots=slots, **changes)
     return create_study_rows(made, by="adam")
 
@@ -41,7 +40,6 @@ def without_noise(**changes: Any) -> SlotsDefinition:
 
 
 def publish(study: Study, counts: NDArray[np.int64]) -> None:
-    """The next slots of a study."""
     plan = Plan.objects.get(study=study)
     closed = StudySlots.objects.get(study=study).closed
     apply_publication(
@@ -70,7 +68,6 @@ def daily(slot: int) -> list[int]:
 
 
 def published(*, slots: int = 4 * 48, definition: SlotsDefinition = DEFINITION, **changes: Any) -> Study:
-    """A study with these slots published."""
     study = create(definition, **changes)
     publish(study, counts_of(study, daily, slots=slots))
     return study

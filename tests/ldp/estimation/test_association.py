@@ -45,7 +45,6 @@ def test_covariances_of_answers_are_those_of_their_sums(channel) -> None:
 
 
 def test_the_covariance_is_that_of_all_estimates_it_is_made_of() -> None:
-    """Independent blocks, and derivatives by differences."""
     reports = measured(CHANNELS["PGR"], n=5000, population=9000)
     sizes = {"n_reports": 4000, "n_population": 20_000}
     margins = []

@@ -29,8 +29,6 @@ ALL = (0, 1, 2)
 
 @dataclass
 class Known:
-    """A source with given values."""
-
     values: np.ndarray
     cell_variance: float
 
@@ -49,7 +47,6 @@ def test_tables_are_those_of_generalised_least_squares(axes) -> None:
     ]
 
     def margin(kept):
-        """Cells to sums over the other attributes."""
         parts = [np.eye(sizes[a]) if a in kept else np.ones((1, sizes[a])) for a in ALL]
         return np.kron(np.kron(parts[0], parts[1]), parts[2])
 
@@ -75,7 +72,6 @@ def test_variances_are_the_diagonal_of_the_covariances(channel) -> None:
 
 
 def test_errors_are_as_stated_and_smaller_than_those_of_the_table() -> None:
-    """A study under many keys; one person in five has no value of the first attribute."""
     rng, n, sizes, runs = np.random.default_rng(3), 9000, (3, 4), 300
     rows = rng.choice(3, n, p=[0.6, 0.3, 0.1]).astype(np.int32)
     columns = ((rows + rng.integers(0, 3, n)) % 4).astype(np.int32)
@@ -148,7 +144,6 @@ def test_errors_hold_where_many_have_no_value_and_answers_are_nearly_exact() -> 
 
 
 def test_the_nearest_table_has_its_margins_and_no_negative_cell() -> None:
-    """Against a solver of quadratic programs: non-negative least squares with heavy rows for the margins."""
     rng = np.random.default_rng(6)
     cells = rng.normal(1 / 20, 0.1, (4, 5))
     rows, columns = np.array([0.5, 0.3, 0.2, 0.0]), np.array([0.4, 0.3, 0.2, 0.1, 0.0])

@@ -52,7 +52,6 @@ Support = tuple[int, ...]
 
 
 def reports_on(channel, value: int) -> dict[Support, Fraction]:
-    """Return the values that a report supports, with probabilities."""
     if isinstance(channel, ProjectiveChannel):
         hits = np.array([is_orthogonal(v, channel=channel) for v in range(channel.domain_size)])
         inside = channel.p / channel.support_size
@@ -159,7 +158,6 @@ def test_error_of_a_day_against_a_baseline_is_bounded(kind, of, day, baseline) -
 
 
 def test_days_with_the_same_visitors_share_their_noise() -> None:
-    """Everyone is there every day: a day is the mean of the others, and neighbours prove it."""
     presence = np.full(600, 0b111)
     codes = np.arange(600) % 4
     tallies = tallies_of(presence, codes, days=3, channel=KEPT)
@@ -206,7 +204,6 @@ def test_variances_of_two_studies_add_up() -> None:
 
 
 def test_days_share_what_windows_of_one_day_share() -> None:
-    """The correlation of days apart is that of the bounds on their shared reports."""
     rng = np.random.default_rng(8)
     presence, values = people(rng, kind="static")
     presence = np.where(rng.random(presence.size) < 0.7, 1 << presence % DAYS, presence)
@@ -284,7 +281,6 @@ FOUR = grr_channel(epsilon=Fraction(1), domain_size=4)
 
 
 def tail(count: int, *, n: int, q: Fraction) -> Fraction:
-    """Probability that at least `count` of n reports support a value that no one has."""
     return sum((comb(n, c) * q**c * (1 - q) ** (n - c) for c in range(count, n + 1)), Fraction(0))
 
 

@@ -31,7 +31,6 @@ def shares(seed: int = 3) -> np.ndarray:
 
 
 def measured(channel, *, n: int = 900, population: int = 2500, seed: int = 5, f=None) -> Reports:
-    """Reports of people with these shares."""
     rng = np.random.default_rng(seed)
     values = rng.choice(K, n, p=shares() if f is None else f).astype(np.int32)
     reports = ldp.oracle_answers(
@@ -45,7 +44,6 @@ def measured(channel, *, n: int = 900, population: int = 2500, seed: int = 5, f=
 
 
 def by_hand(channel, f, weights) -> np.ndarray:
-    """Covariances over all reports that there are, and the sample."""
     p, q = float(channel.p), float(channel.q)
     noise = np.zeros(K)
     for value in range(K):
@@ -148,7 +146,6 @@ def test_of_a_row_that_may_be_empty_nothing_is_known() -> None:
 
 @coded
 def test_intervals_of_shares_of_a_row_hold_the_truth_as_often_as_they_say(channel) -> None:
-    """Over many keys and samples."""
     runs, f = 400, np.repeat([0.3, 0.1, 0.2, 0.05, 0.35 / 8], [1, 1, 1, 1, 8])
     held = []
     for seed in range(runs):

@@ -38,7 +38,6 @@ def test_frequency_is_that_of_the_vectors(vector: dict[str, Any]) -> None:
 
 
 def exact_moments(*, truth: int, population: int, n: int, channel: GrrChannel) -> tuple[Fraction, Fraction]:
-    """Mean and variance of the estimate by enumeration: who of the population answers, and what."""
     p, q = channel.p, channel.q
     mean = square = Fraction(0)
     for hits in range(max(0, n - (population - truth)), min(truth, n) + 1):
@@ -148,7 +147,6 @@ def test_counts_that_cannot_be_are_refused() -> None:
 
 @given(f=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40), total=st.sampled_from([1.0, 0.25, 1e4]))
 def test_projection_is_the_nearest_distribution(f: list[float], total: float) -> None:
-    """Deviation that only the nearest point meets: one common shift where it is positive, less elsewhere."""
     out = project_simplex(f, total=total)
     assert np.all(out >= 0)
     assert out.sum() == pytest.approx(total, rel=1e-9)

@@ -30,7 +30,6 @@ def test_a_level_is_followed_as_by_hand() -> None:
 
 @pytest.mark.parametrize("has_weekdays", [False, True])
 def test_the_filter_is_the_conditional_distribution_of_the_state(has_weekdays: bool) -> None:
-    """Against the joint normal distribution of all figures, written down at once."""
     known = figures(RANDOM(1).normal(100, 20, 17), noise=25.0)
     known.values[[4, 9]] = np.nan
     known.variances[3] = 400.0
@@ -68,7 +67,6 @@ def test_a_weekly_rhythm_is_forecast_to_the_digit() -> None:
 
 
 def test_known_noise_is_no_movement_of_the_level() -> None:
-    """A constant with noise: the forecast is the mean, and much more certain than one published figure."""
     known = figures(1000 + RANDOM(2).normal(0, 50, 62), noise=2500.0)
     found = forecast_days(known, days=1)
     assert found.values[0] == pytest.approx(1000, abs=60)

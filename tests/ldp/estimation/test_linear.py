@@ -111,7 +111,6 @@ def test_answers_of_many_keys_have_the_stated_mean_and_variance(channel) -> None
 
 
 def test_one_value_has_the_interval_of_its_frequency() -> None:
-    """And a set of values that of the event: every answer that is near enough at itself."""
     for name in ("GRR", "OUE"):
         channel = CHANNELS[name]
         counts = np.array([310, 150, 200, 140, 200])

@@ -22,7 +22,6 @@ day_pairs = st.sampled_from([(a, b) for a in range(1, DAYS) for b in range(a + 1
 
 
 def everyone(people: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray, IndicatorTallies]:
-    """Presence, values and tallies; all are asked, and all say the truth."""
     presence = np.array([bits for bits, _ in people])
     values = np.array([value for _, value in people])
     return presence, values, tallies_of(presence, values, days=DAYS, channel=SURE)

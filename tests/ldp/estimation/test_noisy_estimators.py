@@ -52,7 +52,6 @@ def test_without_noise_the_estimates_are_the_usual_ones() -> None:
 
 
 def test_variance_is_that_of_the_answers_and_that_of_the_noise() -> None:
-    """A value of frequency f: by hand, in persons: N_x - g n has the noise of all three counts."""
     f = np.clip(FOUND.frequency, 0, 1)
     answers = pure_variance(f, n_reports=2000, n_population=9000, channel=CHANNEL)
     slope = float(CHANNEL.p - CHANNEL.q)

@@ -64,7 +64,6 @@ def test_mean_and_shares_are_unbiased_and_as_exact_as_they_say() -> None:
 
 
 def test_variance_of_the_mean_is_that_of_disjoint_samples() -> None:
-    """Against all ways to give six people three cuts each two times, with answers that are exact."""
     scale = Scale(cuts=(1, 2, 4))
     sure = threshold_channel(epsilon=Fraction(64), spacings=scale.spacings)
     numbers = np.array([0, 1, 1, 2, 3, 5])
@@ -167,7 +166,6 @@ def test_differences_of_means_are_unbiased_and_cover(kind, first, second, is_exa
     grown = [STAYS, STAYS + 50, STAYS + 100] if kind == "daily" else [STAYS] * 3
 
     def mean(window: Window) -> float:
-        """Mean of the visitors of the window, with the value of their first day in it."""
         of = [
             grown[max(window.first_day, start) - 1][who]
             for who, start, stop in groups
@@ -194,8 +192,6 @@ def test_a_cut_without_reports_has_no_mean() -> None:
 
 @pytest.mark.parametrize("mechanism", ["smp-grr", "smp-oue", "smp-adp"])
 def test_a_plan_foretells_the_errors_of_its_numbers(mechanism: str) -> None:
-    """Check the mean in the worst case, the share at a cut, and the epsilon for a wanted error."""
-
     def plan_at(epsilon: Decimal) -> ldp.PlanSpec:
         number = {"slug": "stay", "kind": "daily", "domain_size": 5, "scale": SCALE}
         asked = [

@@ -74,7 +74,6 @@ class TestPresenceNoise:
         return make_plan(*[("static", 6)] * 2, presence_epsilon=Decimal("0.5"), presence_days=7)
 
     def test_it_widens_as_published_intervals_are(self, plan: ldp.PlanSpec) -> None:
-        """Counts without any error, estimated as pages estimate them."""
         found, _ = simulation.forecast(plan, crowd=simulation.Crowd(visitors=2000))
         noise = plan.answer_noise
         channel = plan.channel(0)
@@ -102,7 +101,6 @@ class TestPresenceNoise:
 class TestDifference:
     @pytest.mark.parametrize("mechanism", ["smp-oue", "rsfd-grr"])
     def test_it_is_found_in_80_of_100_comparisons(self, mechanism: str) -> None:
-        """Days with different people, answers drawn by p and q, compared as pages compare."""
         plan = make_plan(("static", 6), ("static", 4), mechanism=mechanism)
         (found, _), channel = simulation.forecast(plan, crowd=CROWD), plan.channel(0)
         rise, n = found.difference, round(found.day.n_reports)

@@ -80,7 +80,6 @@ def test_daily_unions_count_the_value_of_the_first_day(rows, data) -> None:
     is_static=st.booleans(),
 )
 def test_late_day_moves_what_the_next_day_counts(days, present, late, daily, is_static) -> None:
-    """The sum of a subscriber's change is the rule of privacy_math.md J."""
     late = min(late, days)
     present = {day for day in present if day <= days and day != late}
     values = [daily[0]] * days if is_static else daily[:days]

@@ -62,7 +62,6 @@ def exact_variance(f: Fraction, *, n: int, population: int) -> Fraction:
 
 @cache
 def outcomes() -> list[tuple[Fraction, np.ndarray, IndicatorTallies]]:
-    """All that can happen: who is asked, and what each answers; probabilities are exact."""
     found = []
     for codes in product((ldp.NO_ANSWER, 0, 1), repeat=VALUES.size):
         weight = Fraction(1)
@@ -88,7 +87,6 @@ def factors_of(parts: list[np.ndarray], *, sign: int, of: str) -> list[Fraction]
 )
 @pytest.mark.parametrize("function", [window_difference, window_sum])
 def test_estimate_is_unbiased_and_its_variance_exact(windows, function, of_difference) -> None:
-    """Given the numbers of reports of the three parts: mean and variance over everything, in fractions."""
     is_sum = function is window_sum
     of = "visitors" if is_sum == (of_difference == "frequency") else "frequency"
     first, second = Window(*windows[0]), Window(*windows[1])
@@ -171,7 +169,6 @@ def test_daily_reports_are_shared_where_the_first_day_is_the_same(people, first,
 @given(people=populations, window=day_pairs, since=st.integers(1, 6), daily=st.booleans())
 @settings(max_examples=50)
 def test_new_and_returning_visitors_are_counted_without_error(people, window, since, daily) -> None:
-    """Through a channel that hardly ever lies, everyone asked: the numbers are the true ones."""
     if since >= window.first_day:
         return
     presence = np.array([bits for bits, _ in people])
@@ -224,7 +221,6 @@ def people(rng, *, kind) -> tuple[np.ndarray, np.ndarray]:
 
 
 def run(rng: np.random.Generator, presence: np.ndarray, values: np.ndarray) -> IndicatorTallies:
-    """One study: a third is asked; a value keeps its answer, another one gets another."""
     people = np.flatnonzero(rng.random(presence.size) < 1 / 3)
     kept = rng.random((people.size, 4)) < float(CHANNEL.p)
     moved = (np.arange(4) + rng.integers(1, 4, (people.size, 4))) % 4

@@ -113,7 +113,6 @@ def test_folds_are_the_reports_dealt_evenly_and_always_the_same() -> None:
 
 
 def test_held_out_steps_predict_other_reports_about_as_well_as_can_be() -> None:
-    """The prediction of all reports to come loses little against the best number of steps."""
     places = town()
     counts = noisy(places)
     truth = NOISE.forward(places.astype(np.float64))
@@ -129,7 +128,6 @@ def test_held_out_steps_predict_other_reports_about_as_well_as_can_be() -> None:
 
 
 def test_spread_of_replicates_is_that_of_new_populations() -> None:
-    """Sums over blocks after one step are linear in the reports: their variance is that of a multinomial."""
     counts = noisy(town())
     n, steps = 60, 1
     spread = em.bootstrap(counts, transition=NOISE, steps=steps, n_replicates=n, level=0.9)

@@ -162,7 +162,6 @@ def test_direction_is_the_angle_within_its_stated_error() -> None:
 
 
 def test_machine_code_fuses_nothing() -> None:
-    """A fused multiply-add rounds once: other bits than on machines that have none."""
     fused = re.compile(r"vfn?m(add|sub)|\bfn?m(add|sub)|\bfml[as]\b")  # x86-64, and ARM
     # Compiled again: what comes from the cache cannot be read.
     kernel = njit(error_model="numpy")(sampling.noisy_codes.py_func)

@@ -23,7 +23,6 @@ LAW = PlanarLaplace(epsilon_per_m=0.25)
 
 
 def cdf(radius_m: float, law: PlanarLaplace = LAW) -> float:
-    """Probability that the noise is at most so long, by its law Gamma(2, 1 / epsilon)."""
     return float(gamma(2, scale=1 / law.epsilon_per_m).cdf(radius_m))
 
 
@@ -167,7 +166,6 @@ def test_precision_keeps_the_promise_and_costs_little(level: Fraction, step_m: i
 
 
 def test_angle_step_covers_what_is_displaced() -> None:
-    """Half of it times the range is the displacement of the longest noise that counts."""
     epsilon = Fraction(1, 100)
     errors = {"radius_error": 1e-6, "angle_error": 1e-8, "place_error": 1e-9}
     step = angle_step(epsilon, step_m=100, range_m=10_000, **errors)
@@ -201,7 +199,6 @@ def inside_share(*, epsilon: float, side: int, place: float) -> float:
 
 
 def test_drawing_points_until_they_are_inside_loses_nearly_twice_as_much() -> None:
-    """Near a corner, rejection tells how much of the noise leaves the area."""
     epsilon, side = 0.2, 30
     corner, next_to_it = (inside_share(epsilon=epsilon, side=side, place=place) for place in (0.5, 1.5))
     # Towards the corner the densities differ by e^(epsilon d); rejection divides each by its share inside.

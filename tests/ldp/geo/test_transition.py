@@ -17,7 +17,6 @@ def small_grid(n_x: int = 7, n_y: int = 5) -> Grid:
 
 
 def matrix(transition: Transition) -> Floats:
-    """[place, report], one row of `forward` at a time."""
     n = transition.grid.n_cells
     return transition.forward(np.eye(n).reshape(n, *transition.grid.shape)).reshape(n, n)
 
@@ -79,7 +78,6 @@ def test_adjoint_is_the_transposed_matrix() -> None:
 
 @pytest.mark.parametrize("epsilon_per_m", [0.02, 0.002])
 def test_padding_by_the_reach_of_noise_changes_nothing(epsilon_per_m: float) -> None:
-    """On a wide grid the ring of the transform is shorter than twice the grid; sums and products tell."""
     grid = Grid(x0_m=0, y0_m=0, step_m=100, n_x=120, n_y=90)
     transition = Transition(grid, epsilon_per_m=epsilon_per_m)
     spike = np.zeros(grid.shape)

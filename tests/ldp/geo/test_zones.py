@@ -31,7 +31,6 @@ def small_case() -> tuple[Transition, Ints, NDArray[np.int16]]:
 
 
 def town() -> tuple[Ints, NDArray[np.int16]]:
-    """12 zones of 12 x 13 or 14 cells, two crowds on their borders; about 12,000 subscribers."""
     y, x = np.indices(WIDE.shape)
     density = 60 * np.exp(-((x - 15) ** 2 + (y - 15) ** 2) / 40)
     density += 50 * np.exp(-((x - 34) ** 2 + (y - 25) ** 2) / 20)
@@ -84,7 +83,6 @@ def test_variance_is_that_of_every_report_enumerated(steps, at_sites, prior) -> 
 
 
 def test_a_zone_is_computed_in_its_own_part_of_the_grid() -> None:
-    """Weights and error of a window are those of the whole grid, but for what hardly ever comes from afar."""
     places, zones = town()
     transition = Transition(WIDE, epsilon_per_m=0.02)  # 1 / epsilon = a quarter of a cell
     counts = made_up_reports(places.astype(np.float64), transition=transition, stream=KeyedStream(bytes(16)))

@@ -117,7 +117,6 @@ BOUNDS = [
 
 
 def test_remainder_is_exact_at_every_edge_of_a_bound() -> None:
-    """Bounds of a quotient: the lowest, the highest, and about the middle and powers of two."""
     for bound in BOUNDS:
         highest = (2**64 - 1) // bound
         quotients = {0, 1, 2, highest // 2, highest - 1, highest, *(highest >> bits for bits in range(64))}

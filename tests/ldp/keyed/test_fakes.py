@@ -81,7 +81,6 @@ every_channel = pytest.mark.parametrize("name", CHANNELS)
 
 
 def picked(weights: Sequence[int], word: int) -> int:
-    """Return the outcome of a word, if each outcome takes as many words as its weight, in order."""
     return next(i for i, total in enumerate(accumulate(weights)) if word < total)
 
 

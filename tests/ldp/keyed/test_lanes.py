@@ -34,7 +34,6 @@ def test_each_lane_may_have_thresholds_of_its_own(n_lanes: int) -> None:
 
 @pytest.mark.parametrize("n_lanes", [1, 2, 3, 7, 12, 16, 20, 32, 33, 64])
 def test_lane_is_one_exactly_below_its_threshold(n_lanes: int) -> None:
-    """Thresholds that agree with the numbers of one row up to each digit, or in all."""
     pseudonyms = KeyedStream(KEY).words(3)
     fields = {"purpose": 3, **FIELDS, "counter": 64}
     people = pseudonyms.tolist()

@@ -114,12 +114,10 @@ def profile_law(plan: PlanSpec, profile: tuple[tuple[int, ...], ...]) -> dict[tu
 
 
 def pattern(profile: tuple[tuple[int, ...], ...]) -> list[list[int]]:
-    """Patterns of equal values: whether a value changed is not protected, and not promised."""
     return [[values.index(value) for value in values] for values in profile]
 
 
 def worst(plan: PlanSpec) -> dict[tuple[int, ...], Fraction]:
-    """Largest ratio of every two profiles and reports, by the indicators of the values that differ."""
     if plan.has_fakes:
         return losses(plan.fake_data)
     ones = list(enumerate(plan.indicators))

@@ -32,7 +32,6 @@ def joint_plan(*changes: dict[str, Any], **settings: Any) -> ldp.PlanSpec:
 
 
 def law_of(channel: Any, value: int) -> list[Fraction]:
-    """Probability of each report on a value."""
     if not isinstance(channel, ProjectiveChannel):
         return [channel.p if y == value else channel.q for y in range(channel.domain_size)]
     inside = channel.p / channel.support_size
@@ -106,7 +105,6 @@ def test_answers_have_the_better_channel_that_the_tally_has_room_for() -> None:
 
 @pytest.mark.parametrize("epsilon", ["0.8", "4"])
 def test_certificate_is_the_worst_of_all_reports(epsilon: str) -> None:
-    """The value of a part loses what the combination shows of it, if that is more than the part itself."""
     plan = joint_plan({"epsilon": Decimal("0.5")}, {"epsilon": Decimal(1)}, {"epsilon": Decimal(epsilon)})
     laws = {}
     for x, y in product(range(2), range(3)):
@@ -131,10 +129,6 @@ DAILY_PAIR = ({"epsilon": Decimal("0.5")}, {"kind": "daily", "epsilon": Decimal(
 
 @pytest.mark.parametrize("epsilon", ["0.8", "1.7"])
 def test_certificate_of_two_days_is_the_worst_of_all_reports(epsilon: str) -> None:
-    """By enumeration over two people's values on two days, of which none repeats.
-
-    A static part shows in the answers of both days, so it may lose more than all its own answers.
-    """
     static, daily, pair = DAILY_PAIR
     plan = joint_plan(static, daily, pair | {"epsilon": Decimal(epsilon)}, days=2)
     x_channel, y_channel, xy_channel = map(plan.answer_channel, range(3))
@@ -163,7 +157,6 @@ def test_certificate_of_two_days_is_the_worst_of_all_reports(epsilon: str) -> No
 
 @pytest.mark.parametrize("unit", ["attribute", "profile"])
 def test_the_audit_of_days_finds_no_more_than_the_certificate(unit) -> None:
-    """For the static part, whose value all days show, and for all values."""
     plan = joint_plan(
         {"epsilon": Decimal("0.3")}, {"kind": "daily", "epsilon": Decimal("0.3")}, DAILY_PAIR[2], days=2
     )

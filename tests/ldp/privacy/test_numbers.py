@@ -57,7 +57,6 @@ def laws(channel: Any, levels: Sequence[int]) -> dict[tuple[int, ...], Fraction]
 @pytest.mark.parametrize("days", [1, 2, 5])
 @pytest.mark.parametrize("epsilon", ["0.5", "2"])
 def test_certificate_is_the_loss_of_two_answers_on_any_number_of_days(days: int, epsilon: str) -> None:
-    """The worst of all pairs of series that cross every cut on the same days; the days add nothing."""
     plan = number_plan(days=days, epsilon=Decimal(epsilon))
     channel = plan.answer_channel(0)
     series = [*product((0, 3), repeat=days), (1,) * days, (2,) * days]
@@ -79,7 +78,6 @@ def test_certificate_is_the_loss_of_two_answers_on_any_number_of_days(days: int,
 
 
 def test_a_person_who_crosses_the_cut_is_told_from_one_who_does_not() -> None:
-    """Changes are not protected: the promise is on values, and says so."""
     channel = threshold_channel(epsilon=Fraction(1), spacings=HOURS.spacings)
     staying, crossing = laws(channel, (0, 0)), laws(channel, (0, 3))
     assert any(sent not in staying for sent in crossing)

@@ -204,7 +204,6 @@ def test_json_round_trip_keeps_what_is_promised_and_what_answers_have(mechanism:
 
 
 def test_json_of_plans_without_fake_data_is_as_it_was() -> None:
-    """Both zones compare plans by its hash."""
     indicator = {"slug": "gender", "kind": "static", "domain_size": 3, "epsilon": "1/1", "max_values": None}
     stored = {"mechanism": "smp-grr", "unit": "profile", "version": 1, "days": 7, "indicators": [indicator]}
     plan = replace(PLAN, indicators=(GENDER,))

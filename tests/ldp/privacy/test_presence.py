@@ -49,7 +49,6 @@ def test_probabilities_add_up_and_no_neighbours_are_further_apart_than_the_ratio
     ("second", "tail", "worst"), [(5, 7, "the lowest digit"), (9, 7, "a carry"), (5, 2, "the tail, upwards")]
 )
 def test_any_two_counts_have_outputs_in_common_only(second: int, tail: int, worst: str) -> None:
-    """Digits so coarse that every ratio differs: the worst is found among all of them."""
     coarse = GeometricChannel(digits=(WORD // 3, WORD // second), tail=WORD // tail)
     assert all(coarse.probability(z) > 0 for z in range(-1000, 1001))
     ratios = [coarse.probability(z) / coarse.probability(z + 1) for z in range(64)]
@@ -98,7 +97,6 @@ def day_sets(days: int, most: int) -> Iterator[tuple[int, ...]]:
 
 @pytest.mark.parametrize("days", [1, 2, 3, 5, 7])
 def test_sensitivity_by_enumeration(days: int) -> None:
-    """Adding a subscriber changes as many cells as she has days; moving her, what the sheet says."""
     for most in range(1, days + 1):
         sets = list(day_sets(days, most))
         assert max(len(cells_of(each)) for each in sets) == most
@@ -107,7 +105,6 @@ def test_sensitivity_by_enumeration(days: int) -> None:
 
 
 def test_worst_output_loses_exactly_what_is_certified_for_adding_and_never_more_for_moving() -> None:
-    """All cells of a study of three days at once: outputs far up and far down, in every combination."""
     noise = plan(days=3, presence_days=2).visitor_noise
     chance = noise.channel.probability
     grid = [(p, t) for t in range(1, 4) for p in range(t)]
@@ -154,7 +151,6 @@ def test_presence_is_in_the_json_of_a_plan_only_where_it_has_some() -> None:
 
 
 def test_noise_is_the_law_drawn_from_the_words_of_the_block() -> None:
-    """One cell by hand: sign, digits from the lowest, tail; the frozen block with the place of the cell."""
     spec = plan()
     channel = spec.answer_noise.channel
     secret = bytes(range(16))

@@ -103,7 +103,6 @@ def test_ratio_of_one_report_is_that_of_all_its_outputs(channel) -> None:
 @rows
 @pytest.mark.parametrize("protocol", ["grr", "ouer", "adp"])
 def test_published_epsilon_reveals_what_the_sheet_says(row, protocol) -> None:
-    """The published epsilon' is what a profile loses, and large domains lose more than epsilon too."""
     epsilon = Fraction(row["eps_prime"])
     channel = fake_data_channel(protocol, epsilon=epsilon, unit="profile", domain_sizes=SIZES)
     assert [log(ratio) for ratio in channel.ratios_attribute] == pytest.approx(

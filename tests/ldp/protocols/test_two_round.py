@@ -28,7 +28,6 @@ CELLS = list(product([2, 3, 8, 12, 32, 37, 1024], ["0.5", "1", "2", "4"], ALPHAS
 
 
 def noise(channel: Channel) -> float:
-    """Variance for a value that no one has, times the number of reports."""
     return float(channel.q * (1 - channel.q) / (channel.p - channel.q) ** 2)
 
 
@@ -81,7 +80,6 @@ def test_budget_beyond_the_limit_is_refused_with_the_limit(protocol: str, vector
 
 
 def published_noise(k: int, e: float, f: float) -> float:
-    """Return the noise of L-GRR with the published second round, written with floats."""
     rho = (e * f - 1) / (e - f)
     p1, q1, p2, q2 = e / (e + k - 1), 1 / (e + k - 1), rho / (rho + k - 1), 1 / (rho + k - 1)
     q = q1 * p2 + (1 - q1) * q2

@@ -44,7 +44,6 @@ class DroppedValuePrf(ldp.KeyedPrf):
 
 
 def keyless(key):
-    """Fault: the subscriber alone seeds the noise."""
     del key
     return ldp.KeyedPrf(bytes(16))
 
@@ -59,7 +58,6 @@ def grr(*, days: int = 1, domain_size: int = 4) -> Target:
 
 
 def sold_as(target: Target, other: Target) -> Target:
-    """Fault: the promise of another target."""
     return dataclasses.replace(target, epsilon_certified=other.epsilon_certified)
 
 
@@ -291,7 +289,6 @@ def test_the_command_attacks_plans(days: list[str], capsys) -> None:
 
 
 def test_the_command_weighs_indicators_and_takes_a_unit(capsys) -> None:
-    """Both indicators lose the same: the first one differs, which nearly all or nearly none are asked."""
     settings = ["--epsilon", "1", "--domain-size", "2", "3", "--unit", "attribute", "--runs", "20000"]
     rows = (("9.5", "1"), ("1", "9999"))
     often, rarely = (run(capsys, "smp-oue", *settings, "--weights", *weights) for weights in rows)

@@ -33,7 +33,6 @@ CROOKED = np.array([[0.5, 0.1, 0.2], [0.2, 0.3, 0.1], [0.2, 0.2, 0.1], [0.1, 0.2
 )
 @settings(deadline=None)
 def test_result_is_a_distribution_that_no_value_could_improve(shape, seed, n) -> None:
-    """The conditions of Kuhn and Tucker: gradients equal where positive, none larger elsewhere."""
     rng = np.random.default_rng(seed)
     k, more = shape
     matrix = rng.dirichlet(np.ones(k + more), k).T
@@ -65,7 +64,6 @@ def test_inside_the_simplex_it_is_the_inversion_with_the_same_error(epsilon: Fra
 
 
 def test_stated_error_is_the_one_that_runs_show() -> None:
-    """A fixed population that all answers, through CROOKED."""
     f, n, times, rng = np.array([0.3, 0.4, 0.3]), 20_000, 1000, np.random.default_rng(5)
     people = np.round(n * f).astype(np.int64)
     squares, stated = np.empty((2, times, 3))
@@ -131,7 +129,6 @@ SUPPORTS = {
 
 
 def fixed_counts(matrix: np.ndarray, *, n: int) -> np.ndarray:
-    """Some reports, near what a skewed population gives."""
     rng = np.random.default_rng(8)
     k = matrix.shape[1]
     return rng.multinomial(n, matrix @ (np.arange(1, k + 1) / np.arange(1, k + 1).sum()))

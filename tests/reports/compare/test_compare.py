@@ -107,7 +107,6 @@ def test_verdicts_are_what_the_intervals_say() -> None:
 
 
 def span(row: compare.Row) -> float:
-    """Distance from 0 in half widths: above 1 the row differs."""
     return abs(row.difference) / (row.high - row.low)
 
 
@@ -256,7 +255,6 @@ def test_a_difference_is_as_reliable_as_both_of_its_sides(few, monkeypatch) -> N
 
 @pytest.mark.parametrize("of", ["frequency", "visitors"])
 def test_the_mean_of_a_baseline_is_judged_by_its_own_intervals(few, of) -> None:
-    """Three days that are not reliable have a mean that is; a single one has not."""
     days = [queries.window_report(few, Window(day, day)).status for day in range(1, 5)]
     assert days == [Status.NOT_RELIABLE] * 4
     mean, single = by_baseline(few, 1, of=of), by_baseline(few, 1, 3, of=of)

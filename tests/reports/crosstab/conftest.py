@@ -25,11 +25,6 @@ def published(
     others: Sequence[IndicatorDefinition] = (),
     **changes: Any,
 ) -> Study:
-    """A study of these indicators and of their combination.
-
-    unknown : shares without a value; bound : parts whose values are those of another;
-    others : further joint indicators
-    """
     slug = "_".join(part.slug for part in parts)
     study = factory.create(*parts, factory.joint(slug, *parts), *others, **changes)
     people = factory.crowd(study, n=n)

@@ -36,7 +36,6 @@ def view(study, query: str):
 
 
 def figures(study, query: str):
-    """Stored reports by code, and what a page needs."""
     found = view(study, query)
     (loaded,) = load([found.joint.indicator])
     codes = ldp.union(loaded.codes, **found.window._asdict())

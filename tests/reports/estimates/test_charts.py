@@ -183,7 +183,6 @@ def test_paper_has_the_light_colours() -> None:
 
 
 def listed(folder: Path) -> list[tuple[str, str, str, str]]:
-    """Name, version, licence and checksum of the files that a VENDOR.md describes."""
     text = (folder / "VENDOR.md").read_text()
     return re.findall(r"^\| (\S+) \| (\S+) \| .+ \| (\S+) \| ([0-9a-f]{64}) \|$", text, re.MULTILINE)
 

@@ -69,7 +69,6 @@ def test_study_with_exact_totals_is_as_it_was(fair) -> None:
 
 
 def test_estimates_are_near_the_truth_in_standard_errors(closed, people) -> None:
-    """All windows and indicators; totals and shares, against the true values of the people."""
     distances = []
     for found in queries.study_reports(list(closed.indicators.all()), None):
         window = found.window
@@ -181,7 +180,6 @@ def test_pages_say_about_give_intervals_and_why_there_are_no_differences(closed,
 
 @pytest.mark.parametrize("last", [0, 2, 4])
 def test_every_page_bears_noise_without_people(study, reader, last) -> None:
-    """Negative totals, ratios of nothing, open days: no page breaks, and none shows less than none."""
     if last:
         factory.close(study, factory.nobody(study), first=1, last=last)
     days = ("gender/days/?show=cumulative&form=multiples", "stay/days/?measure=visitors")
@@ -202,7 +200,6 @@ def test_every_page_bears_noise_without_people(study, reader, last) -> None:
     [(False, {Scope.WINDOW: "gender/export", Scope.DAYS: "stay/days"}), (True, {Scope.STUDY: "export"})],
 )
 def test_every_file_format_bears_noise(study, reader, has_people, paths) -> None:
-    """Also where nothing can be estimated from negative counts."""
     factory.close(study, factory.crowd(study, n=N) if has_people else factory.nobody(study), first=1, last=3)
     for scope, path in paths.items():
         for ending in [found.ending for found in formats_for(scope)]:

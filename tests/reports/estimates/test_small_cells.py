@@ -135,7 +135,6 @@ def with_one_more(stored: bytes, shape: tuple[int, ...]) -> bytes:
 
 
 def test_all_that_is_said_is_the_same_with_one_more_in_a_hidden_window(reader, monkeypatch) -> None:
-    """So no figure depends on who is there; it does not matter how it is computed."""
     monkeypatch.setattr(scenarios, "AT_ONCE_S", 60)  # kept answers would hide a difference
     study = published(BETWEEN, factory.GENDER, factory.STAY, days=5, tallies=PRESENCE_TALLIES)
     before = all_that_is_said(study, reader=reader)
@@ -322,7 +321,6 @@ def test_why_an_error_is_a_bound_is_said() -> None:
 
 
 def test_what_the_rule_does_not_touch_is_said() -> None:
-    """No one is not few, and as many as the limit are not either."""
     study = published({0b0001: 10, 0b0011: 10, 0b0010: 10, 0b1100: 20}, factory.GENDER)
     found = movement(study.indicators.get(), show=Show.BACK_WITHIN, cohort=1)
     assert [(day.arrivals, day.returning, day.departures) for day in found.totals] == [

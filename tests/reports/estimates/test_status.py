@@ -202,7 +202,6 @@ def test_no_category_is_named_largest_where_it_has_nobody_or_more_than_all(fair)
 
 
 def test_summary_ranks_all_categories_of_a_report_and_leaves_none_out() -> None:
-    """Status is one of the report: a category with a wide interval is named, too, if it is the second."""
     report = report_of(factory.published(EIGHT, n=3000), 1, 4, slug="region")
     assert {estimate.status for estimate in report.estimates} == {Status.OK}
     by_size = sorted(report.estimates, key=lambda estimate: -estimate.frequency)

@@ -28,7 +28,6 @@ def published(*, n: int = 6000, with_area: bool = True, **changes: Any) -> tuple
 
 
 def true_days(people: People, *, first: int, last: int) -> np.ndarray:
-    """Visitor-days by home and zone of the day, shape (5, 5)."""
     found = np.zeros(25, np.int64)
     for day in range(first, last + 1):
         is_there = people.bitmaps >> np.uint64(day - 1) & np.uint64(1) == 1

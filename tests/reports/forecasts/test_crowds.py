@@ -43,7 +43,6 @@ def test_a_fixed_series_without_noise_crosses_the_limit_and_comes_back() -> None
 
 
 def study_with(*slots, definition=slot_factory.DEFINITION, **changes):
-    """A study with these people in the first zone of the next slots."""
     study = slot_factory.create(definition, **changes)
     add(study, *slots)
     return study

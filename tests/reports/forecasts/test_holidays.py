@@ -61,7 +61,6 @@ def test_the_clock_of_a_holiday_is_that_of_a_sunday() -> None:
 
 
 def test_holidays_move_a_forecast_of_slots_towards_sundays() -> None:
-    """Sundays are low from the first slot on; a Monday holiday is known to be one."""
     random = np.random.default_rng(1)
     slots = np.arange(70 * DAY)
     low = (slots // DAY) % 7 == 6

@@ -77,7 +77,6 @@ def head_of(lines: Lines, *, key: Ed25519PrivateKey = KEY) -> dict[str, Any]:
 
 
 def problem(lines: Lines, **options: Any) -> Any:
-    """Return the result of a check of a file with these lines; None = all is well."""
     written = [json.dumps(line).encode() for line in lines]
     return check_lines(written, **({"public_key": PUBLIC} | options)).to_json()["problem"]
 
@@ -145,7 +144,6 @@ def test_an_entry_removed_added_or_moved_is_found(told, data) -> None:
 @few
 @given(ledgers, st.data())
 def test_who_computes_the_hashes_anew_lacks_the_key(told, data) -> None:
-    """Change, removal, addition and a cut, each with a chain that fits: only the signature tells."""
     honest = chained(told)
     at = data.draw(st.integers(0, len(told) - 1))
     new = data.draw(contents.filter(lambda content: content != told[at]))
@@ -257,7 +255,6 @@ def test_cut_together_with_its_head_only_a_kept_head_tells(ledger) -> None:
 
 @pytest.mark.parametrize("column", ["at", "facts"])
 def test_what_cannot_be_read_is_found(ledger, column) -> None:
-    """SQLite keeps any text in any column."""
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA ignore_check_constraints = ON")
         found = ledger(f"UPDATE reports_ledgerentry SET {column} = '{{' WHERE number = 2")  # noqa: S608
@@ -321,7 +318,6 @@ def test_an_export_of_one_study_hides_the_others_and_can_be_checked(exported) ->
 
 
 def test_the_documentation_names_every_kind_and_its_check_works(exported, tmp_path) -> None:
-    """Run it like a regulator: nothing of this software, an export and the public key."""
     document = (settings.BASE_DIR / "docs" / "ledger.md").read_text()
     assert [kind for kind in LedgerKind if f"`{kind.value}`" not in document] == []
     (code,) = re.findall(r"```python\n(.*?)```", document, flags=re.DOTALL)
@@ -500,7 +496,6 @@ for turn in range(10):
 
 @pytest.mark.long
 def test_processes_that_write_at_once_leave_no_gap_and_make_one_key(tmp_path) -> None:
-    """In a file of SQLite, as web server and workers do."""
     folder = Folder(tmp_path / "var")
 
     def out_of(process: Popen[str]) -> str:

@@ -327,7 +327,6 @@ def resolved(page: Page, name: str) -> str:
 
 
 def panel_of(home: Indicator, reports: Sequence[WindowReport] = ()) -> dict[str, Any]:
-    """Return the map of all days, on the scale of these reports or on its own."""
     options, report = ReportOptions(view="map"), queries.window_report(home, Window(1, 4))
     scale = zones.map_scale(reports or [report], options=options)
     return zones.map_frame(report, names=ZONES, scale=scale, options=options)["panels"][0]

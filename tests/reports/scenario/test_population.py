@@ -41,7 +41,6 @@ def rows_of(content: bytes) -> list[dict[str, str]]:
 
 
 def counted(files: dict[str, bytes], study: Study) -> dict[tuple[str, str, date, date], int]:
-    """People by indicator, category and window, person by person; a daily value is that of the first day."""
     persons = {row["person_id"]: row for row in rows_of(files["persons.csv"])}
     days: dict[str, dict[date, dict[str, str]]] = defaultdict(dict)
     for row in rows_of(files["presence.csv"]):

@@ -112,7 +112,6 @@ def test_files_that_differ_are_named_and_not_averaged(tmp_path, capsys) -> None:
 
 
 def test_numbers_that_no_people_have_are_named_with_what_is_missing(tmp_path, capsys) -> None:
-    """Fewer people on all days than on the first one."""
     table = file(tmp_path / "wrong.csv", rows("", everyone() | {(1, 3): everyone()[1, 2] - 10}))
     found = answer(capsys, table, "--exactly", "1", code=1)["all"]
     assert (found["consistent"], found["slack"]) == (False, 10)
@@ -203,7 +202,6 @@ def test_what_is_no_such_table_is_refused(tmp_path) -> None:
 
 
 def asked(reader, *tables: list[str], status: int = 200, language: str = "en", **posted: str) -> str:
-    """The page for tables with these lines."""
     files = [
         SimpleUploadedFile(f"{number}.csv", "\n".join(["first,last,category,volume", *lines]).encode())
         for number, lines in enumerate(tables)

@@ -115,7 +115,6 @@ class TestPublicPage:
         assert "Nothing to show" in page and "%" not in page.split("Method and limitations")[0]
 
     def test_it_says_what_to_mind_as_the_page_of_readers_does(self, reader, analyst):
-        """Days without data, imprecision, how to read the table: the link leads to no other page."""
         study = factory.create(slug="few")
         factory.publish(study, factory.absent_on(factory.crowd(study, n=500), day=3))
         shown = words(Client().get(link_to(study, Window(1, 4), query="", by=analyst)))

@@ -64,7 +64,6 @@ def test_noise_on_counts_by_slot_stands_beside_noise_on_each_zone() -> None:
 
 # --- how a setting is judged ----------------------------------------------------------------------------
 def test_noise_is_what_pages_do_not_show() -> None:
-    """It says so where the estimator really gives intervals that are too wide, and not before."""
     limit = sim.visitors_needed(simulate(make(7, visitors=1000)).rows[0], half_width=WIDEST_INTERVAL / 2)
     for factor, expected in ((0.85, Reading.NOISE), (1.15, Reading.IMPRECISE)):
         simulation = simulate(make(7, visitors=limit * factor))
@@ -215,7 +214,6 @@ def test_wanted_error_of_one_indicator_or_several() -> None:
 
 @pytest.mark.parametrize("mechanism", get_args(Mechanism))
 def test_noise_of_the_example_is_as_large_as_foretold(mechanism) -> None:
-    """Average over the categories of many indicators, each with separate answers."""
     simulation = simulate(make(*[12] * 12, mechanism=mechanism, visitors=30_000))
     scores = []
     for row in simulation.rows:

@@ -604,7 +604,6 @@ def test_a_broken_zones_file_is_refused_with_its_place() -> None:
 
 
 def test_a_multipolygon_is_a_zone_and_other_members_of_a_zones_file_are_left_out() -> None:
-    """They may hold what no database takes."""
     document = json.loads(zones(zone("Centre", type="MultiPolygon", coordinates=[SQUARE, SQUARE])))
     document["name"] = document["features"][0]["properties"]["note"] = "\u0000"
     area = parse(WITH_AREA, cells_csv=CELLS, zones_geojson=json.dumps(document)).area

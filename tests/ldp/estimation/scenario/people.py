@@ -16,7 +16,6 @@ ROOT = Path(__file__).parents[4]
 
 @cache
 def fimu() -> dict[tuple[int, ...], int]:
-    """Visitors of MS-FIMU by the days on which they came."""
     facts = json.loads((ROOT / "mobility" / "demo" / "fimu_facts.json").read_text(encoding="utf-8"))
     return {
         tuple(day for day, sign in enumerate(signs, start=1) if sign == "1"): number
@@ -25,7 +24,6 @@ def fimu() -> dict[tuple[int, ...], int]:
 
 
 def tally_of(people: dict[tuple[int, ...], int], *, days: int) -> np.ndarray:
-    """Gap tally, person by person."""
     tally = np.zeros((days + 1, days + 1), np.int64)
     for pattern, number in people.items():
         for previous, day in zip((0, *pattern), pattern, strict=False):
@@ -34,12 +32,10 @@ def tally_of(people: dict[tuple[int, ...], int], *, days: int) -> np.ndarray:
 
 
 def patterns(days: int) -> list[tuple[int, ...]]:
-    """All but the empty one."""
     return [chosen for size in range(1, days + 1) for chosen in combinations(range(1, days + 1), size)]
 
 
 def counted(people: dict[tuple[int, ...], int], question) -> int:
-    """People whose pattern satisfies a question."""
     return sum(number for pattern, number in people.items() if question(pattern))
 
 
@@ -64,7 +60,6 @@ class PatternProgram:
         self.people = self.unions @ [people.get(pattern, 0) for pattern in self.patterns]
 
     def bounds(self, question) -> tuple[float, float]:
-        """Least and most people whose pattern satisfies a question."""
         cost = np.array([float(question(pattern)) for pattern in self.patterns])
         ends = [linprog(sign * cost, A_eq=self.unions, b_eq=self.people) for sign in (1, -1)]
         assert all(end.success for end in ends)
@@ -72,10 +67,8 @@ class PatternProgram:
 
 
 def on_pattern(pattern: tuple[int, ...], *, days: int) -> Scenario:
-    """People with exactly this pattern."""
     return on_days(days=days, present=pattern, absent=set(range(1, days + 1)) - set(pattern))
 
 
 def crowds(days: int) -> st.SearchStrategy:
-    """Small numbers of people of few patterns."""
     return st.dictionaries(st.sampled_from(patterns(days)), st.integers(1, 30), min_size=1, max_size=12)

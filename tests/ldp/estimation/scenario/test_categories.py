@@ -54,7 +54,6 @@ def crowd(n: int, *, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def reported(presence: np.ndarray, values: np.ndarray, *, seed: int, channel=CHANNEL):
-    """Tallies of reports by GRR of a third of the people."""
     rng, k = np.random.default_rng(seed), channel.domain_size
     others = (values + rng.integers(1, k, values.size)) % k
     answers = np.where(rng.random(values.size) < float(channel.p), values, others)

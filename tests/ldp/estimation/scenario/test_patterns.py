@@ -261,7 +261,6 @@ def tallies_of(people, *, days: int, small_cell: int = 0) -> PresenceTallies:
 
 
 def stays(pattern: tuple[int, ...], length: int) -> int:
-    """Runs of days of exactly this length."""
     days = set(pattern)
     return sum({*range(day, day + length)} <= days and not {day - 1, day + length} & days for day in pattern)
 

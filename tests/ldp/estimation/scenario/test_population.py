@@ -80,7 +80,6 @@ def test_people_are_the_same_for_a_key_and_the_patterns_others_than_the_true_one
 
 
 def test_attributes_that_stay_agree_with_exact_targets_within_a_few_persons_of_a_thousand():
-    """A category of early people, a rare one, and one whose people stay long."""
     presence = synthetic_presence(flows_of(tally_of(fimu(), days=7)), stream=stream())
     uniform = stream(b"attributes......").words(presence.size) / 2.0**64
     days = np.bitwise_count(presence)

@@ -40,7 +40,6 @@ HOSTILE = {
 
 
 def geopackage(tmp_path, statements):
-    """A GeoPackage of two zones that someone has changed with SQL."""
     path = tmp_path / "z.gpkg"
     frame([WEST, EAST], zone=["West", "East"]).to_file(path, layer="z", SPATIAL_INDEX="NO")
     with sqlite3.connect(path) as database:
