@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import combinations, product
 from math import comb
 from statistics import NormalDist
-from typing import NamedTuple
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -130,10 +130,6 @@ def test_error_of_a_difference_of_two_values_is_the_root_of_its_variance() -> No
 RUNS = 150
 
 
-def day_truth(presence, values, day, *, of) -> np.ndarray:
-    return truth(presence, values, Window(day, day), of=of)
-
-
 @pytest.mark.parametrize(
     ("kind", "of", "day", "baseline"),
     [
@@ -145,8 +141,9 @@ def day_truth(presence, values, day, *, of) -> np.ndarray:
 def test_error_of_a_day_against_a_baseline_is_bounded(kind, of, day, baseline) -> None:
     rng = np.random.default_rng(29)
     presence, values = people(rng, kind=kind)
-    mean = np.mean([day_truth(presence, values, other, of=of) for other in baseline], axis=0)
-    targets = (day_truth(presence, values, day, of=of) - mean, mean)
+    truths = [truth(presence, values, Window(each, each), of=of) for each in (day, *baseline)]
+    mean = np.mean(truths[1:], axis=0)
+    targets = (truths[0] - mean, mean)
     found: list[list[WindowEstimate]] = [[], []]
     for _ in range(RUNS):
         difference = day_difference(run(rng, presence, values), day=day, baseline=baseline, of=of)
@@ -169,33 +166,25 @@ def test_days_with_the_same_visitors_share_their_noise() -> None:
     assert np.all(baseline_mean(difference).estimate().std_error <= alone.std_error + 1e-12)
 
 
-def test_days_without_a_shared_visitor_are_independent_where_they_touch() -> None:
+def test_days_without_a_shared_visitor_are_independent_and_one_day_is_its_own_mean() -> None:
     presence = np.array([0b01] * 300 + [0b10] * 300)
     tallies = tallies_of(presence, np.arange(600) % 4, days=2, channel=KEPT)
-    found = day_difference(tallies, day=1, baseline=[2], of="frequency").estimate()
-    one, two = (sample_of(tallies, Window(day, day)).estimates() for day in (1, 2))
-    assert found.std_error == pytest.approx(np.hypot(one.std_error, two.std_error))
-
-
-def test_one_day_is_its_own_mean() -> None:
-    presence = np.array([0b01] * 30 + [0b10] * 30)
-    tallies = tallies_of(presence, np.arange(60) % 4, days=2, channel=KEPT)
-    contrast = baseline_mean(day_difference(tallies, day=1, baseline=[2], of="visitors"))
-    found, one = contrast.estimate(level=0.9), sample_of(tallies, Window(2, 2)).estimates(level=0.9)
+    one, two = (sample_of(tallies, Window(day, day)).estimates(level=0.9) for day in (1, 2))
+    difference = day_difference(tallies, day=1, baseline=[2], of="visitors")
+    assert difference.estimate().std_error == pytest.approx(300 * np.hypot(one.std_error, two.std_error))
+    contrast = baseline_mean(difference)
+    found = contrast.estimate(level=0.9)
     assert contrast.is_exact
-    assert found.value == pytest.approx(30 * one.frequency)
-    assert (found.ci_low, found.ci_high) == (pytest.approx(30 * one.ci_low), pytest.approx(30 * one.ci_high))
+    assert found.value == pytest.approx(300 * two.frequency)
+    ends = pytest.approx(300 * two.ci_low), pytest.approx(300 * two.ci_high)
+    assert (found.ci_low, found.ci_high) == ends
 
 
 def test_variances_of_two_studies_add_up() -> None:
     first = Sample(counts=np.array([50, 30, 20]), n_reports=100, n_population=400, channel=CODE)
     second = Sample(counts=np.array([80, 70, 40]), n_reports=150, n_population=150, channel=BITS)
     found = independent_difference(first, second, of="visitors", scales=(2.0, 4.0)).estimate(level=0.9)
-    sizes = [{"n_reports": s.n_reports, "n_population": s.n_population} for s in (first, second)]
-    one, two = (
-        pure_frequencies(s.counts, **size, channel=s.channel, level=0.9)
-        for s, size in zip((first, second), sizes, strict=True)
-    )
+    one, two = (each.estimates(level=0.9) for each in (first, second))
     assert found.value == pytest.approx(600 * two.frequency - 800 * one.frequency)
     assert found.std_error == pytest.approx(np.hypot(800 * one.std_error, 600 * two.std_error))
     down = np.hypot(800 * (one.ci_high - one.frequency), 600 * (two.frequency - two.ci_low))
@@ -249,16 +238,6 @@ def test_what_cannot_be_is_refused() -> None:
 # --- many rows: Holm by intervals ---------------------------------------------------------------------
 
 
-class Bounds(NamedTuple):
-    ci_low: np.ndarray
-    ci_high: np.ndarray
-
-
-def around(values: np.ndarray, level: float) -> Bounds:
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    return Bounds(values - z, values + z)
-
-
 def by_p_values(values: np.ndarray, *, alpha: float) -> list[bool]:
     p = [2 * NormalDist().cdf(-abs(value)) for value in values]
     order = sorted(range(len(p)), key=lambda place: p[place])
@@ -273,7 +252,12 @@ def by_p_values(values: np.ndarray, *, alpha: float) -> list[bool]:
 @given(values=st.lists(st.floats(-5, 5), min_size=1, max_size=12), alpha=st.sampled_from([0.01, 0.05, 0.3]))
 def test_intervals_find_what_p_values_find(values: list[float], alpha: float) -> None:
     numbers = np.array(values)
-    found = holm(lambda level: around(numbers, level), rows=np.ones(len(values), bool), level=1 - alpha)
+
+    def around(level: float) -> SimpleNamespace:
+        z = NormalDist().inv_cdf((1 + level) / 2)
+        return SimpleNamespace(ci_low=numbers - z, ci_high=numbers + z)
+
+    found = holm(around, rows=np.ones(len(values), bool), level=1 - alpha)
     assert found.tolist() == by_p_values(numbers, alpha=alpha)
 
 
@@ -288,25 +272,17 @@ def least_count(*, n: int, error: Fraction) -> int:
     return next(count for count in range(n + 2) if tail(count, n=n, q=FOUR.q) <= error)
 
 
-def test_a_value_is_listed_from_the_exact_binomial_count_on():
-    n, error = 40, Fraction(1, 20)
-    least = least_count(n=n, error=error / 4)
-    for count in (least - 1, least):
-        found = above_zero(np.array([count, 5, 5, 0]), n_reports=n, channel=FOUR, error=float(error))
-        assert found.tolist() == [count >= least, False, False, False]
-
-
-def test_each_value_found_leaves_more_error_to_the_others():
+def test_a_value_is_listed_from_the_exact_binomial_count_on_and_each_leaves_more_error_to_the_others():
     n, error = 40, Fraction(1, 20)
     at_first, after_one = (least_count(n=n, error=error / left) for left in (4, 3))
     assert after_one < at_first
-    alone = above_zero(np.array([after_one, 0, 0, 0]), n_reports=n, channel=FOUR)
-    behind = above_zero(np.array([after_one, 40, 0, 0]), n_reports=n, channel=FOUR)
-    assert alone.tolist() == [False] * 4
-    assert behind.tolist() == [True, True, False, False]
-
-
-def test_nothing_is_listed_without_reports():
+    for counts, expected in (
+        ([at_first - 1, 5, 5, 0], [False] * 4),
+        ([at_first, 5, 5, 0], [True, False, False, False]),
+        ([after_one, 0, 0, 0], [False] * 4),
+        ([after_one, 40, 0, 0], [True, True, False, False]),
+    ):
+        assert above_zero(np.array(counts), n_reports=n, channel=FOUR).tolist() == expected
     assert not above_zero(np.zeros(4, np.int64), n_reports=0, channel=FOUR).any()
 
 
@@ -322,9 +298,8 @@ def test_shares_that_are_found_four_times_of_five_are_those_of_the_formula(k, n,
     def is_listed(count):
         return above_zero(np.append(count, np.zeros(k - 1, np.int64)), n_reports=n, channel=channel)[0]
 
-    least = (counts[bisect_left(counts, True, key=is_listed)] / n - float(channel.q)) / float(
-        channel.p - channel.q
-    )
+    first = counts[bisect_left(counts, True, key=is_listed)] / n
+    least = (first - float(channel.q)) / float(channel.p - channel.q)
     sd = (float(noise_at_zero(channel)) / n) ** 0.5
     assert least + NormalDist().inv_cdf(0.8) * sd == pytest.approx(share, rel=0.02)
 

@@ -24,14 +24,9 @@ CHANNEL = PLAN.answer_channel(2)
 PEOPLE = np.arange(N, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
 # Two of three stay where they are on all days, so that they repeat one answer.
 MOVES = np.where(np.arange(N) % 3 == 0, 1, 0)
-VALUES = [
-    joint_codes(
-        [((np.arange(N) + day * MOVES) % 3).astype(np.int32), (np.arange(N) // 7 % 2).astype(np.int32)],
-        sizes=SIZES,
-    )
-    for day in range(DAYS)
-]
-TRUTH = np.sum([np.bincount(values, minlength=12) for values in VALUES], axis=0)
+HOMES = (np.arange(N) // 7 % 2).astype(np.int32)
+PLACES = [((np.arange(N) + day * MOVES) % 3).astype(np.int32) for day in range(DAYS)]
+VALUES = [joint_codes([each, HOMES], sizes=SIZES) for each in PLACES]
 OUTFLOW = [np.arange(12).reshape(4, 3)[row] for row in range(4)]  # of each origin
 
 
@@ -41,12 +36,8 @@ def reports_of(run: int) -> list[Reports]:
     for values in VALUES:
         codes = sanitiser.report(2, PEOPLE, values)[:, 0]
         counts = value_counts(np.bincount(codes, minlength=PLAN.tally_sizes[2]), channel=CHANNEL)
-        sizes = {"n_reports": N, "n_population": N}
-        found.append(
-            Reports(
-                estimates=ldp.pure_frequencies(counts, channel=CHANNEL, **sizes), channel=CHANNEL, **sizes
-            )
-        )
+        known = {"n_reports": N, "n_population": N, "channel": CHANNEL}
+        found.append(Reports(estimates=ldp.pure_frequencies(counts, **known), **known))
     return found
 
 
