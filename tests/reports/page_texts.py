@@ -6,7 +6,6 @@ import json
 import re
 from html.parser import HTMLParser
 from typing import Any
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.management import call_command
