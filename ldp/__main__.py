@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -12,6 +13,7 @@ from typing import Any, Final, get_args
 
 from ldp.errors import LdpError
 from ldp.kernels.entropy import KeyedPrf
+from ldp.privacy.moves import DEFAULT_MOVES, MoveSpec
 from ldp.privacy.plan_requests import IndicatorRequest, build_plan
 from ldp.privacy.plans import Kind, Mechanism
 from ldp.privacy.slots import slot_noise
@@ -58,6 +60,7 @@ TWO_ROUNDS: Final[dict[str, Callable[..., AuditChannel]]] = {
 }
 
 BIT_FLIP: Final = "dbitflip"
+MOVES: Final = "moves"
 FAKES: Final = ("rsfd-grr", "rsfd-ouez", "rsfd-suez", "rsfd-adp", "rsfd-ouer", "rsfd-suer")
 PRIOR_FAKES: Final = ("rsrfd-grr", "rsrfd-ouer", "rsrfd-suer")
 
@@ -151,6 +154,9 @@ def falling_prior(domain_size: int) -> tuple[int, ...]:
 
 
 def _target(options: argparse.Namespace) -> Target:
+    if options.mechanism == MOVES:
+        return _moves_target(options)
+    _refuse(options, "moves")
     # With shares, the library's own reports are attacked: a plan asks all alike.
     if options.mechanism in _PLANS and not (options.mechanism in FAKES and options.shares):
         return _plan_target(options)
@@ -212,6 +218,24 @@ def _plan_target(options: argparse.Namespace) -> Target:
     return plan_target(plan)
 
 
+def _moves_target(options: argparse.Namespace) -> Target:
+    """Target of a plan with one indicator of moves between the places."""
+    _refuse(options, "reports", "shares", "weights", *_SETTINGS)
+    if len(options.domain_size) != 1:
+        raise LdpError(f"domain_size of {MOVES} must be one number of places, got {options.domain_size}")
+    moves = MoveSpec(places=options.domain_size[0], per_day=options.moves or DEFAULT_MOVES)
+    request = IndicatorRequest(slug=MOVES, kind="daily", domain_size=moves.size, moves=moves)
+    plan = build_plan(
+        mechanism="smp-grr",
+        unit=options.unit or "profile",
+        version=1,
+        days=options.days or 1,
+        epsilon=options.epsilon,
+        indicators=[request],
+    )
+    return replace(plan_target(plan), mechanism=MOVES)
+
+
 def _slots_attacked(options: argparse.Namespace) -> AuditResult:
     noise = slot_noise(
         epsilon_day=Fraction(options.epsilon_day),
@@ -238,7 +262,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m ldp", description="Local differential privacy.")
     commands = parser.add_subparsers(dest="command", required=True)
     audit = commands.add_parser("audit", help="attack a mechanism: lower bound on what it reveals")
-    names = dict.fromkeys([*ONE_ROUND, BIT_FLIP, *TWO_ROUNDS, *FAKES, *PRIOR_FAKES, *_PLANS])
+    names = dict.fromkeys([*ONE_ROUND, BIT_FLIP, *TWO_ROUNDS, *FAKES, *PRIOR_FAKES, *_PLANS, MOVES])
     audit.add_argument("mechanism", choices=list(names))
     audit.add_argument(
         "--epsilon",
@@ -247,7 +271,7 @@ def _parser() -> argparse.ArgumentParser:
         help="of one report; two rounds: of any number of reports of one value; spl-grr: of the profile "
         "(of one day, with --days); fakes: of the unit (profile: of one day, with --days)",
     )
-    size_help = "number of values; plans and fakes: per indicator"
+    size_help = "number of values; plans and fakes: per indicator; moves: of places"
     audit.add_argument("--domain-size", type=int, nargs="+", required=True, help=size_help)
     _add_settings(audit)
     length = audit.add_mutually_exclusive_group()
@@ -283,6 +307,7 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
     audit.add_argument(
         "--unit", choices=get_args(Unit), help="plans and fakes: what differs (default: profile)"
     )
+    audit.add_argument("--moves", type=count, help="moves: of a day, with their full weight (default: 6)")
     audit.add_argument("--weights", type=number, nargs="+", help="smp: how often each indicator is asked")
     audit.add_argument(
         "--shares",

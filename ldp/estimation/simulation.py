@@ -26,6 +26,7 @@ from ldp.estimation.approximate_errors import (
     report_laws,
 )
 from ldp.estimation.error_curves import LEVEL, ErrorCurve, error_curve
+from ldp.estimation.joint.linear import ENDLESS
 from ldp.estimation.noisy_estimators import UnionNoise, noisy_total
 from ldp.estimation.numbers import mean_variance
 from ldp.privacy.accounting import Certificate, certify
@@ -116,8 +117,11 @@ def reporting_share(plan: PlanSpec, index: int) -> Fraction:
 
 
 def has_union(plan: PlanSpec, index: int) -> bool:
-    """Return whether a union of days can be counted: everyone who answers does so on each day of presence."""
-    return _answered_days(plan, index) == 1
+    """Return whether a union of days can be counted: everyone who answers does so on each day of presence.
+
+    Moves are counted by day only.
+    """
+    return plan.indicators[index].moves is None and _answered_days(plan, index) == 1
 
 
 def _answered_days(plan: PlanSpec, index: int) -> Fraction:
@@ -131,9 +135,14 @@ def _curve(plan: PlanSpec, index: int, *, n_visitors: float) -> ErrorCurve:
     return error_curve(
         plan.channel(index),
         n_reports=_reports_of_one(plan, index) * n_visitors,
-        n_visitors=n_visitors,
+        n_visitors=_drawn_from(plan, index, n_visitors=n_visitors),
         noise=None if noise is None else UnionNoise(channel=noise.channel, n_cells=plan.days),
     )
+
+
+def _drawn_from(plan: PlanSpec, index: int, *, n_visitors: float) -> float:
+    """Visitors of whom reports are a sample; of moves each tells one, and all are a sample."""
+    return n_visitors if plan.indicators[index].moves is None else ENDLESS
 
 
 def _reports_of_one(plan: PlanSpec, index: int) -> float:
@@ -282,7 +291,7 @@ def _laws(
     for index, each in enumerate(plan.indicators):
         if each.scale is not None:
             laws[index] = bit[0]
-        elif each.parts:
+        elif each.parts or each.moves is not None:
             laws[index] = code_laws(epsilons=epsilons, domain_size=each.domain_size, max_codes=plan.max_codes)
     return laws
 
@@ -302,7 +311,7 @@ def _nearly(
     errors = law.std_error(
         1 / np.asarray(k),
         n_reports=_reports_of_one(plan, index) * n_visitors,
-        n_population=n_visitors,
+        n_population=_drawn_from(plan, index, n_visitors=n_visitors),
         count_variance=0.0
         if noise is None
         else UnionNoise(channel=noise.channel, n_cells=plan.days).variance,

@@ -28,7 +28,9 @@ LOCATION: Final = 9
 CHOOSE_LOCATION_DAYS: Final = 10
 PRESENCE_NOISE: Final = 11  # the first 64 bits are the place of a count, not a pseudonym
 CHOOSE_CUT: Final = 12
-SLOT_NOISE: Final = 16  # as with PRESENCE_NOISE; 13 to 15 are kept for other questions
+TRIP_PICK: Final = 14
+TRIP_ANSWER: Final = 15
+SLOT_NOISE: Final = 16  # as with PRESENCE_NOISE; 13 is kept for another question
 
 BUFFER_BLOCKS: Final = 16_384  # 256 KiB of AES blocks: the fastest size, and it stays in the L2 cache
 
@@ -180,9 +182,15 @@ class KeyedPrf:
         *,
         bound: int,
         value: int | NDArray[np.uint32],
+        counter: int = 0,
         **fields: Unpack[BlockFields],
     ) -> Words:
         """Uniform integer below `bound` per subscriber, without modulo bias (rejection with the counter).
+
+        Parameters
+        ----------
+        bound : int; at least 1
+        counter : int; the first one; what is rejected takes the next ones
 
         Returns
         -------
@@ -194,15 +202,14 @@ class KeyedPrf:
         """
         if bound < 1:
             raise LdpError(f"bound must be >= 1, got {bound}")
-        drawn, biased = self._below_once(pseudonyms, bound=bound, values=value, counter=0, **fields)
-        counter = 1
+        drawn, biased = self._below_once(pseudonyms, bound=bound, values=value, counter=counter, **fields)
         while biased:
+            counter += 1
             rows = np.flatnonzero(drawn == bound)
             keyed = value[rows] if isinstance(value, np.ndarray) else value
             drawn[rows], biased = self._below_once(
                 pseudonyms[rows], bound=bound, values=keyed, counter=counter, **fields
             )
-            counter += 1
         return drawn
 
     def _below_once(

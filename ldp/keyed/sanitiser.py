@@ -10,12 +10,13 @@ from ldp.errors import LdpError
 from ldp.kernels.entropy import KeyedPrf
 from ldp.keyed import grr, oracles
 from ldp.keyed.choices import choose_days, choose_indicator
-from ldp.keyed.designs import threshold
+from ldp.keyed.designs import moves, threshold
 from ldp.keyed.fakes import data as fake_data
 from ldp.keyed.words import to_words
 from ldp.privacy.plans import PlanSpec
 from ldp.protocols.channels import GrrChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
+from ldp.protocols.unary import UnaryChannel
 
 Values = NDArray[np.int32]
 Words = NDArray[np.uint64]
@@ -70,12 +71,38 @@ class Sanitiser:
         LdpError : shapes differ, a value is out of range, or an answer is not a code or may be a fake
         """
         channel = self._channels[index]
-        if self._plan.has_fakes or not isinstance(channel, GrrChannel):
+        is_of_moves = self._plan.indicators[index].moves is not None
+        if self._plan.has_fakes or is_of_moves or not isinstance(channel, GrrChannel):
             raise LdpError(f"answer needs a mechanism whose reports are codes, got {self._plan.mechanism}")
         return grr.answers(values, channel=channel, **self._fields(index, pseudonyms))
 
-    def report(self, index: int, pseudonyms: Words, values: Values) -> NDArray[np.uint16]:
-        """Answers to one indicator by any oracle, as words; parameters as of `answer`.
+    def picked_moves(
+        self, index: int, pseudonyms: Words, *, starts: NDArray[np.int64], codes: Values, day: int
+    ) -> Values:
+        """Values of an indicator of moves for `report`: one move of the day of each subscriber.
+
+        Parameters
+        ----------
+        index : int; position in the plan
+        pseudonyms : ndarray of uint64, shape (n,)
+        starts, codes, day : moves of the day, as of `ldp.keyed.designs.moves.picked_moves`
+
+        Raises
+        ------
+        LdpError : it asks for something else, or a parameter does not fit
+        """
+        asked = self._plan.indicators[index]
+        if asked.moves is None:
+            raise LdpError(f"picked_moves needs an indicator of moves, got {asked.slug}")
+        fields: dict[str, Any] = {"pseudonyms": pseudonyms, "prf": self._prf, "indicator": index, "day": day}
+        return moves.picked_moves(starts, codes, spec=asked.moves, **fields)
+
+    def report(self, index: int, pseudonyms: Words, values: Values, *, day: int = 0) -> NDArray[np.uint16]:
+        """Answers to one indicator by any oracle, as words; other parameters as of `answer`.
+
+        Parameters
+        ----------
+        day : int; of the study: moves have fresh bits on each, nothing else asks for it
 
         Returns
         -------
@@ -91,10 +118,14 @@ class Sanitiser:
         fields = self._fields(index, pseudonyms)
         if isinstance(channel, ThresholdChannel):
             return threshold.answers(values, channel=channel, **fields).reshape(-1, 1)
+        if self._plan.indicators[index].moves is not None and not isinstance(channel, UnaryChannel):
+            return moves.answers(values, channel=channel, day=day, **fields).reshape(-1, 1)
         answers = oracles.oracle_answers(values, channel=channel, **fields)
         return to_words(answers, values=values, channel=channel)
 
-    def reports(self, pseudonyms: Words, values: Sequence[Values]) -> tuple[NDArray[np.uint16], ...]:
+    def reports(
+        self, pseudonyms: Words, values: Sequence[Values], *, day: int = 0
+    ) -> tuple[NDArray[np.uint16], ...]:
         """Everything that subscribers report when they have these values.
 
         Parameters
@@ -102,6 +133,7 @@ class Sanitiser:
         pseudonyms : ndarray of uint64, shape (n,)
         values : sequence of ndarray of int32, shape (n,), one per indicator in plan order; true codes, -1 for
             no value, which makes no report, neither answer nor fake
+        day : as of `report`
 
         Returns
         -------
@@ -117,7 +149,9 @@ class Sanitiser:
             asked = self.asked(pseudonyms)
             values = [np.where(asked == index, column, np.int32(-1)) for index, column in enumerate(values)]
         if not self._plan.has_fakes:
-            return tuple(self.report(index, pseudonyms, column) for index, column in enumerate(values))
+            return tuple(
+                self.report(index, pseudonyms, column, day=day) for index, column in enumerate(values)
+            )
         sent = fake_data.answers(
             values,
             pseudonyms=pseudonyms,

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from ldp.errors import InvalidBudgetError, PlanError
 from ldp.geo.location import LocationSpec
+from ldp.privacy.moves import MoveSpec
 from ldp.privacy.plans import (
     FAKED,
     IndicatorSpec,
@@ -37,6 +38,7 @@ class IndicatorRequest:
     weight : Decimal or None; smp only: how often it is asked, against the others; above 0, None = 1
     parts : slugs of the indicators whose combination it is; none = it is no joint indicator
     scale : of a number; None = it is none
+    moves : of moves of a day, with their size as domain_size; None = it is about something else
     """
 
     slug: str
@@ -47,6 +49,7 @@ class IndicatorRequest:
     weight: Decimal | None = None
     parts: tuple[str, ...] = ()
     scale: Scale | None = None
+    moves: MoveSpec | None = None
 
 
 def build_plan(
@@ -93,6 +96,7 @@ def build_plan(
             max_values=request.max_values,
             parts=request.parts,
             scale=request.scale,
+            moves=request.moves,
         )
         for request in indicators
     )

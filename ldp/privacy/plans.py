@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, Self, get_args
 from ldp.errors import LdpError, PlanError
 from ldp.geo.location import LocationSpec
 from ldp.privacy.joint import joint_size
+from ldp.privacy.moves import MoveSpec
 from ldp.privacy.presence import CountNoise, PresenceSpec
 from ldp.privacy.slots import SlotSpec
 from ldp.protocols.adaptive import adp_channel
@@ -54,7 +55,7 @@ class IndicatorSpec:
 
     A joint indicator has `parts`, slugs of two or three others: its value is the combination of theirs, with
     one more value of each part for "no value" (`ldp.privacy.joint`). It is daily if one of them is. A number
-    has a `scale`, and as domain_size its number of cuts.
+    has a `scale`, and as domain_size its number of cuts. One of `moves` is daily, and has their size.
 
     Raises
     ------
@@ -70,6 +71,7 @@ class IndicatorSpec:
     max_values: int | None = None
     parts: tuple[str, ...] = ()
     scale: Scale | None = None
+    moves: MoveSpec | None = None
 
     def __post_init__(self) -> None:
         if not self.slug:
@@ -87,6 +89,14 @@ class IndicatorSpec:
                 f"{self.slug} must have no parts and domain_size {len(self.scale.cuts)}, its number of cuts, "
                 f"got {self.parts} and {self.domain_size}"
             )
+        if self.moves is not None:
+            self._check_moves(self.moves)
+
+    def _check_moves(self, moves: MoveSpec) -> None:
+        if self.kind != "daily" or self.parts or self.scale:
+            raise PlanError(f"{self.slug} must be daily, without parts and cuts, to ask for moves")
+        if self.domain_size != moves.size:
+            raise PlanError(f"domain_size of {self.slug} must be {moves.size}, got {self.domain_size}")
 
     @property
     def n_values(self) -> int:
@@ -169,15 +179,14 @@ class PlanSpec:
             raise PlanError(f"epsilon of a {self.mechanism} plan must be absent, got {self.epsilon}")
 
     def _check_parts(self) -> None:
-        whole = {spec.slug: spec for spec in self.indicators if not (spec.parts or spec.scale)}
+        whole = {spec.slug: spec for spec in self.indicators if not (spec.parts or spec.scale or spec.moves)}
         seen: dict[frozenset[str], str] = {}
         for spec in self.indicators:
-            if spec.scale is not None and not self.is_sampled:
-                raise PlanError(f"cuts of {spec.slug} must be absent under {self.mechanism}: use smp")
+            for name, asked in (("cuts", spec.scale), ("moves", spec.moves), ("parts", spec.parts)):
+                if asked and not self.is_sampled:
+                    raise PlanError(f"{name} of {spec.slug} must be absent under {self.mechanism}: use smp")
             if not spec.parts:
                 continue
-            if not self.is_sampled:
-                raise PlanError(f"parts of {spec.slug} must be absent under {self.mechanism}: use smp")
             if not 2 <= len(set(spec.parts)) == len(spec.parts) <= MAX_PARTS:
                 raise PlanError(f"parts of {spec.slug} must be 2 to {MAX_PARTS} indicators, got {spec.parts}")
             for part in spec.parts:
@@ -218,6 +227,11 @@ class PlanSpec:
             )
         for index, spec in enumerate(self.indicators):
             channel = self.answer_channel(index)
+            if spec.moves is not None:
+                raise PlanError(
+                    f"presence_epsilon must be absent with the moves {spec.slug}: sums over days do not "
+                    "account for noise on their counts"
+                )
             if isinstance(channel, UnaryChannel):
                 raise PlanError(
                     f"presence_epsilon must be absent under {self.mechanism}: a report on {spec.slug} marks "
@@ -321,7 +335,7 @@ class PlanSpec:
         spec = self.indicators[index]
         if spec.scale is not None:
             return threshold_channel(epsilon=spec.epsilon, spacings=spec.scale.spacings)
-        if spec.parts:
+        if spec.parts or spec.moves is not None:
             asked = {"domain_size": spec.domain_size, "max_codes": self.max_codes}
             return code_channel(epsilon=spec.epsilon, **asked)
         return _answer_channel(self.mechanism, spec.epsilon, spec.domain_size)
@@ -350,7 +364,7 @@ class PlanSpec:
 
     @property
     def max_codes(self) -> int:
-        """Most codes of a report on a joint indicator whose tally can be kept."""
+        """Most codes of a report on a joint indicator, or on moves, whose tally can be kept."""
         return MAX_TALLY_CELLS // (self.days + 1) ** 2
 
     def answers_per_person(self, index: int, *, extra_daily_values: int = 0) -> int:
@@ -436,11 +450,11 @@ def _check_range(name: str, value: int, *, low: int, high: int) -> None:
 
 
 def _indicator_to_json(spec: IndicatorSpec) -> dict[str, Any]:
-    """Without parts and scale where there are none: hashes of older plans stay what they were."""
+    """Without parts, scale and moves where there are none: hashes of older plans stay what they were."""
     found = asdict(spec) | {"epsilon": exact_text(spec.epsilon), "parts": list(spec.parts)}
     if spec.scale is not None:
         found["scale"] |= {"cuts": list(spec.scale.cuts)}
-    return {key: value for key, value in found.items() if value or key not in ("parts", "scale")}
+    return {key: value for key, value in found.items() if value or key not in ("parts", "scale", "moves")}
 
 
 def _indicator_from_json(entry: Mapping[str, Any]) -> IndicatorSpec:
@@ -452,6 +466,7 @@ def _indicator_from_json(entry: Mapping[str, Any]) -> IndicatorSpec:
         max_values=entry["max_values"],
         parts=_parts_from_json(entry.get("parts", [])),
         scale=Scale.from_json(entry.get("scale")),
+        moves=MoveSpec.from_json(entry.get("moves")),
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,8 @@ def plan_target(plan: PlanSpec, *, unit: Unit | None = None) -> Target:
 
     Notes
     -----
-    The inputs differ in the last and the first value, whose bits lie in different words of a long report.
+    The inputs differ in the last and the first value, whose bits lie in different words of a long report. Of
+    moves, one person has none and the other makes one and the same: the largest loss there is.
     """
     certificate = certify(plan)
     if (unit or plan.unit) == "profile":
@@ -68,6 +70,8 @@ def _values(plan: PlanSpec, index: int) -> list[tuple[int, int]]:
     days = plan.days if spec.kind == "daily" else 1
     if spec.scale is not None:  # the two ends of the scale lie on different sides of every cut
         return [(spec.domain_size * (day % 2), spec.domain_size * (1 - day % 2)) for day in range(days)]
+    if spec.moves is not None:
+        return [(spec.moves.nothing, 1)] * days
     return [((day - 1) % spec.domain_size, day % spec.domain_size) for day in range(days)]
 
 
@@ -94,12 +98,25 @@ def _observe(plan: PlanSpec, inputs: Inputs, prf: KeyedPrf, pseudonyms: Words, s
     sent = []
     for day in range(max(map(len, inputs))):
         values = []
-        for pairs, days in zip(inputs, answers, strict=True):
-            value = pairs[day][side] if day < len(pairs) else -1
+        for index, (pairs, days) in enumerate(zip(inputs, answers, strict=True)):
+            value: Any = pairs[day][side] if day < len(pairs) else -1
+            asked = plan.indicators[index].moves
+            if asked is not None and day < len(pairs):
+                moves = [] if value == asked.nothing else [value] * asked.per_day
+                value = _picked(sanitiser, index, pseudonyms, moves=moves, day=day + 1)
             values.append(np.where(days >> np.uint64(day) & np.uint64(1) == 1, value, -1).astype(np.int32))
-        sent.append(sanitiser.reports(pseudonyms, values))
+        sent.append(sanitiser.reports(pseudonyms, values, day=day + 1))
     columns = [sent[day][index] for index, pairs in enumerate(inputs) for day in range(len(pairs))]
     return np.concatenate(columns, axis=1).astype(np.int64)
+
+
+def _picked(
+    sanitiser: Sanitiser, index: int, pseudonyms: Words, *, moves: Sequence[int], day: int
+) -> NDArray[np.int32]:
+    """Pick one of the same moves for everyone."""
+    n = pseudonyms.shape[0]
+    starts, codes = np.arange(n + 1) * len(moves), np.tile(np.array(moves, np.int32), n)
+    return sanitiser.picked_moves(index, pseudonyms, starts=starts, codes=codes, day=day)
 
 
 def _summarise(plan: PlanSpec, inputs: Inputs, table: Table) -> Table:

@@ -9,7 +9,7 @@ from ldp.codes import NO_ANSWER
 from ldp.errors import LdpError
 from ldp.kernels import projective as kernels
 from ldp.kernels.codes import reciprocal
-from ldp.kernels.entropy import ANSWER, KeyedPrf, PlanFields
+from ldp.kernels.entropy import ANSWER, BlockFields, KeyedPrf, PlanFields
 from ldp.kernels.streams import last_accepted
 from ldp.keyed.grr import check_values, keyed_values
 from ldp.protocols.projective import ProjectiveChannel
@@ -39,15 +39,31 @@ def answers(
     subscriber.
     """
     check_values(values, pseudonyms=pseudonyms, domain_size=channel.domain_size)
+    keyed = keyed_values(values)
+    asked: BlockFields = {"purpose": ANSWER, **fields}
+    return draw(values, keyed=keyed, pseudonyms=pseudonyms, prf=prf, channel=channel, counter=0, **asked)
+
+
+def draw(
+    values: NDArray[np.int32],
+    *,
+    keyed: NDArray[np.uint32],
+    pseudonyms: NDArray[np.uint64],
+    prf: KeyedPrf,
+    channel: ProjectiveChannel,
+    counter: int,
+    **fields: Unpack[BlockFields],
+) -> NDArray[np.uint16]:
+    """Draw like `answers`, without checks, from the block with `keyed` values; redraws take next counters."""
     out = np.empty(values.shape[0], np.uint16)
-    space, keyed = space_of(channel.prime, channel.dimension), keyed_values(values)
+    space = space_of(channel.prime, channel.dimension)
     limits = _limits(channel)
     inverses = [0, *(pow(number, -1, channel.prime) for number in range(1, channel.prime))]
     tables = space.coordinates, np.array(inverses, np.uint64), space.starts
-    rows, counter = np.arange(values.shape[0]), 0
+    rows = np.arange(values.shape[0])
     while rows.size:
         again = []
-        chunks = prf.chunks(pseudonyms[rows], purpose=ANSWER, values=keyed[rows], counter=counter, **fields)
+        chunks = prf.chunks(pseudonyms[rows], values=keyed[rows], counter=counter, **fields)
         for part, words in chunks:
             of_part = rows[part]
             points = np.empty(of_part.size, np.uint16)
