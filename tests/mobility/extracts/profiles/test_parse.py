@@ -3,17 +3,17 @@
 
 import json
 import re
-from datetime import date, datetime
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mobility.extracts.profiles import ages
-from mobility.extracts.profiles.ages import BIRTH_YEAR, FIRST_YEAR, PATTERN_RULE, BirthRule
-from mobility.extracts.profiles.definition import NO_ANSWER, ValueTable
+from mobility.extracts.profiles.ages import BIRTH_YEAR, PATTERN_RULE, BirthRule
+from mobility.extracts.profiles.definition import NO_ANSWER
 from mobility.extracts.profiles.errors import ProfileFileError, ProfileMissingError
 from mobility.extracts.profiles.parse import parse_profile
 from mobility.extracts.profiles.rules import ValueRule, case_problem
@@ -83,12 +83,8 @@ class TestFile:
         assert problems(SUBSCRIBERS.replace('subscriber = "id"', 'subscriber = "id"\ntimestamp = "t"')) == [
             'p.toml: columns.timestamp: must be absent: a subscriber extract has one row per person and no events, got "t"'
         ]
-        assert problems(SUBSCRIBERS.replace('[indicator.gender]\ncolumn = "sex"\n', "")) == [
-            (
-                "p.toml: indicator: must name a column for at least one indicator, because a subscriber "
-                "extract contains nothing else"
-            )
-        ]
+        (nothing,) = problems(SUBSCRIBERS.replace('[indicator.gender]\ncolumn = "sex"\n', ""))
+        assert nothing.startswith("p.toml: indicator: must name a column for at least one indicator, because")
 
     @pytest.mark.parametrize(
         ("old", "new", "expected"),
@@ -153,13 +149,6 @@ class TestByName:
         row = {"definition": made.to_json(), "plan": {}, "plan_hash": "", "n_shards": 4}
         return VaultStudy.objects.create(slug=made.slug, key_id=key_id, **row)
 
-    def test_default_reads_what_the_study_file_says(self):
-        found = find_profile(self.stored(), "default")
-        assert (found.kind, found.subscriber) == ("events", "msisdn")
-        assert (found.timestamp, found.cell, found.columns) == ("time", "cell_id", self.COLUMNS)
-        assert found.tables["gender"] == ValueTable(codes={b"F": 0, b"M": 1})
-        assert found.tables["gender"].code_of(b"") == NO_ANSWER
-
     def test_attributes_may_come_in_their_own_file_with_or_without_a_section(self):
         study = self.stored(WITH_SECTION)
         assert find_profile(study, "default").columns == {}
@@ -196,10 +185,26 @@ class TestByName:
 
 # --- meanings of texts
 CATEGORIES = ("F", "M", "été", "<18", "18+")
-TEXTS = ["H", "h", "F", "f", "m", "25", "2500", "25000", "x", "", " H ", "ß", "SS"]
-TEXTS += ["ÉTÉ", "Été", "été", "été\t"]
+TEXTS = [
+    "H",
+    "h",
+    "F",
+    "f",
+    "m",
+    "25",
+    "2500",
+    "25000",
+    "x",
+    "",
+    " H ",
+    "ß",
+    "SS",
+    "ÉTÉ",
+    "Été",
+    "été",
+    "été\t",
+]
 PREFIXED = ["25000", "25", "2", "H1x", "h1", "H2", "éé", "2é5", "", " 25 1"]
-REFERENCE = date(2020, 2, 29)
 BANDS = {"young": (0, 17), "grown": (18, 64), "old": (65, None)}
 
 categories = st.sampled_from([*CATEGORIES, ""])
@@ -216,8 +221,6 @@ def meaning(text, rule):
     for key, category in rule.values.items():
         if same(text, key, rule):
             return category
-    if rule.birth is not None:
-        return band_of_text(text, rule.birth) or rule.otherwise
     if not rule.prefix:
         for category in CATEGORIES:
             if same(text, category, rule):
@@ -229,30 +232,6 @@ def same(text, key, rule):
     if not rule.ignore_case or text == key or len(text) != len(key):
         return text == key
     return all(a in (b, b.lower(), b.upper()) for a, b in zip(text, key, strict=True))
-
-
-def band_of_text(text, birth):
-    try:
-        born = datetime.strptime(text, birth.pattern).date()
-    except ValueError:
-        return None
-    if born.strftime(birth.pattern) != text or born.year < 1880 or born > birth.reference:
-        return None
-    by_year = birth.pattern == BIRTH_YEAR
-    age = birth.reference.year - born.year if by_year else age_on(born, birth.reference)
-    return "<18" if age < 18 else "18+"
-
-
-def age_on(born, day):
-    age = 0
-    while True:
-        try:
-            birthday = date(born.year + age + 1, born.month, born.day)
-        except ValueError:  # 29 February
-            birthday = date(born.year + age + 1, 3, 1)
-        if birthday > day:
-            return age
-        age += 1
 
 
 def looked_up(text, rule):
@@ -282,18 +261,6 @@ class TestTexts:
         rule = ValueRule(values=values, ignore_case=ignore_case, otherwise=otherwise, prefix=2)
         assert looked_up(text, rule) == meaning(text, rule)
 
-    @pytest.mark.parametrize("pattern", [BIRTH_YEAR, "%d/%m/%Y", "%Y%m%d"])
-    def test_births(self, pattern):
-        birth = BirthRule(reference=REFERENCE, bands={"<18": (0, 17), "18+": (18, None)}, pattern=pattern)
-        rule = ValueRule(birth=birth, values={"2019": ""}, otherwise="M")
-        table = rule.compiled(CATEGORIES)
-        days = [date(year, month, day) for year in (1879, 1880, 2001, 2002, 2003, 2020, 2021)
-                for month, day in ((1, 1), (2, 28), (3, 1), (12, 31))]  # fmt: skip
-        odd = ["29/02/2004", "29/02/2003", "1/6/1990", "2019", "x"]
-        for text in [*(day.strftime(pattern) for day in days), *odd]:
-            code = table.code_of(text.encode())
-            assert ("" if code == NO_ANSWER else CATEGORIES[code]) == meaning(text, rule), text
-
     @pytest.mark.parametrize(
         ("rule", "categories", "problem"),
         [(ValueRule(ignore_case=True), ["F", "M"], None),
@@ -310,19 +277,11 @@ class TestTexts:
 
 
 class TestAges:
-    @settings(max_examples=4)  # each writes 50,000 dates
-    @given(st.dates(date(2016, 1, 1), date(2024, 12, 31)), st.data())
-    def test_a_birth_date_gives_the_exact_age(self, reference, data):
-        born = data.draw(st.dates(date(FIRST_YEAR, 1, 1), reference))
-        age = age_on(born, reference)
-        expected = "young" if age < 18 else "grown" if age < 65 else "old"
-        assert ages_of(reference, "%d/%m/%Y")[born.strftime("%d/%m/%Y")] == expected
-
     @pytest.mark.parametrize(
         ("born", "reference", "band"),
         [("1999-05-31", date(2017, 5, 31), "grown"), ("1999-06-01", date(2017, 5, 31), "young"),
          ("2000-02-29", date(2018, 2, 28), "young"), ("2000-02-29", date(2018, 3, 1), "grown"),
-         ("2017-05-31", date(2017, 5, 31), "young")],
+         ("1952-05-31", date(2017, 5, 31), "old"), ("1952-06-01", date(2017, 5, 31), "grown")],
     )  # fmt: skip
     def test_on_the_birthday_itself(self, born, reference, band):
         assert ages_of(reference, "%Y-%m-%d")[born] == band
@@ -346,8 +305,7 @@ class TestAges:
          ({"b": (18, 120), "a": (0, 17)}, None),
          ({"a": (0, 17), "b": (19, None)}, "must cover every age from 0 to 120: no age range contains age 18"),
          ({"b": (18, None)}, "must cover every age from 0 to 120: no age range contains ages 0 to 17"),
-         ({"a": (0, 17), "b": (18, 99)}, ("must cover every age from 0 to 120: no age range contains ages 100 to "
-"120")),
+         ({"a": (0, 17), "b": (18, 99)}, "must cover every age from 0 to 120: no age range contains ages 100 to 120"),
          ({"a": (0, 18), "b": (18, None)}, 'must not overlap: "a" and "b" both contain age 18'),
          ({"a": (0, None), "b": (18, 24)}, 'must not overlap: "a" and "b" both contain ages 18 to 24'),
          ({"a": (0, 50), "b": (40, None)}, 'must not overlap: "a" and "b" both contain ages 40 to 50'),

@@ -2,17 +2,14 @@
 
 import gzip
 import io
-import json
 
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from mobility.base.errors import BatchFormatError
 from mobility.extracts.chunk_plans import ChunkPlan
 from mobility.extracts.readers import Layout, Source
-from mobility.extracts.readers import csv as reader
 from mobility.extracts.readers.chunks import GRAIN_BYTES, plan_chunks, read_chunk
 from tests.mobility.extracts.readers.any_file import COLUMNS, check, cut, files, written
 
@@ -27,7 +24,6 @@ HEADER, ROW = ",".join(COLUMNS).encode(), b"336001,2017-03-25T12:00:00,c1,F,,65+
 )
 @example(HEADER + b"\r" + ROW + b"\n" + ROW + b"\r" + ROW + b"\n", 300, 1, 50)
 def test_any_file_is_read_or_refused_as_a_whole_and_in_chunks(data, block, step, piece) -> None:
-    """A few seconds of what `make fuzz` does for minutes."""
     check(data, block=block, step=step, piece=piece)
 
 
@@ -55,23 +51,6 @@ def test_a_chunk_reads_no_further_than_its_last_line() -> None:
     assert read < (1 << 20) + (256 << 10)
 
 
-@pytest.mark.parametrize("begin", [0, 30])
-def test_a_line_that_is_too_long_is_too_long_in_its_chunk(begin, monkeypatch) -> None:
-    monkeypatch.setattr(reader, "BLOCK_BYTES", 20)
-    data = b"a,b\n" + b"1,2\n" * (begin // 4 + 1) + b"x" * 50 + b"\n1,2\n"
-    with pytest.raises(BatchFormatError, match="is longer than"):
-        n_rows(io.BytesIO(data), ChunkPlan(kind="bytes", begin=begin, end=begin + 30))
-
-
-@pytest.mark.parametrize("header", [b"", b"a;c\n", b"x" * 100 + b"\n"])
-def test_a_header_that_is_wrong_is_wrong_in_every_chunk(header, monkeypatch) -> None:
-    monkeypatch.setattr(reader, "BLOCK_BYTES", 64)
-    data = header + b"\n" + b"1,2\n" * 30
-    for plan in cut(len(data), 40):
-        with pytest.raises(BatchFormatError):
-            n_rows(io.BytesIO(data), plan)
-
-
 def plans_of(data: bytes, target: int, size: int | None = None) -> list[ChunkPlan]:
     return plan_chunks(io.BytesIO(data), size=size or len(data), target_bytes=target)
 
@@ -91,11 +70,6 @@ def test_plain_text_is_cut_at_frames(target: int, step: int) -> None:
 def test_what_is_small_packed_or_wrong_is_one_chunk(data: bytes) -> None:
     size = len(data) if data in (b"", b"a,b\n") else 64 << 20
     assert plans_of(data, 1, size=size) == [ChunkPlan(kind="whole", begin=0, end=size)]
-
-
-def test_plans_go_through_json() -> None:
-    for plan in (ChunkPlan.whole(9), ChunkPlan(kind="row_groups", begin=1, end=3, first_row=7)):
-        assert ChunkPlan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
 
 
 @given(n=st.integers(0, 60), group=st.integers(1, 25), target=st.integers(1, 3000))

@@ -15,12 +15,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mobility.base.errors import BatchFormatError
-from mobility.extracts.readers import Layout, Source, Texts, text
+from mobility.extracts.readers import Layout, Source, text
 from mobility.extracts.readers import csv as reader
 from mobility.extracts.readers.compression import buffered, compression_of, decompressed
 from mobility.extracts.readers.opening import read_extract
 from reports.studies.studyfile.formats import DELIMITERS
 from tests.mobility.extracts.readers.any_file import Dribble, slow_row
+from tests.mobility.extracts.rows.small_extract import texts_of
 
 COLUMNS = ("a", "b")
 
@@ -81,7 +82,6 @@ def failure(data: bytes, columns=COLUMNS, *, delimiter=None) -> str:
 
 
 def by_the_book(data: bytes, columns=COLUMNS, *, separator: str = ",") -> Found:
-    """Python's csv module on each physical line, and its codecs on each row."""
     found, encoding = Found([], [], []), ""
     header, *lines = re.split(rb"\r\n|\n|\r", data)
     names = next(csv.reader([header.decode("latin-1")], delimiter=separator))
@@ -98,40 +98,28 @@ def by_the_book(data: bytes, columns=COLUMNS, *, separator: str = ",") -> Found:
     return found
 
 
-@pytest.mark.usefixtures("_blocks")
-def test_line_numbers_with_blank_and_misshapen_lines_in_any_block() -> None:
-    data = b"a,b\n1,2\n\n3,4\n5\n6,7\n\n\n8\n9\n1,2\n3\n4\n5,6,7\n6\n7\n8\n1,1\n\n2,2\n\n3\n"
-    first, later = [(2, b"1", b"2"), (4, b"3", b"4"), (6, b"6", b"7")], [(18, b"1", b"1"), (20, b"2", b"2")]
-    assert read(data) == Found([*first, (11, b"1", b"2"), *later], [5, 9, 10, 12, 13, 14, 15, 16, 17, 22])
-
-
 def test_end_of_a_line_that_two_blocks_share(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "BLOCK_BYTES", 16)
     data = b"a,b\r1,2\r3,4\r5,6\r" + b"\n7\n8,9\n"
     assert read(data) == Found([(2, b"1", b"2"), (3, b"3", b"4"), (4, b"5", b"6"), (6, b"8", b"9")], [5])
 
 
-@pytest.mark.usefixtures("_blocks")
-def test_shortest_rows_that_there_are() -> None:
-    for n in range(20):
-        rows = [(line, b"", b"") for line in range(2, n + 3)]
-        assert read(b"a,b\n" + b",\n" * n + b",") == Found(rows, [])
-
-
-@pytest.mark.usefixtures("_blocks")
-@pytest.mark.parametrize(
-    ("line", "value"),
-    [(b'"x"', b"x"), (b'"x,y"', b"x,y"), (b'"x""y"', b'x"y'), (b'""""', b'"'), (b'""', b""),
-     (b'x"y"', b'x"y"'), (b' "x"', b' "x"'), (b'"x"y', b"xy"), (b'"x" ', b"x "), (b'"x"y"z"', b'xy"z"'),
-     (b'"x""', None), (b'"x', None), (b'"', None), (b'"x,y', None), (b'"""', None)],
-)  # fmt: skip
-def test_quotes(line: bytes, value: bytes | None) -> None:
-    rows = [(3, b"3", b"4")] if value is None else [(2, b"1", value), (3, b"3", b"4")]
-    for end in (b"\n", b"\r\n"):
-        data = b"a,b" + end + b"1," + line + end + b"3,4" + end
-        assert read(data) == Found(rows, [2] if value is None else [])
-
-
+QUOTED = (
+    '"x"',
+    '"x,y"',
+    '"x""y"',
+    '""""',
+    '""',
+    'x"y"',
+    ' "x"',
+    '"x"y',
+    '"x" ',
+    '"x"y"z"',
+    '"x""',
+    '"x',
+    '"',
+    '"""',
+)
 PLAIN = {"separator": ",", "end": "\n", "is_final_end": False, "piece": 40, "block": 60, "columns": COLUMNS}
 
 
@@ -145,6 +133,9 @@ PLAIN = {"separator": ",", "end": "\n", "is_final_end": False, "piece": 40, "blo
     block=st.integers(16, 60),
     columns=st.permutations("abc").flatmap(lambda names: st.integers(1, 3).map(lambda n: names[:n])),
 )
+@example(**PLAIN, lines=["1,2,3", "", "4", "5,6,7", "", "", "8,9", "1,2,3,4", "1,1,1", "", "2,2,2"])
+@example(**PLAIN, lines=[",,"] * 20)
+@example(**PLAIN, lines=[f"1,{quoted},3" for quoted in QUOTED])
 @example(**PLAIN, lines=['"",'])
 @example(**PLAIN, lines=["é,\xc3\xa9,", "\xc3\xa9,x,x", "é,x,x"])
 @example(**PLAIN, lines=[",,", "", ",,x", "   ", '"","",""'])
@@ -169,7 +160,6 @@ def test_bytes_come_out_as_they_are_and_latin1_as_utf8() -> None:
 
 
 def test_header_is_read_by_name() -> None:
-    """Only the columns asked for, in the order asked, also after a byte order mark and in quotes."""
     assert read(b"x,b,x,a,y\n1,2,3,4,5\n", ["a", "b"]) == Found([(2, b"4", b"2")], [])
     assert read(b"x,b,x,a,y\n1,2,3,4,5\n", ["b"]) == Found([(2, b"2")], [])
     assert read(b'\xef\xbb\xbf"a","b"\n1,2\n') == Found([(2, b"1", b"2")], [])
@@ -205,7 +195,6 @@ SEPARATORS = {"comma": b",", "semicolon": b";", "tab": b"\t", "pipe": b"|"}
 
 @pytest.mark.parametrize("name", DELIMITERS)
 def test_delimiter_is_found_or_named(name) -> None:
-    """The other delimiters are characters like any other."""
     byte = SEPARATORS[name]
     others = b"".join(other for other in SEPARATORS.values() if other != byte)
     data = byte.join([b"x", b"b", b"a"]) + b"\n" + byte.join([b"1", others, b'"' + byte + b'"']) + b"\n4\n"
@@ -279,11 +268,8 @@ def test_every_pair_of_bytes_and_every_edge_of_longer_ones() -> None:
 
 @given(values=st.lists(st.binary(max_size=8), min_size=1))
 def test_latin1_leaves_as_utf8(values: list[bytes]) -> None:
-    data = np.frombuffer(b"".join(values), np.uint8)
-    ends = np.cumsum([len(value) for value in values], dtype=np.int32)
-    begins = (ends - [len(value) for value in values]).astype(np.int32)
     expected = [value.decode("latin-1").encode() for value in values]
-    assert text.latin1_as_utf8(Texts(data=data, begins=begins, ends=ends)).to_list() == expected
+    assert text.latin1_as_utf8(texts_of(values)).to_list() == expected
 
 
 @given(data=st.binary(max_size=40) | st.lists(st.sampled_from(EDGES), max_size=6).map(bytes))
@@ -341,7 +327,6 @@ def test_truncated_gzip_is_refused() -> None:
 
 @pytest.mark.parametrize(("pack", "least"), [(gzip.compress, 0.9), (zstd, 0.1)])
 def test_altered_bytes_are_refused_or_make_no_difference(pack, least) -> None:
-    """Arrow writes no checksums: of zstd, what the format itself notices is refused."""
     packed = pack(b"a,b\n" + b"".join(b"%d,%d\n" % (n, n * n) for n in range(40)))
     whole, refused = read(packed), 0
     for place in range(len(packed)):
@@ -365,7 +350,6 @@ def test_compression_is_told_by_the_first_bytes() -> None:
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstd])
 def test_a_bomb_is_never_larger_than_a_few_buffers(pack: type[bytes]) -> None:
-    """256 MB in a fraction of a percent: every byte comes out, and nearly nothing is held."""
     size = 1 << 28
     packed = pack(bytes(size))
     assert len(packed) < size // 900

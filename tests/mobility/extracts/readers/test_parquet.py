@@ -141,7 +141,6 @@ def test_memory_has_a_bound_in_a_row_group_of_any_size() -> None:
 
 
 def test_a_frame_that_was_altered_is_no_damaged_parquet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Storage that was tampered with says so, and is not blamed on the sender's file."""
     monkeypatch.setattr(staging, "FRAME_BYTES", 100)
     batch = staged(written(pa.table({"a": ["1"] * 100})))
     name = f"{batch.pk}/upload-000000"
@@ -167,7 +166,6 @@ def test_errors_of_the_disk_are_its_own() -> None:
 @settings(max_examples=150)
 @given(data=st.data())
 def test_no_alteration_crashes_the_reader(data: st.DataObject) -> None:
-    """Bytes changed anywhere: the file is refused, or read without an error of another kind."""
     table = pa.table({"a": [str(n) for n in range(50)], "b": list(range(50))})
     spoiled = bytearray(written(table, compression="none", write_page_checksum=data.draw(st.booleans())))
     for _ in range(data.draw(st.integers(1, 6))):
@@ -243,7 +241,6 @@ WRITERS = [
 
 
 def by_place(table: pa.Table, **options) -> set[str]:
-    """Columns that are known to have nothing but places in dictionaries."""
     data = written(table, **options)
     file, columns = buffered(io.BytesIO(data)), {name: place for place, name in enumerate(table.column_names)}
     row_groups = parquet_footer.read_row_groups(file, size=len(data), n_columns=len(columns))

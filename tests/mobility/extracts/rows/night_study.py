@@ -21,7 +21,6 @@ def night_study(
     cells=CELLS,
     more="",
 ):
-    """The study; without a `night_from` one that asks for no night; `more` are indicators."""
     night = f'night_from = "{night_from}"\nnight_to = "{night_to}"\n'
     slept_in = [daily("slept_in", derive="night_zone", more=night)] if night_from else []
     text = study_text(

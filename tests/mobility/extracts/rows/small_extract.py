@@ -3,7 +3,6 @@
 import io
 from datetime import date
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
@@ -36,13 +35,6 @@ STUDY = study_text(
 )  # fmt: skip
 # A change for `definition_of`.
 WITH_JOINT = (AREA, joint("both", "gender", "age") + AREA)
-
-
-def write_study(folder: Path, *, cells: str = CELLS) -> Path:
-    (folder / "cells.csv").write_text(cells, encoding="utf-8")
-    path = folder / "study.toml"
-    path.write_text(STUDY, encoding="utf-8")
-    return path
 
 
 @cache

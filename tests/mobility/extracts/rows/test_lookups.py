@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mobility.extracts.cells.cells import CellCodes, count_unmatched
 from mobility.extracts.cells.unlisted import CellForms
-from mobility.extracts.profiles.definition import ValueTable
+from mobility.extracts.profiles.definition import NO_ANSWER, ValueTable
 from mobility.extracts.readers import Texts
 from mobility.extracts.rows.counts import CELLS_KEPT, RowCounts
 from mobility.extracts.rows.events import NO_VALUE
@@ -77,8 +77,22 @@ def test_blanks_are_those_of_strip(blank: bytes) -> None:
         assert found == [known.get(value.strip(), int(NO_VALUE)) for value in values]
 
 
+NUMBERS = {
+    "": NO_ANSWER, "  ": NO_ANSWER, "-6": 0, "-5.0": 1, "-5.01": 0, "-4,99": 1, "-0": 2, "-0.5": 1, "0": 2,
+    "+59.999": 2, "60": 3, " 60 ": 3, "119": 3, "120.": 4, "120,0": 4, "000120": 4, "999999999999999999": 4,
+    "1e3": None, "60 min": None, "-": None, ".5": None, "1.2.3": None, "--5": None, "NaN": None, "6 0": None,
+    "1234567890123456789": None, "12\u00a0": None, "1.1234567890123456789": None, "0x10": None,
+}  # fmt: skip
+
+
+def test_a_text_reaches_cuts_or_is_no_number() -> None:
+    table, texts = ValueTable(codes={}, cuts=(-5, 0, 60, 120)), [text.encode() for text in NUMBERS]
+    assert [table.code_of(text) for text in texts] == list(NUMBERS.values())
+    found = CodeTable.of(table, empty=NO_ANSWER).codes(texts_of(texts)).tolist()
+    assert found == [UNKNOWN if code is None else code for code in NUMBERS.values()]
+
+
 def in_dictionary(values: list[bytes], of_row: list[int]) -> Texts:
-    """Rows that name their texts by place."""
     texts = texts_of(values)
     return Texts(data=texts.data, begins=texts.begins, ends=texts.ends, of_row=np.array(of_row, np.int32))
 
@@ -136,9 +150,10 @@ FORMS = CellForms(["a", "x" * 70, "1", "12345"])
 
 @given(values=st.lists(st.binary(max_size=20), max_size=10))
 def test_without_a_list_a_cell_is_the_checksum_of_its_trimmed_text(values: list[bytes]) -> None:
-    cells = CellCodes(None, first_day=FIRST_DAY, days=2)
-    found = cells.codes_of(texts_of(values), np.ones(len(values), np.uint8)).view(np.uint32)
-    assert found.tolist() == [zlib.crc32(value.strip()) for value in values]
+    codes = CellCodes(None, first_day=FIRST_DAY, days=2).codes_of(
+        texts_of(values), np.ones(len(values), np.uint8)
+    )
+    assert codes.view(np.uint32).tolist() == [zlib.crc32(value.strip()) for value in values]
 
 
 def unmatched(texts: Texts, forms: CellForms = FORMS) -> RowCounts:
@@ -194,9 +209,3 @@ LONG = ["208011234512345", "20801123451", "33612111111", "33100000", "208-01-900
 )  # fmt: skip
 def test_with_many_digits_a_text_needs_the_beginning_of_a_known_cell(text: str, is_shown: bool) -> None:
     assert CellForms(LONG).has(text) is is_shown
-
-
-def test_forms_are_of_the_cells_that_are_listed() -> None:
-    assert not CellForms([]).has("FR-101")
-    assert not CellForms([]).has("")
-    assert not CellForms(["1234", "FR-123456789"]).has("33612345678")  # lengths are those of one form

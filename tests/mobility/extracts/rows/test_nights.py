@@ -60,7 +60,6 @@ def test_seconds_at_both_ends() -> None:
     assert nights_of(night_study(first_day=SUMMER, days=N_DAYS, night_from=None)) is None
 
 
-# --- rows of a study that asks for nights ------------------------------------------------------------------
 FIRST_DAY = date(2017, 6, 1)
 N_ROW_DAYS = 2
 NONE = int(NO_VALUE)
@@ -127,7 +126,6 @@ def test_cells_are_those_of_the_date() -> None:
 
 
 def test_rows_of_a_night_say_nothing_else() -> None:
-    """A value of an hour that is not a visitor hour would be ignored in a study without nights too."""
     events, counts = read(
         "2017-06-01T12:00,cell-9,F", "2017-06-02T03:00,cell-9,M", "2017-06-03T03:00,cell-9,M"
     )

@@ -1,5 +1,6 @@
 """Rows to events: what is kept, what is counted, and under which reason and line; counts of parts add up."""
 
+import io
 import json
 from collections import Counter
 from dataclasses import replace
@@ -7,13 +8,17 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ldp.kernels.streams import derive_subkey
+from mobility.base.errors import BatchFormatError
 from mobility.extracts.profiles.definition import default_profile
+from mobility.extracts.readers import csv as reader
+from mobility.extracts.readers.opening import read_extract
 from mobility.extracts.rows.counts import CELLS_KEPT, HOURS, IGNORED, LINES_KEPT, REJECTED, RowCounts
 from mobility.extracts.rows.events import NO_VALUE, concatenate
+from mobility.extracts.rows.pipeline import blocks_in_use, coded
 from mobility.vault.state.visits import group_events
 from tests.mobility.extracts.rows.small_extract import (
     CELLS,
@@ -69,7 +74,6 @@ IGNORANCE = [
 
 @pytest.mark.parametrize(("line", "reason"), [*REJECTIONS, *IGNORANCE])
 def test_first_reason_is_the_rows_own(line, reason) -> None:
-    """A row that is wrong is rejected even where it would be ignored; only rejected rows have lines."""
     _, counts = read(line, closed_days=frozenset({1, 2}))
     assert (outcomes(counts), counts.lines) == ({reason: 1}, {reason: [2]} if reason in REJECTED else {})
 
@@ -83,6 +87,37 @@ def test_no_reason_is_missing_and_ten_lines_of_each_are_kept_over_all_blocks() -
     assert LINES_KEPT == 10
     assert counts.lines == {"empty_subscriber": list(range(3, 23, 2)), "wrong_columns": list(range(4, 24, 2))}
     assert counts.rejected == {"empty_subscriber": 30, "wrong_columns": 30}
+
+
+LINES = [
+    f"336{n % 97:03d},2017-03-2{5 + n % 2}T12:{n % 60:02d}:00,c{n % 3},{'FMX '[n % 4]},,65+"
+    for n in range(4000)
+]
+DATA = "\n".join([HEADER, *LINES, "x", ""]).encode()
+
+
+def packed(data: bytes, *, threads: int) -> tuple[bytes, RowCounts]:
+    coder, counts = coder_of(definition_of()), RowCounts()
+    blocks = read_extract(io.BytesIO(data), layout=coder.layout, in_use=blocks_in_use(threads))
+    return concatenate(list(coded(blocks, coder, counts, threads=threads)), slots=coder.slots).pack(), counts
+
+
+@pytest.mark.parametrize("threads", [2, 3, 5])
+def test_threads_make_no_difference(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "BLOCK_BYTES", 2048)
+    for _ in range(10):
+        assert packed(DATA, threads=threads) == packed(DATA, threads=1)
+
+
+def test_an_error_of_the_reader_ends_it_and_a_consumer_may_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "BLOCK_BYTES", 256)
+    with pytest.raises(BatchFormatError, match="is longer than"):
+        packed(DATA + b"x" * 600, threads=3)
+    coder, counts = coder_of(definition_of()), RowCounts()
+    events = coded(read_extract(io.BytesIO(DATA), layout=coder.layout, in_use=3), coder, counts, threads=3)
+    next(events)
+    events.close()
+    assert 0 < counts.rows_read < len(LINES)
 
 
 def test_pseudonyms_of_a_study_never_change() -> None:
@@ -99,15 +134,14 @@ AGES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("age", "code"), AGES.items())
-def test_category_is_looked_up_exactly(age, code) -> None:
-    events, counts = read(f"a,{NOON},c1,M,,{age}", changes=(SPLIT,))
-    assert outcomes(counts) == {"unknown_value" if code is None else "accepted": 1}
-    assert events.codes.tolist() == ([] if code is None else [[1, code]])
+def test_category_is_looked_up_exactly() -> None:
+    events, counts = read(*(f"a,{NOON},c1,M,,{age}" for age in AGES), changes=(SPLIT,))
+    unknown = [2 + place for place, code in enumerate(AGES.values()) if code is None]
+    assert (counts.rejected, counts.lines) == ({"unknown_value": len(unknown)}, {"unknown_value": unknown})
+    assert events.codes.tolist() == [[1, code] for code in AGES.values() if code is not None]
 
 
 def test_one_unknown_value_of_any_indicator_rejects_the_row_also_if_nobody_asks_for_it() -> None:
-    """Rejection of a row must not reveal which indicator its subscriber answers."""
     others = [f"336{n:04d},{NOON},c1,Q,," for n in range(30)]
     _, counts = read(f"a,{NOON},c1,f,,65+", f"a,{NOON},c1,,,Q", *others)
     assert outcomes(counts) == {"unknown_value": 32}
@@ -174,7 +208,6 @@ NO_AREA = ('[area]\ncells = "cells.csv"\n', "")
 
 
 def test_without_an_area_every_cell_belongs_to_it() -> None:
-    """Texts only tell rows of one second apart."""
     cells = ["c1", "c1", " c1", "anywhere", "", " ", "C1"]
     events, counts = read(*(f"a,{NOON},{cell},,," for cell in cells), changes=(NO_AREA,))
     assert (outcomes(counts), group_events(events).duplicates) == ({"accepted": 7}, 3)
@@ -219,16 +252,6 @@ def test_file_without_a_single_good_row() -> None:
     assert coder_of(definition_of()).layout.columns == ("who", "when", "where", "gender", "age")
 
 
-def test_events_hold_no_text_of_a_row() -> None:
-    marker = b"33699887766"
-    events, _ = read(marker + f",{NOON},c1,M,secret,65+".encode(), changes=(SPLIT,))
-    packed = events.pack()
-    number = int(marker)
-    for text in (marker, b"secret", b"2017", b"65+", number.to_bytes(8, "little"), number.to_bytes(8, "big")):
-        assert text not in packed
-
-
-# --- opt-outs, profiles, quality ---------------------------------------------------------------------------
 def test_rows_of_those_who_have_opted_out_are_looked_at_no_further() -> None:
     gone = np.array(sorted(pseudonym_of(name) for name in ("", "b", "c")), np.uint64)
     lines = [
@@ -306,6 +329,7 @@ def counts_of(lines: list[str]) -> RowCounts:
 
 
 @settings(max_examples=30)
+@example(parts=[["x"] * 8, ["", "x", *[f",{NOON},c1,,,"] * 6], ["x"] * 2])
 @given(parts=st.lists(st.lists(row, max_size=15), min_size=1, max_size=4))
 def test_parts_add_up(parts: list[list[str]]) -> None:
     whole = counts_of(parts[0] + [line for part in parts[1:] for line in ["", *part]])
@@ -313,13 +337,6 @@ def test_parts_add_up(parts: list[list[str]]) -> None:
     for part in parts:
         added.add(RowCounts.from_json(json.loads(json.dumps(counts_of(part).to_json()))))
     assert added == whole
-
-
-def test_lines_are_those_of_the_whole_and_only_the_first() -> None:
-    first = RowCounts(n_lines=100, lines={"bad_text": [5, 6, 7, 8, 9, 10]})
-    first.add(RowCounts(n_lines=100, lines={"bad_text": [50, 51, 52, 53, 54, 55]}))
-    assert first.lines == {"bad_text": [5, 6, 7, 8, 9, 10, 150, 151, 152, 153]}
-    assert (len(first.lines["bad_text"]), first.n_lines) == (LINES_KEPT, 200)
 
 
 def test_most_frequent_cells_are_kept_and_ties_go_by_name() -> None:
@@ -331,12 +348,12 @@ def test_most_frequent_cells_are_kept_and_ties_go_by_name() -> None:
     assert one.unmatched_more == 4 + 2
 
 
-def test_hours_and_events_of_parts_without_any() -> None:
-    counts = RowCounts(hours=np.ones((2, HOURS), np.int64), first_event=5, last_event=9)
-    counts.add(RowCounts())
-    assert (counts.first_event, counts.last_event, int(counts.hours.sum())) == (5, 9, 48)
-    empty = RowCounts()
-    empty.add(counts)
-    assert empty == counts
-    empty.hours[0, 0] += 1  # a copy
-    assert empty != counts
+def test_what_is_added_to_is_a_copy() -> None:
+    counts, sum_of_one = (
+        RowCounts(hours=np.ones((2, HOURS), np.int64), first_event=5, last_event=9),
+        RowCounts(),
+    )
+    sum_of_one.add(counts)
+    assert sum_of_one == counts
+    sum_of_one.hours[0, 0] += 1
+    assert sum_of_one != counts

@@ -4,8 +4,7 @@ from collections import defaultdict
 from itertools import pairwise
 
 import numpy as np
-import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mobility.vault.state.stays import (
@@ -16,7 +15,7 @@ from mobility.vault.state.stays import (
     whereabouts_by_day,
 )
 from mobility.vault.state.visits import group_events
-from tests.mobility.extracts.rows.small_extract import make_events, whereabouts_of
+from tests.mobility.extracts.rows.small_extract import make_events
 
 QUARTER_S = 900
 PSEUDONYMS = [0, 1, 2**63, 2**64 - 1]
@@ -39,7 +38,6 @@ def plain(seen: Whereabouts) -> list[Seen]:
 
 
 def by_hand(rows: list[Row]) -> dict[int, list[Seen]]:
-    """Keep the latest second of each quarter-hour, and of that the smallest cell."""
     last: dict[tuple[int, int, int], tuple[int, int]] = {}
     for pseudonym, second, cell, day in rows:
         key = day, pseudonym, second // QUARTER_S
@@ -92,7 +90,15 @@ def test_what_is_kept_depends_on_the_rows_alone(rows: list[Row], data: st.DataOb
     assert {day: plain(seen) for day, seen in merged.items()} == expected
 
 
+PARTS = [(1, 1, 3, 1), (1, 1000, 9, 1), (1, 2500, 3, 1), (1, 3500, 8, 1), (1, 5000, 3, 1), (1, 6000, 2, 1)]
+
+
 @settings(max_examples=60)
+@example(rows=[(1, 1, 6, 1), (1, 1001, 5, 1), (1, 2001, 7, 1)], until=None)  # a tie
+@example(rows=[(1, 1, 5, 1), (1, 6001, 4, 1)], until=None)  # the last event has no stay
+@example(rows=[(1, 1, 5, 1), (1, 6001, 4, 1)], until=12_001)  # unless the night continues: a tie
+@example(rows=[(1, 1, 5, 1), (1, 6001, 4, 1)], until=12_002)
+@example(rows=PARTS, until=None)  # one stay of several parts, between others that are longer than each
 @given(rows=some_rows(), until=st.sampled_from([None, 0, 3000, 2**33]))
 def test_longest_stay(rows: list[Row], until: int | None) -> None:
     for seen in whereabouts(rows).values():
@@ -100,22 +106,6 @@ def test_longest_stay(rows: list[Row], until: int | None) -> None:
         assert people.tolist() == sorted(set(people.tolist()))
         found = dict(zip(people.tolist(), cells.tolist(), strict=True))
         assert found == stays_by_hand(plain(seen), until=until)
-
-
-@pytest.mark.parametrize(
-    ("rows", "until", "cell"),
-    [
-        ([(1, 0, 6), (1, 1000, 5), (1, 2000, 7)], None, 5),  # a tie
-        ([(1, 0, 5), (1, 6000, 4)], None, 5),  # the last event has no stay
-        ([(1, 0, 5), (1, 6000, 4)], 12_001, 4),  # unless the night continues
-        ([(1, 0, 5), (1, 6000, 4)], 12_000, 4),
-        # One stay of several parts, between others that are longer than each.
-        ([(1, 0, 3), (1, 1000, 9), (1, 2500, 3), (1, 3500, 8), (1, 5000, 3), (1, 6000, 2)], None, 3),
-    ],
-)
-def test_longest_stay_by_example(rows: list[Seen], until: int | None, cell: int) -> None:
-    people, cells = longest_stays(whereabouts_of(*rows), until=until)
-    assert (people.tolist(), cells.tolist()) == ([1], [cell])
 
 
 def test_only_of_whom_it_is_asked() -> None:

@@ -1,4 +1,4 @@
-"""Rows of a subscriber extract: counted by outcome, and sanitised as they are read."""
+"""Rows of a subscriber extract, counted and sanitised as they are read; joint ones, there and in events."""
 
 import io
 from dataclasses import replace
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldp.kernels.entropy import KeyedPrf
-from mobility.extracts.profiles.definition import subscribers_profile
+from mobility.extracts.profiles.definition import default_profile, subscribers_profile
 from mobility.extracts.readers.opening import read_extract
 from mobility.extracts.rows.counts import RowCounts
 from mobility.extracts.rows.events import NO_VALUE, concatenate
@@ -67,7 +67,6 @@ def test_rejected_row(line: str, reason: str) -> None:
 
 
 def test_value_that_is_not_asked_is_checked_too() -> None:
-    """The check of a row must not depend on the key's choice of questions."""
     _, counts = read(*(f"no age,s{i},M" for i in range(20)), definition=PLANS["smp-grr"])
     assert counts.rejected == {"unknown_value": 20}
 
@@ -79,21 +78,11 @@ def test_whoever_has_opted_out_is_looked_at_no_further() -> None:
     assert rows.pseudonym.tolist() == [small_extract.pseudonym_of("bob")]
 
 
-def test_column_that_the_profile_does_not_have_gives_no_answer() -> None:
-    usual = subscribers_profile(PLANS["spl-grr"])
-    rows, _ = read("65+,alice,M", profile=replace(usual, columns={"age": usual.columns["age"]}))
-    assert rows.static[0, 0] == NONE != rows.static[0, 1]
-
-
 @pytest.mark.parametrize("mechanism", PLANS)
 def test_answers_are_those_of_the_same_values_inline(mechanism: str) -> None:
     definition = PLANS[mechanism]
-    people = [(f"s{i}", ("F", "M", "")[i % 3], ("<18", "18-64", "65+", "Ä", "")[i % 5]) for i in range(60)]
-    rows, _ = read(*(f"{age},{name},{gender}" for name, gender, age in people), definition=definition)
-    inline = [f"{name},2017-03-25T12:00:00,c1,{gender},x,{age}" for name, gender, age in people]
-    coder = small_extract.coder_of(definition)
-    parts, _ = small_extract.ingest("\n".join([small_extract.HEADER, *inline]).encode(), coder)
-    values = group_events(concatenate(parts, slots=coder.slots)).values
+    rows, _ = read(*(f"{AGES[y]},{who},{GENDERS[x]}" for who, x, y in PEOPLE), definition=definition)
+    values = group_events(inline(definition=definition)).values
     known, duplicates, conflicting = rows.first_answers(starts=sanitiser_of(definition).starts("static"))
     assert (duplicates, conflicting, known.pseudonym.tolist()) == (0, 0, values.pseudonym.tolist())
     expected = sanitiser_of(definition).static_answers(values.pseudonym, values.codes)
@@ -108,6 +97,77 @@ ROWS = st.lists(
     ),
     max_size=12,
 )
+
+
+JOINT = 3
+GENDERS, AGES = ("F", "M", ""), ("<18", "18-64", "65+", "Ä", "")
+PEOPLE = [(f"s{i}", i % 3, i % 5) for i in range(120)]
+
+
+def inline(*, second: int = 0, profile=None, people=PEOPLE, definition=PLANS["joint"]):
+    coder = small_extract.coder_of(definition, profile=profile)
+    rows = [f"{who},2017-03-25T12:00:{second:02},c1,{GENDERS[x]},x,{AGES[y]}" for who, x, y in people]
+    parts, _ = small_extract.ingest("\n".join([small_extract.HEADER, *rows]).encode(), coder)
+    return concatenate(parts, slots=coder.slots)
+
+
+def expected(*, has_joint: bool) -> dict[int, int]:
+    """Code of what each person is asked; a person without a value of a part has the next code after those."""
+    found = {}
+    for who, x, y in PEOPLE:
+        pseudonym = small_extract.pseudonym_of(who)
+        # Of the indicators of this study: gender, visit duration (derived from the day), age, both.
+        asked = small_extract.asked_of(pseudonym, d=4)
+        own = {0: x if x < 2 else NONE, 1: NONE, 2: y if y < 4 else NONE}
+        found[pseudonym] = own.get(asked, 5 * x + y if has_joint else NONE)
+    assert {small_extract.asked_of(each, d=4) for each in found} == {0, 1, 2, JOINT}
+    return found
+
+
+def codes_of(events) -> dict[int, int]:
+    return dict(zip(events.pseudonym.tolist(), events.codes[:, 0].tolist(), strict=True))
+
+
+def only(slug: str, profile):
+    return replace(profile, columns={slug: profile.columns[slug]})
+
+
+def test_whoever_is_asked_both_gives_one_code_of_both() -> None:
+    assert codes_of(inline()) == expected(has_joint=True)
+
+
+@pytest.mark.parametrize(("kept", "place"), [("gender", 0), ("age", 2)])
+def test_files_with_one_part_say_nothing_of_both(kept: str, place: int) -> None:
+    found = codes_of(inline(profile=only(kept, default_profile(PLANS["joint"]))))
+    known = expected(has_joint=False)
+    assert found == {
+        who: code if small_extract.asked_of(who, d=4) == place else NONE for who, code in known.items()
+    }
+    of_people = only(kept, subscribers_profile(PLANS["joint"]))
+    rows, _ = read(
+        "Ä,s1,F",
+        "65+,s2,M",
+        definition=PLANS["spl-grr"],
+        profile=only(kept, subscribers_profile(PLANS["spl-grr"])),
+    )
+    assert (rows.static == NONE).any(axis=0).tolist() == [kept != "gender", kept != "age"]
+    rows, _ = read(*(f"Ä,{who},F" for who, _, _ in PEOPLE), definition=PLANS["joint"], profile=of_people)
+    asked = [small_extract.asked_of(who, d=4) for who in rows.pseudonym.tolist()]
+    assert (rows.static[np.array(asked) == JOINT] == NONE).all()
+
+
+def test_the_order_of_files_does_not_matter() -> None:
+    """The earliest row counts, with the value that it lacks; a file with one part changes nothing."""
+    fewer = inline(profile=only("age", default_profile(PLANS["joint"])))
+    early, late = inline(second=1), inline(second=2, people=[(who, 0, 0) for who, _, _ in PEOPLE])
+    one, other = (
+        group_events(concatenate(parts, slots=1)).values
+        for parts in ([fewer, early, late], [late, early, fewer])
+    )
+    assert (one.pseudonym.tolist(), one.codes.tolist()) == (other.pseudonym.tolist(), other.codes.tolist())
+    asked = {who for who in one.pseudonym.tolist() if small_extract.asked_of(who, d=4) == JOINT}
+    known, found = expected(has_joint=True), codes_of(one)
+    assert {who: found[who] for who in asked} == {who: known[who] for who in asked}
 
 
 def rows_of(drawn: list[tuple[int, list[int]]]) -> SubscriberRows:
