@@ -45,94 +45,79 @@ PERSON = {"account_id": "account"}
 UNDO = {**STUDY, "undo_id": "undo"}
 DRAFT = {"draft_id": "draft"}
 CSV, JSON = {"file_format": "csv"}, {"file_format": "json"}
+NONE_YET = {"roles": EXPORTERS, "kwargs": CSV, "status": 400}
 ONE_DAY = "?kind=baseline&from=2024-05-30&to=2024-05-30"
 
+
+def of(names, *, about=None, **given):
+    """The same rule for several addresses, whose names are separated by blanks."""
+    return {name: Rule(about=about or {}, **given) for name in names.split()}
+
+
 RULES = {
-    "home": Rule(roles=EVERYBODY),
+    **of("home account account_change_password account_reauthenticate", roles=EVERYBODY),
     "login": Rule(roles=EVERYBODY, signed_out=200, status=302),
-    "logout": Rule(roles=EVERYBODY, method="post"),
-    "account": Rule(roles=EVERYBODY),
+    **of("logout end_other_sessions", roles=EVERYBODY, method="post"),
     "help_start": Rule(roles=EVERYBODY, status=302),
     "help": Rule(roles=EVERYBODY, kwargs={"path": "index.md"}),
-    "account_change_password": Rule(roles=EVERYBODY),
-    "account_reauthenticate": Rule(roles=EVERYBODY),
-    "end_other_sessions": Rule(roles=EVERYBODY, method="post"),
     # --- reports: pages for all readers, files for those who may take numbers along
-    "reports:studies": Rule(roles=READERS),
-    "reports:study": Rule(roles=READERS, about=STUDY),
+    **of("reports:studies tables", roles=READERS),
+    **of(
+        "reports:study reports:statement reports:presence reports:presence_frames reports:presence_forecast "
+        "reports:forecast reports:scenario_study reports:crosstab reports:flows reports:questions "
+        "reports:maps reports:maps_days reports:maps_state",
+        roles=READERS, about=STUDY,
+    ),
+    **of("reports:ask_forecast reports:maps_compute", roles=READERS, about=STUDY, method="post"),
+    **of(
+        "reports:indicator reports:days reports:compare reports:movement reports:forecast_indicator "
+        "reports:scenario reports:map_days",
+        roles=READERS, about=INDICATOR,
+    ),
+    **of("reports:bundle reports:population reports:statement_file", roles=EXPORTERS, about=STUDY),
     "reports:study_file": Rule(roles=EXPORTERS, about=STUDY, kwargs=JSON),
-    "reports:bundle": Rule(roles=EXPORTERS, about=STUDY),
-    "reports:population": Rule(roles=EXPORTERS, about=STUDY),
-    "reports:statement": Rule(roles=READERS, about=STUDY),
-    "reports:statement_file": Rule(roles=EXPORTERS, about=STUDY),
+    "reports:maps_file": Rule(roles=EXPORTERS, about=STUDY, kwargs={**CSV, "content": "zones"}),
+    **of(
+        "reports:presence_file reports:scenario_study_file reports:crosstab_file reports:flows_file",
+        roles=EXPORTERS, about=STUDY, kwargs=CSV,
+    ),
+    **of(
+        "reports:indicator_file reports:days_file reports:movement_file reports:scenario_file",
+        roles=EXPORTERS, about=INDICATOR, kwargs=CSV,
+    ),
+    "reports:compare_file": Rule(roles=EXPORTERS, about=INDICATOR, kwargs=CSV, query=ONE_DAY),
+    # This study has too few days for a forecast, and age is no number.
+    **of("reports:presence_forecast_file reports:forecast_file", about=STUDY, **NONE_YET),
+    **of("reports:number_file reports:forecast_indicator_file", about=INDICATOR, **NONE_YET),
     "reports:dpia": Rule(roles=OVERSEERS, about=STUDY),
     "reports:dpia_file": Rule(roles=OVERSEERS, about=STUDY, kwargs={"ending": "md"}),
-    "reports:indicator": Rule(roles=READERS, about=INDICATOR),
-    "reports:indicator_file": Rule(roles=EXPORTERS, about=INDICATOR, kwargs=CSV),
-    "reports:days": Rule(roles=READERS, about=INDICATOR),
-    "reports:days_file": Rule(roles=EXPORTERS, about=INDICATOR, kwargs=CSV),
-    "reports:compare": Rule(roles=READERS, about=INDICATOR),
-    "reports:compare_file": Rule(roles=EXPORTERS, about=INDICATOR, kwargs=CSV, query=ONE_DAY),
-    "reports:number_file": Rule(roles=EXPORTERS, about=INDICATOR, kwargs=CSV, status=400),  # age is none
-    "reports:movement": Rule(roles=READERS, about=INDICATOR),
-    "reports:movement_file": Rule(roles=EXPORTERS, about=INDICATOR, kwargs=CSV),
-    "reports:presence": Rule(roles=READERS, about=STUDY),
-    "reports:presence_frames": Rule(roles=READERS, about=STUDY),
-    "reports:presence_file": Rule(roles=EXPORTERS, about=STUDY, kwargs=CSV),
-    "reports:presence_forecast": Rule(roles=READERS, about=STUDY),
-    "reports:presence_forecast_file": Rule(roles=EXPORTERS, about=STUDY, kwargs=CSV, status=400),  # none yet
     "reports:crowd_limits": Rule(roles=ADMINISTRATORS, about=STUDY),
-    "reports:forecast": Rule(roles=READERS, about=STUDY),
-    "reports:ask_forecast": Rule(roles=READERS, about=STUDY, method="post"),
-    "reports:forecast_file": Rule(roles=EXPORTERS, about=STUDY, kwargs=CSV, status=400),  # too few days
-    "reports:forecast_indicator": Rule(roles=READERS, about=INDICATOR),
-    "reports:forecast_indicator_file": Rule(roles=EXPORTERS, about=INDICATOR, kwargs=CSV, status=400),
-    "reports:scenario_study": Rule(roles=READERS, about=STUDY),
-    "reports:scenario_study_file": Rule(roles=EXPORTERS, about=STUDY, kwargs=CSV),
-    "reports:scenario": Rule(roles=READERS, about=INDICATOR),
-    "reports:scenario_file": Rule(roles=EXPORTERS, about=INDICATOR, kwargs=CSV),
-    "reports:crosstab": Rule(roles=READERS, about=STUDY),
-    "reports:crosstab_file": Rule(roles=EXPORTERS, about=STUDY, kwargs=CSV),
-    "reports:flows": Rule(roles=READERS, about=STUDY),
-    "reports:flows_file": Rule(roles=EXPORTERS, about=STUDY, kwargs=CSV),
-    "reports:questions": Rule(roles=READERS, about=STUDY),
-    "reports:maps": Rule(roles=READERS, about=STUDY),
-    "reports:maps_days": Rule(roles=READERS, about=STUDY),
-    "reports:maps_state": Rule(roles=READERS, about=STUDY),
-    "reports:maps_compute": Rule(roles=READERS, about=STUDY, method="post"),
-    "reports:maps_file": Rule(roles=EXPORTERS, about=STUDY, kwargs={**CSV, "content": "zones"}),
-    "reports:map_days": Rule(roles=READERS, about=INDICATOR),
     "reports:notes": Rule(roles=BOTH, about=STUDY),
     "reports:remove_note": Rule(roles=BOTH, about={**STUDY, "note_id": "note"}, method="post"),
-    "tables": Rule(roles=READERS),
     # --- tokens, links and views: the own ones; administrators end those of others, too
-    "access:tokens": Rule(roles=OPENERS),
+    **of("access:tokens access:shares access:saved", roles=OPENERS),
     "access:revoke_token": Rule(roles=OPENERS, about={"token_id": "token"}, method="post"),
-    "access:shares": Rule(roles=OPENERS),
     "access:new_share": Rule(roles=OPENERS, about=INDICATOR),
     "access:revoke_share": Rule(roles=OPENERS, about={"link_id": "link"}, method="post"),
-    "access:saved": Rule(roles=OPENERS),
     "access:remove_saved": Rule(roles=OPENERS, about={"view_id": "view"}, method="post", others=frozenset()),
     "reading:root": Rule(roles=EVERYBODY, status=302),
     "reading:docs": Rule(roles=EXPORTERS),
     # --- uploads: what an operator has a grant for, and no one else
     "operator:studies": Rule(roles=OPERATORS),
-    "operator:study": Rule(roles=OPERATORS, about=STUDY),
-    "operator:batch": Rule(roles=OPERATORS, about=BATCH),
-    "operator:unmatched_cells": Rule(roles=OPERATORS, about=BATCH),
-    "operator:coverage": Rule(roles=OPERATORS, about=STUDY),
+    **of("operator:study operator:coverage operator:profiles", roles=OPERATORS, about=STUDY),
+    **of("operator:batch operator:unmatched_cells", roles=OPERATORS, about=BATCH),
     "operator:uploads": Rule(roles=OPERATORS, about=STUDY, method="options", status=204, signed_out=401),
     "operator:upload": Rule(roles=OPERATORS, about=UPLOAD, status=302, signed_out=401),
     "operator:cancel": Rule(roles=OPERATORS, about=BATCH, method="post"),
     "operator:feeds": Rule(roles=BOTH, about=STUDY),
     "operator:revoke_feed": Rule(roles=BOTH, about={**STUDY, "token_id": "feed"}, method="post"),
-    "operator:profiles": Rule(roles=OPERATORS, about=STUDY),
     "operator:new_profile": Rule(roles=OPERATORS, about=STUDY, method="post", status=200),
     "operator:profile": Rule(roles=OPERATORS, about=PROFILE),
     "operator:delete_profile": Rule(roles=OPERATORS, about=PROFILE, method="post"),
-    "operator:close_days": Rule(roles=OPERATORS, about=STUDY, method="post"),
-    "operator:close_slots": Rule(roles=OPERATORS, about=STUDY, method="post"),
-    "operator:void_day": Rule(roles=OPERATORS, about=STUDY, method="post"),
+    **of(
+        "operator:close_days operator:close_slots operator:void_day",
+        roles=OPERATORS, about=STUDY, method="post",
+    ),
     "operator:withdraw_undo": Rule(roles=OPERATORS, about=UNDO, method="post"),
     "administrator:decide_undo": Rule(roles=OVERSEERS, about=UNDO, method="post"),
     # A session counts for nothing here, so that all get the same: what tokens open is asked for below.
@@ -142,10 +127,13 @@ RULES = {
     ),
     "api:batch": Rule(roles=EVERYBODY, about=BATCH, status=401, signed_out=401, others=EVERYBODY),
     # --- administration: who oversees sees, administrators change
-    "administrator:studies": Rule(roles=OVERSEERS),
-    "administrator:create": Rule(roles=ADMINISTRATORS),
-    "administrator:simulator": Rule(roles=OVERSEERS),
-    "administrator:drafts": Rule(roles=OVERSEERS),
+    **of(
+        "administrator:studies administrator:simulator administrator:drafts budget:budget ledger:ledger "
+        "ledger:file ledger:head ledger:public_key status people:people people:matrix people:matrix_file",
+        roles=OVERSEERS,
+    ),
+    "ledger:check": Rule(roles=OVERSEERS, method="post"),
+    **of("administrator:create people:new", roles=ADMINISTRATORS),
     "administrator:draft": Rule(roles=OVERSEERS, about=DRAFT),
     "administrator:edit_draft": Rule(roles=ADMINISTRATORS, about=DRAFT),
     # Which steps are whose: tests/mobility/pages/test_drafts.py.
@@ -157,24 +145,11 @@ RULES = {
     "administrator:remove_demo": Rule(roles=frozenset()),
     "administrator:export_study": Rule(roles=ADMINISTRATORS, about=STUDY),
     "administrator:certificate": Rule(roles=OVERSEERS, about=STUDY, status=302),
-    "budget:budget": Rule(roles=OVERSEERS),
     "budget:decide": Rule(roles=OVERSEERS, about={"cap_id": "cap"}, method="post"),
-    "ledger:ledger": Rule(roles=OVERSEERS),
-    "ledger:check": Rule(roles=OVERSEERS, method="post"),
-    "ledger:file": Rule(roles=OVERSEERS),
-    "ledger:head": Rule(roles=OVERSEERS),
-    "ledger:public_key": Rule(roles=OVERSEERS),
-    "status": Rule(roles=OVERSEERS),
-    "people:people": Rule(roles=OVERSEERS),
-    "people:matrix": Rule(roles=OVERSEERS),
-    "people:matrix_file": Rule(roles=OVERSEERS),
     "people:person": Rule(roles=OVERSEERS, about=PERSON),
-    "people:new": Rule(roles=ADMINISTRATORS),
-    "people:roles": Rule(roles=ADMINISTRATORS, about=PERSON, method="post"),
+    **of("people:roles people:grant people:active", roles=ADMINISTRATORS, about=PERSON, method="post"),
     "people:password": Rule(roles=ADMINISTRATORS, about=PERSON, method="post", status=200),
-    "people:grant": Rule(roles=ADMINISTRATORS, about=PERSON, method="post"),
     "people:withdraw": Rule(roles=ADMINISTRATORS, about={**PERSON, "grant_id": "grant"}, method="post"),
-    "people:active": Rule(roles=ADMINISTRATORS, about=PERSON, method="post"),
 }  # fmt: skip
 
 # Each about the account of anyone who asks: tests/mobility/signin.

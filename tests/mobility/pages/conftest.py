@@ -103,7 +103,6 @@ def things_of(study: Study, *, maker: User) -> dict[str, Any]:
 
 
 def located_study(slug: str) -> Study:
-    """A study in both zones: with people, reported places, slots and zones on a map."""
     age = factory.indicator("age", "young", "old", name_fr="Tranche", categories_fr=("jeunes", "vieux"))
     home = replace(map_factory.HOME, name_fr="Domicile", categories_fr=ZONES_FR)
     definition = factory.definition(

@@ -26,9 +26,10 @@ from reports.ledger.models import LedgerKind
 from reports.studies.policies import Role
 from reports.studies.studyfile import parse_study
 from tests.mobility.extracts.rows.night_study import night_study
-from tests.mobility.pages.pages import AS_OPERATOR, check_markup, html_of, page, said, says, text_of
+from tests.mobility.pages.pages import AS_OPERATOR, check_markup, html_of, lacks, page, said, says, text_of
 from tests.mobility.pages.small_study import GOOD, STUDY, STUDY_URL, extract, put, rows
 from tests.mobility.slot_study import with_slots
+from tests.reports.page_texts import signed_in
 
 pytestmark = AS_OPERATOR
 SERVER = "https://reports.example.org"
@@ -59,12 +60,8 @@ def test_a_file_that_failed_says_what_was_expected_and_leads_to_a_new_profile(cl
     assert link not in html_of(client, url_of(uploaded))
     Batch.objects.update(state=Batch.State.FAILED, failure="no column")
     assert link in html_of(client, url_of(uploaded))
-    says(
-        show(client, uploaded),
-        "Columns that the profile default expects",
-        "Subscriber msisdn",
-        "Event time time",
-    )
+    expected = "Columns that the profile default expects"
+    says(show(client, uploaded), expected, "Subscriber msisdn", "Event time time")
     Batch.objects.update(profile="gone")  # with the attributes that a later plan does not ask for
     assert link not in html_of(client, url_of(uploaded))
 
@@ -107,15 +104,11 @@ class TestBatch:
         batch = put(client)
         waiting = fragment(client, batch)
         assert f'hx-get="{url_of(batch)}" hx-trigger="every 1s"' in waiting and "<html" not in waiting
-        why = {"waits_since": timezone.now(), "waits_for": "check that MOBILITY_STAGING_DIR is mounted"}
+        missing = "check that MOBILITY_STAGING_DIR is mounted"
         for state in ("reading", "merging", "queued"):
-            Batch.objects.filter(pk=batch.pk).update(state=state, **why)
-            shown = show(client, batch)
-            says(
-                shown,
-                "The batch retries every minute, and no data is lost",
-                "check that MOBILITY_STAGING_DIR is mounted",
-            )
+            row = {"state": state, "waits_since": timezone.now(), "waits_for": missing}
+            Batch.objects.filter(pk=batch.pk).update(**row)
+            says(show(client, batch), "The batch retries every minute, and no data is lost", missing)
         run_batches()
         assert "hx-" not in fragment(client, batch)
 
@@ -123,15 +116,14 @@ class TestBatch:
         batch = put(client, extract(rows("a", "b", "c"), "x,never,old\n", "y,2024-05-01T10:00:00,ancient\n",
                                     "z,2024-06-01T10:00:00,old\n"))  # fmt: skip
         run_batches()
-        shown = show(client, batch)
-        says(shown, "Done Published. The reports now include the data from this file.")
-        says(shown, "Detected format CSV, commas, UTF-8 Time zone Europe/Paris")
-        says(shown, "Rows read 9 Rows accepted 6 Subscriber-days 3 New subscribers 3")
-        says(shown, "Unreadable timestamp bad_timestamp 1 8")
-        says(shown, "categories unknown_value 1 9")
-        says(shown, "Event outside the days of the study outside_period 1", "Upload another file")
-        for words in ("never", "ancient", "Open the report"):
-            assert words not in shown
+        says(
+            show(client, batch), "Done Published. The reports now include the data from this file.",
+            "Detected format CSV, commas, UTF-8 Time zone Europe/Paris",
+            "Unreadable timestamp bad_timestamp 1 8",
+            "Rows read 9 Rows accepted 6 Subscriber-days 3 New subscribers 3", "categories unknown_value 1 9",
+            "Event outside the days of the study outside_period 1", "Upload another file",
+        )  # fmt: skip
+        lacks(show(client, batch), "never", "ancient", "Open the report")
         client.force_login(person("both", Role.OPERATOR, Role.ANALYST))
         assert "Open the report" in show(client, batch)
 
@@ -141,23 +133,23 @@ class TestBatch:
         pq.write_table(pa.table(columns | {"age": ["old", "old", None]}), file)
         batch = put(client, file.getvalue())
         run_batches()
-        shown = show(client, batch)
-        says(shown, "Detected format Parquet Time zone Europe/Paris", "First affected rows")
-        assert "Unreadable timestamp bad_timestamp 1 2" in shown
+        told = "Unreadable timestamp bad_timestamp 1 2"
+        says(
+            show(client, batch), "Detected format Parquet Time zone Europe/Paris", "First affected rows", told
+        )
 
     def test_a_small_batch_waits_and_says_how_many_of_how_many(self, client, study, run_batches):
         alone = put(client, extract(rows("a")))
         run_batches()
-        shown = show(client, alone)
-        assert "the pending changes cover 1 subscriber, but a publication must cover at least 2" in shown
-        assert "Published" not in shown
+        waits = "the pending changes cover 1 subscriber, but a publication must cover at least 2"
+        published = "Published. The reports now include the data from this file."
+        assert (waits in show(client, alone), "Published" in show(client, alone)) == (True, False)
         put(client, extract(rows("b", day=2)), filename="next.csv")
         run_batches()
-        assert "Published. The reports now include the data from this file." in show(client, alone)
+        assert published in show(client, alone)
         later = put(client, extract(rows("d", day=2)), filename="later.csv")
         run_batches()
-        assert "Published. The reports now include the data from this file." in show(client, alone)
-        assert "the pending changes cover 1 subscriber" in show(client, later)
+        assert (published in show(client, alone), waits in show(client, later)) == (True, True)
 
     def test_what_was_known_brings_nothing_new(self, client, uploaded, run_batches):
         same, known = put(client), put(client, GOOD + rows("a").encode())
@@ -230,23 +222,15 @@ class TestDays:
         says(page(client, STUDY_URL), rises, "administrator or a privacy officer must approve the")
         asked = self.change(client, "void-day", day=1, confirm="on")
         says(
-            asked,
-            "Wed 1 May 2024 has not been undone yet.",
-            rises,
-            "is waiting for approval by a second person",
+            asked, "Wed 1 May 2024 has not been undone yet.", rises, "waiting for approval by a second person"
         )
         withdraw = undo_url("operator:withdraw_undo")
         assert "The request was withdrawn" in said(client.post(withdraw, follow=True))
         self.change(client, "void-day", day=1, confirm="on")
-        officer, both = Client(), Client()
-        officer.force_login(person("petra", Role.PRIVACY_OFFICER))
+        officer, both = signed_in(person("petra", Role.PRIVACY_OFFICER)), Client()
         for address in ("/administrator/", "/administrator/fair/"):
-            says(
-                page(officer, address),
-                "Requested by olga at",
-                rises,
-                "then for 30 days that account cannot approve",
-            )
+            cannot = "then for 30 days that account cannot approve"
+            says(page(officer, address), "Requested by olga at", rises, cannot)
         olga = User.objects.get(username="olga")
         olga.groups.add(Group.objects.get_or_create(name=Role.ADMINISTRATOR)[0])
         both.force_login(olga)
@@ -254,26 +238,22 @@ class TestDays:
         assert "olga requested this, so another person must approve it" in own
         assert "Approve and undo this day's uploads" not in own
         url, sent = undo_url("administrator:decide_undo"), {"answer": "approve", "voided_days": "1"}
-        assert "olga requested this, so another person" in said(both.post(url, sent, follow=True))
-        assert "Read the request again before you decide" in said(
-            officer.post(url, sent | {"voided_days": "x"}, follow=True)
-        )
-        assert "You approved the request. The day is being undone." in said(
-            officer.post(url, sent, follow=True)
-        )
+        for who, given, words in (
+            (both, sent, "olga requested this, so another person"),
+            (officer, sent | {"voided_days": "x"}, "Read the request again before you decide"),
+            (officer, sent, "You approved the request. The day is being undone."),
+            (officer, {"answer": "refuse"}, "petra has already approved or refused this request"),
+        ):
+            assert words in said(who.post(url, given, follow=True))
         run_batches()
         assert VaultDay.objects.count() == 0
-        assert "petra has already approved or refused this request" in said(
-            officer.post(url, {"answer": "refuse"}, follow=True)
-        )
 
     def test_undoing_is_confirmed_and_frees_the_day(self, client, study, uploaded, run_batches, settings):
         for name in ("close-days", "void-day"):
             assert client.get(f"/operator/fair/{name}/").status_code == 405
             for data in ({"day": 1}, {"confirm": "on"}, *({"day": day, "confirm": "on"} for day in (9, "x"))):
-                assert "Nothing was changed. Choose a day and tick the confirmation box." in self.change(
-                    client, name, **data
-                )
+                nothing = "Nothing was changed. Choose a day and tick the confirmation box."
+                assert nothing in self.change(client, name, **data)
         assert Batch.objects.count() == 1
         settings.MOBILITY_SECOND_PERSON = False
         assert "Undo 1 May" in self.change(client, "void-day", day=1, confirm="on")
@@ -292,15 +272,35 @@ class TestDays:
         says(shown, "the reports do not include them yet", "after you close that day and all earlier days")
         assert "Open the report" not in shown
         says(study, "waiting to be closed", "see a day only once you have closed it and all earlier days")
-        assert (
-            "Closing days publishes all days up to and including the chosen date, with presence noise"
-            in study
+        says(
+            study, "Closing days publishes all days up to and including the chosen date, with presence noise"
         )
         assert "waiting to be closed" in listed and " published" not in listed
         closed = requests.request_close_days(VaultStudy.objects.get(), through=2, by="olga")
         run_batches()
         assert "The days are final and have been published with noise." in show(client, closed)
         assert "waiting to be closed" not in page(client, STUDY_URL)
+
+    def test_slots_are_closed_through_a_time_and_say_so(self, client, data_dir, run_batches):
+        definition = with_slots(night_study(first_day="2024-05-01", days=2))
+        create_study(replace(definition, slug="fair"), by="adam")
+        shown = page(client, STUDY_URL)
+        says(shown, "Close slots", "No slot is closed yet.", "with noise, even where no data")
+        assert 'value="2024-05-03T00:00"' in html_of(client, STUDY_URL)
+        for data in ({"through": "2024-05-01T18:00"}, {"through": "noon", "confirm": "on"}):
+            assert "Choose a time and tick the confirmation." in self.change(client, "close-slots", **data)
+        asked = self.change(client, "close-slots", through="2024-05-01T18:10", confirm="on")
+        assert "Close slots through Wed 1 May 2024 18:00" in asked
+        run_batches()
+        batch = Batch.objects.get(kind=Batch.Kind.CLOSE_SLOTS)
+        assert batch.created_by == "olga"
+        assert "are final and have been published with noise." in show(client, batch)
+        assert "Slots are closed through Wed 1 May 2024 18:00." in page(client, STUDY_URL)
+        earlier = {"through": "2024-05-01T17:00", "confirm": "on"}
+        assert "closed already" in self.change(client, "close-slots", **earlier)
+        self.change(client, "close-days", day=2, confirm="on")
+        run_batches()
+        assert "There are no slots to close now." in page(client, STUDY_URL)
 
 
 def test_every_outcome_of_a_row_and_every_state_has_words():
@@ -316,29 +316,6 @@ def test_every_outcome_of_a_row_and_every_state_has_words():
 )  # fmt: skip
 def test_sizes_are_in_megabytes(done, total, words):
     assert texts.size_of(done, total) == words
-
-    def test_slots_are_closed_through_a_time_and_say_so(self, client, data_dir, run_batches):
-        definition = with_slots(night_study(first_day="2024-05-01", days=2))
-        create_study(replace(definition, slug="fair"), by="adam")
-        says(
-            page(client, STUDY_URL), "Close slots", "No slot is closed yet.", "with noise, even where no data"
-        )
-        assert 'value="2024-05-03T00:00"' in html_of(client, STUDY_URL)
-        for data in ({"through": "2024-05-01T18:00"}, {"through": "noon", "confirm": "on"}):
-            assert "Choose a time and tick the confirmation." in self.change(client, "close-slots", **data)
-        asked = self.change(client, "close-slots", through="2024-05-01T18:10", confirm="on")
-        assert "Close slots through Wed 1 May 2024 18:00" in asked
-        run_batches()
-        batch = Batch.objects.get(kind=Batch.Kind.CLOSE_SLOTS)
-        assert batch.created_by == "olga"
-        assert "are final and have been published with noise." in show(client, batch)
-        assert "Slots are closed through Wed 1 May 2024 18:00." in page(client, STUDY_URL)
-        assert "closed already" in self.change(
-            client, "close-slots", through="2024-05-01T17:00", confirm="on"
-        )
-        self.change(client, "close-days", day=2, confirm="on")
-        run_batches()
-        assert "There are no slots to close now." in page(client, STUDY_URL)
 
 
 class TestWaiting:  # while an analyst server that runs apart does not have everything
@@ -367,14 +344,12 @@ class TestWaiting:  # while an analyst server that runs apart does not have ever
 
     def test_nothing_is_said_once_all_is_there_or_where_both_zones_are_one(self, client, batch, settings):
         settings.HANDS_OVER = False
-        assert SERVER not in page(client, "/operator/fair/")
-        assert outcomes.is_published(batch)
         settings.HANDS_OVER = True
         VaultPublication.objects.update(handed_over_at=timezone.now())
         Handover.objects.update(problem="")
-        assert SERVER not in page(client, "/operator/fair/")
         text = show(client, batch)
-        assert SERVER not in text and "The reports now include the data from this file" in text
+        lacks(page(client, "/operator/fair/") + text, SERVER)
+        assert "The reports now include the data from this file" in text
         assert outcomes.is_published(batch)
 
     @pytest.mark.parametrize(("error", "asked"), [(HandoverWaitsError, 1), (HandoverRefusedError, 2)])

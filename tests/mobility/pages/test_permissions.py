@@ -90,7 +90,6 @@ class TestAddresses:
 
     @pytest.mark.parametrize("role", EVERY_ROLE, ids=str)
     def test_hidden_and_missing_look_the_same(self, world, role):
-        """For those who open such a page of the own study; and to those without a role, who may open none."""
         client = world.client(role)
         for name, rule in RULES.items():
             if rule.about and (role in rule.roles or role is None) and not may_see(rule, role, OTHER):
@@ -165,12 +164,6 @@ class TestPages:
         lists = ["/api/v1/studies", f"/studies/{OWN}/age/compare/?kind=studies", f"/studies/{OWN}/statement/"]
         for address in [*lists, *map(reverse, LISTS)]:
             assert "market" not in client.get(address).content.decode(), address
-
-    def test_a_blocked_account_is_signed_out(self, client, operator):
-        client.force_login(operator)
-        operator.is_active = False
-        operator.save()
-        assert client.get("/operator/").status_code == 302
 
     @pytest.mark.parametrize(
         ("second", "statuses"),
