@@ -74,7 +74,6 @@ def test_the_page_shows_the_notes(study_file, client, administrator):
 
 
 def test_the_main_database_knows_zones_and_layers_but_no_cell(study_file):
-    """Notes go to standard error, and the answer stays one JSON value."""
     out, err = create(study_file)
     assert json.loads(out) == {"study": "fair-2024", "indicators": 1, "windows": 6}
     (note,) = err.splitlines()

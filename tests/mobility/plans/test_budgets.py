@@ -90,7 +90,6 @@ def test_undoing_a_published_day_is_stopped_by_the_cap(make_pipeline, few):
 
 
 def test_what_undoing_a_day_costs_is_spent_before_anything_is_undone(make_pipeline, few, definition):
-    """Between the request and its turn another study may have taken the rest."""
     pipeline = make_pipeline(**SMALL)
     pipeline.upload(few[0])
     cap("14.5")

@@ -1,14 +1,12 @@
 """Budgets: studies of the same people add up, a cap is a hard stop, and a larger one takes two people."""
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
-from threading import Event
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from ldp.geo.grid import Grid
@@ -27,7 +25,6 @@ PLACES = LocationDefinition(level=Decimal(1), radius_m=400, max_values=None, gri
 
 
 def waiting() -> list[BudgetCap]:
-    """Caps that a second person has to confirm."""
     return list(BudgetCap.objects.filter(needs_second=True, decision=None))
 
 
@@ -45,7 +42,6 @@ def create(slug: str, **changes: Any) -> Study:
 
 
 def static(slug: str, **changes: Any) -> Any:
-    """Definition of a study that costs its epsilon, 1 unless told otherwise."""
     return factory.definition(factory.GENDER, slug=slug, **changes)
 
 
@@ -142,36 +138,6 @@ def test_a_cap_is_a_hard_stop() -> None:
     check("three", first_day=date(2025, 1, 1))
     check("three", population="others")
     refused("2024", "three", first_day=date(2023, 12, 30))  # its last days are in 2024
-
-
-@database
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.skipif("connection.vendor == 'sqlite'")  # a database of tests in memory has no locks of rows
-def test_two_studies_that_are_created_at_once_cannot_both_take_the_rest() -> None:
-    cap("1.5")
-    is_checked, is_refused = Event(), Event()
-
-    def first() -> None:
-        with transaction.atomic():
-            check("one")
-            is_checked.set()
-            assert not is_refused.wait(0.5)  # the other one waits for this transaction
-            create("one")
-        connection.close()
-
-    def second() -> None:
-        assert is_checked.wait(60)
-        try:
-            with transaction.atomic(), pytest.raises(actions.BudgetExceededError):
-                check("two")
-        finally:
-            is_refused.set()
-            connection.close()
-
-    with ThreadPoolExecutor(2) as pool:
-        for found in [pool.submit(first), pool.submit(second)]:
-            found.result()
-    assert [study.slug for study in Study.objects.all()] == ["one"]
 
 
 def test_a_study_that_replaces_itself_is_counted_once_and_an_outlook_says_what_is_left() -> None:
