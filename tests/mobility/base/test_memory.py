@@ -85,7 +85,6 @@ for signal in (task_prerun, task_postrun):
 
 
 def printed(tmp_path, program: str) -> list[str]:
-    """Words that a program prints in its own process, with the settings of a worker."""
     environment = os.environ | {
         "MOBILITY_DATA_DIR": str(tmp_path), "MOBILITY_WORKER_NICE": "3", "MOBILITY_TASK_MEMORY_MB": "500",
         "DJANGO_SETTINGS_MODULE": "mobility.settings",
@@ -105,7 +104,6 @@ def test_a_process_has_a_limit_of_memory_that_threads_and_arrow_live_with(tmp_pa
 
 
 def test_processes_of_a_worker_step_back_and_keep_limits_and_connections_over_tasks(tmp_path) -> None:
-    """The limit of a task that has met it was lifted; connections that are too old are given up."""
     assert printed(tmp_path, TASKS) == ["3", "True", "True", "True", *["True"] * 5]
 
 

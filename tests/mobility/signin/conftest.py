@@ -48,7 +48,6 @@ def knows_provider(provider, settings):
 
 
 def question(client, *, query: str = "", **data: str) -> str:
-    """Address at the provider to which the site sends a visitor."""
     page = client.post(f"/sign-in/provider/{query}", data).content.decode()
     found = search(r'http-equiv="refresh" content="0;url=([^"]+)"', page)
     assert found, page

@@ -23,8 +23,6 @@ CONTENT_TYPES = ("application/x-python-serialize", "application/x-yaml", "applic
 
 
 class Planted:
-    """Anyone who reads the pickle of it makes a folder."""
-
     def __init__(self, trace: str) -> None:
         self.trace = trace
 

@@ -95,8 +95,6 @@ class TestUploadAtRest:
 
 
 class TestRoomForReading:
-    """A file grows when it is read: what would not fit then is not let in."""
-
     @pytest.fixture(autouse=True)
     def _room(self, settings, monkeypatch):
         settings.MOBILITY_STAGING_RESERVE_BYTES = 0

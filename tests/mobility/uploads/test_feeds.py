@@ -47,7 +47,6 @@ def test_what_is_not_the_token_opens_nothing_and_use_is_noted_when_it_opens_the_
 
 
 def test_a_token_is_revoked_once(pipeline):
-    """Revoked and expired ones open nothing: tests/mobility/pages/test_api.py."""
     token, _ = make(pipeline)
     feeds.revoke(token, by="olga")
     revoked_at = fresh(token).revoked_at

@@ -73,8 +73,6 @@ def check_stored(batch: Batch, data: bytes) -> None:
 
 
 class Connection:
-    """The body of a request: it has no `readinto`, which files have."""
-
     def __init__(self, data: bytes) -> None:
         self._data = io.BytesIO(data)
         self.tell = self._data.tell
@@ -84,8 +82,6 @@ class Connection:
 
 
 class Breaking(Connection):
-    """A connection that brings some bytes, in pieces of any size, and then fails."""
-
     def __init__(self, data: bytes, error: BaseException | None, *, piece: int = 7) -> None:
         super().__init__(data)
         self._error = error
@@ -177,20 +173,12 @@ class TestOneStream:
         assert not keystore().exists(batch.key_id)
 
 
-NAMES = {
-    "C:\\data\\x.csv": "x.csv",
-    "/data/x.csv": "x.csv",
-    "a\nb.csv": "ab.csv",
-    "a-\udce9.csv": "a-.csv",  # how a name that is no UTF-8 looks in a listing
-    "\udce9": "upload",
-    "": "upload",
-    "..": "upload",
-    "é" * 300: "é" * 255,
-}
-
-
 def test_only_the_name_of_a_file_is_kept(study):
-    for given, kept in NAMES.items():
+    for given, kept in {
+        "C:\\data\\x.csv": "x.csv", "/data/x.csv": "x.csv", "a\nb.csv": "ab.csv", "..": "upload",
+        "a-\udce9.csv": "a-.csv",  # how a name that is no UTF-8 looks in a listing
+        "": "upload", "\udce9": "upload", "é" * 300: "é" * 255,
+    }.items():  # fmt: skip
         assert fresh(uploads.begin(study, filename=given, by="olga")).filename == kept
 
 
@@ -210,9 +198,7 @@ class TestRefused:
         reading = admission.reading_bytes("a.csv", len(FILE), slots=1)  # one answer each: Smp
         settings.MOBILITY_STAGING_RESERVE_BYTES = reserve
         monkeypatch.setattr(staging, "free_bytes", lambda: reserve + reading + needed)
-        with pytest.raises(
-            NoRoomError, match=f"needs {needed:,} bytes of staging, but only {needed:,} are available"
-        ):
+        with pytest.raises(NoRoomError, match=f"needs {needed:,} bytes of staging, but only {needed:,} are"):
             begin(study)
         assert not Batch.objects.exists()
         monkeypatch.setattr(staging, "free_bytes", lambda: reserve + reading + needed + 1)
@@ -351,7 +337,6 @@ class TestHold:
 
 
 def test_a_stored_frame_is_noted_while_the_next_one_arrives(study, monkeypatch):
-    """A connection that dies without a word loses little."""
     monkeypatch.setattr(uploads, "PROGRESS_S", 0.0)
     batch = begin(study)
 
@@ -369,7 +354,6 @@ def test_a_stored_frame_is_noted_while_the_next_one_arrives(study, monkeypatch):
 
 
 def test_the_bytes_of_a_frame_are_not_those_of_the_next(study, monkeypatch):
-    """Buffers are used again: never before what they held is stored."""
     gate, real = threading.Semaphore(0), staging.write_frame
 
     def slow(*given):

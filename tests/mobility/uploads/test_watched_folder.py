@@ -69,7 +69,6 @@ def test_a_folder_names_the_profile_and_more_to_come(watched):
 
 
 def test_the_oldest_file_comes_first_and_after_its_turn_the_rest_waits_for_the_next_one(watched, monkeypatch):
-    """A worker of one process continues with batches in between."""
     put(watched, "b.csv", "c.csv", "a.csv")
     monkeypatch.setattr(watched_folder, "TURN_S", 0.0)
     for left in (["a.csv", "c.csv"], ["a.csv"], []):
@@ -90,7 +89,6 @@ def test_what_is_still_being_written_and_links_are_left_alone(watched, tmp_path)
 
 
 def test_a_file_must_have_rested_in_a_folder_that_can_be_written_to(watched, settings, monkeypatch):
-    """A file that cannot be deleted would be read again and again."""
     settings.MOBILITY_WATCH_SETTLE_S = 10
     put(watched, "day.csv")
     file = watched / "day.csv"
@@ -246,7 +244,6 @@ def hour(pipeline: Pipeline, at: int) -> bytes:
 
 @pytest.mark.parametrize("folder", [".", "more-to-come"])
 def test_days_in_hourly_files(watched, make_pipeline, folder):
-    """Published hour by hour, answers are those of the first hours; and the batch says so."""
     pipeline = make_pipeline(slug="hourly", min_publication=10)
     place = watched.parent / "hourly" / folder
     place.mkdir(parents=True)
