@@ -1,21 +1,15 @@
-"""Grants: open studies of each account, and their end; report pages are read only, and open to readers.
-
-tests/mobility/pages/test_permissions.py tests who reads which address.
-"""
+"""Grants: open studies of each account, and their end; report pages are read only."""
 
 import json
 from datetime import UTC, date, datetime, timedelta
-from importlib import import_module
 from io import StringIO
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.contrib.auth import authenticate
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.core.management import CommandError
-from django.db import IntegrityError, connection
+from django.db import IntegrityError
 from django.http import Http404, HttpResponse
 from django.test import Client
 from django.urls import reverse
@@ -23,7 +17,7 @@ from django.utils import timezone
 
 from reports.accounts.actions import AccessChangeError
 from reports.accounts.grants import give_grant, withdraw_grant
-from reports.models import DensityMap, LedgerEntry, Study
+from reports.models import LedgerEntry, Study
 from reports.studies.grant_models import StudyGrant, today
 from reports.studies.policies import READERS, Role, fetch_rights, is_open_to, roles_of, studies_for, study_for
 from reports.transfer.studies import delete_study_rows
@@ -137,18 +131,6 @@ def test_only_administrators_give_not_to_themselves_nor_for_a_day_that_is_over(f
     assert not boss.study_grants.exists()
 
 
-def test_an_upgrade_takes_nothing_away(fair, person, stranger) -> None:
-    migration: Any = import_module("reports.migrations.0012_grants")
-    roles = ("operator", "analyst", "administrator")
-    users = {role: person(f"an-{role}", role, studies=[]) for role in roles}
-    (groups := Group.objects.filter(name__in=["viewer", "privacy_officer"])).delete()
-    for step in (migration.create_groups, migration.grant_what_was_open):
-        step(apps, SimpleNamespace(connection=connection))
-    assert all(seen(user) == {"fair-2024"} for user in users.values())
-    assert {grant.user.username for grant in StudyGrant.objects.all()} == {"an-operator", "an-analyst"}
-    assert (stranger.study_grants.exists(), groups.count()) == (False, 2)
-
-
 def test_rights_that_were_fetched_are_those_of_that_moment(person, fair, django_assert_num_queries) -> None:
     vera = person("vera", Role.VIEWER, studies=[fair])
     fetch_rights(vera)
@@ -164,7 +146,6 @@ WRITTEN = {
     "reports:crowd_limits",
 }  # fmt: skip
 PARTS = {"slug": "fair-2024", "indicator_slug": "home"}
-ASKING = "reports:maps_compute"
 
 
 @pytest.fixture
@@ -190,19 +171,6 @@ def test_pages_are_read_only(client, administrator, located) -> None:
         assert ask(client, name, "get").status_code == (RULES[name].status or 200), name
         for method in ("post", "put", "patch", "delete"):
             assert ask(client, name, method).status_code == 405, (name, method)
-
-
-def test_only_readers_ask_for_maps(located, client, operator, stranger, viewer) -> None:
-    assert ask(client, ASKING, "post")["Location"].startswith(reverse("login"))
-    for user in (operator, stranger):
-        client.force_login(user)
-        assert ask(client, ASKING, "post").status_code == 404
-    assert not DensityMap.objects.exists()
-    for path in ("nope/", "fair-2024/nope/", "fair-2024/nope/days/"):
-        client.force_login(viewer)
-        assert client.get(f"/studies/{path}").status_code == 404
-    assert (ask(client, ASKING, "get").status_code, ask(client, ASKING, "post").status_code) == (405, 302)
-    assert DensityMap.objects.count() == 1
 
 
 def run(*words: str) -> dict[str, Any]:

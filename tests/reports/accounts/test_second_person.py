@@ -19,7 +19,6 @@ OFFICER, ADMINISTRATOR = [Role.PRIVACY_OFFICER], [Role.ADMINISTRATOR]
 
 @pytest.fixture(autouse=True)
 def _accounts():
-    """Make accounts as the command line does: it has no author."""
     for name in ("adam", "bea", "mona"):
         people.create_account(name, roles=ADMINISTRATOR)
     people.create_account("petra", roles=OFFICER)
@@ -34,7 +33,6 @@ def why_not(reviewer: str = "petra", *authors: str, **options) -> str:
 
 
 def changed(actor: str, account: str, what: str, *, days_ago: float = 0, monkeypatch) -> None:
-    """An entry of the ledger of that time."""
     at = timezone.now() - timedelta(days=days_ago)
     with monkeypatch.context() as patched:
         patched.setattr("reports.ledger.actions.timezone.now", lambda: at)
@@ -118,7 +116,6 @@ def test_changes_through_a_third_account_count_in_whatever_order_they_stand(monk
 
 
 def test_who_gave_an_author_roles_stays_independent(monkeypatch):
-    """A role opens no account: the author acts, and no one else."""
     changed("petra", "adam", "roles", monkeypatch=monkeypatch)
     changed("mona", "adam", "roles", monkeypatch=monkeypatch)
     changed("mona", "petra", "roles", monkeypatch=monkeypatch)

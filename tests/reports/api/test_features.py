@@ -85,7 +85,6 @@ def gdal(address, header, *box):
 
 
 def expected(study, first=1, last=4):
-    """Features of the file that the page exports, by zone; without those that are no zone."""
     selection = select_window(study.indicators.get(slug="home"), Window(first, last))
     found = json.loads(to_geojson(selection))["features"]
     return {each["properties"]["category"]: each for each in found if each["geometry"]}
@@ -176,26 +175,12 @@ class TestStandard:
             assert read(program, f"{HOME}/items", **query)["numberMatched"] == 0
 
     def test_what_means_nothing_is_refused(self, program, mapped):
-        items = f"{HOME}/items"
-        wrong = [
-            ("limit", "0"),
-            ("limit", "x"),
-            ("bbox", "1,2,3"),
-            ("bbox", "1,2,3,nan"),
-            ("bbox", "0,9,1,8"),
-        ]
-        wrong += [
-            ("datetime", text)
-            for text in (
-                *("May", "2024-06-01/2024-05-31", "2024-05-31T10:00:00", "a/b/c"),
-                *("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"),
-            )
-        ]
-        for path, query, status in (
-            *((items, {name: text}, 400) for name, text in wrong), (items, {"from": "2024-05-30"}, 400),
-            (f"{ROOT}/", {"f": "html"}, 400), (f"{ROOT}/collections/gender", {}, 404),
-            (f"{items}/4", {}, 404), (f"{items}/x", {}, 404),
-        ):  # fmt: skip
+        wrong = {"limit": ["0", "x"], "bbox": ["1,2,3", "1,2,3,nan", "0,9,1,8"], "from": ["2024-05-30"]}
+        wrong["datetime"] = ["May", "2024-06-01/2024-05-31", "2024-05-31T10:00:00", "a/b/c"]
+        wrong["datetime"] += ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"]
+        asked = [(f"{HOME}/items", {name: text}, 400) for name, texts in wrong.items() for text in texts]
+        asked += [(f"{ROOT}/", {"f": "html"}, 400), (f"{ROOT}/collections/gender", {}, 404)]
+        for path, query, status in [*asked, *((f"{HOME}/items/{end}", {}, 404) for end in ("4", "x"))]:
             answer = program.get(path, query)
             assert (answer.status_code, answer["Content-Type"]) == (status, "application/problem+json"), query
 

@@ -42,7 +42,6 @@ LINKS = [
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """Return the requested drawing, without drawing it: tests/reports/exports do that."""
     selections = []
 
     def write(selection):
@@ -187,11 +186,3 @@ class TestOptions:
             ending = link.path.split(".", 1)[1]
             wanted = [*kept.items(), *(options if OF_INDICATORS[ending].is_drawn else [])]
             assert sorted(parse_qsl(link.query)) == sorted(wanted), ending
-
-    def test_programs_may_ask_for_the_head_only(self, reader, fair):
-        pages = ["/studies/", "/studies/fair-2024/", "/studies/fair-2024/statement/", AGE]
-        pages += [AGE + page for page in ("compare/", "days/", "movement/")]
-        files = [f"{AGE}compare.csv?{COMPARED}", AGE + "movement.csv", BUNDLE, STATEMENT]
-        for address in [*pages, *files, *(ADDRESSES[scope].format("csv") for scope in Scope)]:
-            head = reader.head(address)
-            assert (head.status_code, head.content, reader.post(address).status_code) == (200, b"", 405)

@@ -172,7 +172,6 @@ class TestKept:
         assert reader.get(PDF).status_code == 302
 
     def test_what_another_study_of_its_people_reveals_is_another_bundle(self, reader, fair, sent):
-        """The statement in it adds the losses of all studies of a population."""
 
         def composition(answer):
             with ZipFile(BytesIO(answer.getvalue())) as bundle:

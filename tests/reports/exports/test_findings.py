@@ -240,20 +240,6 @@ class TestMovements:
             whiskers = trace[f"error_{axis}"]
             assert all(up >= 0 for up in whiskers["array"] + whiskers["arrayminus"])
 
-    def test_whiskers_end_at_the_interval_of_reliable_estimates(self, reader, fair):
-        points = movement(fair.indicators.get(slug="age"), show=Show.ARRIVALS).points
-        assert {point.estimates[0].status for point in points} == {"ok", "not_reliable"}
-        trace, alone = drawn_on(moves(reader, show="arrivals"))[:2]
-        assert trace["name"] == alone["name"] == "&lt;18"
-        for place, estimate in enumerate(point.estimates[0] for point in points):
-            shown, other = (trace, alone) if estimate.status == "ok" else (alone, trace)
-            assert other["y"][place] is None
-            if shown is trace:
-                assert shown["y"][place] == pytest.approx(estimate.value, abs=1e-2)
-            high = shown["y"][place] + shown["error_y"]["array"][place]
-            low = shown["y"][place] - shown["error_y"]["arrayminus"][place]
-            assert (low, high) == pytest.approx((estimate.ci_low, estimate.ci_high), abs=1e-2)
-
     def test_totals_are_exact_and_say_so_and_intervals_and_bounds_are_told_apart(self, reader, fair):
         page = moves(reader)
         assert "All visitors (exact)" in words(page)

@@ -71,7 +71,6 @@ def slots(**changes: Any) -> Edit:
 
 
 def joint(*parts: str) -> Edit:
-    """One more indicator, which combines these; its categories are of no interest here."""
 
     def added(before: StudyDefinition) -> StudyDefinition:
         one = next(each for each in before.indicators if each.slug == "gender")

@@ -64,7 +64,6 @@ def statement(study: Study | str = "fair-2024") -> dict[str, Any]:
 
 
 def told(rows: list[dict[str, str]], what: str = "text") -> dict[str, str]:
-    """The texts of a list of limits, or another of their columns, by name."""
     return {row["name"]: row[what] for row in rows}
 
 
