@@ -54,7 +54,6 @@ def _apart_from_real_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 @pytest.fixture(autouse=True)
 def _files_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No worker runs here: a file of an export is made the moment that it is asked for."""
     monkeypatch.setattr("reports.exports.actions._send", lambda row: make_export(row.pk))
     monkeypatch.setattr("reports.exports.file_views.LOOK_S", 0.0)
 

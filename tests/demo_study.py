@@ -20,13 +20,11 @@ def study_text(file: Path = STUDY_FILE) -> str:
 
 
 def slots_text() -> str:
-    """The table that `study_text` leaves out."""
     (text,) = _SLOTS.findall(STUDY_FILE.read_text())
     return str(text)
 
 
 def parsed_study(text: str) -> StudyDefinition:
-    """Parse the text of a study in the demo's area."""
     read = lambda name: (STUDY_FILE.parent / name).read_bytes()  # noqa: E731
     return parse_study(text.encode(), filename="study.toml", read=read)
 

@@ -44,12 +44,10 @@ class Block:
         return f"{self.page.relative_to(ROOT)}:{self.line}"
 
     def mark(self, start: str) -> str | None:
-        """Return the rest of a mark of this block after `start`; None without such a mark."""
         return next((mark.removeprefix(start).strip() for mark in self.marks if mark.startswith(start)), None)
 
     @property
     def run_by(self) -> tuple[str, list[str]]:
-        """The test that runs its commands, and on which machines: `run by TEST on MACHINES`."""
         test, _, machines = (self.mark("run by") or "").partition(" on ")
         return test, machines.split()
 
@@ -59,7 +57,6 @@ class Block:
 
     @property
     def commands(self) -> list[Command]:
-        """Commands of a console block, in order; a line that ends in a backslash continues in the next."""
         found: list[tuple[str, list[str]]] = []
         is_open = False
         for line in self.text.splitlines():

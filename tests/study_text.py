@@ -46,5 +46,4 @@ def joint(slug, *parts, more=""):
 
 
 def daily(slug, *, derive="", more=""):
-    """A daily indicator, derived as its slug says unless that is said."""
     return f'[[indicator]]\nslug = "{slug}"\nkind = "daily"\nderive = "{derive or slug}"\n{more}'

@@ -131,7 +131,6 @@ def test_the_analyst_zone_is_told_nothing_of_a_vault():
 
 @pytest.mark.parametrize("zone", ZONES)
 def test_folders_of_containers_are_on_volumes(zone):
-    """For any file of settings: data and keys would die with their container."""
     folders = {name for name in READ if name.endswith("_DIR")} - {"MOBILITY_WATCH_DIR"}
     folders |= {"MOBILITY_LEDGER_KEY_FILE", "MOBILITY_SENDER_KEY_FILE"}
     for name in ("web", "worker"):

@@ -15,8 +15,6 @@ LOADED = {"script": "src", "img": "src", "iframe": "src", "link": "href", "sourc
 
 
 class Page(HTMLParser):
-    """Resources and links of a built page, and the places in it that others link to."""
-
     def __init__(self, file):
         super().__init__()
         self.loaded: list[str] = []
@@ -47,7 +45,6 @@ def site(folder):
 
 
 def test_generated_pages_are_what_the_code_says_and_the_study_file_page_names_every_key():
-    """`make docs` writes those that are not."""
     assert docs.outdated() == []
     calls = {"text", "slug", "day", "integer", "decimal", "choice", "clock", "table", "raw"}
     keys = {

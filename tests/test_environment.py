@@ -89,7 +89,6 @@ def test_a_secret_in_a_file_that_cannot_be_read(monkeypatch, tmp_path):
 
 @pytest.fixture
 def run(tmp_path):
-    """The script next to a `manage.py` that prints one variable: real shell, no Django."""
     (tmp_path / "docker").mkdir()
     shutil.copy(ROOT / "docker" / "manage.sh", tmp_path / "docker")
     python = tmp_path / ".venv" / "bin" / "python"

@@ -124,15 +124,6 @@ def test_a_folder_above_its_budget_is_named(tmp_path: Path, monkeypatch: pytest.
     assert "tests/c has no budget" in new
 
 
-def test_the_dearest_tests_are_named_and_folders_add_up() -> None:
-    tests = [cost(f"tests/a/t.py::{number}", number) for number in range(12)] + [cost("", 3.0)]
-    first, start, folder, total, *dearest = test_costs.report("fast", tests)
-    assert first.startswith("fast: 12 tests;")
-    assert "3.0  starting up (1 processes)" in start
-    assert "66.0  tests/a (12 tests)" in folder and "69.0" in total
-    assert [line.rpartition("::")[2] for line in dearest] == [str(number) for number in range(11, 1, -1)]
-
-
 @pytest.mark.parametrize("is_of_database", [False, True])
 def test_long_tests_run_on_postgres_where_one_is_marked_so(tmp_path: Path, is_of_database: bool) -> None:
     done = Mock(return_value=0)

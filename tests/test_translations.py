@@ -136,7 +136,6 @@ def test_the_check_of_templates_sees_words():
 
 
 def _faults(monkeypatch: pytest.MonkeyPatch, **changed: Text) -> list[str]:
-    """Faults of a catalogue of three messages, some of them with another translation."""
     whole: dict[Text, Text] = {
         "Rows of %(day)s": "Lignes du %(day)s",
         ("%(n)s row", "%(n)s rows"): ("%(n)s ligne", "%(n)s lignes"),
@@ -167,7 +166,6 @@ def test_faults_are_found(monkeypatch):
 
 
 def test_strings_in_parentheses_are_found_too(template) -> None:
-    """The extraction misses an argument that is a string in parentheses: it would stay English."""
     known = {text for message in template for text in messages._texts(message.id)}
     missing = [
         f"{path}: {argument.value}"
