@@ -162,7 +162,7 @@ SIGN_IN = {
 }  # fmt: skip
 ELSEWHERE = {
     *SIGN_IN,
-    "set_language",  # for everyone: tests/test_language_choice.py
+    "set_language",  # for everyone: tests/test_translations.py
     "access:shared",  # its end is the secret: tests/reports/sharing/test_shares.py, and below
     "intake",  # a signature: tests/reports/transfer/test_intake.py
     "reading:answer",  # its paths are in READING

@@ -1,5 +1,5 @@
 """The API of feeds: a file in one stream, for whom it is open, and what it answers; and the page of feeds."""
-# The tokens themselves: tests/mobility/uploads/test_feeds.py.
+# The tokens themselves: tests/mobility/uploads/test_admission.py.
 
 import errno
 import html
