@@ -77,7 +77,7 @@ def test_the_command_makes_it_from_a_file_and_says_what_is_wrong(study, tmp_path
     assert ExtractProfile.objects.count() == 1
 
 
-# What a study calls a value, and what the operator does.
+# Values of the study and of the operator.
 THEIRS = (
     {"F": "f", "M": "H", "": "Inconnu"},
     {"<18": "2010", "18-24": "2006", "25-64": "1960", "65+": "1950", "NR": "sans"},
