@@ -190,17 +190,5 @@ def test_what_precision_cannot_serve_is_refused() -> None:
         refuses(message, precision_of, epsilon, step_m=step_m, range_m=20_000)
 
 
-def inside_share(*, epsilon: float, side: int, place: float) -> float:
-    """Probability that a point stays in a square of this side, from a place on its diagonal."""
-    angles = 2 * np.pi * (np.arange(2**14) + 0.5) / 2**14
-    slopes = np.stack([np.cos(angles), np.sin(angles)])
-    reach = epsilon * np.where(slopes > 0, (side - place) / slopes, -place / slopes).min(axis=0)
-    return float((1 - (1 + reach) * np.exp(-reach)).mean())
 
 
-def test_drawing_points_until_they_are_inside_loses_nearly_twice_as_much() -> None:
-    epsilon, side = 0.2, 30
-    corner, next_to_it = (inside_share(epsilon=epsilon, side=side, place=place) for place in (0.5, 1.5))
-    # Towards the corner the densities differ by e^(epsilon d); rejection divides each by its share inside.
-    loss = epsilon * 2**0.5 + log(next_to_it / corner)
-    assert loss / 2**0.5 == pytest.approx(1.79 * epsilon, abs=0.005 * epsilon)

@@ -153,14 +153,10 @@ def test_subkeys_are_those_of_rfc_5869_and_differ_by_purpose() -> None:
     assert derive_subkey(master, purpose="sanitise") == expanded[:16]
     assert derive_subkey(master, purpose="sanitise", length=32) == expanded
     assert derive_subkey(master, purpose="pseudonym") != expanded[:16]
+    refuses("master key must have 32 bytes, got 16", derive_subkey, bytes(16), purpose="sanitise")
+    refuses("purpose must not be empty", derive_subkey, master, purpose="")
 
 
-def test_subkey_needs_a_master_key_and_a_purpose() -> None:
-    for master, purpose, message in (
-        (bytes(16), "sanitise", "master key must have 32 bytes, got 16"),
-        (bytes(32), "", "purpose must not be empty"),
-    ):
-        refuses(message, derive_subkey, master, purpose=purpose)
 
 
 def _joined(messages: list[bytes]) -> tuple[np.ndarray, np.ndarray]:

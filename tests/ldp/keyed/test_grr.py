@@ -42,22 +42,8 @@ def test_code_of_no_answer_lies_above_every_domain() -> None:
     assert np.int32(-1).astype(np.uint16) == NO_ANSWER
 
 
-def test_kernel_keeps_below_the_threshold_and_replaces_from_it_on() -> None:
-    t = CHANNEL.threshold
-    words = [(t - 1, 3), (t, 3), (t, 4), (t, 5), (TOP, 6), (0, 2)]
-    last = int(last_accepted(7))
-    assert run_kernel([4] * 6, words, threshold=t, k=8, last=last) == ([4, 3, 5, 6, 7, 4], 0)
 
 
-def test_kernel_counts_biased_words_and_leaves_missing_values() -> None:
-    last = int(last_accepted(7))
-    words = [(TOP, last), (TOP, last + 1), (TOP, TOP), (0, TOP), (TOP, 1)]
-    answers, biased = run_kernel([7, 7, 0, 0, -1], words, threshold=9, k=8, last=last)
-    assert biased == 3
-    assert [answers[0], *answers[3:]] == [6, 0, NO_ANSWER]
-    # Only values that are kept are equal to the value.
-    assert answers[1] != 7
-    assert answers[2] != 0
 
 
 def test_each_row_has_the_limits_of_its_indicator() -> None:

@@ -54,14 +54,12 @@ def test_weights_become_shares_that_add_up() -> None:
     assert [plan.asked_share(i) for i in range(3)] == [Fraction(share, 2**64) for share in plan.shares]
     assert ldp.PlanSpec.from_json(json.loads(json.dumps(plan.to_json()))) == plan
     assert ldp.certify(plan) == ldp.certify(replace(plan, shares=None))
+    plain = weighted(None, None, None)
+    assert (plain.shares, plain.asked_share(1)) == (None, Fraction(1, 3))
+    for mechanism, share in (("rsfd-grr", Fraction(1, len(STATIC))), ("spl-grr", 1)):
+        assert make_plan(*STATIC, mechanism=mechanism).asked_share(0) == share
 
 
-def test_without_weights_all_are_asked_alike() -> None:
-    plan = weighted(None, None, None)
-    assert plan.shares is None
-    assert plan.asked_share(1) == Fraction(1, 3)
-    assert make_plan(*STATIC, mechanism="rsfd-grr").asked_share(0) == Fraction(1, len(STATIC))
-    assert make_plan(*STATIC, mechanism="spl-grr").asked_share(0) == 1
 
 
 def test_weights_shares_and_epsilons_that_cannot_be_are_refused() -> None:
@@ -88,11 +86,8 @@ def test_an_epsilon_of_an_indicator_is_refused_where_there_is_one_for_all(mechan
 
 
 def test_channel_of_an_answer_is_that_of_the_oracle() -> None:
-    for mechanism, oracle in (
-        ("smp-grr", ldp.grr_channel),
-        ("smp-oue", ldp.oue_channel),
-        ("smp-adp", ldp.adp_channel),
-    ):
+    for name in ("grr", "oue", "adp"):
+        mechanism, oracle = f"smp-{name}", getattr(ldp, f"{name}_channel")
         own = [{}, {"epsilon": Decimal("0.5")}, {"epsilon": Decimal(2)}]
         sizes = [{"domain_size": k} for k in SIZES]
         plan = built(*[one | size for one, size in zip(own, sizes, strict=True)], mechanism=mechanism)
@@ -100,9 +95,7 @@ def test_channel_of_an_answer_is_that_of_the_oracle() -> None:
         for index, (k, epsilon) in enumerate(zip(SIZES, (1, Fraction(1, 2), 2), strict=True)):
             channel = oracle(epsilon=Fraction(epsilon), domain_size=k)
             assert plan.channel(index) == plan.answer_channel(index) == channel
-        with pytest.raises(
-            ldp.PlanError, match=f"fake_data needs a mechanism with fake data, got {mechanism}"
-        ):
+        with pytest.raises(ldp.PlanError, match=f"needs a mechanism with fake data, got {mechanism}"):
             _ = plan.fake_data
 
 
@@ -159,10 +152,7 @@ def test_plan_that_contradicts_itself_is_refused() -> None:
         ({"days": 3}, r"max_values of stay must be in \[1, 3\], got 4"),
         ({"indicators": ()}, r"number of indicators must be in \[1, 255\], got 0"),
         ({"indicators": (GENDER, GENDER)}, "slug of an indicator must be unique, got 'gender' twice"),
-        (
-            {"indicators": tuple(replace(GENDER, slug=f"i{i}") for i in range(256))},
-            r"number of indicators must be in \[1, 255\], got 256",
-        ),
+        ({"indicators": tuple(replace(GENDER, slug=f"i{i}") for i in range(256))}, "number of .*, got 256"),
     ):
         refuses(message, replace, PLAN, error=ldp.PlanError, **changes)
 

@@ -73,7 +73,7 @@ def subsets(d: int) -> Iterator[tuple[int, ...]]:
 
 
 @every_channel
-def test_losses_are_those_of_every_profile_and_report(channel) -> None:
+def test_losses_and_supports_are_those_of_every_profile_and_report(channel) -> None:
     d = len(channel.reports)
     worst = losses(channel)
     assert {differing: channel.ratio_of(differing) for differing in subsets(d)} == worst
@@ -81,23 +81,13 @@ def test_losses_are_those_of_every_profile_and_report(channel) -> None:
     assert channel.ratios_attribute == tuple(worst[(i,)] for i in range(d))
     assert channel.epsilon_profile == epsilon_of(channel.ratio_profile)
     assert channel.epsilon_attribute == epsilon_of(max(channel.ratios_attribute))
-
-
-@every_channel
-def test_support_is_that_of_every_profile_and_report(channel) -> None:
     for i, report in enumerate(channel.reports):
         supports = report.of_values if hasattr(report, "of_values") else [report] * report.domain_size
         for truth in range(report.domain_size):
             expected = [support.p if value == truth else support.q for value, support in enumerate(supports)]
             assert supports_alone(channel, i, truth) == expected
-
-
-@every_channel
-def test_ratio_of_one_report_is_that_of_all_its_outputs(channel) -> None:
-    for report in channel.reports:
-        worst = max(max(found) / min(found) for found in chances(report).values())
-        assert report.ratio == worst
-        assert report.epsilon == epsilon_of(worst)
+        alone = max(max(found) / min(found) for found in chances(report).values())
+        assert (report.ratio, report.epsilon) == (alone, epsilon_of(alone))
 
 
 @rows
@@ -105,9 +95,8 @@ def test_ratio_of_one_report_is_that_of_all_its_outputs(channel) -> None:
 def test_published_epsilon_reveals_what_the_sheet_says(row, protocol) -> None:
     epsilon = Fraction(row["eps_prime"])
     channel = fake_data_channel(protocol, epsilon=epsilon, unit="profile", domain_sizes=SIZES)
-    assert [log(ratio) for ratio in channel.ratios_attribute] == pytest.approx(
-        row[f"attr_{protocol}"], rel=1e-12
-    )
+    found = [log(ratio) for ratio in channel.ratios_attribute]
+    assert found == pytest.approx(row[f"attr_{protocol}"], rel=1e-12)
     assert float(channel.epsilon_profile) == pytest.approx(row["tuple_true"], rel=1e-12)
     if protocol == "adp":
         chosen = ["GRR" if report.fake == "code" else "OUEz" for report in channel.reports]
@@ -240,10 +229,7 @@ def test_what_cannot_be_is_refused(unit: str) -> None:
         ({"priors": ZEROS, "shares": "balanced"}, "shares must be equal if a code has prior 0"),
         ({"priors": ()}, "priors must hold an indicator, got none"),
         ({"priors": (PRIORS[0], (WORD,))}, "domain_size must be >= 2, got 1"),
-        (
-            {"priors": ((WORD // 2, WORD // 2 - 1),)},
-            f"prior must be >= 0 with sum {WORD}, got .* and {WORD - 1}",
-        ),
+        ({"priors": ((WORD // 2, WORD // 2 - 1),)}, f"prior must .* sum {WORD}, got .* and {WORD - 1}"),
         ({"priors": ((WORD + 1, -1),)}, f"prior must be >= 0 .*, got -1 and {WORD}"),
         ({"priors": PRIORS, "epsilon": Fraction(65)}, "epsilon of one answer must be in"),
     ):

@@ -92,10 +92,7 @@ def test_what_cannot_be_is_refused() -> None:
         ({"tolerance": float("nan")}, "tolerance must be > 0, got nan"),
         ({"max_iterations": 0}, "max_iterations must be >= 1, got 0"),
         ({"counts": np.array([9, 1, 1, 1, 1]), "max_iterations": 1}, "after max_iterations = 1, got"),
-        (
-            {"counts": np.array([1, 1, 0, 2]), "matrix": np.vstack([np.eye(3), np.zeros(3)])},
-            "answer must be possible for a value, got 2 of 3",
-        ),
+        ({"counts": np.array([1, 1, 0, 2]), "matrix": np.eye(4, 3)}, "possible for a value, got 2 of 3"),
     ):
         arguments = {"counts": np.ones(5, np.int64), "matrix": CROOKED, "n_population": 20} | changes
         refuses(message, bayes_frequencies, arguments.pop("counts"), **arguments)
@@ -135,18 +132,13 @@ def fixed_counts(matrix: np.ndarray, *, n: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", SUPPORTS)
-def test_likelihoods_are_the_probabilities_up_to_a_factor_per_report(name: str) -> None:
+def test_likelihoods_are_the_probabilities_up_to_a_factor_and_find_what_the_matrix_finds(name: str) -> None:
     channel, supports, matrix = SUPPORTS[name]
     assert matrix.sum(axis=0) == pytest.approx(1)
     if name == "grr":
         assert matrix == pytest.approx(grr_matrix(channel))
     factors = matrix / support_likelihoods(supports, channel=channel)
     assert factors == pytest.approx(np.repeat(factors[:, :1], factors.shape[1], axis=1), rel=1e-12)
-
-
-@pytest.mark.parametrize("name", SUPPORTS)
-def test_report_by_report_finds_what_the_matrix_finds(name: str) -> None:
-    channel, supports, matrix = SUPPORTS[name]
     counts = fixed_counts(matrix, n=20_000)
     expected = bayes_frequencies(counts, matrix=matrix, n_population=60_000)
     likelihoods = support_likelihoods(np.repeat(supports, counts, axis=0), channel=channel)
