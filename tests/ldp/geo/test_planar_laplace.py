@@ -188,7 +188,3 @@ def test_what_precision_cannot_serve_is_refused() -> None:
     for epsilon, step_m, advice in ((Fraction(1, 1000), 5, "larger"), (1, 20, "smaller")):
         message = f"step_m must be {advice} for noise"
         refuses(message, precision_of, epsilon, step_m=step_m, range_m=20_000)
-
-
-
-

@@ -157,8 +157,6 @@ def test_subkeys_are_those_of_rfc_5869_and_differ_by_purpose() -> None:
     refuses("purpose must not be empty", derive_subkey, master, purpose="")
 
 
-
-
 def _joined(messages: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
     offsets = np.cumsum([0] + [len(message) for message in messages], dtype=np.int64)
     return np.frombuffer(b"".join(messages), np.uint8), offsets

@@ -42,10 +42,6 @@ def test_code_of_no_answer_lies_above_every_domain() -> None:
     assert np.int32(-1).astype(np.uint16) == NO_ANSWER
 
 
-
-
-
-
 def test_each_row_has_the_limits_of_its_indicator() -> None:
     rng = np.random.default_rng(3)
     sizes = [2, 3, 8, MAX_DOMAIN_SIZE]

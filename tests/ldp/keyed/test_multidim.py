@@ -112,8 +112,6 @@ def test_who_is_asked_and_when_stays_across_plan_versions() -> None:
     assert set(everyone.tolist()) == {0b1111111}
 
 
-
-
 SIZES = (3, 2, 8, 37, 65534)
 CHANNELS = [grr_channel(epsilon=Fraction(1 + i, 2), domain_size=k) for i, k in enumerate(SIZES)]
 MANY = BUFFER_BLOCKS + 777

@@ -78,8 +78,6 @@ def test_cap_refuses_a_plan_that_certifies_above_it() -> None:
     refuses(r"certified loss per profile 1\.4898\d*, got 1$", check_cap, faked, Decimal(1), error=PlanError)
 
 
-
-
 def test_largest_plan_is_certified() -> None:
     plan = make_plan(*[("daily", 65534)] * 255, mechanism="spl-grr", epsilon=Decimal(255), days=62)
     certificate = certify(plan)

@@ -125,5 +125,3 @@ def test_a_prior_is_a_distribution_of_the_values_of_a_code_or_of_bits(prior: lis
         refuses("ratio must", attacker.largest_success, ratio, prior=chance)
     channel = fake_data_channel("ouer", epsilon=Fraction(1), unit="profile", domain_sizes=[4, 4]).reports[0]
     refuses("fakes must be codes or of no value", attacker.guess_success, channel, prior=[0.25] * 4)
-
-

@@ -60,8 +60,6 @@ def test_weights_become_shares_that_add_up() -> None:
         assert make_plan(*STATIC, mechanism=mechanism).asked_share(0) == share
 
 
-
-
 def test_weights_shares_and_epsilons_that_cannot_be_are_refused() -> None:
     for weight in ("0", "-1", "NaN", "Infinity"):
         refuses(f"weight of i1 must be > 0, got {weight}", weighted, None, weight)

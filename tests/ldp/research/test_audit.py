@@ -81,8 +81,6 @@ def test_one_report_loses_about_its_certificate_and_no_more(mechanism, settings)
     assert result.epsilon_lower_bound > 0.7 * float(channel.epsilon)
 
 
-
-
 @pytest.mark.parametrize("mechanism", ["l-grr", "l-osue", "biloloha"])
 def test_the_first_reports_together_keep_their_epsilon(mechanism: str) -> None:
     settings = {"epsilon": Fraction(2), "epsilon_1": Fraction(1), "domain_size": 3}
@@ -210,8 +208,6 @@ def test_chance_is_not_taken_for_loss() -> None:
     assert ATTACK(silent).is_within
 
 
-
-
 @pytest.mark.parametrize(
     ("target", "fault", "least"),
     [
@@ -293,8 +289,6 @@ def test_the_command_weighs_indicators_and_takes_a_unit(capsys) -> None:
     assert often["unit"] == "attribute"
     assert 0.8 < often["epsilon_lower_bound"] < 1
     assert rarely["epsilon_lower_bound"] < 0.2
-
-
 
 
 def test_the_command_fails_if_the_certificate_is_broken(capsys, monkeypatch) -> None:
