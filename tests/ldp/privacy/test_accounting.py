@@ -72,7 +72,7 @@ def test_cap_refuses_a_plan_that_certifies_above_it() -> None:
     with pytest.raises(PlanError, match=r"certified loss per profile 8, got 7$"):
         check_cap(plan, Decimal(7), extra_daily_values=1)
     refuses("got NaN", check_cap, plan, Decimal("NaN"), error=PlanError)
-    # It is about profiles, whatever the plan promises: ln(2 e - 1) = 1.4899.
+    # The cap is on profiles, for plans of each unit: ln(2 e - 1) = 1.4899.
     faked = make_plan(("static", 3), ("static", 3), mechanism="rsfd-grr", unit="attribute")
     check_cap(faked, certify(faked).epsilon_profile)
     refuses(r"certified loss per profile 1\.4898\d*, got 1$", check_cap, faked, Decimal(1), error=PlanError)
