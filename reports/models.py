@@ -2,6 +2,7 @@
 
 from reports.accounts.access_models import ApiToken, SavedView, ShareLink, ShareView
 from reports.accounts.models import AccountName
+from reports.boards.models import Board, BoardUse
 from reports.estimates.models import DayNote
 from reports.exports.models import ExportFile
 from reports.forecasts.models import CrowdLimit, KeptForecast
@@ -20,6 +21,8 @@ __all__ = [
     "AccountName",
     "ApiToken",
     "Area",
+    "Board",
+    "BoardUse",
     "BudgetCap",
     "BudgetPopulation",
     "CapDecision",

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path, re_path
 
+from reports.boards import views as boards
 from reports.compare import views as compare
 from reports.dpia import views as dpia
 from reports.exports import forecasts as forecast_downloads
@@ -31,6 +32,7 @@ from reports.pages import (
 )
 from reports.privacy.statement import views as statement
 from reports.questions import views as questions
+from reports.sharing import boards as shared_boards
 
 app_name = "reports"
 
@@ -46,6 +48,10 @@ urlpatterns = [
     path("", studies.studies, name="studies"),
     path("<slug:slug>/", studies.study, name="study"),
     file("export", downloads.download_study, name="study_file"),
+    path("<slug:slug>/boards/", boards.boards, name="boards"),
+    path("<slug:slug>/boards/<int:board_id>/", boards.board, name="board"),
+    path("<slug:slug>/boards/<int:board_id>/change/", boards.change, name="change_board"),
+    path("<slug:slug>/boards/<int:board_id>/remove/", shared_boards.remove, name="remove_board"),
     path("<slug:slug>/notes/", notes.notes, name="notes"),
     path("<slug:slug>/notes/<int:note_id>/remove/", notes.remove, name="remove_note"),
     path("<slug:slug>/maps/", density.location_maps, name="maps"),

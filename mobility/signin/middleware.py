@@ -72,7 +72,7 @@ class LimitsMiddleware(Middleware):
 def _counted(request: HttpRequest) -> tuple[str, ...]:
     """Return the limits that a request counts towards."""
     name = request.resolver_match.view_name if request.resolver_match else ""
-    if name == "access:shared" and request.method != "HEAD":
+    if name in ("access:shared", "access:embedded") and request.method != "HEAD":
         return limits.WITHOUT_ACCOUNT
     if name == "tables" and request.method == "POST" and request.user.is_authenticated:
         return (limits.TABLES,)

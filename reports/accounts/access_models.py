@@ -51,12 +51,13 @@ class ApiToken(Opening):
 class ShareLink(Opening):
     """Shows one report to anyone who has its address.
 
-    Scenarios and forecasts of all people, and presence by slot, have no indicator: `query` says so, and
-    `indicator` is any one of the study.
+    Scenarios and forecasts of all people, presence by slot, and boards have no indicator: `query` says so,
+    and `indicator` is any one of the study.
     """
 
     OF_ALL = "scenario=all&"  # start of the query of a scenario of all people
     OF_SLOTS = "presence=all&"  # start of the query of presence by slot
+    BOARD = "board"  # parameter of the query of a board: its number
     FORECAST = "forecast"  # parameter of the query of a forecast: one of FORECASTS
     FORECASTS = SLOTS, DAYS, CATEGORY = ("slots", "days", "category")
 
@@ -66,6 +67,7 @@ class ShareLink(Opening):
     last_day = models.DateField()
     note = models.CharField(max_length=80, blank=True, help_text="for whom")
     password = models.CharField(max_length=128, blank=True, help_text="hashed; empty: none is asked for")
+    origins = models.CharField(max_length=500, blank=True, help_text="sites that may embed it, by blanks")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="share_links"
     )
@@ -87,7 +89,8 @@ class ShareLink(Opening):
     def report(self) -> Indicator | None:
         """The indicator that is shown; None: all people."""
         forecasts = tuple(f"{self.FORECAST}={each}" for each in (self.SLOTS, self.DAYS))
-        return None if self.query.startswith((self.OF_ALL, self.OF_SLOTS, *forecasts)) else self.indicator
+        of_none = (self.OF_ALL, self.OF_SLOTS, f"{self.BOARD}=", *forecasts)
+        return None if self.query.startswith(of_none) else self.indicator
 
     @property
     def is_of_slots(self) -> bool:
@@ -98,6 +101,11 @@ class ShareLink(Opening):
     def is_of_forecast(self) -> bool:
         """Return whether it shows a forecast."""
         return self.query.startswith(f"{self.FORECAST}=")
+
+    @property
+    def is_of_board(self) -> bool:
+        """Return whether it shows a board."""
+        return self.query.startswith(f"{self.BOARD}=")
 
     @property
     def days(self) -> tuple[date, date]:

@@ -136,6 +136,8 @@ def report_name(link: ShareLink) -> str:
     """Name of what a share link shows."""
     if link.is_of_slots:
         return gettext("Presence by time")
+    if link.is_of_board:
+        return gettext("Board")
     if link.is_of_forecast and link.report:
         return gettext("%(name)s: forecast") % {"name": link.report.shown_name}
     if link.is_of_forecast:

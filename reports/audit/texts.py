@@ -33,6 +33,7 @@ KIND_WORDS = {
     LedgerKind.SHARE_CREATED: _("Share link created"),
     LedgerKind.SHARE_OPENED: _("Share link opened"),
     LedgerKind.SHARE_REVOKED: _("Share link revoked"),
+    LedgerKind.BOARD_CHANGED: _("Board changed"),
     LedgerKind.TOKEN_CREATED: _("Token created"),
     LedgerKind.TOKEN_REVOKED: _("Token revoked"),
     LedgerKind.SIGN_IN_SUCCEEDED: _("Signed in"),
@@ -60,6 +61,12 @@ CHANGES = {
     "withdrawn": _("Account %(account)s lost access to %(studies)s."),
     "revoked": _("Sender %(sender)s was revoked."),
     "adopted": _("Sender %(sender)s now delivers the data for this study."),
+}
+BOARDS = {
+    "created": _("Board %(board)s was created."),
+    "shared": _("Board %(board)s was shared with all readers of the study."),
+    "unshared": _("Board %(board)s is no longer shared with the readers of the study."),
+    "removed": _("Board %(board)s was removed."),
 }
 CAPS = {
     "proposed": _("A higher epsilon cap was requested. A second person must confirm it."),
@@ -252,14 +259,22 @@ def _undo(facts: Facts) -> str:
     return "" if text is None else str(text) % {"day": facts.get("day")}
 
 
+def _board(facts: Facts) -> str:
+    text = BOARDS.get(str(facts.get("change")))
+    return "" if text is None else str(text) % {"board": facts.get("board")}
+
+
 def _share(facts: Facts) -> str:
     text = gettext("Link %(link)s to %(indicator)s.")
     shown = {"presence": API_WORDS["presence"], "forecast": gettext("Forecast")}
+    shown["board"] = gettext("board %(board)s") % {"board": facts.get("board")}
     of_all = shown.get(str(facts.get("what")), gettext("scenarios for all people"))
     report = facts.get("indicator") or of_all
     words = text % {"link": facts.get("link"), "indicator": report}
     until = gettext("Valid until %(day)s.") % {"day": facts["until"]} if facts.get("until") else ""
     locked = gettext("Password protected.") if facts.get("password") else ""
+    sites = facts.get("origins")
+    framed = gettext("Can be embedded by %(sites)s.") % {"sites": ", ".join(sites)} if sites else ""
     times = facts.get("times")
     read = (
         ngettext("The link was opened %(n)d more time.", "The link was opened %(n)d more times.", times)
@@ -267,7 +282,7 @@ def _share(facts: Facts) -> str:
         if times
         else ""
     )
-    return " ".join(part for part in (words, _days(facts), until, locked, read) if part)
+    return " ".join(part for part in (words, _days(facts), until, locked, framed, read) if part)
 
 
 def _token(facts: Facts) -> str:
@@ -361,6 +376,7 @@ _SENTENCES: dict[str, Callable[[Facts], str]] = {
     LedgerKind.SHARE_CREATED: _share,
     LedgerKind.SHARE_OPENED: _share,
     LedgerKind.SHARE_REVOKED: _share,
+    LedgerKind.BOARD_CHANGED: _board,
     LedgerKind.TOKEN_CREATED: _token,
     LedgerKind.TOKEN_REVOKED: _token,
     LedgerKind.SIGN_IN_FAILED: _failed,

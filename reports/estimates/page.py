@@ -1,5 +1,6 @@
 """Common parts of pages about an indicator."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.http import HttpRequest
@@ -11,6 +12,7 @@ from reports.estimates.options import Addressed
 from reports.estimates.picker import build_picker, window_query, window_title
 from reports.estimates.queries import Counts, Window
 from reports.studies.models import Indicator, Study
+from reports.studies.queries import has_unions
 from reports.studies.texts import crumbs_to
 
 
@@ -50,6 +52,11 @@ def window_page(
         "query": query,
         "full_query": options.query(query),
     }
+
+
+def widest_indicator(indicators: Sequence[Indicator]) -> Indicator:
+    """Return an indicator that has the windows of all days, if there is one."""
+    return next((each for each in indicators if has_unions(each)), indicators[0])
 
 
 def weekdays() -> list[tuple[str, str]]:

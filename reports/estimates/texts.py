@@ -1,19 +1,73 @@
 """Texts of a report of a window, in sentences."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
 
+from ldp.estimation.noisy_estimators import NoisyTotal
+from reports.base import formats
 from reports.base.formats import noisy_number, number, number_range, percent, percent_range, status_word
 from reports.base.status import Status
+from reports.estimates.derived import KeyFigures
 from reports.estimates.options import ReportOptions, shown_value
 from reports.estimates.queries import Estimate, WindowReport, surely_present
 from reports.studies.texts import status_reason
 
 MOST_NAMES = 12  # of categories in a sentence
 DEFAULT_OPTIONS = ReportOptions()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyFact:
+    """A large figure under its name; `more` is small, and `status` says why there is no value."""
+
+    label: str
+    value: str = ""
+    more: str = ""
+    status: str = ""
+
+
+def key_facts(figures: KeyFigures) -> list[KeyFact]:
+    """Key figures in words; none where the window has none."""
+    if figures.status != Status.OK:
+        return []
+    hidden, busiest = str(Status.SUPPRESSED), {"label": gettext("Busiest day")}
+    if figures.busiest_day is None:
+        busy = KeyFact(**busiest, status=hidden)
+    else:
+        more = gettext("%(n)s visitors") % {"n": number(figures.busiest_visitors)}
+        busy = KeyFact(**busiest, value=formats.short_day(figures.busiest_day), more=more)
+    return [
+        KeyFact(label=gettext("Different visitors"), value=number(figures.n_visitors)),
+        busy,
+        _mean_days(figures),
+        _repeats(figures),
+    ]
+
+
+def noisy_fact(total: NoisyTotal) -> KeyFact:
+    """Visitors of a window with presence noise, and their interval."""
+    more = gettext("95%% interval %(range)s") % {"range": formats.noisy_range(total)}
+    return KeyFact(label=gettext("Different visitors"), value=noisy_number(total), more=more)
+
+
+def _mean_days(figures: KeyFigures) -> KeyFact:
+    label = gettext("Average days present per visitor")
+    if figures.mean_days is None:
+        return KeyFact(label=label, status=Status.SUPPRESSED)
+    return KeyFact(label=label, value=formats.decimal(figures.mean_days, decimals=2))
+
+
+def _repeats(figures: KeyFigures) -> KeyFact:
+    label = gettext("Repeat visits")
+    if figures.n_visits is None:
+        return KeyFact(label=label, status=Status.SUPPRESSED)
+    n = {"n": number(figures.return_visits), "all": number(figures.n_visits)}
+    return KeyFact(
+        label=label, value=percent(figures.return_share), more=gettext("%(n)s of %(all)s visits") % n
+    )
 
 
 def share_range(estimate: Estimate) -> str:

@@ -16,11 +16,24 @@ from reports.maps.shapes import AreaShapes, area_shapes
 from reports.studies.models import Area, Indicator
 
 
-def map_context(report: WindowReport, *, zones: Sequence[str], options: ReportOptions) -> dict[str, Any]:
-    """Contents of the map view of a window's page; at least one of `zones_of` the indicator."""
+def map_context(
+    report: WindowReport,
+    *,
+    zones: Sequence[str],
+    options: ReportOptions,
+    of_scale: Sequence[WindowReport] = (),
+) -> dict[str, Any]:
+    """Contents of the map view of a window's page.
+
+    Parameters
+    ----------
+    zones : `zones_of` the indicator, at least one
+    of_scale : reports of `windows_of_scale`, if they are read already
+    """
     indicator = report.indicator
     shapes = _shapes(indicator)
-    scale = maps.map_scale(indicator_reports(indicator, maps.windows_of_scale(indicator)), options=options)
+    of_scale = of_scale or indicator_reports(indicator, maps.windows_of_scale(indicator))
+    scale = maps.map_scale(of_scale, options=options)
     names = {"names": shapes.names, "shown": shapes.shown_names}
     frame = maps.map_frame(report, scale=scale, options=options, **names)
     bounds = maps.bounds_words(scale, options=options)

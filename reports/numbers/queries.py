@@ -88,7 +88,7 @@ def number_report(indicator: Indicator, window: Window) -> NumberReport:
 def number_reports(indicator: Indicator, windows: Sequence[Window]) -> list[NumberReport]:
     """Figures of a number in several windows; raises what `number_report` raises."""
     ((reports, tallies),) = reports_with_tallies([indicator], [windows])
-    return [_number_report(report, tallies) for report in reports]
+    return [number_of(report, tallies) for report in reports]
 
 
 def compare_means(indicator: Indicator, window: Window, reference: Window) -> MeanComparison:
@@ -96,7 +96,7 @@ def compare_means(indicator: Indicator, window: Window, reference: Window) -> Me
     if window == reference:
         raise NoNumberError(gettext("Both date ranges are the same. Choose two different ones."))
     (((report, other), tallies),) = reports_with_tallies([indicator], [[window, reference]])
-    number, with_number = _number_report(report, tallies), _number_report(other, tallies)
+    number, with_number = number_of(report, tallies), number_of(other, tallies)
     return MeanComparison(
         number=number, reference=with_number, difference=_difference(number, with_number, tallies)
     )
@@ -111,7 +111,8 @@ def reference_window(query: QueryDict, *, study: Study) -> Window | None:
     return window_from_dates(study, min(first, last), max(first, last))
 
 
-def _number_report(report: WindowReport, tallies: IndicatorTallies) -> NumberReport:
+def number_of(report: WindowReport, tallies: IndicatorTallies) -> NumberReport:
+    """Figures of a number from its report and the tallies that it is from; NoNumberError for another one."""
     scale, channel = report.cuts, tallies.channel
     if scale is None or not isinstance(channel, ThresholdChannel):
         text = gettext("%(name)s is not a number, so it has no mean.")

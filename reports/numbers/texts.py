@@ -9,6 +9,7 @@ from reports.base import formats
 from reports.base.status import Status, estimates_status
 from reports.estimates.picker import window_title
 from reports.estimates.queries import Estimate
+from reports.estimates.texts import KeyFact
 from reports.numbers.queries import Figure, MeanComparison, NumberReport
 from reports.studies.models import Study
 from reports.studies.texts import status_reason
@@ -70,6 +71,21 @@ def meanings() -> dict[str, str]:
         "reference_mean": gettext("mean for the days compared with"),
         "difference": gettext("mean less the mean for the days compared with"),
     }
+
+
+def facts_of(number: NumberReport) -> list[KeyFact]:
+    """Mean and median with their intervals; none where the mean is not reliable."""
+    mean, median, scale = number.mean, number.median, number.scale
+    if mean.status != Status.OK or mean.value is None:
+        return []
+    range_words = gettext("95%% interval %(range)s")
+    more = range_words % {"range": interval_text(mean, scale)}
+    facts = [KeyFact(label=gettext("Mean"), value=figure_text(mean.value, scale), more=more)]
+    if median is not None:
+        value, ends = quantile_texts(median, scale)
+        more = range_words % {"range": ends}
+        facts.append(KeyFact(label=gettext("Median"), value=value, more=more))
+    return facts
 
 
 def mean_sentence(number: NumberReport) -> str:

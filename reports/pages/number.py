@@ -35,6 +35,7 @@ def number_context(report: WindowReport, *, query: QueryDict | None) -> dict[str
     place = next((i for i, cut in enumerate(cuts) if str(cut) == above), len(cuts) // 2)
     return {
         "number": number,
+        "number_facts": texts.facts_of(number),
         "mean_text": _mean_text(number),
         "mean_range": texts.interval_text(number.mean, number.scale),
         "mean_words": texts.mean_sentence(number),

@@ -5,22 +5,25 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from reports.accounts.access import account, readable, readers_only, saved_views_of, study_or_404
+from reports.boards.contents import indicator_tiles, shown_tiles
+from reports.boards.queries import boards_of
 from reports.estimates import charts
 from reports.estimates.coverage import coverage_of, study_overviews
 from reports.estimates.derived import key_figures
 from reports.estimates.noise import has_totals, noisy_window
-from reports.estimates.page import weekdays, window_page
+from reports.estimates.options import ReportOptions
+from reports.estimates.page import weekdays, widest_indicator, window_page
 from reports.estimates.picker import requested_window
 from reports.estimates.queries import Window, WindowError, shown_visitors, visitor_unions
+from reports.estimates.texts import key_facts
 from reports.flows.pairs import place_pairs
-from reports.pages.tiles import OPTIONS, tiles_of
 from reports.privacy.statement.document import certified
 from reports.slots.queries import has_slots
 from reports.studies import policies
 from reports.studies import texts as studies_texts
-from reports.studies.models import Area, Indicator
+from reports.studies.models import Area
 from reports.studies.policies import Role
-from reports.studies.queries import current_plan, has_unions
+from reports.studies.queries import current_plan
 from reports.studies.texts import crumbs_to
 
 
@@ -43,10 +46,12 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     indicators = list(found.indicators.all())
     has_data, status = has_totals(found, visitors), 200
     try:
-        window = requested_window(request.GET, indicator=_widest(indicators), visitors=visitors)
+        window = requested_window(request.GET, indicator=widest_indicator(indicators), visitors=visitors)
     except WindowError:
         window, status = Window(1, found.days), 400
     coverage = coverage_of(found, visitors=visitors, notes=found.day_notes.all())
+    tiles = shown_tiles(indicators, indicator_tiles(indicators), window, visitors=visitors)
+    figures = key_figures(found, visitors=visitors, window=window)
     context = {
         "study": found,
         "area": Area.objects.filter(study=found).first(),
@@ -54,7 +59,8 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "spec": spec,
         "certificate": certificate,
         "indicators": indicators,
-        "tiles": tiles_of(indicators, window) if has_data else [],
+        "tiles": tiles if has_data else [],
+        "boards": boards_of(found, reader=account(request)),
         "visitor_rule": studies_texts.visitor_rule(found),
         "has_slots": has_slots(found),
         "has_joints": any(each.parts for each in spec.indicators),
@@ -63,17 +69,13 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "n_visitors": shown_visitors(found, int(visitors[1, found.days])),
         "noisy_visitors": noisy_window(found, visitors, first_day=1, last_day=found.days),
         "coverage": coverage,
-        "figures": key_figures(found, visitors=visitors, window=window),
+        "figures": figures,
+        "key_facts": key_facts(figures),
         "weekdays": weekdays(),
         "may_note": bool(policies.roles_of(request.user) & {Role.ADMINISTRATOR, Role.OPERATOR}),
         "n_windows": found.days * (found.days + 1) // 2,
         "figure": charts.visitors_figure(found, coverage.days),
         "crumbs": crumbs_to(),
     }
-    context |= window_page(_widest(indicators), window, visitors=visitors, options=OPTIONS)
+    context |= window_page(widest_indicator(indicators), window, visitors=visitors, options=ReportOptions())
     return render(request, "estimates/study.html", context, status=status)
-
-
-def _widest(indicators: list[Indicator]) -> Indicator:
-    """Return an indicator that has the windows of all days, if there is one."""
-    return next((each for each in indicators if has_unions(each)), indicators[0])

@@ -5,6 +5,7 @@ A token or link acts for the person who made it: it opens nothing while that per
 
 import hashlib
 import hmac
+import re
 import secrets
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -22,6 +23,7 @@ from reports.accounts.access_models import ApiToken, Opening, SavedView, ShareLi
 from reports.estimates.queries import Window
 from reports.ledger.actions import record
 from reports.ledger.models import LedgerKind
+from reports.sharing.boards import board_of
 from reports.sharing.revoking import link_facts
 from reports.studies.models import Indicator, Study
 from reports.studies.policies import OPENERS, Role, fetch_rights, is_open_to, may_open, roles_of
@@ -35,6 +37,12 @@ PASSWORD_MIN = 8
 NAME_MAX = 80
 QUERY_MAX = 500
 ADDRESS_MAX = 1000
+ORIGINS_MAX = 5
+ORIGINS_LENGTH_MAX = 500
+# Without wildcards: each site is named.
+ORIGIN = re.compile(
+    r"https?://(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?::[0-9]{1,5})?"
+)
 VIEWS_MAX = 100  # saved by one person
 VIEW_LOGGED_EVERY = timedelta(hours=1)
 USE_NOTED_EVERY = timedelta(minutes=1)  # a write for every answer would slow all readers
@@ -130,7 +138,15 @@ def links_of(user: User) -> QuerySet[ShareLink]:
 
 @transaction.atomic
 def create_link(
-    indicator: Indicator, window: Window, *, query: str, days: int, note: str, password: str, by: User
+    indicator: Indicator,
+    window: Window,
+    *,
+    query: str,
+    days: int,
+    note: str,
+    password: str,
+    by: User,
+    origins: str = "",
 ) -> tuple[ShareLink, str]:
     """Make a link to one report; the end of its address is returned this once and kept nowhere.
 
@@ -140,6 +156,7 @@ def create_link(
     days : how long it is valid, 1 to 366
     note : for whom it is, up to 80 characters
     password : at least 8 characters, or empty: none is asked for
+    origins : sites that may show the report in a frame, such as "https://example.org", separated by blanks
 
     Raises
     ------
@@ -150,6 +167,9 @@ def create_link(
         raise AccessError(
             gettext("The password must have at least %(n)d characters, or be empty.") % {"n": PASSWORD_MIN}
         )
+    sites = _checked_origins(origins)
+    if sites and password:  # a frame keeps no cookie that could remember it
+        raise AccessError(gettext("A report with a password cannot be embedded. Leave one of the two empty."))
     if len(query) > QUERY_MAX:
         raise AccessError(gettext("The address of this report is too long to share."))
     text = secrets.token_urlsafe(TOKEN_BYTES)
@@ -161,6 +181,7 @@ def create_link(
         last_day=study.date_of(window.last_day),
         note=_named(note) if note.strip() else "",
         password=make_password(password) if password else "",
+        origins=" ".join(sites),
         digest=_digest(text),
         created_by=by,
         expires_at=_end(days, days_max=SHARE_DAYS_MAX),
@@ -169,7 +190,9 @@ def create_link(
         LedgerKind.SHARE_CREATED,
         actor=by.get_username(),
         study=study.slug,
-        facts=link_facts(link) | {"until": link.expires_at.date().isoformat(), "password": bool(password)},
+        facts=link_facts(link)
+        | {"until": link.expires_at.date().isoformat(), "password": bool(password)}
+        | ({"origins": [*sites]} if sites else {}),
     )
     return link, text
 
@@ -178,6 +201,8 @@ def link_of(text: str) -> ShareLink | None:
     """The valid link whose address ends like this; None does not tell why there is none."""
     found = _opening(ShareLink.objects.select_related("created_by", "indicator__study"), text)
     if found is None or not _opens(found.created_by, found.indicator.study_id):
+        return None
+    if found.is_of_board and board_of(found) is None:
         return None
     return found
 
@@ -295,6 +320,20 @@ def _opens(maker: User, study_id: int | None) -> bool:
 
 def _sees_all(user: User) -> bool:
     return Role.ADMINISTRATOR in roles_of(user)
+
+
+def _checked_origins(text: str) -> list[str]:
+    """Sites of a text, each once: scheme, host and port, as a content policy writes them."""
+    found = list(dict.fromkeys(text.lower().split()))
+    for each in found:
+        if not ORIGIN.fullmatch(each):
+            raise AccessError(
+                gettext("Enter sites as https://www.example.org, without a path, not “%(site)s”.")
+                % {"site": each[:NAME_MAX]}
+            )
+    if len(found) > ORIGINS_MAX or len(" ".join(found)) > ORIGINS_LENGTH_MAX:
+        raise AccessError(gettext("Enter at most %(n)d sites.") % {"n": ORIGINS_MAX})
+    return found
 
 
 def _named(name: str) -> str:

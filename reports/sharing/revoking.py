@@ -3,6 +3,7 @@
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F
+from django.http import QueryDict
 from django.utils import timezone
 
 from reports.accounts.access_models import ApiToken, ShareLink
@@ -68,6 +69,7 @@ def link_facts(link: ShareLink) -> dict[str, Json]:
         "indicator": link.report.slug if link.report else "",
         **({"what": "presence"} if link.is_of_slots else {}),
         **({"what": "forecast"} if link.is_of_forecast else {}),
+        **({"what": "board", "board": QueryDict(link.query)[link.BOARD]} if link.is_of_board else {}),
         "first_day": link.first_day.isoformat(),
         "last_day": link.last_day.isoformat(),
     }

@@ -11,6 +11,7 @@ from reports.pages.scenario import answer_context, asked_answer
 from reports.scenario import texts
 from reports.scenario.queries import NoScenarioError, refusal
 from reports.scenario.query import question_of
+from reports.sharing.boards import address_of_board, is_board
 from reports.sharing.crosstabs import crosstab_address, is_crosstab
 from reports.sharing.forecasts import forecast_address, is_forecast
 from reports.sharing.presence import is_presence, presence_address
@@ -38,6 +39,8 @@ def address_of(query: str, indicator: Indicator) -> str:
     found, slugs = QueryDict(query, mutable=True), [indicator.study.slug, indicator.slug]
     if is_presence(found):
         return presence_address(query, indicator.study)
+    if is_board(found):
+        return address_of_board(found, indicator.study)
     if is_crosstab(found):
         return crosstab_address(found, indicator)
     if is_forecast(found):

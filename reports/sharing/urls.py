@@ -16,4 +16,5 @@ urlpatterns = [
     path("access/saved/", saved.saved, name="saved"),
     path("access/saved/<int:view_id>/remove/", saved.remove_saved, name="remove_saved"),
     path("shared/<str:token>/", shares.shared, name="shared"),
+    path("shared/<str:token>/frame/", shares.embedded, name="embedded"),
 ]

@@ -24,6 +24,7 @@ from reports.estimates.queries import Window, WindowError, visitor_unions
 from reports.pages.indicator import window_context
 from reports.privacy.total_texts import total_words
 from reports.sharing import actions as access
+from reports.sharing.boards import asked_board, board_in, board_of, is_board, shared_board
 from reports.sharing.crosstabs import asked_crosstab, is_crosstab, shared_crosstab
 from reports.sharing.forecasts import asked_forecast, is_forecast, shared_forecast
 from reports.sharing.presence import asked_presence, is_presence, shared_presence
@@ -33,6 +34,7 @@ from reports.studies.models import Indicator
 from reports.studies.policies import OPENERS, Role, roles_of, study_for
 from reports.studies.texts import crumbs_to
 
+NO_ROBOTS = "noindex, nofollow, noarchive"
 COOKIE = "shared_report"
 COOKIE_SALT = "reports.share"
 COOKIE_AGE_S = 3600
@@ -49,6 +51,15 @@ class ShareForm(forms.Form):
     )
     days = forms.IntegerField(
         label=_("Valid for (days)"), min_value=1, max_value=access.SHARE_DAYS_MAX, initial=30
+    )
+    origins = forms.CharField(
+        label=_("Sites that may embed it"),
+        max_length=access.ORIGINS_LENGTH_MAX,
+        required=False,
+        help_text=_(
+            "Optional, such as https://www.example.org, separated by spaces. Only these sites can show it in "
+            "a frame."
+        ),
     )
     password = forms.CharField(
         label=_("Password"),
@@ -88,7 +99,7 @@ def shares(request: HttpRequest) -> HttpResponse:
                 "title": formats.window_title(link.first_day, link.last_day),
                 "name": report_name(link),
                 "address": address_of(link.query, link.indicator),
-                "state": access.state_of(link, maker=link.created_by, study_id=link.indicator.study_id),
+                "state": _state_of(link),
             }
             for link in links
         ],
@@ -97,6 +108,11 @@ def shares(request: HttpRequest) -> HttpResponse:
         "crumbs": crumbs_to(),
     }
     return render(request, "sharing/shares.html", context)
+
+
+def _state_of(link: ShareLink) -> str:
+    state = access.state_of(link, maker=link.created_by, study_id=link.indicator.study_id)
+    return "suspended" if state == "valid" and link.is_of_board and board_of(link) is None else state
 
 
 @require_http_methods(["GET", "POST"])
@@ -110,18 +126,18 @@ def new_share(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
     except WindowError as error:
         messages.error(request, str(error))
         return redirect("reports:indicator", slug, indicator_slug)
-    form, url = ShareForm(), ""
+    form, token = ShareForm(), ""
     if request.method == "POST":
         form = ShareForm(request.POST)
         if form.is_valid():
-            url = _made(request, form, indicator, window, query=query)
+            token = _made(request, form, indicator, window, query=query)
     context = {
         "study": study,
         "name": report_name(ShareLink(indicator=indicator, query=query)),
         "window_title": window_title(study, window),
         "address": address_of(query, indicator),
         "form": form,
-        "share_url": url,
+        **(_addresses(request, token, is_framed=bool(form.cleaned_data["origins"].strip())) if token else {}),
         "crumbs": crumbs_to(study),
     }
     return render(request, "sharing/share_new.html", context)
@@ -137,6 +153,26 @@ def revoke_share(request: HttpRequest, link_id: int) -> HttpResponse:
     return redirect("access:shares")
 
 
+@require_safe
+def embedded(request: HttpRequest, token: str) -> HttpResponse:
+    """The report behind a link in a frame of the sites that the link names; it sets no cookie."""
+    link = access.link_of(token)
+    if link is None or not link.origins:
+        response = render(request, "sharing/share_ended.html", {"is_embedded": True}, status=404)
+    elif request.method == "HEAD":
+        response = HttpResponse()
+    else:
+        access.note_view(link)
+        template, context = _contents(link)
+        response = render(request, template, context | {"is_embedded": True})
+    if link is not None and link.origins:
+        changed: Any = response
+        changed._csp_replace = {"frame-ancestors": link.origins.split()}
+        changed.xframe_options_exempt = True
+    response["X-Robots-Tag"] = NO_ROBOTS
+    return response
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 def shared(request: HttpRequest, token: str) -> HttpResponse:
     """The report behind a link, and nothing else. Wrong, expired and revoked links look the same.
@@ -144,7 +180,7 @@ def shared(request: HttpRequest, token: str) -> HttpResponse:
     HEAD computes, counts and writes nothing. Search engines are asked to leave the page alone.
     """
     response = _shared(request, token)
-    response["X-Robots-Tag"] = "noindex, nofollow, noarchive"
+    response["X-Robots-Tag"] = NO_ROBOTS
     return response
 
 
@@ -157,15 +193,23 @@ def _shared(request: HttpRequest, token: str) -> HttpResponse:
     if link.password and not _knows_password(request, link):
         return _ask_password(request, link)
     access.note_view(link)
+    return render(request, *_contents(link))
+
+
+def _contents(link: ShareLink) -> tuple[str, dict[str, Any]]:
+    """Template and context of what a link shows, computed now."""
+    query = QueryDict(link.query)
+    if link.is_of_board:
+        return "sharing/share_board.html", shared_board(link)
     if link.is_of_slots:
-        return render(request, "sharing/share_presence.html", shared_presence(link))
-    if is_crosstab(QueryDict(link.query)):
-        return render(request, "sharing/share_crosstab.html", shared_crosstab(link))
+        return "sharing/share_presence.html", shared_presence(link)
+    if is_crosstab(query):
+        return "sharing/share_crosstab.html", shared_crosstab(link)
     if link.is_of_forecast:
-        return render(request, "sharing/share_forecast.html", shared_forecast(link))
-    if is_scenario(QueryDict(link.query)):
-        return render(request, "sharing/share_scenario.html", shared_scenario(link))
-    return render(request, "sharing/share.html", _report(link))
+        return "sharing/share_forecast.html", shared_forecast(link)
+    if is_scenario(query):
+        return "sharing/share_scenario.html", shared_scenario(link)
+    return "sharing/share.html", _report(link)
 
 
 def _report(link: ShareLink) -> dict[str, Any]:
@@ -224,7 +268,7 @@ def _knows_password(request: HttpRequest, link: ShareLink) -> bool:
 
 
 def _made(request: HttpRequest, form: ShareForm, indicator: Indicator, window: Window, *, query: str) -> str:
-    """Whole address of a new link; empty when it could not be made, and the form says why."""
+    """End of the address of a new link; empty when it could not be made, and the form says why."""
     try:
         _link, text = access.create_link(
             indicator, window, query=query, **form.cleaned_data, by=account(request)
@@ -232,11 +276,20 @@ def _made(request: HttpRequest, form: ShareForm, indicator: Indicator, window: W
     except access.AccessError as error:
         form.add_error(None, str(error))
         return ""
-    return request.build_absolute_uri(reverse("access:shared", args=[text]))
+    return text
+
+
+def _addresses(request: HttpRequest, token: str, *, is_framed: bool) -> dict[str, str]:
+    """Whole addresses of a new link: of its page, and of the page for frames."""
+    pages = {"share_url": "access:shared"} | ({"embed_url": "access:embedded"} if is_framed else {})
+    return {name: request.build_absolute_uri(reverse(page, args=[token])) for name, page in pages.items()}
 
 
 def _asked(request: HttpRequest, indicator: Indicator) -> tuple[Window, str]:
     """Days of the report or scenario that is shown now, and the parameters that name it; or WindowError."""
+    if is_board(request.GET):
+        board = board_in(request.GET, indicator.study, reader=account(request))
+        return asked_board(request.GET, indicator, board=board)
     if is_presence(request.GET):
         return asked_presence(request.GET, indicator.study)
     if is_crosstab(request.GET):

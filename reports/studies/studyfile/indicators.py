@@ -33,6 +33,7 @@ NIGHT_FROM, NIGHT_TO = 22 * 60, 6 * 60  # where the study file does not say
 RESERVED_INDICATORS = frozenset(
     {
         "statement",
+        "boards",
         "crosstab",
         "days",
         "dpia",

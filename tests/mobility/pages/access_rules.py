@@ -38,6 +38,7 @@ class Rule:
 
 STUDY = {"slug": "slug"}
 INDICATOR = {**STUDY, "indicator_slug": "indicator"}
+BOARD = {**STUDY, "board_id": "board"}
 BATCH = {"batch_id": "batch"}
 UPLOAD = {**STUDY, "upload_id": "batch"}
 PROFILE = {**STUDY, "name": "profile"}
@@ -64,9 +65,14 @@ RULES = {
     **of("reports:studies tables", roles=READERS),
     **of(
         "reports:study reports:statement reports:presence reports:presence_frames reports:presence_forecast "
-        "reports:forecast reports:scenario_study reports:crosstab reports:flows reports:questions "
+        "reports:forecast reports:scenario_study reports:crosstab reports:flows reports:questions reports:boards "
         "reports:maps reports:maps_days reports:maps_state",
         roles=READERS, about=STUDY,
+    ),
+    "reports:board": Rule(roles=READERS, about=BOARD, others=frozenset()),
+    **of(
+        "reports:change_board reports:remove_board",
+        roles=READERS, about=BOARD, method="post", others=frozenset(),
     ),
     **of("reports:ask_forecast reports:maps_compute", roles=READERS, about=STUDY, method="post"),
     **of(
@@ -163,6 +169,7 @@ SIGN_IN = {
 ELSEWHERE = {
     *SIGN_IN,
     "set_language",  # for everyone: tests/test_translations.py
+    "access:embedded",  # as the next one
     "access:shared",  # its end is the secret: tests/reports/sharing/test_shares.py, and below
     "intake",  # a signature: tests/reports/transfer/test_intake.py
     "reading:answer",  # its paths are in READING

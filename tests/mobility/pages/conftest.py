@@ -21,7 +21,7 @@ from mobility.models import Batch, DayUndo, FeedToken, VaultStudy
 from mobility.plans.drafts import draft_of_study
 from mobility.plans.studies import create_study
 from mobility.uploads.profiles import create_profile
-from reports.models import BudgetCap, BudgetPopulation, DayNote, SavedView, Study, StudyGrant
+from reports.models import Board, BudgetCap, BudgetPopulation, DayNote, SavedView, Study, StudyGrant
 from reports.studies.policies import Role
 from reports.studies.studyfile import parse_study
 from tests.conftest import folder_settings
@@ -36,7 +36,7 @@ YESTERDAY = timedelta(days=-1)
 UNKNOWN: dict[str, Any] = {
     "slug": "nothing", "indicator": "age", "batch": uuid4(), "profile": "operator-x", "feed": 10**6,
     "note": 10**6, "token": 10**6, "link": 10**6, "view": 10**6, "cap": 10**6, "account": 10**6,
-    "grant": 10**6, "draft": 10**6, "undo": 10**6,
+    "board": 10**6, "grant": 10**6, "draft": 10**6, "undo": 10**6,
 }  # fmt: skip
 
 
@@ -88,6 +88,7 @@ def things_of(study: Study, *, maker: User) -> dict[str, Any]:
     cap = BudgetCap.objects.create(population=population, unit="profile", period="ever", needs_second=True)
     note = DayNote.objects.create(study=study, day=1, kind=DayNote.Kind.EVENT, text="Rain", by="olga")
     view = SavedView.objects.create(owner=maker, name=slug, address=f"/studies/{slug}/")
+    board = Board.objects.create(study=study, owner=maker, name="Week")
     target = give(User.objects.create_user(f"target-{slug}"), Role.VIEWER, studies=[study])
     # An account may still have what it may no longer make: rows, not services.
     end, days = timezone.now() + timedelta(days=1), dict.fromkeys(("first_day", "last_day"), study.first_day)
@@ -97,7 +98,7 @@ def things_of(study: Study, *, maker: User) -> dict[str, Any]:
     return {
         "slug": slug, "indicator": "home", "batch": batch.pk, "feed": feed.pk, "profile": "operator-x",
         "note": note.pk, "token": token.pk, "link": link.pk, "view": view.pk, "cap": cap.pk,
-        "account": target.pk, "grant": target.study_grants.get().pk,
+        "board": board.pk, "account": target.pk, "grant": target.study_grants.get().pk,
         "draft": draft_of_study(slug, by="adam").pk, "undo": undo.pk,
     }  # fmt: skip
 

@@ -9,7 +9,6 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 from django.http import QueryDict
-from django.template.defaultfilters import floatformat
 from django.template.loader import render_to_string
 from django.test import Client
 from django.urls import reverse
@@ -104,7 +103,7 @@ def test_study_page_says_who_counts_how_answers_are_protected_and_its_key_figure
         "one of the 3 indicators",
         f"<dd>{formats.number(int(visitors[1, 4]))}</dd>",
         f"{formats.number(max(daily))} visitors",
-        f"<dd>{floatformat(sum(daily) / int(visitors[1, 4]), 2)}</dd>",
+        f"<dd>{formats.decimal(sum(daily) / int(visitors[1, 4]), decimals=2)}</dd>",
         "These figures are exact",
         *(reverse("reports:indicator", args=["fair-2024", each.slug]) for each in fair.indicators.all()),
     ):
@@ -133,8 +132,8 @@ def test_calendar_marks_each_day_and_leads_those_who_write_notes_to_them(reader,
         # each: session, user, groups, grants
         ("home", (), 4 + 3),  # studies, notes, kept views
         ("reports:studies", (), 4 + 2 + 1),  # studies, notes; kept views
-        # study, plan, visitors, notes, area, indicators, slots; tallies and their plans
-        ("reports:study", ("fair-2024",), 4 + 7 + 2),
+        # study, plan, visitors, notes, area, indicators, slots, boards; tallies and their plans
+        ("reports:study", ("fair-2024",), 4 + 8 + 2),
         # study, indicators, visitors, zones, tally, notes
         ("reports:indicator", ("fair-2024", "gender"), 4 + 6),
         ("reports:days", ("fair-2024", "gender"), 4 + 4),  # study, indicators, tally, notes
@@ -190,11 +189,11 @@ def test_a_study_shows_each_indicator_in_the_days_chosen(reader) -> None:
     many = report_of(study, "region", 2, 3)
     answer = get(reader, "study", **WINDOW)
     html = answer.content.decode()
-    assert {tile.indicator.slug: bool(tile.figure) for tile in answer.context["tiles"]} == {
+    assert {shown.tile.of: bool(shown.figure) for shown in answer.context["tiles"]} == {
         "gender": True, "region": True, "stay": False,
     }  # fmt: skip
     shown = sorted((each.consistent * 100 for each in many.estimates), reverse=True)[:6]
-    assert data_of(html, "figure-region")["data"][0]["x"] == pytest.approx(shown, abs=1e-3)
+    assert data_of(html, "figure-2")["data"][0]["x"] == pytest.approx(shown, abs=1e-3)
     text = text_of(html)
     assert "6 smaller categories are not shown." in text and "This indicator has single days only." in text
     assert answer.context["figures"].n_visitors == many.n_visitors

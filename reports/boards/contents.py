@@ -1,0 +1,291 @@
+"""Figures of the tiles of a board in one window: each tally is read once, however many tiles show it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final
+
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from ldp.estimation.windows import IndicatorTallies
+from reports.base import formats
+from reports.base.status import Status
+from reports.boards.offers import titles
+from reports.boards.tiles import OF_INDICATORS, Kind, Tile
+from reports.crosstab.queries import NoCrosstabError
+from reports.estimates import charts
+from reports.estimates import texts as estimates_texts
+from reports.estimates.coverage import DayCoverage, coverage_of
+from reports.estimates.derived import key_figures
+from reports.estimates.noise import has_totals, noisy_window
+from reports.estimates.options import ReportOptions, ordered, shown_value
+from reports.estimates.picker import window_query
+from reports.estimates.queries import Counts, Estimate, Window, WindowReport, reports_with_tallies
+from reports.estimates.texts import KeyFact
+from reports.flows import texts as flows_texts
+from reports.flows.pairs import place_pairs
+from reports.flows.queries import LARGEST, Flows, NoFlowsError, flows_of
+from reports.maps.views import map_context
+from reports.maps.zones import windows_of_scale, zones_of
+from reports.numbers import texts as numbers_texts
+from reports.numbers.charts import survival_figure
+from reports.numbers.queries import number_of
+from reports.studies.models import Indicator
+from reports.studies.queries import has_unions
+from reports.studies.texts import status_reason
+
+MOST_BARS: Final = 6  # of a chart
+MOST_WIDE: Final = 12  # of a wide one
+_AS_IT_IS: Final = ReportOptions()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A tile with its figures in a window.
+
+    Parameters
+    ----------
+    page : address of the page of the figures, with the days; "" if there is none
+    blank : why there are no figures, in words; "" if there are
+    options : how charts and maps show them
+    summary : the figures in words, for readers who see no chart
+    drawn : the report with the categories of the chart, in its order
+    left_out : number of categories that the chart does not show, the smallest ones
+    """
+
+    tile: Tile
+    title: str
+    page: str = ""
+    blank: str = ""
+    options: ReportOptions = _AS_IT_IS
+    summary: str = ""
+    report: WindowReport | None = None
+    figure: charts.Figure | None = None
+    drawn: WindowReport | None = None
+    left_out: int = 0
+    facts: tuple[KeyFact, ...] = ()
+    days: tuple[DayCoverage, ...] = ()
+    flows: Flows | None = None
+    map: Mapping[str, Any] | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the figure in the page."""
+        return f"figure-{self.tile.key}"
+
+    @property
+    def map_name(self) -> str:
+        """Name of the data of the map in the page."""
+        return f"map-{self.tile.key}"
+
+    @property
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """Values of the chart as a table: category, value, status if there is none, interval."""
+        if self.drawn is None:
+            return []
+        return [_row(self.drawn, each, options=self.options) for each in self.drawn.estimates]
+
+    @property
+    def largest(self) -> list[tuple[str, ...]]:
+        """Rows of the largest flows: names, and cells of the table."""
+        if self.flows is None:
+            return []
+        return [
+            (
+                *flows_texts.flow_names(self.flows, flow),
+                flows_texts.people_cell(flow.figure),
+                flows_texts.share_cell(flow.figure),
+            )
+            for flow in self.flows.listed[:LARGEST]
+        ]
+
+    @property
+    def list_words(self) -> str:
+        """Explain the list of flows."""
+        return "" if self.flows is None else flows_texts.list_words(self.flows)
+
+
+def indicator_tiles(indicators: Iterable[Indicator]) -> list[Tile]:
+    """Tiles of the page of a study: a chart for each indicator."""
+    return [
+        Tile(key=place, kind=Kind.INDICATOR, of=each.slug) for place, each in enumerate(indicators, start=1)
+    ]
+
+
+def shown_tiles(
+    indicators: Sequence[Indicator], tiles: Sequence[Tile], window: Window, *, visitors: Counts
+) -> list[Shown]:
+    """Figures of tiles, in their order.
+
+    Parameters
+    ----------
+    indicators : all of the study
+    visitors : `visitor_unions` of the study
+    """
+    return _Contents(indicators, tiles, window, visitors).shown()
+
+
+class _Contents:
+    """All that the tiles of a board show."""
+
+    def __init__(
+        self, indicators: Sequence[Indicator], tiles: Sequence[Tile], window: Window, visitors: Counts
+    ) -> None:
+        self.study, self.tiles, self.window, self.visitors = indicators[0].study, tiles, window, visitors
+        self.query = window_query(self.study, window)
+        self.indicators = {each.slug: each for each in indicators}
+        self.reports: dict[str, tuple[list[WindowReport], IndicatorTallies]] = {}
+
+    def shown(self) -> list[Shown]:
+        if not has_totals(self.study, self.visitors):
+            return [self._without_data(tile) for tile in self.tiles]
+        self._read()
+        return [self._shown(tile) for tile in self.tiles]
+
+    def _read(self) -> None:
+        """Read the reports of every indicator: of the window, and of a map also those of its legend."""
+        charts_of = {tile.of for tile in self.tiles if tile.kind in (Kind.INDICATOR, Kind.NUMBER, Kind.MAP)}
+        maps_of = {tile.of for tile in self.tiles if tile.kind == Kind.MAP}
+        found = [each for slug, each in self.indicators.items() if slug in charts_of and self._is_there(each)]
+        windows = [[self.window, *(windows_of_scale(each) if each.slug in maps_of else [])] for each in found]
+        for each, reports in zip(found, reports_with_tallies(found, windows), strict=True):
+            self.reports[each.slug] = reports
+
+    def _is_there(self, indicator: Indicator) -> bool:
+        return self.window.days == 1 or has_unions(indicator)
+
+    def _shown(self, tile: Tile) -> Shown:
+        if tile.kind == Kind.TEXT:
+            return self._text(tile)
+        if tile.kind == Kind.FIGURES:
+            return self._figures(tile)
+        if tile.kind == Kind.VISITORS:
+            return self._visitors(tile)
+        if tile.of not in self.indicators:
+            return self._blank(tile, gettext("This study does not have these figures."))
+        if tile.kind == Kind.FLOWS:
+            return self._flows(tile)
+        if tile.of not in self.reports:
+            return self._blank(tile, gettext("This indicator has single days only."))
+        return self._of_report(tile, *self.reports[tile.of])
+
+    def _blank(self, tile: Tile, words: str) -> Shown:
+        return Shown(tile=tile, title=self._title(tile), page=self._page(tile), blank=words)
+
+    def _without_data(self, tile: Tile) -> Shown:
+        if tile.kind == Kind.TEXT:
+            return self._text(tile)
+        return self._blank(tile, gettext("No data has been published for this study yet."))
+
+    def _text(self, tile: Tile) -> Shown:
+        return Shown(tile=tile, title=tile.title)
+
+    def _figures(self, tile: Tile) -> Shown:
+        found = key_figures(self.study, visitors=self.visitors, window=self.window)
+        facts = estimates_texts.key_facts(found)
+        noisy = noisy_window(self.study, self.visitors, **self.window._asdict())
+        if noisy is not None:
+            facts = [estimates_texts.noisy_fact(noisy)]
+        blank = "" if facts else status_reason(found.status, self.study)
+        return Shown(tile=tile, title=self._title(tile), facts=tuple(facts), blank=blank)
+
+    def _visitors(self, tile: Tile) -> Shown:
+        days = self._coverage[self.window.first_day - 1 : self.window.last_day]
+        return Shown(
+            tile=tile,
+            title=self._title(tile),
+            days=days,
+            figure=charts.visitors_figure(self.study, days),
+            summary=gettext("Visitors on each of %(n)d days.") % {"n": len(days)},
+        )
+
+    @cached_property
+    def _coverage(self) -> tuple[DayCoverage, ...]:
+        return coverage_of(self.study, visitors=self.visitors, notes=self.study.day_notes.all()).days
+
+    def _flows(self, tile: Tile) -> Shown:
+        pair = next((each for each in place_pairs(self.study) if each.indicator.slug == tile.of), None)
+        if pair is None or not (pair.is_daily or self._is_there(pair.indicator)):
+            return self._blank(tile, gettext("This study does not have these figures."))
+        try:
+            flows = flows_of(pair, self.window)
+        except NoFlowsError as error:
+            return self._blank(tile, status_reason(error.status, self.study))
+        except NoCrosstabError as error:
+            return self._blank(tile, str(error))
+        return Shown(tile=tile, title=self._title(tile), page=self._page(tile), flows=flows)
+
+    def _of_report(self, tile: Tile, reports: list[WindowReport], tallies: IndicatorTallies) -> Shown:
+        report, of_scale = reports[0], reports[1:]
+        options = ReportOptions(measure=tile.measure, view="map" if tile.kind == Kind.MAP else "both")
+        shown = Shown(
+            tile=tile,
+            title=self._title(tile),
+            page=self._page(tile),
+            options=options,
+            report=report,
+            summary=estimates_texts.report_summary(report, options=options),
+        )
+        if not report.n_reports:
+            words = status_reason(report.status, self.study) or gettext("No answers on these days.")
+            return replace(shown, blank=words)
+        if tile.kind == Kind.NUMBER:
+            return self._number(shown, report, tallies)
+        if tile.kind == Kind.MAP:
+            zones = zones_of(report.indicator)
+            found = map_context(report, zones=zones, options=options, of_scale=of_scale)
+            return replace(shown, map=found | {"options": options})
+        return _chart(shown, report)
+
+    def _number(self, shown: Shown, report: WindowReport, tallies: IndicatorTallies) -> Shown:
+        number = number_of(report, tallies)
+        facts = tuple(numbers_texts.facts_of(number))
+        blank = "" if facts else numbers_texts.mean_sentence(number)
+        return replace(shown, summary=numbers_texts.mean_sentence(number), facts=facts, blank=blank)
+
+    def _title(self, tile: Tile) -> str:
+        if tile.kind not in OF_INDICATORS:
+            return titles()[tile.kind]
+        indicator = self.indicators.get(tile.of)
+        name = {"name": indicator.shown_name if indicator else tile.of}
+        if tile.kind == Kind.NUMBER:
+            return gettext("%(name)s: mean and median") % name
+        if tile.kind == Kind.FLOWS:
+            return gettext("%(name)s: largest flows") % name
+        if tile.kind == Kind.MAP:
+            return gettext("%(name)s: map") % name
+        return gettext("%(name)s: visitors") % name if tile.measure == "visitors" else name["name"]
+
+    def _page(self, tile: Tile) -> str:
+        """Address of the page with all figures of a tile."""
+        slug = self.study.slug
+        if tile.of not in self.indicators:
+            return ""
+        if tile.kind == Kind.FLOWS:
+            return f"{reverse('reports:flows', args=[slug])}?indicator={tile.of}&{self.query}"
+        if not self._is_there(self.indicators[tile.of]):
+            return reverse("reports:days", args=[slug, tile.of])
+        options = ReportOptions(measure=tile.measure, view="map" if tile.kind == Kind.MAP else "both")
+        return f"{reverse('reports:indicator', args=[slug, tile.of])}?{options.query(self.query)}"
+
+
+def _chart(shown: Shown, report: WindowReport) -> Shown:
+    options = shown.options
+    if report.cuts is not None:
+        return replace(shown, figure=survival_figure(report, options=options), drawn=report)
+    first = tuple(ordered(report, options=options)[: MOST_WIDE if shown.tile.is_wide else MOST_BARS])
+    drawn = replace(report, estimates=first)
+    left_out = len(report.estimates) - len(first)
+    figure = charts.report_figure(drawn, options=options)
+    return replace(shown, figure=figure, drawn=drawn, left_out=left_out)
+
+
+def _row(report: WindowReport, estimate: Estimate, *, options: ReportOptions) -> tuple[str, str, str, str]:
+    found, is_ok = shown_value(report, estimate, options=options), estimate.status == Status.OK
+    return (
+        estimate.shown_category,
+        formats.amount(found.value, options.measure) if is_ok else "",
+        "" if is_ok else str(estimate.status),
+        formats.amount_range(found.low, found.high, options.measure),
+    )

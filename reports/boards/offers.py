@@ -1,0 +1,76 @@
+"""Tiles that a study offers: what can be added to a board, and what a new board begins with."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.utils.translation import gettext
+
+from ldp import PlanSpec
+from reports.boards.tiles import MAX_TILES, Kind, Tile, with_tile
+from reports.flows.pairs import place_pairs
+from reports.maps.zones import zones_of
+from reports.studies.models import Study
+from reports.studies.queries import current_plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A tile that can be added; `name` is that of the indicator, "" of other kinds."""
+
+    kind: Kind
+    of: str = ""
+    name: str = ""
+
+    @property
+    def value(self) -> str:
+        """Name of the offer in a form."""
+        return f"{self.kind}:{self.of}"
+
+
+def offers_of(study: Study) -> list[Offer]:
+    """All tiles of a study, by kind, indicators in plan order."""
+    return [
+        Offer(kind=Kind.FIGURES),
+        Offer(kind=Kind.VISITORS),
+        *_of_indicators(study),
+        Offer(kind=Kind.TEXT),
+    ]
+
+
+def titles() -> dict[Kind, str]:
+    """Names of the kinds, as pages call them."""
+    return {
+        Kind.FIGURES: gettext("Key figures"),
+        Kind.VISITORS: gettext("Visitors per day"),
+        Kind.INDICATOR: gettext("Indicators"),
+        Kind.NUMBER: gettext("Mean and median"),
+        Kind.MAP: gettext("Maps"),
+        Kind.FLOWS: gettext("Flows"),
+        Kind.TEXT: gettext("Text"),
+    }
+
+
+def first_tiles(study: Study) -> list[Tile]:
+    """Tiles of a new board: one of each sort, and every indicator whose combinations are not its subject."""
+    tiles: list[Tile] = []
+    pairs = {pair.indicator.slug for pair in place_pairs(study)}
+    for offer in offers_of(study):
+        is_joint_chart = offer.kind == Kind.INDICATOR and offer.of in pairs
+        if offer.kind != Kind.TEXT and not is_joint_chart and len(tiles) < MAX_TILES:
+            tiles = with_tile(tiles, offer.kind, of=offer.of)
+    return tiles
+
+
+def _of_indicators(study: Study) -> Iterator[Offer]:
+    indicators = list(study.indicators.all())
+    specs = {each.slug: each for each in PlanSpec.from_json(current_plan(study).spec).indicators}
+    for each in indicators:
+        yield Offer(kind=Kind.INDICATOR, of=each.slug, name=each.shown_name)
+    for each in indicators:
+        if specs[each.slug].scale is not None:
+            yield Offer(kind=Kind.NUMBER, of=each.slug, name=each.shown_name)
+    for each in indicators:
+        if zones_of(each):
+            yield Offer(kind=Kind.MAP, of=each.slug, name=each.shown_name)
+    for pair in place_pairs(study):
+        yield Offer(kind=Kind.FLOWS, of=pair.indicator.slug, name=pair.indicator.shown_name)

@@ -1,0 +1,175 @@
+"""Pages of boards: the list of a study, one board, and the form that arranges it."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.gzip import gzip_page
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from reports.accounts.access import account, readers_only, study_or_404
+from reports.boards import actions
+from reports.boards.contents import shown_tiles
+from reports.boards.models import Board
+from reports.boards.offers import Offer, offers_of, titles
+from reports.boards.queries import board_or_404, boards_of
+from reports.boards.tiles import MAX_TEXT, MAX_TITLE, Kind, read_tiles
+from reports.estimates.options import ReportOptions
+from reports.estimates.page import weekdays, widest_indicator, window_page
+from reports.estimates.picker import requested_window
+from reports.estimates.queries import Counts, Window, WindowError, visitor_unions
+from reports.studies.models import Indicator, Study
+from reports.studies.policies import may_open
+from reports.studies.texts import crumbs_to
+
+ARRANGE: Final = "arrange"
+
+
+class BoardForm(forms.Form):
+    """Form of a new board: its name, and the board that it begins as."""
+
+    name = forms.CharField(label=_("Name of the board"), max_length=actions.MAX_NAME)
+    copy_of = forms.ModelChoiceField(
+        label=_("Start with"),
+        queryset=Board.objects.none(),  # set for each reader and study
+        required=False,
+        empty_label=_("All figures of the study"),
+    )
+
+    def __init__(self, data: object = None, *, study: Study, reader: Any) -> None:
+        super().__init__(data)  # type: ignore[arg-type]
+        found: Any = self.fields["copy_of"]
+        found.queryset = boards_of(study, reader=reader)
+        found.label_from_instance = lambda board: board.name
+
+
+@require_http_methods(["GET", "POST"])
+@readers_only
+def boards(request: HttpRequest, slug: str) -> HttpResponse:
+    """List the boards of a study, and make one."""
+    study, reader = study_or_404(request, slug), account(request)
+    form = BoardForm(request.POST or None, study=study, reader=reader)
+    if request.method == "POST" and form.is_valid():
+        try:
+            board = actions.create_board(study, **form.cleaned_data, by=reader)
+        except actions.BoardError as error:
+            form.add_error("name", str(error))
+        else:
+            return redirect(f"{board_address(board)}?{ARRANGE}=on")
+    context = {
+        "study": study,
+        "boards": boards_of(study, reader=reader),
+        "form": form,
+        "crumbs": crumbs_to(study),
+    }
+    return render(request, "boards/boards.html", context, status=400 if form.errors else 200)
+
+
+@require_safe
+@readers_only
+@gzip_page  # a map of thousands of zones is a megabyte
+def board(request: HttpRequest, slug: str, board_id: int) -> HttpResponse:
+    """Show one board in the days of the address; its owner can arrange it there."""
+    study, reader = study_or_404(request, slug), account(request)
+    found = board_or_404(study, board_id, reader=reader)
+    visitors, status = visitor_unions(study), 200
+    indicators = list(study.indicators.all())
+    indicator = widest_indicator(indicators)
+    try:
+        window = requested_window(request.GET, indicator=indicator, visitors=visitors)
+    except WindowError as error:
+        window, status = Window(1, study.days), 400
+        messages.error(request, str(error))
+    if request.method == "GET":
+        actions.note_use(found, by=reader)
+    is_own = found.owner_id == reader.pk
+    is_arranged = is_own and request.GET.get(ARRANGE) == "on"
+    context = board_context(found, indicators, window, visitors=visitors, with_hidden=is_arranged)
+    context |= window_page(indicator, window, visitors=visitors, options=ReportOptions())
+    context |= {
+        "weekdays": weekdays(),
+        "is_own": is_own,
+        "is_arranged": is_arranged,
+        "may_share": may_open(reader),
+        "crumbs": [*crumbs_to(study), (gettext("Boards"), reverse("reports:boards", args=[slug]))],
+    }
+    if is_arranged:
+        context |= {"offers": _grouped(offers_of(study)), "max_title": MAX_TITLE, "max_text": MAX_TEXT}
+    return render(request, "boards/board.html", context, status=status)
+
+
+@require_POST
+@readers_only
+def change(request: HttpRequest, slug: str, board_id: int) -> HttpResponse:
+    """Do what a button says, and go back to the tile; scripts get no page."""
+    found = board_or_404(study_or_404(request, slug), board_id, reader=account(request))
+    if found.owner_id != account(request).pk:
+        raise Http404
+    try:
+        tile = _changed(request, found)
+    except actions.BoardError as error:
+        messages.error(request, str(error))
+        tile = None
+    if request.htmx and tile is not None:  # type: ignore[attr-defined]
+        return HttpResponse(status=204)
+    kept = {name: request.GET[name] for name in ("from", "to") if name in request.GET}
+    place = f"#tile-{tile}" if tile else ""
+    return redirect(f"{board_address(found)}?{urlencode(kept | {ARRANGE: 'on'})}{place}")
+
+
+def board_address(board: Board) -> str:
+    """Address of the page of a board."""
+    return reverse("reports:board", args=[board.study.slug, board.pk])
+
+
+def board_context(
+    board: Board,
+    indicators: Sequence[Indicator],
+    window: Window,
+    *,
+    visitors: Counts,
+    with_hidden: bool = False,
+) -> dict[str, Any]:
+    """Contents of a board in a window, for its page and share links; `indicators` are all of the study."""
+    tiles = [tile for tile in read_tiles(board.tiles) if with_hidden or not tile.is_hidden]
+    shown = shown_tiles(indicators, tiles, window, visitors=visitors)
+    return {
+        "study": board.study,
+        "board": board,
+        "tiles": shown,
+        "has_charts": any(each.figure for each in shown),
+        "has_bars": any(each.tile.kind == Kind.INDICATOR and each.figure for each in shown),
+        "has_maps": any(each.map for each in shown),
+    }
+
+
+def _changed(request: HttpRequest, board: Board) -> int | None:
+    """Key of the tile that was changed; 0 where the board was, None if nothing is known of that."""
+    asked, text = request.POST.get("do", ""), request.POST.get("tile", "")
+    key = int(text) if text.isascii() and text.isdecimal() and len(text) <= 6 else 0
+    if asked in actions.CHANGES:
+        actions.change_tile(board, asked, key=key)
+        return key
+    if asked == "text":
+        words = {name: request.POST.get(name, "") for name in ("title", "text")}
+        actions.write_text(board, key=key, **words)
+        return key
+    if asked == "add":
+        return actions.add_tile(board, request.POST.get("offer", "")).key
+    if asked == "name":
+        name, is_shared = request.POST.get("name", ""), "is_shared" in request.POST
+        actions.rename_board(board, name=name, is_shared=is_shared, by=account(request))
+        return 0
+    return None
+
+
+def _grouped(offers: list[Offer]) -> list[tuple[str, list[Offer]]]:
+    """Offers under the names of their kinds; those without an indicator have no further name."""
+    return [(title, [each for each in offers if each.kind == kind]) for kind, title in titles().items()]
