@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("reports", "0026_boards")]
+    dependencies = [("reports", "0027_boards")]
 
     operations = [
         migrations.AddField(

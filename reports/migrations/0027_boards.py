@@ -13,7 +13,7 @@ def number():
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("reports", "0025_budget_of_slots"),
+        ("reports", "0026_category_groups"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
