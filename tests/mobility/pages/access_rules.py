@@ -65,8 +65,8 @@ RULES = {
     **of("reports:studies tables", roles=READERS),
     **of(
         "reports:study reports:statement reports:presence reports:presence_frames reports:presence_forecast "
-        "reports:forecast reports:scenario_study reports:crosstab reports:flows reports:questions reports:boards "
-        "reports:maps reports:maps_days reports:maps_state",
+        "reports:forecast reports:scenario_study reports:crosstab reports:flows reports:questions "
+        "reports:maps reports:maps_days reports:maps_state reports:boards",
         roles=READERS, about=STUDY,
     ),
     "reports:board": Rule(roles=READERS, about=BOARD, others=frozenset()),
