@@ -38,8 +38,9 @@ THRESHOLDS = {
     "oue": ("threshold_p", "threshold_q"),
     "projective": ("threshold", "prime", "dimension", "codes"),
     "threshold": ("threshold",),
+    "question": ("threshold", "prime", "dimension", "codes"),
 }
-ORACLES = {"smp": ("grr", "oue", "adp"), "spl": ("grr",), "rsfd": ("grr", "ouez", "adp")}
+ORACLES = {"smp": ("grr", "oue", "adp", "question"), "spl": ("grr",), "rsfd": ("grr", "ouez", "adp")}
 TALLIES = ("visits", "runs")
 SLOT_MINUTES = (15, 30, 60, 120)
 MAX_DAYS = 62
@@ -183,9 +184,14 @@ def projective(epsilon: Fraction, k: int, *, most: int) -> Iterator[Channel]:
             yield min(found, key=lambda channel: noise(channel, k=k, share=Fraction(1)))
 
 
-def joint(epsilon: Fraction, k: int, *, days: int) -> list[Channel]:
-    """Return the possible mechanisms of a joint indicator: the one with the smaller variance."""
-    most = min(MAX_CODES, MAX_TALLY_CELLS // (days + 1) ** 2)
+def max_codes(days: int) -> int:
+    """Most codes of a report whose tallies can be kept."""
+    return min(MAX_CODES, MAX_TALLY_CELLS // (days + 1) ** 2)
+
+
+def codes(epsilon: Fraction, k: int, *, days: int) -> list[Channel]:
+    """Return the possible mechanisms of one code each: those with the smaller variance."""
+    most = max_codes(days)
     first, second = next(grr(epsilon, k)), next(projective(epsilon, k, most=most), None)
     if second is None or noise(first, k=k, share=Fraction(1)) <= noise(second, k=k, share=Fraction(1)):
         return list(grr(epsilon, k))
@@ -195,6 +201,18 @@ def joint(epsilon: Fraction, k: int, *, days: int) -> list[Channel]:
 def sides(epsilon: Fraction) -> list[Channel]:
     """Return the possible mechanisms of a number: whether it reaches a cut, as one of two categories."""
     return [channel._replace(protocol="threshold") for channel in grr(epsilon, 2)]
+
+
+def questions(epsilon: Fraction, k: int) -> Iterator[Channel]:
+    """Keep the true answer to "is it one of these?"; a question divides 2**t values into halves.
+
+    Two categories are on one side in (2**(t-1) - 1) of the 2**t - 1 questions.
+    """
+    t = (k - 1).bit_length()
+    together = Fraction(2 ** (t - 1) - 1, 2**t - 1)
+    for side in grr(epsilon, 2):
+        q = together * side.p + (1 - together) * side.q
+        yield Channel("question", (*side.thresholds, 2, t, 2 * (2**t - 1)), side.p, q, side.ratio)
 
 
 def cut_shares(scale: Json) -> list[int]:
@@ -253,7 +271,14 @@ class Plan:
         """Most different answers of a person."""
         asked = self.asked[index]
         n = 1 if asked["kind"] == "static" else (asked["max_values"] or self.days) + self.voided
-        return min(n, 2) if "scale" in asked else n  # a number has an answer on each side of the cut
+        # A number has an answer on each side of the cut, a question one for "yes" and one for "no".
+        return min(n, 2) if "scale" in asked or self.has_question(index) else n
+
+    def has_question(self, index: int) -> bool:
+        """Return whether people have one permanent question: on categories reported on several days."""
+        asked = self.asked[index]
+        is_asked = self.mechanism == "smp-question" and asked["kind"] == "daily" and "scale" not in asked
+        return is_asked and (asked["max_values"] or self.days) > 1
 
     def limits(self) -> list[tuple[int | None, int]]:
         """Days on which a person reports as the plan limits them, and the most that it may say."""
@@ -414,16 +439,21 @@ def check_indicator(entry: Json, plan: Plan, index: int, said_epsilon: str, foun
     if not plan.has_fakes:
         shared = Fraction(said_epsilon) / (1 if plan.answers_one else plan.d)
         found.equal(f"{where}, epsilon typed", shared if typed is None else Fraction(typed), epsilon)
+    if asked.get("parts"):
+        sizes = {each["slug"]: each["domain_size"] + 1 for each in plan.asked}
+        found.equal(f"{where}, combinations", k, prod(sizes.get(part, 0) for part in asked["parts"]))
     if "scale" in asked:
         scale, shares = asked["scale"], [int(each) for each in entry.get("cut_shares", [])]
         for name in ("cuts", "minimum", "unit"):
             found.equal(f"{where}, {name}", entry.get(name), scale[name])
         found.equal(f"{where}, cut_shares", shares, cut_shares(scale))
         possible = sides(epsilon)
-    elif asked.get("parts"):
-        sizes = {each["slug"]: each["domain_size"] + 1 for each in plan.asked}
-        found.equal(f"{where}, combinations", k, prod(sizes.get(part, 0) for part in asked["parts"]))
-        possible = joint(epsilon, k, days=plan.days)
+    elif plan.has_question(index):
+        possible = list(questions(epsilon, k))
+        n_codes = possible[0].thresholds[-1]
+        found.holds(f"{where}, codes", n_codes <= max_codes(plan.days), f"{n_codes} cannot be tallied")
+    elif asked.get("parts") or plan.mechanism == "smp-question":
+        possible = codes(epsilon, k, days=plan.days)
     else:
         possible = channels(plan.mechanism, epsilon, k, share=share if plan.has_fakes else Fraction(1))
     names = THRESHOLDS[possible[0].protocol]

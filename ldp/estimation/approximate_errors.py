@@ -14,8 +14,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldp.protocols.channels import MAX_EPSILON, Unit
-from ldp.protocols.projective import fitting_spaces, n_points
+from ldp.protocols.channels import MAX_DOMAIN_SIZE, MAX_EPSILON, Unit
+from ldp.protocols.projective import PRIMES, least_dimensions
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -108,25 +108,44 @@ def report_laws(
     return laws
 
 
-def code_laws(*, epsilons: Sequence[Fraction], domain_size: int, max_codes: int) -> ReportLaws:
-    """Laws of the reports on a joint indicator: those of `code_channel` for each of n epsilons."""
+def code_laws(*, epsilons: Sequence[Fraction], domain_sizes: ArrayLike, max_codes: int) -> ReportLaws:
+    """Laws of the reports of one code each, those of `code_channel`, for n epsilons and numbers of values."""
     answers = np.array([float(each) for each in epsilons])
+    k = np.broadcast_to(np.asarray(domain_sizes, np.float64), answers.shape)
     e, gain = np.exp(answers), np.expm1(answers)
-    grr = e + domain_size - 1
-    laws = [np.array([1 / grr, gain / grr, (domain_size - 2) / grr])]
-    sizes = [domain_size]
-    for prime, dimension in fitting_spaces(domain_size, max_codes=max_codes):
-        size, support, shared = (n_points(prime, dimension - less) for less in range(3))
+    grr = e + k - 1
+    laws, sizes = [np.array([1 / grr, gain / grr, (k - 2) / grr])], [k]
+    for prime in PRIMES:
+        dimension = least_dimensions(prime, k)
+        size, support, shared = ((prime ** (dimension - less) - 1) / (prime - 1) for less in range(3))
         whole = e * support + size - support
         q = (e * shared + support - shared) / whole
-        laws.append(np.array([q, gain * (support - shared) / whole, 1 - q - e * support / whole]))
+        law = np.array([q, gain * (support - shared) / whole, 1 - q - e * support / whole])
+        laws.append(np.where(size <= min(max_codes, MAX_DOMAIN_SIZE), law, np.nan))
         sizes.append(size)
-    noise = np.array([q * (1 - q) / difference**2 for q, difference, _ in laws])
-    best = noise.argmin(axis=0)
-    q, difference, rest = np.take_along_axis(np.array(laws), best[np.newaxis, np.newaxis], axis=0)[0]
-    slack = _slack(answers, np.array(sizes)[best].astype(np.float64))
-    is_close = noise <= noise.min(axis=0) * (1 + _slack(answers, np.full(len(e), float(max(sizes)))))
+    with np.errstate(invalid="ignore"):
+        noise = np.nan_to_num([q * (1 - q) / difference**2 for q, difference, _ in laws], nan=np.inf)
+    best = noise.argmin(axis=0)[np.newaxis]
+    q, difference, rest = np.take_along_axis(np.array(laws), best[:, np.newaxis], axis=0)[0]
+    slack = _slack(answers, np.take_along_axis(np.array(sizes), best, axis=0)[0])
+    is_close = noise <= noise.min(axis=0) * (1 + _slack(answers, np.max(sizes, axis=0)))
     return ReportLaws(q=q, difference=difference, rest=rest, slack=slack, is_sure=is_close.sum(axis=0) == 1)
+
+
+def question_laws(*, epsilons: Sequence[Fraction], domain_sizes: ArrayLike) -> ReportLaws:
+    """Laws of the answers to one yes/no question, those of `question_channel`; as `code_laws`."""
+    answers = np.array([float(each) for each in epsilons])
+    k = np.broadcast_to(np.asarray(domain_sizes, np.int64), answers.shape)
+    whole = 2.0 ** np.ceil(np.log2(k))
+    e, apart = np.exp(answers), whole / 2 / (whole - 1)
+    p, difference = e / (e + 1), apart * np.expm1(answers) / (e + 1)
+    return ReportLaws(
+        q=p - difference,
+        difference=difference,
+        rest=1 - 2 * p + difference,
+        slack=_slack(answers, np.full(len(answers), 2.0)),
+        is_sure=np.ones(len(answers), np.bool_),
+    )
 
 
 def first_that_reaches(

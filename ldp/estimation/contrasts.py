@@ -42,10 +42,17 @@ from ldp.estimation.estimators import Estimates, pure_frequencies, pure_variance
 from ldp.estimation.joint.linear import linear_covariances
 from ldp.estimation.movement import day_pair_bounds
 from ldp.estimation.overlaps import overlap_of, tells_of_few
-from ldp.estimation.windows import IndicatorTallies, Quantity, Window, WindowEstimate, part_of
+from ldp.estimation.windows import (
+    IndicatorTallies,
+    Quantity,
+    Window,
+    WindowEstimate,
+    least_noise,
+    part_of,
+)
 from ldp.protocols.channels import GrrChannel, PureChannel
 from ldp.protocols.faked_reports import FakedChannel
-from ldp.protocols.projective import ProjectiveChannel
+from ldp.protocols.projective_space import DesignChannel
 from ldp.protocols.unary import UnaryChannel
 
 Counts = NDArray[np.int64]
@@ -176,7 +183,7 @@ def value_difference(sample: Sample, *, reference: int, of: Quantity) -> Contras
     f = np.clip(sample.estimates().frequency, 0, 1)
     variance = sample.variance(f)
     channel = sample.channel
-    if isinstance(channel, ProjectiveChannel):
+    if isinstance(channel, DesignChannel):
         # How often two values are supported together depends on the third that is true.
         covariance = linear_covariances(
             sample.estimates().consistent,
@@ -286,7 +293,8 @@ def _day_correlations(tallies: IndicatorTallies, days: Sequence[int], samples: S
     least, largest = _shared_reports(tallies, days, samples)
     noise = pure_variance([0, 1], n_reports=1, n_population=1, channel=tallies.channel)
     n_reports = np.array([each.n_reports for each in samples], np.float64)
-    shared = np.where(is_sum, largest * noise.max(), least * noise.min()) / np.outer(n_reports, n_reports)
+    apart = least * noise.min() + (largest - least) * least_noise(tallies.channel)
+    shared = np.where(is_sum, largest * noise.max(), apart) / np.outer(n_reports, n_reports)
     # The shared sample of a value that lasts can only make a difference more certain: left out there.
     sign = np.where(is_sum, 1.0, -1.0 if tallies.kind == "daily" else 0.0)
     root = np.sqrt(np.maximum(sampled, 0))

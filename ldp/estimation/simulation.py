@@ -23,6 +23,7 @@ from ldp.estimation.approximate_errors import (
     ReportLaws,
     code_laws,
     first_that_reaches,
+    question_laws,
     report_laws,
 )
 from ldp.estimation.error_curves import LEVEL, ErrorCurve, error_curve
@@ -286,13 +287,17 @@ def _laws(
     """Return laws of plans like this one with other epsilons, as typed, and other numbers of categories."""
     asked: dict[str, Any] = {"unit": plan.unit, "epsilons": epsilons}
     wanted = [(sizes or {}).get(i, _n_sides(plan, i)) for i in range(plan.d)]
-    laws = report_laws(plan.mechanism, domain_sizes=wanted, **asked)
+    has_codes = plan.mechanism == "smp-question"
+    laws = report_laws("smp-grr" if has_codes else plan.mechanism, domain_sizes=wanted, **asked)
     bit = report_laws("smp-grr", domain_sizes=[2], **asked)
     for index, each in enumerate(plan.indicators):
+        size = wanted[index]
         if each.scale is not None:
             laws[index] = bit[0]
-        elif each.parts or each.moves is not None:
-            laws[index] = code_laws(epsilons=epsilons, domain_size=each.domain_size, max_codes=plan.max_codes)
+        elif plan.has_question(index):
+            laws[index] = question_laws(epsilons=epsilons, domain_sizes=size)
+        elif each.parts or each.moves is not None or has_codes:
+            laws[index] = code_laws(epsilons=epsilons, domain_sizes=size, max_codes=plan.max_codes)
     return laws
 
 
@@ -361,6 +366,8 @@ def rank_plans(
 ) -> tuple[Candidate, ...]:
     """Mechanisms that can ask these indicators under one promise, the one with the smallest errors first.
 
+    Permanent questions are one of them if there is a daily indicator to ask them of.
+
     Parameters
     ----------
     indicators : tuple of IndicatorRequest; their own epsilons and weights are left out, since only some
@@ -383,9 +390,11 @@ def rank_plans(
     found = []
     for mechanism in get_args(Mechanism):
         try:
-            found.append(_candidate(mechanism, alike, unit=unit, days=days, promised=promised, crowd=crowd))
+            each = _candidate(mechanism, alike, unit=unit, days=days, promised=promised, crowd=crowd)
         except LdpError:  # not for daily indicators, or out of the range of epsilon
             continue
+        if mechanism != "smp-question" or each.plan.asks_questions:
+            found.append(each)
     if not found:
         raise PlanError(f"promised must be within reach of a mechanism, got {float(promised):.6g}")
     return tuple(sorted(found, key=lambda each: each.mean_half_width))

@@ -41,6 +41,7 @@ from ldp.estimation.overlaps import is_few, overlap_of, shared_bounds
 from ldp.estimation.unions import union
 from ldp.privacy.plans import Kind
 from ldp.protocols.channels import PureChannel
+from ldp.protocols.repeated.question import QuestionChannel
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -284,8 +285,19 @@ def _bounded_correlation(
     if is_sum:
         covariance = largest * noise.max() / size + sampling
     else:
-        covariance = least * noise.min() / size - (sampling if tallies.kind == "daily" else 0)
+        noisy = least * noise.min() + (largest - least) * least_noise(channel)
+        covariance = noisy / size - (sampling if tallies.kind == "daily" else 0)
     return np.asarray(np.clip(covariance / np.sqrt(variances[0] * variances[1]), -1, 1), np.float64)
+
+
+def least_noise(channel: PureChannel) -> float:
+    """Least covariance of the noise of two reports of one person on different values; 0 or less.
+
+    Their noise is independent, but for a permanent question, which both answer.
+    """
+    if not isinstance(channel, QuestionChannel):
+        return 0.0
+    return float(channel.least_covariance / (channel.p - channel.q) ** 2)
 
 
 def _total(terms: Sequence[_Term], *, correlation: Floats, is_exact: bool) -> WindowEstimate:

@@ -31,6 +31,7 @@ CHOOSE_CUT: Final = 12
 TRIP_PICK: Final = 14
 TRIP_ANSWER: Final = 15
 SLOT_NOISE: Final = 16  # as with PRESENCE_NOISE; 13 is kept for another question
+CHOOSE_QUESTION: Final = 17
 
 BUFFER_BLOCKS: Final = 16_384  # 256 KiB of AES blocks: the fastest size, and it stays in the L2 cache
 

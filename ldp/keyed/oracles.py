@@ -9,15 +9,24 @@ from ldp.codes import NO_ANSWER
 from ldp.errors import LdpError
 from ldp.kernels.entropy import KeyedPrf, PlanFields, slices
 from ldp.keyed import grr, hashing, lanes, subset, unary
-from ldp.keyed.designs import hadamard, projective
+from ldp.keyed.designs import hadamard, projective, question
 from ldp.protocols.channels import GrrChannel
 from ldp.protocols.hadamard import HadamardChannel
 from ldp.protocols.hashing import HashChannel
 from ldp.protocols.projective import ProjectiveChannel
+from ldp.protocols.repeated.question import QuestionChannel
 from ldp.protocols.subset import SubsetChannel
 from ldp.protocols.unary import UnaryChannel
 
-OracleChannel = GrrChannel | UnaryChannel | HashChannel | SubsetChannel | HadamardChannel | ProjectiveChannel
+OracleChannel = (
+    GrrChannel
+    | UnaryChannel
+    | HashChannel
+    | SubsetChannel
+    | HadamardChannel
+    | ProjectiveChannel
+    | QuestionChannel
+)
 
 _BYTES_AT_ONCE = 2**24
 _MODULES: dict[type, Any] = {
@@ -27,6 +36,7 @@ _MODULES: dict[type, Any] = {
     SubsetChannel: subset,
     HadamardChannel: hadamard,
     ProjectiveChannel: projective,
+    QuestionChannel: question,
 }
 
 
@@ -42,7 +52,7 @@ def oracle_answers(
 
     Parameters
     ----------
-    channel : GrrChannel, UnaryChannel, HashChannel, SubsetChannel, HadamardChannel or ProjectiveChannel
+    channel : OracleChannel
     values and all others : as of `grr.answers`
 
     Returns
@@ -115,6 +125,8 @@ def count_support(reports: Any, *, channel: OracleChannel) -> NDArray[np.int64]:
             return hadamard.count_support(reports, channel=channel)
         case ProjectiveChannel():
             return projective.count_support(reports, channel=channel)
+        case QuestionChannel():
+            return question.count_support(reports, channel=channel)
         case _:
             _check_bits(reports, domain_size=channel.domain_size)
             return lanes.count_support(reports, domain_size=channel.domain_size)

@@ -25,7 +25,7 @@ def to_words(
     ----------
     reports : ndarray, shape (n,) of uint16 codes, or (n, ceil(domain_size / 64)) of uint64 bits; not modified
     values : ndarray of int32, shape (n,); -1 where there is no report
-    channel : GrrChannel, ProjectiveChannel or UnaryChannel; of the answers
+    channel : AnswerChannel; of the answers
 
     Returns
     -------

@@ -20,7 +20,7 @@ class IndicatorCertificate:
     Parameters
     ----------
     slug : str
-    n_values : int; most answers of one person; on a number, most different ones
+    n_values : int; most answers of one person; on a number or a permanent question, most different ones
     ratio : Fraction; exact probability ratio of one answer, known to be no fake
     epsilon : Decimal; logarithm of `ratio`, rounded up
     epsilon_attribute : Decimal; what one value loses, rounded up; smaller than `epsilon` if fakes hide it
@@ -60,7 +60,8 @@ def certify(plan: PlanSpec, *, extra_daily_values: int = 0) -> Certificate:
     """Realised loss of a plan; LdpError if extra_daily_values < 0.
 
     Values are protected; *whether* a daily value changed is not, since an unchanged value keeps its answer.
-    Of a number, so does one on the same side of the cut: it has two answers, on any number of days.
+    Of a number, so does one on the same side of the cut: it has two answers, on any number of days. So does a
+    value on the same side of a permanent question.
     Where a person answers one indicator, a profile loses at most the largest of the indicators' losses;
     otherwise the losses add up. Fake reports are added to an answer without knowing the value, so they never
     add to a loss. If all indicators are static, what they hide is certified exactly (`FakeDataChannel`).

@@ -23,8 +23,8 @@ from ldp.protocols.channels import WORD, GrrChannel
 from ldp.protocols.fake_data import FakeDataChannel
 from ldp.protocols.faked_reports import FakedChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
-from ldp.protocols.projective import ProjectiveChannel
-from ldp.protocols.projective_space import is_orthogonal
+from ldp.protocols.projective_space import DesignChannel, is_orthogonal
+from ldp.protocols.repeated.question import QuestionChannel
 
 Floats = NDArray[np.float64]
 Priors = Sequence[Sequence[float] | Floats]
@@ -68,7 +68,7 @@ def guess_success(channel: ReportChannel, *, prior: Sequence[float] | Floats) ->
     belief = _checked(prior, domain_size=channel.domain_size)
     if isinstance(channel, GrrChannel) or (isinstance(channel, FakedChannel) and channel.fake == "code"):
         return float(np.maximum(belief * float(channel.p), belief.max() * float(channel.q)).sum())
-    if isinstance(channel, ProjectiveChannel):
+    if isinstance(channel, DesignChannel):
         return _best_of_points(channel, belief)
     share, answer = (
         (float(channel.share), channel.answer) if isinstance(channel, FakedChannel) else (1.0, channel)
@@ -154,8 +154,8 @@ def known_day_success(channel: ReportChannel) -> float:
 
     Parameters
     ----------
-    channel : GrrChannel, UnaryChannel, ThresholdChannel or FakedChannel; as used for the reports;
-        before, all values of the day in question are as likely
+    channel : GrrChannel, UnaryChannel, ThresholdChannel, QuestionChannel or FakedChannel; as used for the
+        reports; before, all values of the day in question are as likely
 
     Returns
     -------
@@ -183,6 +183,9 @@ def known_day_success(channel: ReportChannel) -> float:
     elif isinstance(answer, ThresholdChannel):
         # The known value tells the bit of its day: the other day's report is the same, or of the other bit.
         return (1 + p * p + q * q) / (k + 1)
+    elif isinstance(answer, QuestionChannel):
+        # As with a cut: each question has values on both sides, since all digits occur.
+        return (1 + p * p + (1 - p) ** 2) / k
     else:
         # Whether a report has none or some of the bits of the other values; then two reports that are alike.
         hit, miss, none = p / q, (1 - p) / (1 - q), (1 - q) ** (k - 1)
@@ -200,8 +203,8 @@ def _best_of_sides(channel: ThresholdChannel, prior: Floats) -> float:
     return float(best @ np.array(channel.shares, np.float64) / WORD)
 
 
-def _best_of_points(channel: ProjectiveChannel, prior: Floats) -> float:
-    """Sum over points of the largest product of prior and likelihood."""
+def _best_of_points(channel: DesignChannel, prior: Floats) -> float:
+    """Sum over codes of the largest product of prior and likelihood."""
     size = channel.support_size
     inside = float(channel.p) / size
     outside = (1 - float(channel.p)) / (channel.n_codes - size)

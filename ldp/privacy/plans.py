@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final, Literal, Self, get_args
 
-from ldp.errors import LdpError, PlanError
+from ldp.errors import InvalidDomainError, LdpError, PlanError
 from ldp.geo.location import LocationSpec
 from ldp.privacy.joint import joint_size
 from ldp.privacy.moves import MoveSpec
@@ -15,6 +15,7 @@ from ldp.privacy.slots import SlotSpec
 from ldp.protocols.adaptive import adp_channel
 from ldp.protocols.channels import (
     WORD,
+    GrrChannel,
     Unit,
     check_domain_size,
     check_epsilon,
@@ -26,12 +27,15 @@ from ldp.protocols.fake_data import FakeDataChannel, FakeProtocol, fake_data_cha
 from ldp.protocols.faked_reports import FakedChannel
 from ldp.protocols.numbers.threshold import Scale, ThresholdChannel, threshold_channel
 from ldp.protocols.projective import CodeChannel, ProjectiveChannel, code_channel
+from ldp.protocols.repeated.question import QuestionChannel, question_channel
 from ldp.protocols.unary import UnaryChannel, oue_channel
 
 PresenceTally = Literal["visits", "runs"]
-Mechanism = Literal["smp-grr", "spl-grr", "smp-oue", "smp-adp", "rsfd-grr", "rsfd-ouez", "rsfd-adp"]
+Mechanism = Literal[
+    "smp-grr", "spl-grr", "smp-oue", "smp-adp", "smp-question", "rsfd-grr", "rsfd-ouez", "rsfd-adp"
+]
 Kind = Literal["static", "daily"]
-AnswerChannel = CodeChannel | UnaryChannel | ThresholdChannel
+AnswerChannel = CodeChannel | UnaryChannel | ThresholdChannel | QuestionChannel
 ReportChannel = AnswerChannel | FakedChannel
 
 PRESENCE_TALLIES: Final[tuple[PresenceTally, ...]] = get_args(PresenceTally)
@@ -111,7 +115,8 @@ class PlanSpec:
     Parameters
     ----------
     mechanism : who answers (smp: each person one indicator; spl: all; rsfd: one, with fake reports on the
-        others) and how (grr; oue: unary encoding; adp: the one with the smaller variance)
+        others) and how (grr; oue: unary encoding; adp: the one with the smaller variance; question: of daily
+        values one permanent question, of static ones the code with the smallest variance)
     unit : "profile" or "attribute"; what the promise is about
     version : int; in [1, 255]
     days : int; days of the study, in [1, 62]
@@ -170,6 +175,7 @@ class PlanSpec:
         if self.shares is not None:
             self._check_shares(self.shares)
         self._check_parts()
+        self._check_questions()
         self._check_tallies()
         if self.presence is not None:
             self._check_presence(self.presence)
@@ -201,6 +207,15 @@ class PlanSpec:
             size = joint_size([whole[part].domain_size for part in spec.parts])
             if spec.domain_size != size:
                 raise PlanError(f"domain_size of {spec.slug} must be {size}, got {spec.domain_size}")
+
+    def _check_questions(self) -> None:
+        """Raise PlanError where there are more codes of answers to questions than can be tallied."""
+        for index, spec in enumerate(self.indicators):
+            if self.has_question(index):
+                try:
+                    self.answer_channel(index)
+                except InvalidDomainError as error:
+                    raise PlanError(f"categories of {spec.slug}: {error}") from error
 
     def _check_tallies(self) -> None:
         if self.tallies != tuple(each for each in PRESENCE_TALLIES if each in self.tallies):
@@ -238,10 +253,12 @@ class PlanSpec:
                     f"up to {spec.domain_size} categories and would change as many counts; use smp-grr or "
                     f"spl-grr, whose reports name one"
                 )
-            if isinstance(channel, ProjectiveChannel):
+            if isinstance(channel, ProjectiveChannel | QuestionChannel):
+                where = f"with the joint indicator {spec.slug}" if spec.parts else f"under {self.mechanism}"
                 raise PlanError(
-                    f"presence_epsilon must be absent with the joint indicator {spec.slug}: a report stands "
-                    f"for {channel.support_size} categories each, and the noise of as many counts adds up"
+                    f"presence_epsilon must be absent {where}: a category is supported by "
+                    f"{channel.support_size} codes of reports on {spec.slug}, and the noise of as many "
+                    "counts adds up"
                 )
             if isinstance(channel, ThresholdChannel):
                 raise PlanError(
@@ -287,9 +304,7 @@ class PlanSpec:
         """Number of values or codes of each tally: of the indicators, then, if any, of the location."""
         channels = [self.answer_channel(index) for index in range(self.d)]
         sizes = tuple(
-            channel.n_codes
-            if isinstance(channel, ProjectiveChannel | ThresholdChannel)
-            else channel.domain_size
+            channel.domain_size if isinstance(channel, GrrChannel | UnaryChannel) else channel.n_codes
             for channel in channels
         )
         return sizes if self.location is None else (*sizes, self.location.grid.n_cells)
@@ -335,10 +350,23 @@ class PlanSpec:
         spec = self.indicators[index]
         if spec.scale is not None:
             return threshold_channel(epsilon=spec.epsilon, spacings=spec.scale.spacings)
-        if spec.parts or spec.moves is not None:
-            asked = {"domain_size": spec.domain_size, "max_codes": self.max_codes}
+        asked = {"domain_size": spec.domain_size, "max_codes": self.max_codes}
+        if self.has_question(index):
+            return question_channel(epsilon=spec.epsilon, **asked)
+        if spec.parts or spec.moves is not None or self.mechanism == "smp-question":
             return code_channel(epsilon=spec.epsilon, **asked)
         return _answer_channel(self.mechanism, spec.epsilon, spec.domain_size)
+
+    def has_question(self, index: int) -> bool:
+        """Return whether people have a permanent question on categories: where they may report repeatedly."""
+        spec = self.indicators[index]
+        is_asked = self.mechanism == "smp-question" and spec.scale is None and spec.moves is None
+        return is_asked and self.values_per_person(index) > 1
+
+    @property
+    def asks_questions(self) -> bool:
+        """Return whether there are permanent questions."""
+        return any(self.has_question(index) for index in range(self.d))
 
     def is_unary(self, index: int) -> bool:
         """Return whether reports on an indicator have a bit per value; else they are codes."""
@@ -364,14 +392,16 @@ class PlanSpec:
 
     @property
     def max_codes(self) -> int:
-        """Most codes of a report on a joint indicator, or on moves, whose tally can be kept."""
+        """Most codes of a report on an indicator whose tally can be kept."""
         return MAX_TALLY_CELLS // (self.days + 1) ** 2
 
     def answers_per_person(self, index: int, *, extra_daily_values: int = 0) -> int:
-        """Most different answers of one person: on a number one on each side of the cut, on any days."""
+        """Most different answers of one person: one on each side of a cut, or of a question, on any days."""
         spec = self.indicators[index]
         n = self.values_per_person(index) + (extra_daily_values if spec.kind == "daily" else 0)
-        return n if spec.scale is None else min(n, 2)
+        if self.has_question(index) or spec.scale is not None:
+            return min(n, 2)
+        return n
 
     def to_json(self) -> dict[str, Any]:
         """Plain values (str, int, None, list, dict); epsilon as the exact string "a/b"."""

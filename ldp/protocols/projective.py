@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from ldp.errors import InvalidBudgetError, InvalidDomainError
 from ldp.protocols.channels import (
     MAX_DOMAIN_SIZE,
@@ -20,6 +23,7 @@ from ldp.protocols.channels import (
     noise_at_zero,
 )
 
+PRIMES = tuple(n for n in range(2, 256) if all(n % each for each in range(2, 16) if each < n))
 MIN_DIMENSION = 3  # with 2, a point is orthogonal to one value only: that is GRR
 
 
@@ -52,7 +56,7 @@ class ProjectiveChannel(SupportChannel):
 
     def __post_init__(self) -> None:
         check_domain_size(self.domain_size)
-        if self.dimension < MIN_DIMENSION or not _is_prime(self.prime):
+        if self.dimension < MIN_DIMENSION or not is_prime(self.prime):
             raise InvalidDomainError(
                 f"dimension must be >= {MIN_DIMENSION} and prime a prime, got {self.dimension}, {self.prime}"
             )
@@ -146,7 +150,7 @@ def code_channel(*, epsilon: Fraction, domain_size: int, max_codes: int = MAX_DO
 
 def fitting_spaces(domain_size: int, *, max_codes: int = MAX_DOMAIN_SIZE) -> list[tuple[int, int]]:
     """Prime and dimension of each space that has a point for each value, and no more points than codes."""
-    spaces = [(prime, _least_dimension(prime, domain_size)) for prime in range(2, 256) if _is_prime(prime)]
+    spaces = [(prime, int(least_dimensions(prime, domain_size))) for prime in PRIMES]
     return [space for space in spaces if n_points(*space) <= min(max_codes, MAX_DOMAIN_SIZE)]
 
 
@@ -162,12 +166,12 @@ def _with_threshold(e: Fraction, *, domain_size: int, prime: int, dimension: int
     )
 
 
-def _least_dimension(prime: int, domain_size: int) -> int:
-    dimension = MIN_DIMENSION
-    while n_points(prime, dimension) < domain_size:
-        dimension += 1
-    return dimension
+def least_dimensions(prime: int, domain_sizes: ArrayLike) -> NDArray[np.int64]:
+    """Least dimension of a space of a prime with as many points as each number of values; of their shape."""
+    points = [min(n_points(prime, dimension), WORD // 4) for dimension in range(MIN_DIMENSION, 17)]
+    return np.asarray(MIN_DIMENSION + np.searchsorted(points, domain_sizes), np.int64)
 
 
-def _is_prime(number: int) -> bool:
-    return number >= 2 and all(number % factor for factor in range(2, int(number**0.5) + 1))
+def is_prime(number: int) -> bool:
+    """Return whether a number is prime, up to 255."""
+    return number in PRIMES

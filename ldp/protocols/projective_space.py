@@ -1,4 +1,9 @@
-"""Points of projective response: their coordinates, and sums over those that are orthogonal to a point."""
+"""Points of projective response and of permanent questions: coordinates, and sums over orthogonal ones.
+
+A report supports the values to whose points its own is orthogonal. Projective response: points of values and
+of codes are those of PG(dimension - 1, prime). Questions: value v has the point (digits of v, 1) of
+PG(dimension, groups), and code c the point c + 1, which is (question, group). Point 0 is no code.
+"""
 
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -9,8 +14,10 @@ from numpy.typing import NDArray
 from ldp.errors import LdpError
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.projective import ProjectiveChannel, n_points
+from ldp.protocols.repeated.question import QuestionChannel
 
 Floats = NDArray[np.float64]
+DesignChannel = ProjectiveChannel | QuestionChannel  # of which a code supports a set of values
 BATCH = 2**18  # numbers that are transformed together: 2 MB
 
 
@@ -49,14 +56,39 @@ def space_of(prime: int, dimension: int) -> Space:
     return Space(coordinates, starts, point_of, halved)
 
 
-def is_orthogonal(value: int, *, channel: ProjectiveChannel) -> NDArray[np.bool_]:
-    """Return whether each point supports a value; shape (n_codes,)."""
-    points = space_of(channel.prime, channel.dimension).coordinates.astype(np.int64)
-    return np.asarray(points @ points[value] % channel.prime == 0)
+def space_of_codes(channel: DesignChannel) -> Space:
+    """Return the space in which values and codes have points."""
+    if isinstance(channel, QuestionChannel):
+        return space_of(channel.groups, channel.dimension + 1)
+    return space_of(channel.prime, channel.dimension)
 
 
-def support_of(counts: NDArray[np.int64], *, channel: ProjectiveChannel) -> NDArray[np.int64]:
-    """Reports that support each value, from the reports by point.
+@lru_cache(maxsize=64)
+def points_of_values(channel: DesignChannel) -> NDArray[np.int64]:
+    """Return the number of the point of each value; int64, shape (domain_size,)."""
+    values = np.arange(channel.domain_size)
+    if isinstance(channel, ProjectiveChannel):
+        return values
+    digits = digits_of(values, channel=channel)
+    one = np.ones(channel.domain_size, np.int64)
+    return np.asarray(space_of_codes(channel).point_of[(*digits, one)], np.int64)
+
+
+def digits_of(values: NDArray[Any], *, channel: QuestionChannel) -> NDArray[np.int64]:
+    """Digits of each value, the most significant first; int64, shape (dimension, n)."""
+    powers = channel.groups ** np.arange(channel.dimension - 1, -1, -1)
+    return np.asarray(values // powers[:, np.newaxis] % channel.groups, np.int64)
+
+
+def is_orthogonal(value: int, *, channel: DesignChannel) -> NDArray[np.bool_]:
+    """Return whether each code supports a value; shape (n_codes,)."""
+    points = space_of_codes(channel).coordinates.astype(np.int64)
+    own = points[points_of_values(channel)[value]]
+    return np.asarray(points[-channel.n_codes :] @ own % _prime(channel) == 0)
+
+
+def support_of(counts: NDArray[np.int64], *, channel: DesignChannel) -> NDArray[np.int64]:
+    """Reports that support each value, from the reports by code.
 
     Parameters
     ----------
@@ -75,11 +107,10 @@ def support_of(counts: NDArray[np.int64], *, channel: ProjectiveChannel) -> NDAr
     by_cell = counts.reshape(channel.n_codes, -1)
     out = np.zeros((channel.domain_size, by_cell.shape[1]), np.int64)
     filled = np.flatnonzero(by_cell.any(axis=0))
-    n_together = max(1, BATCH // channel.prime**channel.dimension)
+    n_together = max(1, BATCH // space_of_codes(channel).point_of.size)
     for start in range(0, len(filled), n_together):
         cells = filled[start : start + n_together]
-        sums = sums_over_orthogonal(by_cell[:, cells].T, channel=channel)
-        out[:, cells] = np.rint(sums[:, : channel.domain_size].T)
+        out[:, cells] = np.rint(sums_of_values(by_cell[:, cells].T, channel=channel).T)
     return out.reshape(channel.domain_size, *counts.shape[1:])
 
 
@@ -87,7 +118,7 @@ def value_counts(counts: NDArray[np.int64], *, channel: object) -> NDArray[np.in
     """Reports that support each value, or reach each cut of a number, from a tally of any channel."""
     if isinstance(channel, ThresholdChannel):
         return counts[1::2]
-    return support_of(counts, channel=channel) if isinstance(channel, ProjectiveChannel) else counts
+    return support_of(counts, channel=channel) if isinstance(channel, DesignChannel) else counts
 
 
 def value_reports(
@@ -97,22 +128,34 @@ def value_reports(
     return counts[::2] + counts[1::2] if isinstance(channel, ThresholdChannel) else n_reports
 
 
-def sums_over_orthogonal(of_points: NDArray[Any], *, channel: ProjectiveChannel) -> Floats:
-    """For each point, the sum of what the points that are orthogonal to it have; float64, as `of_points`.
+def sums_of_values(of_codes: NDArray[Any], *, channel: DesignChannel) -> Floats:
+    """For each value, the sum of what the codes have that support it; shape (..., domain_size)."""
+    space = space_of_codes(channel)
+    of_points = np.zeros((*of_codes.shape[:-1], len(space.coordinates)))
+    of_points[..., -channel.n_codes :] = of_codes
+    return _over_orthogonal(of_points, space, _prime(channel))[..., points_of_values(channel)]
 
-    Parameters
-    ----------
-    of_points : ndarray of numbers, shape (..., n_codes), not modified
 
-    Notes
-    -----
+def sums_of_codes(of_values: NDArray[Any], *, channel: DesignChannel) -> Floats:
+    """For each code, the sum of what the values have that it supports; shape (..., n_codes)."""
+    space = space_of_codes(channel)
+    of_points = np.zeros((*of_values.shape[:-1], len(space.coordinates)))
+    of_points[..., points_of_values(channel)] = of_values
+    return _over_orthogonal(of_points, space, _prime(channel))[..., -channel.n_codes :]
+
+
+def _over_orthogonal(of_points: Floats, space: Space, prime: int) -> Floats:
+    """For each point, the sum of what the points that are orthogonal to it have; as `of_points`.
+
     The mean over all factors c of exp(2 pi i c <x, y> / prime) is 1 where the product is 0, and else 0. With
     a point's number at all of its multiples, the sum over c is one value of the Fourier transform. Cost:
-    that of a transform of prime**dimension numbers, about 10 ms for 4,000 values.
+    that of a transform of as many numbers as the space has vectors, about 10 ms for 4,000 values.
     """
-    space = space_of(channel.prime, channel.dimension)
-    with_zero = np.zeros((*of_points.shape[:-1], channel.n_codes + 1))
-    with_zero[..., :-1] = of_points
-    transform = np.fft.rfftn(with_zero[..., space.point_of], axes=range(-channel.dimension, 0))
+    with_zero = np.concatenate([of_points, np.zeros((*of_points.shape[:-1], 1))], axis=-1)
+    transform = np.fft.rfftn(with_zero[..., space.point_of], axes=range(-space.point_of.ndim, 0))
     total = of_points.sum(axis=-1, keepdims=True)
-    return np.asarray((total + transform[(..., *space.halved.T)].real) / channel.prime, np.float64)
+    return np.asarray((total + transform[(..., *space.halved.T)].real) / prime, np.float64)
+
+
+def _prime(channel: DesignChannel) -> int:
+    return channel.groups if isinstance(channel, QuestionChannel) else channel.prime

@@ -29,7 +29,8 @@ from ldp.protocols.hadamard import HadamardChannel
 from ldp.protocols.hashing import HashChannel
 from ldp.protocols.histogram import HistogramChannel
 from ldp.protocols.projective import ProjectiveChannel
-from ldp.protocols.projective_space import space_of
+from ldp.protocols.projective_space import is_orthogonal
+from ldp.protocols.repeated.question import QuestionChannel
 from ldp.protocols.subset import SubsetChannel
 from ldp.protocols.two_round import TwoRoundGrr, TwoRoundHash
 from ldp.protocols.two_round_unary import TwoRoundUnary
@@ -263,18 +264,12 @@ def _supports(channel: AuditChannel, report: Table, value: int) -> NDArray[np.bo
             return np.asarray(cells.astype(np.int64) == report[:, 1])
         case HadamardChannel():
             return np.asarray(np.bitwise_count(report[:, 0] & (value + 1)) % 2 == 0)
-        case ProjectiveChannel():
-            return _is_orthogonal(channel, report[:, 0], value)
+        case ProjectiveChannel() | QuestionChannel():
+            return is_orthogonal(value, channel=channel)[report[:, 0]]
         case UnaryChannel() | SubsetChannel() | TwoRoundUnary() | BitFlipChannel():
             return has_bit(report, value)
         case _:
             return np.asarray(report[:, 0] == value)
-
-
-def _is_orthogonal(channel: ProjectiveChannel, points: NDArray[np.int64], value: int) -> NDArray[np.bool_]:
-    """Return whether points support a value, by their coordinates."""
-    coordinates = space_of(channel.prime, channel.dimension).coordinates.astype(np.int64)
-    return np.asarray(coordinates[points] @ coordinates[value] % channel.prime == 0)
 
 
 def _outcomes(target: Target, prf: KeyedPrf, guess: KeyedPrf, *, runs: int, side: int) -> Table:

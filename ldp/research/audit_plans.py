@@ -16,8 +16,7 @@ from ldp.privacy.plans import AnswerChannel, PlanSpec
 from ldp.privacy.report_words import n_words
 from ldp.protocols.channels import Unit
 from ldp.protocols.numbers.threshold import ThresholdChannel
-from ldp.protocols.projective import ProjectiveChannel
-from ldp.protocols.projective_space import is_orthogonal
+from ldp.protocols.projective_space import DesignChannel, is_orthogonal
 from ldp.protocols.unary import UnaryChannel
 from ldp.research.audit import ALL_ASKED, Target
 
@@ -72,6 +71,8 @@ def _values(plan: PlanSpec, index: int) -> list[tuple[int, int]]:
         return [(spec.domain_size * (day % 2), spec.domain_size * (1 - day % 2)) for day in range(days)]
     if spec.moves is not None:
         return [(spec.moves.nothing, 1)] * days
+    if plan.has_question(index):  # half of the questions have these two values on different sides
+        return [(day % 2, 1 - day % 2) for day in range(days)]
     return [((day - 1) % spec.domain_size, day % spec.domain_size) for day in range(days)]
 
 
@@ -166,7 +167,7 @@ def _supports(words: Table, value: int, *, channel: AnswerChannel) -> NDArray[np
     """Return whether a report, shape (n, words), supports a value; none does without words."""
     if isinstance(channel, ThresholdChannel):
         return np.asarray((words[:, 0] != NO_ANSWER) & (words[:, 0] % 2 == (value > words[:, 0] // 2)))
-    if isinstance(channel, ProjectiveChannel):
+    if isinstance(channel, DesignChannel):
         return np.isin(words[:, 0], np.flatnonzero(is_orthogonal(value, channel=channel)))
     if not isinstance(channel, UnaryChannel):
         return np.asarray(words[:, 0] == value)

@@ -58,6 +58,8 @@ LDP_MODULES: Final = (
     "protocols/numbers/threshold.py",
     "protocols/projective.py",
     "protocols/projective_space.py",
+    "protocols/repeated/__init__.py",
+    "protocols/repeated/question.py",
     "protocols/unary.py",
 )
 Reports = tuple[WindowReport, ...]

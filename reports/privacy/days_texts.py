@@ -44,7 +44,11 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
             )
             % {"indicators": "; ".join(found)}
         )
-    return {"changes": " ".join(filter(None, [*sentences, two_categories(spec), _numbers(spec)]))}
+    return {
+        "changes": " ".join(
+            filter(None, [*sentences, two_categories(spec), _numbers(spec), _questions(spec)])
+        )
+    }
 
 
 def _numbers(spec: PlanSpec) -> str:
@@ -55,6 +59,19 @@ def _numbers(spec: PlanSpec) -> str:
     return gettext(
         "Daily numbers (%(indicators)s): a person's cut is public. If the person's reports for two days "
         "differ, the value was below the cut on one day and at or above it on the other. The epsilon per "
+        "attribute therefore gives no guarantee for a day if someone sees its report together with the "
+        "report for another day. The epsilon per profile covers any number of days."
+    ) % {"indicators": ", ".join(slugs)}
+
+
+def _questions(spec: PlanSpec) -> str:
+    """Return what answers to permanent questions show of a person; empty without any."""
+    slugs = [spec.indicators[index].slug for index in repeated(spec) if spec.has_question(index)]
+    if not slugs:
+        return ""
+    return gettext(
+        "Permanent questions (%(indicators)s): a person's question is public. If the person's reports for "
+        "two days differ, the true answer was “yes” on one day and “no” on the other. The epsilon per "
         "attribute therefore gives no guarantee for a day if someone sees its report together with the "
         "report for another day. The epsilon per profile covers any number of days."
     ) % {"indicators": ", ".join(slugs)}
@@ -76,7 +93,11 @@ def _known_day(spec: PlanSpec, index: int) -> str:
 
 def two_categories(spec: PlanSpec) -> str:
     """Return why epsilon per attribute promises nothing of days seen together; empty where it does."""
-    slugs = [spec.indicators[i].slug for i in repeated(spec) if spec.indicators[i].n_values == 2]
+    slugs = [
+        spec.indicators[i].slug
+        for i in repeated(spec)
+        if spec.indicators[i].n_values == 2 and not spec.has_question(i)
+    ]
     if not slugs:
         return ""
     return gettext(

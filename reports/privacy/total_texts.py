@@ -22,7 +22,7 @@ def total_words(plan: Plan) -> str:
         return gettext("%(total)s, the sum of all answers: %(sum)s.") % {"total": total, "sum": added}
     position = max(range(spec.d), key=lambda place: entries[place].epsilon * entries[place].n_values)
     asked, largest = spec.indicators[position], entries[position]
-    if asked.scale is not None and largest.n_values > 1:
+    if (asked.scale is not None or spec.has_question(position)) and largest.n_values > 1:
         text = gettext("%(total)s, for %(n)d different answers of epsilon %(each)s on “%(name)s”.")
     else:
         text = ngettext(

@@ -14,6 +14,7 @@ from ldp.privacy.accounting import certify_presence
 from ldp.privacy.plans import ReportChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.projective import ProjectiveChannel
+from ldp.protocols.repeated.question import QuestionChannel
 from reports.base import formats
 from reports.privacy.days_texts import repeated, two_categories
 from reports.simulator.model import Reading, Row, Setting, Simulation, simulate
@@ -136,6 +137,11 @@ def truth_words(channel: ReportChannel) -> str:
             "Each person is asked about one cut, for the whole study. The answer says on which side of it "
             "the value lies, and is true in %(kept)s of 100 cases."
         )
+    elif isinstance(answer, QuestionChannel):
+        text = gettext(
+            "Each person is asked one yes/no question, for the whole study: whether the value is in a list "
+            "of about half of the categories. The answer is true in %(kept)s of 100 cases."
+        )
     elif isinstance(answer, ProjectiveChannel):
         text = gettext(
             "Each answer represents a set of categories. The set includes the true category in %(kept)s of "
@@ -246,6 +252,7 @@ def mechanism_words(mechanism: str) -> str:
         "oue": pgettext("how it is answered", "each answer can mark several categories (OUE)"),
         "ouez": pgettext("how it is answered", "each answer can mark several categories (OUE)"),
         "adp": pgettext("how it is answered", "the more accurate of the two methods"),
+        "question": pgettext("how it is answered", "one permanent yes/no question on each daily indicator"),
     }[method]
     return gettext("%(mechanism)s: %(who)s; %(how)s") % {"mechanism": mechanism, "who": who, "how": how}
 
@@ -341,6 +348,11 @@ def _family_words(best: Candidate) -> str:
 
 
 def _method_words(best: Candidate, simulation: Simulation) -> str:
+    if best.plan.asks_questions:
+        return gettext(
+            "On a daily indicator, each person has one permanent yes/no question, and so at most two "
+            "different answers on any number of days. Each answer can therefore have an epsilon of %(answer)s."
+        ) % {"answer": formats.epsilon(best.plan.indicators[0].epsilon, decimals=2)}
     if not best.mechanism.endswith("-adp") or any(each.parts or each.scale for each in best.plan.indicators):
         return ""
     questions = simulation.setting.questions

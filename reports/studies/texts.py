@@ -9,6 +9,7 @@ from ldp import FakedChannel, GrrChannel, PlanSpec
 from ldp.privacy.plans import ReportChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.projective import ProjectiveChannel
+from ldp.protocols.repeated.question import QuestionChannel
 from reports.base.formats import percent
 from reports.base.status import WIDEST_INTERVAL, Status
 from reports.studies.models import Study
@@ -28,8 +29,8 @@ def crumbs_to(study: Study | None = None) -> Crumbs:
 
 def plan_words(spec: PlanSpec) -> str:
     """Explain a plan's mechanism, in plain words."""
-    sentences = (_who_answers(spec), _how(spec), _how_joint(spec), _how_number(spec), _what_fakes_hide(spec))
-    return " ".join(sentence for sentence in sentences if sentence)
+    how = (_how(spec), _how_repeated(spec), _how_joint(spec), _how_number(spec))
+    return " ".join(filter(None, (_who_answers(spec), *how, _what_fakes_hide(spec))))
 
 
 def tallies_words(tallies: Sequence[str]) -> str:
@@ -48,6 +49,11 @@ def answer_words(channel: ReportChannel) -> str:
         text = gettext(
             "Each person is asked about one cut, for the whole study. The answer says on which side of it "
             "the value lies, and is true in %(kept)s of cases."
+        )
+    elif isinstance(answer, QuestionChannel):
+        text = gettext(
+            "Each person is asked one yes/no question, for the whole study: whether the value is in a list "
+            "of about half of the categories. The answer is true in %(kept)s of cases."
         )
     elif isinstance(answer, ProjectiveChannel):
         text = gettext(
@@ -161,6 +167,11 @@ def _how(spec: PlanSpec) -> str:
             "answer can mark any number of categories, and each category is randomised separately (unary "
             "encoding, OUE). The answer is then kept, so the same value always gives the same answer."
         )
+    if spec.mechanism == "smp-question":
+        return gettext(
+            "An answer on a value that stays the same is randomised with the more accurate of GRR and "
+            "projective response (PGR). It is then kept."
+        )
     if spec.mechanism.endswith("-grr"):
         return gettext(
             "The answer is randomised (GRR) and then kept, so the same value always gives the same answer."
@@ -171,8 +182,19 @@ def _how(spec: PlanSpec) -> str:
     )
 
 
+def _how_repeated(spec: PlanSpec) -> str:
+    if not spec.asks_questions:
+        return ""
+    return gettext(
+        "On a daily indicator, each person is assigned one yes/no question at random for the whole study: "
+        "whether the value is in a list of about half of the categories. The answer is randomised with all "
+        "of epsilon and kept for “yes” and for “no”, so a person has at most two different answers on any "
+        "number of days."
+    )
+
+
 def _how_joint(spec: PlanSpec) -> str:
-    if not any(asked.parts for asked in spec.indicators):
+    if spec.mechanism == "smp-question" or not any(asked.parts for asked in spec.indicators):
         return ""
     return gettext(
         "An answer on a joint indicator combines the values of several indicators. It is randomised as one "

@@ -8,6 +8,7 @@ from typing import Any
 
 from ldp import FakeDataChannel, FakedChannel, PriorFakeDataChannel, PriorFakedChannel
 from ldp.protocols.channels import WORD, GrrChannel
+from ldp.protocols.projective_space import DesignChannel, is_orthogonal
 
 Report = FakedChannel | PriorFakedChannel
 Law = dict[tuple[Any, ...], Fraction]
@@ -56,6 +57,13 @@ def as_report(channel) -> Report:
 
 
 def chances(channel) -> dict[Any, list[Fraction]]:
+    if isinstance(channel, DesignChannel):
+        size, n = channel.support_size, channel.n_codes
+        hits = [is_orthogonal(value, channel=channel).tolist() for value in range(channel.domain_size)]
+        return {
+            y: [channel.p / size if hit[y] else (1 - channel.p) / (n - size) for hit in hits]
+            for y in range(n)
+        }
     report = as_report(channel)
     share = report.share
 

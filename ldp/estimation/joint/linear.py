@@ -1,9 +1,9 @@
 """Linear questions about one indicator: any weights over its values, with the exact variance.
 
 "Share of some values", "mean of a score", "share above a limit" are sums of w_v f_v. With one code a report
-(GRR, projective response) each code y stands for g(y), whose mean given the true value x is w_x; the mean of
-g over the reports is the estimate. Its variance given x is E[g**2 | x] - w_x**2. With a bit per value the
-same follows from how often two values are supported together.
+(GRR, projective response, permanent questions) each code y stands for g(y), whose mean given the true value x
+is w_x; the mean of g over the reports is the estimate. Its variance given x is E[g**2 | x] - w_x**2. With a
+bit per value the same follows from how often two values are supported together.
 
 Reports of a plan with fake data are left out: what another indicator was answered decides which of them are
 fakes, so their sums have no such variance.
@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from ldp.errors import LdpError
 from ldp.estimation.estimators import Estimates, pure_frequencies, score_interval
 from ldp.protocols.channels import GrrChannel
-from ldp.protocols.projective import CodeChannel, ProjectiveChannel
-from ldp.protocols.projective_space import sums_over_orthogonal, value_counts
+from ldp.protocols.projective_space import DesignChannel, sums_of_codes, sums_of_values, value_counts
 from ldp.protocols.unary import UnaryChannel
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
-LinearChannel = GrrChannel | ProjectiveChannel | UnaryChannel
+CodeChannel = GrrChannel | DesignChannel
+LinearChannel = CodeChannel | UnaryChannel
 ENDLESS: Final = 2**60  # visitors, if those of a window are taken as a sample of people like them
 
 
@@ -59,10 +59,10 @@ def linear_query(
 
     Parameters
     ----------
-    counts : ndarray of int64; reports by code, shape (n_codes,), of projective response; for the other
-        channels reports that support each value, shape (domain_size,). Not modified
+    counts : ndarray of int64; reports by code, shape (n_codes,), of projective response and questions; for
+        the other channels reports that support each value, shape (domain_size,). Not modified
     weights : ndarray of float64, shape (domain_size,), finite
-    channel : GrrChannel, ProjectiveChannel or UnaryChannel; as used for the reports
+    channel : LinearChannel; as used for the reports
     n_reports, n_population : int; reports, at least 1, and visitors, at least as many
     level : float; of the interval, in (0, 1)
 
@@ -233,29 +233,22 @@ def _code_chances(channel: CodeChannel) -> tuple[float, float]:
 
 def _supporting(of_value: Floats, *, channel: CodeChannel) -> Floats:
     """For each code, the sum of what the values have that it supports."""
-    if isinstance(channel, GrrChannel):
-        return of_value
-    of_point = np.zeros((*of_value.shape[:-1], channel.n_codes))
-    of_point[..., : channel.domain_size] = of_value
-    found: Floats = sums_over_orthogonal(of_point, channel=channel)
-    return found
+    return of_value if isinstance(channel, GrrChannel) else sums_of_codes(of_value, channel=channel)
 
 
 def _supported(of_code: Floats, *, channel: CodeChannel) -> Floats:
     """For each value, the sum of what the codes have that support it."""
-    if isinstance(channel, GrrChannel):
-        return of_code
-    return sums_over_orthogonal(of_code, channel=channel)[: channel.domain_size]
+    return of_code if isinstance(channel, GrrChannel) else sums_of_values(of_code, channel=channel)
 
 
 def _event_noise(weights: Floats, *, channel: LinearChannel) -> tuple[float, float] | None:
     """Noise of a report of a value outside a set, and inside; None unless it is the same for all of each.
 
-    With projective response it depends on how many of two values or more a report supports.
+    With other codes it depends on how many of two values or more a report supports.
     """
     if set(np.unique(weights)) != {0.0, 1.0}:
         return None
-    if isinstance(channel, ProjectiveChannel) and weights.sum() > 1:
+    if isinstance(channel, DesignChannel) and weights.sum() > 1:
         return None
     noise = linear_noise(weights, channel=channel)
     return float(noise[weights == 0][0]), float(noise[weights == 1][0])
@@ -268,7 +261,7 @@ def _sampling(*, n_reports: int, n_population: int) -> float:
 
 def _support(counts: Counts, *, channel: LinearChannel) -> Counts:
     if not isinstance(channel, LinearChannel):
-        raise LdpError(f"channel must be GRR, projective or unary for a linear question, got {channel}")
+        raise LdpError(f"channel must be GRR, projective, unary or a question, got {channel}")
     return value_counts(counts, channel=channel)
 
 

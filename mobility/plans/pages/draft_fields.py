@@ -306,6 +306,9 @@ def _mechanism_words(mechanism: str) -> str:
         "smp-grr": gettext("each person reports on one indicator"),
         "smp-oue": gettext("one indicator per person, with a yes/no mark for each category"),
         "smp-adp": gettext("one indicator per person, with the more accurate of GRR and OUE"),
+        "smp-question": gettext(
+            "one indicator per person; on daily ones a permanent yes/no question, at most two answers in all"
+        ),
         "spl-grr": gettext("each person reports on all indicators, and the epsilon is divided among them"),
         "rsfd-grr": gettext("an answer for one indicator, and made-up answers for the others"),
         "rsfd-ouez": gettext("yes/no marks for one indicator, and made-up marks for the others"),

@@ -25,6 +25,7 @@ from ldp.privacy.plans import AnswerChannel
 from ldp.protocols.channels import exact_text
 from ldp.protocols.numbers.threshold import Scale, ThresholdChannel
 from ldp.protocols.projective import ProjectiveChannel
+from ldp.protocols.repeated.question import QuestionChannel
 from ldp.protocols.unary import UnaryChannel
 from reports.base.version import software
 from reports.privacy.composition import composition_facts
@@ -40,7 +41,13 @@ from reports.studies.queries import current_plan, has_unions
 
 SCHEMA_VERSION = 1
 # Names of protocols in the papers.
-METHODS: Final = {"grr": "GRR", "oue": "OUE", "projective": "PGR", "threshold": "1BitMean"}
+METHODS: Final = {
+    "grr": "GRR",
+    "oue": "OUE",
+    "projective": "PGR",
+    "threshold": "1BitMean",
+    "question": "1BitHR",
+}
 WORD = 2**64  # thresholds are integers out of it
 
 
@@ -73,6 +80,7 @@ class Protection:
     is_sampled: bool
     has_fakes: bool
     is_daily: bool
+    has_question: bool = False
     parts: tuple[str, ...] = ()
     scale: Scale | None = None
 
@@ -139,6 +147,7 @@ def protections(plan: Plan) -> dict[str, Protection]:
             is_sampled=spec.is_sampled,
             has_fakes=spec.has_fakes,
             is_daily=asked.kind == "daily",
+            has_question=spec.has_question(index),
             parts=tuple(names[part] for part in asked.parts),
             scale=asked.scale,
         )
@@ -148,6 +157,8 @@ def protections(plan: Plan) -> dict[str, Protection]:
 
 def thresholds(channel: AnswerChannel) -> dict[str, int]:
     """Integers of a channel by their names, out of 2**64."""
+    if isinstance(channel, QuestionChannel):
+        channel = channel.answer
     if not isinstance(channel, UnaryChannel):
         return {"threshold": channel.threshold}
     return {"threshold_p": channel.threshold_p, "threshold_q": channel.threshold_q}
@@ -328,17 +339,19 @@ def _definition(spec: PlanSpec) -> str:
         "answers leave the operator zone differs between these two people by a factor of at most "
         "exp(epsilon)."
     )
-    if not any(asked.scale is not None and asked.kind == "daily" for asked in spec.indicators):
-        return text
-    return (
-        text
-        + " "
-        + gettext(
+    if any(asked.scale is not None and asked.kind == "daily" for asked in spec.indicators):
+        text += " " + gettext(
             "Of a daily number, only the side of a person's cut counts: these two people cross the cut "
             "on the same days. Each person has at most two different answers on it, so more days add "
             "nothing to epsilon."
         )
-    )
+    if spec.asks_questions:
+        text += " " + gettext(
+            "Of a value that a permanent question is about, only “yes” or “no” counts: the true answers of "
+            "these two people change on the same days. Each person has at most two different answers, so "
+            "more days add nothing to epsilon."
+        )
+    return text
 
 
 def _indicator(
@@ -377,11 +390,15 @@ def protocol_of(channel: AnswerChannel) -> str:
         return "projective"
     if isinstance(channel, ThresholdChannel):
         return "threshold"
+    if isinstance(channel, QuestionChannel):
+        return "question"
     return "grr" if isinstance(channel, GrrChannel) else "oue"
 
 
 def _design(channel: AnswerChannel) -> dict[str, int]:
-    """Space of the codes of projective response."""
+    """Space of the codes of projective response, or of questions with as many answers as the prime."""
+    if isinstance(channel, QuestionChannel):
+        return {"prime": channel.groups, "dimension": channel.dimension, "codes": channel.n_codes}
     if not isinstance(channel, ProjectiveChannel):
         return {}
     return {"prime": channel.prime, "dimension": channel.dimension, "codes": channel.n_codes}

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from ldp import LdpError, adp_channel, epsilon_for_error, expected_error, noise_at_zero, smp_weights
-from ldp.estimation.approximate_errors import code_laws, report_laws
+from ldp.estimation.approximate_errors import code_laws, question_laws, report_laws
 from ldp.estimation.choosing import Solution
 from ldp.estimation.estimators import pure_variance
 from ldp.protocols.projective import code_channel
+from ldp.protocols.repeated.question import question_channel
 from tests.ldp.exact import VECTORS, refuses
 
 SIZES = (3, 3, 8, 12, 37, 11)
@@ -152,13 +153,31 @@ def test_errors_are_those_of_the_exact_channels(mechanism, unit) -> None:
 @pytest.mark.parametrize(("size", "max_codes"), [(6, 65_534), (91, 65_534), (481, 700), (3844, 1000)])
 def test_errors_of_joint_indicators_are_those_of_their_channels(size, max_codes) -> None:
     epsilons = [Fraction(each, 1000) for each in (1, 700, 1425, 4001, 9000, 16_000)]
-    law = code_laws(epsilons=epsilons, domain_size=size, max_codes=max_codes)
+    law = code_laws(epsilons=epsilons, domain_sizes=size, max_codes=max_codes)
     assert sum(law.is_sure) >= 3
     for at, epsilon in enumerate(epsilons):
         channel = code_channel(epsilon=epsilon, domain_size=size, max_codes=max_codes)
         exact = pure_variance(0.1, n_reports=900, n_population=5000, channel=channel) ** 0.5
         nearly = law.std_error(0.1, n_reports=900, n_population=5000)
         assert not law.is_sure[at] or nearly[at] == pytest.approx(float(exact), rel=law.slack[at] / 10)
+
+
+def test_errors_of_many_sizes_are_those_of_their_channels() -> None:
+    """Codes and questions, each of another number of values and another epsilon."""
+    sizes = [2, 3, 8, 9, 37, 127, 128, 1000]
+    epsilons = [Fraction(each, 8) for each in range(1, len(sizes) + 1)]
+    laws = {
+        code_channel: code_laws(epsilons=epsilons, domain_sizes=sizes, max_codes=600),
+        question_channel: question_laws(epsilons=epsilons, domain_sizes=sizes),
+    }
+    for make, law in laws.items():
+        most = {"max_codes": 600} if make is code_channel else {}
+        nearly = law.std_error(0.1, n_reports=900, n_population=5000)
+        assert law.is_sure.sum() >= len(sizes) - 1
+        for at, (epsilon, size) in enumerate(zip(epsilons, sizes, strict=True)):
+            channel = make(epsilon=epsilon, domain_size=size, **most)
+            exact = pure_variance(0.1, n_reports=900, n_population=5000, channel=channel) ** 0.5
+            assert not law.is_sure[at] or nearly[at] == pytest.approx(float(exact), rel=law.slack[at] / 10)
 
 
 def test_few_plans_are_unsure() -> None:

@@ -38,7 +38,7 @@ from ldp.estimation.joint.linear import (
 from ldp.keyed.choices import choose_indicator
 from ldp.privacy.joint import joint_codes
 from ldp.protocols.channels import noise_at_zero
-from ldp.protocols.projective_space import sums_over_orthogonal, support_of, value_counts
+from ldp.protocols.projective_space import sums_of_codes, sums_of_values, support_of, value_counts
 from tests.ldp.exact import refuses
 from tests.ldp.protocols.test_families import law
 
@@ -301,7 +301,8 @@ def test_sums_over_points_are_those_of_the_products(prime: int, dimension: int) 
     counts = np.random.default_rng(prime).integers(0, 1000, size)
     assert support_of(counts, channel=channel).tolist() == (holds @ counts).tolist()
     weights = counts % 3 - 0.5
-    assert sums_over_orthogonal(weights, channel=channel) == pytest.approx(holds @ weights)
+    for sums in (sums_of_codes, sums_of_values):
+        assert sums(weights, channel=channel) == pytest.approx(holds @ weights)
 
 
 @fives
@@ -353,7 +354,7 @@ def test_questions_that_do_not_fit_are_refused() -> None:
     for message, n, asked in (
         ("weights must be finite with shape \\(5,\\)", 4, channel),
         ("counts must have shape \\(7, ...\\)", 5, FIVE["PGR"]),
-        ("channel must be GRR, projective or unary", 5, columns),
+        ("channel must be GRR, projective, unary or a question", 5, columns),
     ):
         refuses(message, linear_query, counts, weights=np.ones(n), channel=asked, **sizes)
 

@@ -31,12 +31,15 @@ indicators_st = st.lists(st.tuples(kinds_st, st.integers(2, 65534)), min_size=1,
     max_values=st.one_of(st.none(), st.integers(1, 3)),
 )
 def test_certified_never_exceeds_nominal(indicators, mechanism, epsilon, days, max_values) -> None:
-    plan = make_plan(*indicators, mechanism=mechanism, epsilon=epsilon, days=days, max_values=max_values)
+    most = 512 if mechanism == "smp-question" else 65_534  # categories that 62 days of codes can tell apart
+    sizes = [(kind, min(k, most)) for kind, k in indicators]
+    plan = make_plan(*sizes, mechanism=mechanism, epsilon=epsilon, days=days, max_values=max_values)
     certificate = certify(plan)
     for entry, spec in zip(certificate.indicators, plan.indicators, strict=True):
         assert 0 < entry.epsilon_attribute <= entry.epsilon <= entry.nominal == spec.epsilon
         assert entry.slug == spec.slug
-        assert entry.n_values == (1 if spec.kind == "static" else max_values or days)
+        n_values = 1 if spec.kind == "static" else max_values or days
+        assert entry.n_values == (min(n_values, 2) if mechanism == "smp-question" else n_values)
     assert certificate.epsilon_attribute <= certificate.nominal_attribute
     assert certificate.epsilon_profile <= certificate.nominal_profile
     assert certificate.epsilon_profile >= certificate.nominal_profile * Fraction(999_999, 10**6)
