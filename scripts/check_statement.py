@@ -275,10 +275,10 @@ class Plan:
         return min(n, 2) if "scale" in asked or self.has_question(index) else n
 
     def has_question(self, index: int) -> bool:
-        """Return whether people have one permanent question: on categories reported on several days."""
+        """Return whether people have one permanent question: on categories reported more than twice."""
         asked = self.asked[index]
         is_asked = self.mechanism == "smp-question" and asked["kind"] == "daily" and "scale" not in asked
-        return is_asked and (asked["max_values"] or self.days) > 1
+        return is_asked and (asked["max_values"] or self.days) > 2
 
     def limits(self) -> list[tuple[int | None, int]]:
         """Days on which a person reports as the plan limits them, and the most that it may say."""

@@ -358,10 +358,13 @@ class PlanSpec:
         return _answer_channel(self.mechanism, spec.epsilon, spec.domain_size)
 
     def has_question(self, index: int) -> bool:
-        """Return whether people have a permanent question on categories: where they may report repeatedly."""
+        """Return whether people have a permanent question on categories.
+
+        Not where they report twice at most: then two answers that name categories lose no more.
+        """
         spec = self.indicators[index]
         is_asked = self.mechanism == "smp-question" and spec.scale is None and spec.moves is None
-        return is_asked and self.values_per_person(index) > 1
+        return is_asked and self.values_per_person(index) > 2
 
     @property
     def asks_questions(self) -> bool:

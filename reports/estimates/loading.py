@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from ldp import GrrChannel, IndicatorSpec, PlanSpec
 from ldp.estimation.windows import IndicatorTallies
-from ldp.privacy.plans import ReportChannel
+from ldp.privacy.plans import AnswerChannel, ReportChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.projective_space import value_counts, value_reports
+from ldp.protocols.repeated.question import QuestionChannel
 from reports.estimates.models import DayNote
 from reports.estimates.noise import AnswerNoise, answer_noise
 from reports.studies.models import Indicator
@@ -74,7 +75,7 @@ def _decode(indicator: Indicator, tally: Tally, *, notes: Sequence[DayNote]) -> 
         plan=tally.plan,
         spec=spec,
         channel=channel,
-        is_unary=not isinstance(plan.answer_channel(index), GrrChannel),
+        is_unary=not _names_one(plan.answer_channel(index)),
         has_fakes=plan.has_fakes,
         counts=value_counts(codes, channel=channel),
         codes=codes,
@@ -83,6 +84,13 @@ def _decode(indicator: Indicator, tally: Tally, *, notes: Sequence[DayNote]) -> 
         visitors=visitors_of(tally.plan.study.visitor_tally),
         notes=tuple(notes),
         noise=answer_noise(plan, tally.plan.study),
+    )
+
+
+def _names_one(channel: AnswerChannel) -> bool:
+    """Return whether an answer names one category: also that of the only question there is about two."""
+    return isinstance(channel, GrrChannel) or (
+        isinstance(channel, QuestionChannel) and channel.n_questions == 1
     )
 
 

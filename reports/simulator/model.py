@@ -19,6 +19,7 @@ from ldp import (
     build_plan,
     certify,
 )
+from ldp.errors import LdpError
 from ldp.estimation.error_curves import ErrorCurve
 from ldp.estimation.simulation import (
     Candidate,
@@ -260,6 +261,28 @@ def simulate(setting: Setting) -> Simulation:
         )
     ]
     return Simulation(setting=setting, plan=plan, certificate=certificate, rows=tuple(rows))
+
+
+def recommended(setting: Setting) -> Mechanism:
+    """Mechanism for a study by the formulas: that of permanent questions where it is the more exact one.
+
+    It is compared with what else asks one indicator per person, under the epsilon that it certifies for all
+    of a person's values.
+    """
+    if setting.presence_epsilon is not None:
+        return "smp-grr"
+    try:
+        plan = replace(setting, mechanism="smp-question").plan_at(setting.epsilon)
+    except LdpError:  # too many categories to tally
+        return "smp-adp"
+    if not plan.asks_questions:
+        return "smp-adp"
+    promised = certify(plan).nominal_profile
+    ranking = rank_plans(
+        setting.requests, unit="profile", days=setting.days, promised=promised, crowd=setting.crowd
+    )
+    order = [each.mechanism for each in ranking if each.mechanism in ("smp-question", "smp-adp")]
+    return order[0]
 
 
 def epsilon_wanted(setting: Setting, *, half_width: float, slugs: Sequence[str], of_union: bool) -> Decimal:

@@ -351,7 +351,7 @@ def _method_words(best: Candidate, simulation: Simulation) -> str:
     if best.plan.asks_questions:
         return gettext(
             "On a daily indicator, each person has one permanent yes/no question, and so at most two "
-            "different answers on any number of days. Each answer can therefore have an epsilon of %(answer)s."
+            "different answers on any number of days. Each answer can therefore have epsilon %(answer)s."
         ) % {"answer": formats.epsilon(best.plan.indicators[0].epsilon, decimals=2)}
     if not best.mechanism.endswith("-adp") or any(each.parts or each.scale for each in best.plan.indicators):
         return ""

@@ -169,8 +169,8 @@ def _how(spec: PlanSpec) -> str:
         )
     if spec.mechanism == "smp-question":
         return gettext(
-            "An answer on a value that stays the same is randomised with the more accurate of GRR and "
-            "projective response (PGR). It is then kept."
+            "For each indicator with one value per person, the more accurate of GRR and projective response "
+            "(PGR) is used. The answer is then kept, so the same value always gives the same answer."
         )
     if spec.mechanism.endswith("-grr"):
         return gettext(

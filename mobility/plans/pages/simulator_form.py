@@ -15,7 +15,7 @@ from ldp.privacy.slots import MAX_SLOTS_PER_DAY
 from ldp.protocols.channels import MAX_DOMAIN_SIZE, Unit
 from mobility.plans.pages.simulator_source import Source
 from reports.simulator.combinations import with_combination
-from reports.simulator.model import Question, Setting, with_sizes
+from reports.simulator.model import Question, Setting, recommended, with_sizes
 from reports.simulator.slots import MOST_ZONES, SlotSetting
 from reports.simulator.texts import mechanism_words
 
@@ -118,7 +118,8 @@ class SimulatorForm(forms.Form):
     )
 
     def __init__(self, query: QueryDict, *, source: Source) -> None:
-        super().__init__({**source.initial, **query.dict()}, auto_id="simulator-%s", label_suffix="")
+        values = {"mechanism": "smp-adp", **source.initial, **query.dict()}
+        super().__init__(values, auto_id="simulator-%s", label_suffix="")
         self.source = source
         names = [(each.slug, each.name) for each in source.questions]
         without = {"show": gettext("the least accurate indicator"), "of": gettext("every indicator")}
@@ -135,6 +136,9 @@ class SimulatorForm(forms.Form):
         }
         for field in self.fields.values():
             field.widget.attrs["autocomplete"] = "off"
+        if not {"mechanism"} & {*source.initial, *query} and self.is_valid():
+            self.data = {**values, "mechanism": recommended(self.setting)}
+            self.full_clean()
 
     def clean(self) -> dict[str, Any]:
         """Check what concerns several fields."""

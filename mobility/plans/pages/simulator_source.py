@@ -22,7 +22,7 @@ from reports.studies.studyfile import StudyDefinition
 from reports.studies.studyfile.sections import DEFAULT_DELTA
 
 TYPED = {"days": "7", "indicators": "5", "daily": "0", "categories": "8", "cap": "7"}
-PLAN = {"mechanism": "smp-adp", "unit": "profile", "epsilon": "1"}
+PLAN = {"unit": "profile", "epsilon": "1"}  # the mechanism is the recommended one
 SLOTS = {"slots_per_day": "48", "slots_levels": "1", "slots_zones": "10"}
 CROWD = {"visitors": "10000", "stay": "1.5"}
 
