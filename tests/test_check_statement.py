@@ -120,6 +120,21 @@ def test_it_agrees_with_joint_indicators(epsilon, protocol):
         assert any(text.startswith("plan.spec, parts") for text in texts(statement)), parts
 
 
+def test_it_agrees_with_permanent_questions():
+    """Also on combinations; a third answer, a question among fewer and unknown losses are noticed."""
+    both = factory.joint("both", MANY, factory.STAY, kind="daily")
+    plan = planned("smp-question", unit="attribute", epsilon=Decimal("0.5"))
+    study = factory.create(MANY, factory.STAY, both, plan=plan)
+    statement = written(study)
+    assert texts(statement) == []
+    many, stay, joint = statement["indicators"]
+    assert [each["protocol"] for each in (many, stay, joint)] == ["projective", "question", "question"]
+    assert [each.get("codes") for each in (stay, joint)] == [2, 254]
+    assert Decimal("0.99") < Decimal(many["epsilon_attribute"]) <= 1  # on all four days, two answers
+    assert [each["values_per_person"] for each in (many, stay, joint)] == [1, 2, 2]
+    assert set(believed(statement)) - {"first_day", "spec_sha256"} == {"voided_days"}
+
+
 def test_it_agrees_with_daily_joint_indicators():
     both = factory.joint("both", factory.AGE, factory.STAY, kind="daily", max_values=3)
     factory.create(factory.AGE, factory.STAY, both, epsilon="0.5", unit="attribute")

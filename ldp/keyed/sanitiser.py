@@ -16,7 +16,7 @@ from ldp.keyed.words import to_words
 from ldp.privacy.plans import PlanSpec
 from ldp.protocols.channels import GrrChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
-from ldp.protocols.unary import UnaryChannel
+from ldp.protocols.projective import CodeChannel
 
 Values = NDArray[np.int32]
 Words = NDArray[np.uint64]
@@ -118,7 +118,7 @@ class Sanitiser:
         fields = self._fields(index, pseudonyms)
         if isinstance(channel, ThresholdChannel):
             return threshold.answers(values, channel=channel, **fields).reshape(-1, 1)
-        if self._plan.indicators[index].moves is not None and not isinstance(channel, UnaryChannel):
+        if self._plan.indicators[index].moves is not None and isinstance(channel, CodeChannel):
             return moves.answers(values, channel=channel, day=day, **fields).reshape(-1, 1)
         answers = oracles.oracle_answers(values, channel=channel, **fields)
         return to_words(answers, values=values, channel=channel)
