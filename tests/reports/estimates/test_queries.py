@@ -138,7 +138,8 @@ def test_numbers_are_those_of_the_library_for_the_same_counts(mechanism) -> None
         assert adds_up == (not report.is_unary)
         assert report.has_fakes == mechanism.startswith("rsfd")
     unary = {"grr": [False] * 3, "oue": [True] * 3, "ouez": [True] * 3}
-    assert [report.is_unary for report in reports] == unary.get(mechanism.partition("-")[2], [False, True, False])
+    expected_unary = unary.get(mechanism.partition("-")[2], [False, True, False])
+    assert [report.is_unary for report in reports] == expected_unary
 
 
 def test_old_plans_are_read_as_they_were_stored_and_the_newest_is_used() -> None:
