@@ -9,7 +9,7 @@ Value v has t digits in base r. Questions are the points y of PG(t - 1, r), and 
 -<y, v> mod r. So any two values are in the same group of (r**(t-1) - 1) / (r - 1) of the
 (r**t - 1) / (r - 1) questions: reports are those of a pure protocol.
 
-Source: Ding, Kulkarni, Yekhanin, NeurIPS 2017 (a question kept for ever, about d = 1 values: dBitFlipPM);
+Source: Ding, Kulkarni, Yekhanin, NeurIPS 2017 (a permanent question, about d = 1 values: dBitFlipPM);
 Bassily, Smith, STOC 2015 and Acharya, Sun, Zhang, AISTATS 2019 (one bit, about half of the values).
 """
 
@@ -40,7 +40,7 @@ class QuestionChannel(SupportChannel):
 
     Raises
     ------
-    InvalidDomainError : there are more values than digits can tell apart, or more codes than 65534
+    InvalidDomainError : there are more values than digits can distinguish, or more codes than 65534
 
     Notes
     -----
@@ -117,7 +117,7 @@ class QuestionChannel(SupportChannel):
 def question_channel(
     *, epsilon: Fraction, domain_size: int, max_codes: int = MAX_DOMAIN_SIZE
 ) -> QuestionChannel:
-    """One yes/no question for ever, of a nominal epsilon; the realised one is never larger.
+    """One permanent yes/no question of a nominal epsilon; the realised one is never larger.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ indicators_st = st.lists(st.tuples(kinds_st, st.integers(2, 65534)), min_size=1,
     max_values=st.one_of(st.none(), st.integers(1, 3)),
 )
 def test_certified_never_exceeds_nominal(indicators, mechanism, epsilon, days, max_values) -> None:
-    most = 512 if mechanism == "smp-question" else 65_534  # categories that 62 days of codes can tell apart
+    most = 512 if mechanism == "smp-question" else 65_534  # categories that 62 days of codes can distinguish
     sizes = [(kind, min(k, most)) for kind, k in indicators]
     plan = make_plan(*sizes, mechanism=mechanism, epsilon=epsilon, days=days, max_values=max_values)
     certificate = certify(plan)
