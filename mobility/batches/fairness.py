@@ -7,14 +7,15 @@ broker. Each request has a time until which it counts as alive; after that it is
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, transaction
-from django.db.models import Case, DateTimeField, Q, QuerySet, Sum, Value, When
+from django.db.models import F, Q, QuerySet, Sum
 from django.utils import timezone
 
 from mobility.batches.dispatching import ask
@@ -33,36 +34,62 @@ LONG_BYTES = 256 << 20
 MAX_ATTEMPTS = 5  # that begin and never end
 CLOCKS_DIFFER = timedelta(seconds=60)  # between hosts, and between asking and the message itself
 AWAY_S = 10.0  # a database that did not answer is not asked again for this long
+KNOWN_S = 2.0  # nor one that did
 SHARED = (Batch.State.READING, Batch.State.MERGING)  # states in which many tasks work on a batch
-_away = {"until": 0.0}  # the main database, by the clock of this process
+# Processes of workers that have shown themselves, and when to ask the main database again.
+_known: dict[str, Any] = {"processes": None, "until": 0.0}
+
+
+class Work(NamedTuple):
+    """A chunk or shard that is not done, as it was read; `number` is its index in the file, or the shard."""
+
+    pk: int
+    number: int
+    attempts: int
+    alive_until: datetime | None
 
 
 def ask_for_chunks(batch: Batch) -> bool:
-    """Ask for chunks up to the share of the batch; False if all of them are read."""
+    """Ask for chunks up to the share of the batch; False if all of them are read, and no one goes on."""
+    most = share()
     unread = Chunk.objects.filter(batch=batch, is_done=False)
-    if not unread.exists():
-        return False
-    with _asking("read_chunk", batch) as claimed:
-        if is_long(batch):
-            _claim_long(batch, unread, claimed)
-        else:
-            _claim_chunks(unread, claimed)
+    found = _first(unread, "batch__state", "plan", most=most)
+    if not found:
+        return not Batch.objects.filter(pk=batch.pk, state=Batch.State.READING).exists()
+    *_, state, plan = found[0]
+    if state == Batch.State.READING:
+        with _asking("read_chunk", batch) as claimed:
+            if is_long(batch, plan):
+                _claim_long(batch, unread, claimed)
+            else:
+                _claim(unread, [Work(*row[:-2]) for row in found], most, claimed)
     return True
 
 
 def ask_for_shards(batch: Batch) -> bool:
-    """Ask for shards up to the share of the batch; False if all of them have taken it."""
+    """Ask for shards up to the share of the batch; False if all of them have taken it, and no one goes on."""
     left = shards_left(batch)
+    if left is None:
+        return True
     runs = ShardRun.objects.filter(batch=batch)
-    free = _free(runs)
-    taken = set(runs.filter(~free).values_list("shard", flat=True))
-    room = share() - len(taken.intersection(left))
+    known = _by_number(runs)
+    if fresh := [ShardRun(batch=batch, shard=shard) for shard in left if shard not in known]:
+        ShardRun.objects.bulk_create(fresh, ignore_conflicts=True)
+        known = _by_number(runs)
     with _asking("apply_shard", batch) as claimed:
-        for shard in [shard for shard in left if shard not in taken][: max(room, 0)]:
-            claimed.append(shard)
-            if not _claim_shard(batch, shard, free):
-                claimed.pop()
+        _claim(runs, [known[shard] for shard in left], share(), claimed)
     return bool(left)
+
+
+def _first(unread: QuerySet[Chunk], *facts: str, most: int | None = None) -> list[tuple[Any, ...]]:
+    """Return `Work`, and further facts, of what counts to ask for `most` at a time: those asked for first."""
+    in_turn = unread.order_by(F("alive_until").desc(nulls_last=True), "index")
+    return list(in_turn.values_list("pk", "index", "attempts", "alive_until", *facts)[: most and 2 * most])
+
+
+def _by_number(runs: QuerySet[ShardRun]) -> dict[int, Work]:
+    found = map(Work._make, runs.values_list("pk", "shard", "attempts", "alive_until"))
+    return {run.number: run for run in found}
 
 
 @contextmanager
@@ -99,11 +126,12 @@ def forget_unbegun(batch: Batch) -> None:
 
 def let_long_go_on(batch: Batch) -> None:
     """After a long task of `batch`, however it ended: the one that has waited longest may have its turn."""
-    unread = Chunk.objects.filter(is_done=False)
-    waiting = Batch.objects.filter(_long(), chunks__in=unread.filter(_free(unread)))
-    following = waiting.exclude(pk=batch.pk).order_by("started_at").first()
-    if following is not None:
-        ask("advance", str(following.pk))
+    others = Batch.objects.filter(_long()).exclude(pk=batch.pk)
+    unread = _first(Chunk.objects.filter(is_done=False, batch__in=others), "batch__started_at", "batch_id")
+    waiting = [row for row in unread if _free([Work(*row[:4])])]
+    if waiting:
+        *_, following = min(waiting, key=itemgetter(4))
+        ask("advance", str(following))
 
 
 def share() -> int:
@@ -121,36 +149,36 @@ def processes() -> int:
     Reading and merging need the vault alone: during an outage of the main database they do not wait
     for it each time.
     """
-    if time.monotonic() < _away["until"]:
-        return int(settings.MOBILITY_WORKER_PROCESSES)
-    since = timezone.now() - timedelta(seconds=SILENT_S)
-    alive = WorkerSign.objects.filter(zone=settings.MOBILITY_ZONE, seen_at__gte=since)
-    try:
-        found = alive.aggregate(all=Sum("processes"))["all"]
-    except (OperationalError, InterfaceError) as error:
-        log.warning("workers_uncounted error=%s", type(error).__name__)
-        _away["until"] = time.monotonic() + AWAY_S
-        found = None
-    return int(found or settings.MOBILITY_WORKER_PROCESSES)
+    if time.monotonic() >= _known["until"]:
+        _known.update(processes=None, until=time.monotonic() + AWAY_S)
+        since = timezone.now() - timedelta(seconds=SILENT_S)
+        alive = WorkerSign.objects.filter(zone=settings.MOBILITY_ZONE, seen_at__gte=since)
+        try:
+            found = alive.aggregate(all=Sum("processes"))["all"]
+            _known.update(processes=found, until=time.monotonic() + KNOWN_S)
+        except (OperationalError, InterfaceError) as error:
+            log.warning("workers_uncounted error=%s", type(error).__name__)
+    return int(_known["processes"] or settings.MOBILITY_WORKER_PROCESSES)
 
 
 def _long() -> Q:
     return Q(state=Batch.State.READING, bytes_total__gte=LONG_BYTES, chunks__plan__kind=WHOLE)
 
 
-def is_long(batch: Batch) -> bool:
-    """Return whether one task keeps a process busy for long with its file, now or at its turn."""
-    return Batch.objects.filter(_long(), pk=batch.pk).exists()
+def is_long(batch: Batch, plan: dict[str, Any]) -> bool:
+    """Return whether one task keeps a process busy for long with the file, of which a chunk has this plan."""
+    return (batch.bytes_total or 0) >= LONG_BYTES and plan["kind"] == WHOLE
 
 
-def _claim_chunks(unread: QuerySet[Chunk], claimed: list[int]) -> None:
-    """Add the indices of a batch's chunks that this task must request."""
-    free = _free(unread)
-    room = share() - unread.filter(~free).count()
-    chosen = unread.filter(free).order_by("index").values_list("pk", "index")[: max(room, 0)]
-    for pk, index in chosen:
-        claimed.append(index)
-        if not unread.filter(free, pk=pk).update(alive_until=_next_claim()):
+def _claim(rows: QuerySet[Any], work: Sequence[Work], most: int, claimed: list[int]) -> None:
+    """Add the numbers of the work that this task must request, so that `most` are requested in all."""
+    free = _free(work)
+    room = most - (len(work) - len(free))
+    for each in free[: max(room, 0)]:
+        claimed.append(each.number)
+        as_seen = rows.filter(pk=each.pk, attempts=each.attempts, alive_until=each.alive_until)
+        # What began too often rests without a sign: so its next task sees that no one is at it.
+        if not as_seen.update(alive_until=None if each.attempts >= MAX_ATTEMPTS else next_sign()):
             claimed.pop()
 
 
@@ -162,24 +190,27 @@ def _claim_long(batch: Batch, unread: QuerySet[Chunk], claimed: list[int]) -> No
         long = Chunk.objects.filter(is_done=False, batch__in=Batch.objects.filter(_long()))
         list(long.select_for_update(of=("self",)).order_by("pk").values_list("pk"))
         if _long_at_work(batch) < most:
-            _claim_chunks(unread, claimed)
+            _claim(unread, [Work(*row) for row in _first(unread, most=1)], 1, claimed)
 
 
 def _long_at_work(batch: Batch) -> int:
     """Other batches that are read by one long task now, or will be by a task that was asked for."""
-    unread = Chunk.objects.filter(is_done=False)
-    asked = unread.filter(~_free(unread))
-    busy = Batch.objects.filter(_long(), chunks__in=asked, waits_since=None)  # waiting ones keep no process
-    return busy.exclude(pk=batch.pk).count()
+    # Waiting ones keep no process.
+    others = Batch.objects.filter(_long(), waits_since=None).exclude(pk=batch.pk)
+    unread = _first(Chunk.objects.filter(is_done=False, batch__in=others))
+    return len(unread) - len(_free([Work(*row) for row in unread]))
 
 
-def _free(rows: QuerySet[Any]) -> Q:
-    """Return chunks or shards that were not requested, or so long ago that the message is taken for lost."""
+def _free(work: Sequence[Work]) -> list[Work]:
+    """Return what was not requested, or so long ago that the message is taken for lost."""
     now = until = timezone.now()
-    if rows.filter(attempts=0, alive_until__lte=now).exists():
+    if any(each.attempts == 0 and each.alive_until and each.alive_until <= now for each in work):
         until = min(now, _unfetched_after() or now)
-    begun = Q(attempts__gt=0, alive_until__lte=now)
-    return Q(alive_until=None) | begun | Q(attempts=0, alive_until__lte=until)
+    return [
+        each
+        for each in work
+        if each.alive_until is None or each.alive_until <= (now if each.attempts else until)
+    ]
 
 
 def _unfetched_after() -> datetime | None:
@@ -187,16 +218,3 @@ def _unfetched_after() -> datetime | None:
     since: datetime | None = later("mobility.batches.broker.waits_since")()
     lease = timedelta(seconds=settings.MOBILITY_BATCH_LEASE_S)
     return None if since is None else since + lease - CLOCKS_DIFFER
-
-
-def _next_claim() -> Case:
-    """A new sign; none of what began too often and rests: so its next task sees that no one is at it."""
-    is_dead = When(attempts__gte=MAX_ATTEMPTS, then=Value(None))
-    return Case(is_dead, default=Value(next_sign()), output_field=DateTimeField())
-
-
-def _claim_shard(batch: Batch, shard: int, free: Q) -> bool:
-    run, is_new = ShardRun.objects.get_or_create(
-        batch=batch, shard=shard, defaults={"alive_until": next_sign()}
-    )
-    return is_new or bool(ShardRun.objects.filter(free, pk=run.pk).update(alive_until=_next_claim()))

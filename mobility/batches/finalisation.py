@@ -183,7 +183,7 @@ def cancel(batch: Batch, *, by: str) -> None:
     ------
     CancelError : it has ended, or parts of it are merged already
     """
-    was_long = fairness.is_long(batch)
+    was_long = any(fairness.is_long(batch, chunk.plan) for chunk in batch.chunks.all()[:1])
     # The state goes first: it stops the tasks that are at work.
     if not move(batch, "cancel", failure=f"cancelled by {by}: none of its data was published or kept"):
         raise errors.CancelError(

@@ -251,8 +251,11 @@ def is_noisy(study: VaultStudy) -> bool:
     return "presence" in study.plan
 
 
-def shards_left(batch: Batch) -> list[int]:
-    """Shards that have not taken the batch yet."""
-    wanted = Batch.objects.values_list("shards", flat=True).get(pk=batch.pk)
+def shards_left(batch: Batch) -> list[int] | None:
+    """Shards that have not taken the batch yet; None if it is not being merged (any more)."""
+    merged = Batch.objects.filter(pk=batch.pk, state=Batch.State.MERGING)
+    wanted: list[int] | None = merged.values_list("shards", flat=True).first()
+    if wanted is None:
+        return None
     taken = set(Applied.objects.filter(batch=batch).values_list("shard", flat=True))
     return [shard for shard in wanted if shard not in taken]

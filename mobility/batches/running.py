@@ -102,12 +102,13 @@ def read_chunk(batch_id: str, index: int) -> None:
     ------
     PASSING_ERRORS : try again, also when advancing the batch failed
     """
-    batch = Batch.objects.select_related("study").get(pk=batch_id)
-    chunk = Chunk.objects.filter(batch=batch, index=index).first()
-    if batch.state != State.READING or chunk is None:
+    chunks = Chunk.objects.select_related("batch__study")
+    chunk = chunks.filter(batch__pk=batch_id, batch__state=State.READING, index=index).first()
+    if chunk is None:
         advance(batch_id)
         return
-    was_long = fairness.is_long(batch)
+    batch = chunk.batch
+    was_long = fairness.is_long(batch, chunk.plan)
     with finalisation.failing_with_a_reason(batch):
         if not chunk.is_done:
             try:
@@ -120,7 +121,7 @@ def read_chunk(batch_id: str, index: int) -> None:
                 return
     if was_long:  # however it ended
         fairness.let_long_go_on(batch)
-    if _is_still(batch) and not fairness.ask_for_chunks(batch):
+    if not fairness.ask_for_chunks(batch):
         advance(batch_id)
 
 
@@ -164,7 +165,7 @@ def apply_shard(batch_id: str, shard: int) -> None:
             with _attempt(batch, run):
                 study = open_study(batch.study)
                 merging.apply_shard(batch, study, shard, day_transitions.of_batch(batch, study))
-    if _is_still(batch) and not fairness.ask_for_shards(batch):
+    if not fairness.ask_for_shards(batch):
         advance(batch_id)
 
 
@@ -176,11 +177,6 @@ def _publish(batch: Batch) -> None:
     finalisation.done(batch)
     if settings.HANDS_OVER:
         ask("hand_over")  # the receipt of this batch
-
-
-def _is_still(batch: Batch) -> bool:
-    """Return whether the batch is in the state that it was found in: it may have failed, or gone on."""
-    return Batch.objects.filter(pk=batch.pk, state=batch.state).exists()
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Sealed state in the vault: replaced as a whole, and only by anyone who has read what it replaces."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +8,7 @@ from mobility.base.errors import SupersededError
 from mobility.vault.models.subscribers import AnswerShard, DayState, OptOutShard, PresenceShard
 
 Stored = PresenceShard | DayState | AnswerShard | OptOutShard
+ROWS_AT_ONCE = 8  # a driver may copy all of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,19 +18,24 @@ class Successor:
     fresh: Stored
     before: Stored | None
 
-    def store(self) -> None:
-        """Write it.
 
-        Raises
-        ------
-        SupersededError : someone else has written meanwhile
-        """
-        if self.before is None:
-            self.fresh.save(force_insert=True)
-            return
-        row = type(self.before)._default_manager.filter(pk=self.before.pk, version=self.before.version)
-        if not row.update(version=self.fresh.version, blob=self.fresh.blob):
-            raise SupersededError(f"{self.before} was changed by another worker")
+def store(successors: Iterable[Successor]) -> None:
+    """Write states, new ones several in a statement.
+
+    Raises
+    ------
+    SupersededError : someone else has written one meanwhile
+    """
+    fresh: dict[type[Stored], list[Any]] = {}
+    for each in successors:
+        if each.before is None:
+            fresh.setdefault(type(each.fresh), []).append(each.fresh)
+            continue
+        row = type(each.before)._default_manager.filter(pk=each.before.pk, version=each.before.version)
+        if not row.update(version=each.fresh.version, blob=each.fresh.blob):
+            raise SupersededError(f"{each.before} was changed by another worker")
+    for table, rows in fresh.items():
+        table._default_manager.bulk_create(rows, batch_size=ROWS_AT_ONCE)
 
 
 def successor(

@@ -146,11 +146,10 @@ def _received(batch: Batch, study: OpenStudy) -> None:
     if not batch.more_to_come:
         _mark(study.row, batch.days_touched, state=VaultDay.State.PUBLISHED, pending=False)
         return
-    for day in batch.days_touched:
-        row, is_new = VaultDay.objects.get_or_create(study=study.row, day=day)
-        if not is_new:
-            row.pending = True
-            row.save(update_fields=["pending"])
+    touched = [VaultDay(study=study.row, day=day) for day in batch.days_touched]
+    VaultDay.objects.bulk_create(
+        touched, update_conflicts=True, unique_fields=["study", "day"], update_fields=["pending"]
+    )
 
 
 def _closed(batch: Batch, study: OpenStudy) -> None:
@@ -172,5 +171,7 @@ def _voided(batch: Batch, study: OpenStudy) -> None:
 
 
 def _mark(study: VaultStudy, days: Iterable[int], *, state: str, pending: bool) -> None:
-    for day in days:
-        VaultDay.objects.update_or_create(study=study, day=day, defaults={"state": state, "pending": pending})
+    marked = [VaultDay(study=study, day=day, state=state, pending=pending) for day in days]
+    VaultDay.objects.bulk_create(
+        marked, update_conflicts=True, unique_fields=["study", "day"], update_fields=["state", "pending"]
+    )

@@ -7,7 +7,7 @@ and day state (each only if no one changed it in between), and the delta that wa
 from collections import Counter
 from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F
 
 from mobility.base import memory
@@ -17,6 +17,7 @@ from mobility.batches.publication.day_transitions import DayMoves
 from mobility.batches.publication.shard_changes import Outcome, outcome_of
 from mobility.batches.quality.facts import merged_checks
 from mobility.batches.states import move, show_life
+from mobility.vault.blobs import store
 from mobility.vault.models.batch import Applied, Batch
 from mobility.vault.models.outbox import OutboxDelta
 from mobility.vault.models.subscribers import DayState, PresenceShard
@@ -61,18 +62,20 @@ def apply_shard(batch: Batch, study: OpenStudy, shard: int, moves: DayMoves) -> 
         PEAK: memory.peak_mb(),
     }
     # Everything slow is done; what follows only writes.
-    with transaction.atomic(using="vault"):
-        show_life(batch, state=State.MERGING, shards_done=F("shards_done") + 1)
-        _, is_mine = Applied.objects.get_or_create(batch=batch, shard=shard, defaults={"counts": counts})
-        if not is_mine:
-            raise SupersededError(f"shard {shard} has taken batch {batch.pk} already")
-        if not batch.validate_only:
-            _store(batch, study, shard, outcome, moves)
+    try:
+        with transaction.atomic(using="vault"):
+            show_life(batch, state=State.MERGING, shards_done=F("shards_done") + 1)
+            Applied.objects.create(batch=batch, shard=shard, counts=counts)
+            if not batch.validate_only:
+                _store(batch, study, shard, outcome, moves)
+    except IntegrityError:
+        if Applied.objects.filter(batch=batch, shard=shard).exists():
+            raise SupersededError(f"shard {shard} has taken batch {batch.pk} already") from None
+        raise
 
 
 def _store(batch: Batch, study: OpenStudy, shard: int, outcome: Outcome, moves: DayMoves) -> None:
-    for each in outcome.successors:
-        each.store()
+    store(outcome.successors)
     DayState.objects.filter(study=study.row, shard=shard, day__in=moves.forget).delete()
     if outcome.slots is not None and outcome.slots.counts.any():
         slots.store(batch, study, shard, outcome.slots)

@@ -323,7 +323,8 @@ def _grouped(batch: Batch, state: ShardState) -> tuple[GroupedEvents, int]:
     n_late = 0
     pieces, groups = _Pieces(batch, state.shard), []
     for piece in range(batch.pieces):
-        show_life(batch, state=Batch.State.MERGING)
+        if piece:
+            show_life(batch, state=Batch.State.MERGING)
         events = concatenate([*map(Events.unpack, pieces.plain(piece))], slots=slots)
         groups.append(group_events(events, rules=rules))
         if closed_until:

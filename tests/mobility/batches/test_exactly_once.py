@@ -20,7 +20,7 @@ from mobility.batches.publication import day_transitions, merging, publishing, r
 from mobility.batches.states import activate
 from mobility.extracts.profiles.definition import OPT_OUT
 from mobility.operations.sweeping import sweep
-from mobility.vault.blobs import successor
+from mobility.vault.blobs import store, successor
 from mobility.vault.keystore import keystore
 from mobility.vault.models.batch import Applied, Batch, Chunk
 from mobility.vault.models.outbox import OutboxDelta
@@ -217,9 +217,9 @@ def test_deltas_wait_sealed_and_a_state_is_replaced_only_by_a_worker_that_has_re
     row = PresenceShard.objects.first()
     given = {"seal": lambda version: bytes([version]) * 40, "study": row.study, "shard": 0}
     first, second = (successor(PresenceShard, row, **given) for _ in range(2))
-    first.store()
+    store([first])
     with pytest.raises(SupersededError, match="was changed by another worker"):
-        second.store()
+        store([second])
     assert PresenceShard.objects.get(pk=row.pk).version == row.version + 1
 
 

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.django_db(databases=["default", "vault"])
 @pytest.fixture(autouse=True)
 def _main_database_answers(monkeypatch):
     """Facts learned by an earlier test do not count."""
-    monkeypatch.setitem(fairness._away, "until", 0.0)
+    monkeypatch.setitem(fairness._known, "until", 0.0)
 
 
 @pytest.fixture
@@ -336,13 +336,16 @@ def test_shards_are_shared_too(pipeline, extract, settings):
     assert [ids[1] for _, *ids in pipeline.queue] == [0, 1, 2, 3, 0, 1]
 
 
-def test_processes_are_those_of_workers_that_live(db, settings):
+def test_processes_are_those_of_workers_that_live(db, settings, monkeypatch):
     settings.MOBILITY_WORKER_PROCESSES = 5
     assert fairness.processes() == 5
     now, silent = timezone.now(), timezone.now() - timedelta(seconds=SILENT_S + 1)
     for name, zone, n, seen in (("a", "all", 4, now), ("b", "all", 8, now), ("c", "all", 16, silent),
                                 ("d", "operator", 32, now)):  # fmt: skip
         WorkerSign.objects.create(name=name, zone=zone, processes=n, started_at=now, seen_at=seen)
+    assert fairness.processes() == 5  # as it was a moment ago
+    later = time.monotonic() + fairness.KNOWN_S
+    monkeypatch.setattr(time, "monotonic", lambda: later)
     assert fairness.processes() == 12
 
 
