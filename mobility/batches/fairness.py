@@ -50,7 +50,7 @@ class Work(NamedTuple):
 
 
 def ask_for_chunks(batch: Batch) -> bool:
-    """Ask for chunks up to the share of the batch; False if all of them are read, and no one goes on."""
+    """Ask for chunks up to the share of the batch; False if all are read, and no one has judged them."""
     most = share()
     unread = Chunk.objects.filter(batch=batch, is_done=False)
     found = _first(unread, "batch__state", "plan", most=most)
@@ -67,7 +67,7 @@ def ask_for_chunks(batch: Batch) -> bool:
 
 
 def ask_for_shards(batch: Batch) -> bool:
-    """Ask for shards up to the share of the batch; False if all of them have taken it, and no one goes on."""
+    """Ask for shards up to the share of the batch; False if all have taken it, and no one has noted that."""
     left = shards_left(batch)
     if left is None:
         return True
@@ -177,7 +177,7 @@ def _claim(rows: QuerySet[Any], work: Sequence[Work], most: int, claimed: list[i
     for each in free[: max(room, 0)]:
         claimed.append(each.number)
         as_seen = rows.filter(pk=each.pk, attempts=each.attempts, alive_until=each.alive_until)
-        # What began too often rests without a sign: so its next task sees that no one is at it.
+        # Work that began too often has no sign of life: its next task must see that no one is at it.
         if not as_seen.update(alive_until=None if each.attempts >= MAX_ATTEMPTS else next_sign()):
             claimed.pop()
 

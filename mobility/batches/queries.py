@@ -252,7 +252,7 @@ def is_noisy(study: VaultStudy) -> bool:
 
 
 def shards_left(batch: Batch) -> list[int] | None:
-    """Shards that have not taken the batch yet; None if it is not being merged (any more)."""
+    """Shards that have not taken the batch yet; None unless it is being merged."""
     merged = Batch.objects.filter(pk=batch.pk, state=Batch.State.MERGING)
     wanted: list[int] | None = merged.values_list("shards", flat=True).first()
     if wanted is None:
