@@ -97,7 +97,7 @@ def misfit(batch: Batch) -> str:
 def notes_for_reader(batch: Batch) -> Iterator[str]:
     """Notes for a person, in addition to the numbers."""
     if batch.validate_only:
-        yield "only checked: none of its data was kept or published"
+        yield "this was only a check: no data from the file was kept or published"
     if batch.duplicate_of_id is not None:
         yield (
             f"nothing new: this file was already processed as batch {batch.duplicate_of_id}, so it "
@@ -108,7 +108,7 @@ def notes_for_reader(batch: Batch) -> Iterator[str]:
     ):
         yield "nothing new: the study already had all of this data"
     if batch.more_to_come and not batch.validate_only:
-        yield "its days stay open: they are published with the next file of these days, or by close_days"
+        yield "its days stay open: they are published with their next file, or when you run close_days"
     if is_noisy(batch.study) and batch.kind == Batch.Kind.EXTRACT and not batch.validate_only:
         yield (
             "nothing is published yet: the study has presence noise, so the totals of a day are "
@@ -124,8 +124,8 @@ def notes_for_reader(batch: Batch) -> Iterator[str]:
         is_near = batch.waiting_subscribers >= batch.study.definition["min_publication"]
         few = "fewer than min_publication" + is_near * " would differ from earlier reports"
         yield (
-            f"not published yet: {batch.waiting_subscribers} subscribers count differently from the "
-            f"reports, {is_near * 'but '}{few}; their changes are published together with later ones"
+            f"not published yet: changes for {batch.waiting_subscribers} subscribers, {is_near * 'but '}"
+            f"{few}; they are published together with later changes"
         )
     if batch.waiting_subscribers and batch.kind == Batch.Kind.OPT_OUT:
         yield (

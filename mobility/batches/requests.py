@@ -150,18 +150,22 @@ def request_close_slots(
     """
     definition = unlock(study).definition
     if definition.slots is None:
-        raise DayStateError(gettext("the study counts no slots: its study file has no section [slots]"))
+        raise DayStateError(
+            gettext("this study does not count people by time slot: its study file has no [slots] section")
+        )
     at = through if through.tzinfo else through.replace(tzinfo=ZoneInfo(definition.timezone))
     if at > timezone.now():
-        text = gettext("slots can be closed when they have ended, and %(time)s is in the future")
+        text = gettext("time slots can be closed only after they have ended, but %(time)s is in the future")
         raise DayStateError(text % {"time": _minute(at)})
     clock = clock_of(study)
     wanted, closed = clock.closed_by(int(at.timestamp())), study.slots_closed
     if not wanted:
-        raise DayStateError(gettext("no slot of the study has ended by %(time)s") % {"time": _minute(at)})
+        raise DayStateError(
+            gettext("no time slot of this study ended at or before %(time)s") % {"time": _minute(at)}
+        )
     if wanted <= closed:
         end = datetime.fromtimestamp(int(clock.end[closed - 1]), at.tzinfo)
-        text = gettext("all slots through %(end)s are closed already, got %(time)s")
+        text = gettext("all time slots through %(end)s are already closed; requested time: %(time)s")
         raise DayStateError(text % {"end": _minute(end), "time": _minute(at)})
     return _requested(study, kind=Batch.Kind.CLOSE_SLOTS, slots_through=wanted, by=by, batch_id=batch_id)
 

@@ -43,7 +43,7 @@ DAY_BADGES: Words = {
 }
 # Every name of mobility.extracts.rows.counts.REJECTED and IGNORED.
 ROW_REASONS: Words = {
-    "wrong_columns": _("Number of columns differs from the header"),
+    "wrong_columns": _("Number of columns differs from the number in the header"),
     "bad_text": _("Not valid text in the file's encoding, or contains NUL bytes"),
     "empty_subscriber": _("Subscriber ID is missing"),
     "bad_timestamp": _("Unreadable timestamp"),
@@ -51,7 +51,7 @@ ROW_REASONS: Words = {
     "empty_cell": _("Cell ID is missing"),
     "unknown_value": _("Value outside the indicator's categories"),
     "opted_out": _("Subscriber has opted out"),
-    "outside_period": _("Event outside the days of the study"),
+    "outside_period": _("Event outside the study period"),
     "outside_area": _("Cell outside the area"),
     "outside_hours": _("Event outside the hours that the study counts"),
     "day_closed": _("Day is already closed"),
@@ -65,7 +65,8 @@ NOTES: Words = {
         "Daily values that changed after the answer had been published (the published answer is kept)"
     ),
     "slot_closed": _(
-        "Rows, including duplicates, in slots that were already closed (the counts of these slots are final)"
+        "Rows, including duplicates, in time slots that were already closed (the counts for closed slots "
+        "are final)"
     ),
 }
 # Every fact of mobility.extracts.readers.Source.
@@ -92,7 +93,7 @@ def batch_title(batch: Batch, head: StudyHead) -> str:
             return gettext("Close days through %(day)s") % {"day": day}
         case Batch.Kind.CLOSE_SLOTS:
             time = time_title(head.slot_end(batch.slots_through or 1))
-            return gettext("Close slots through %(time)s") % {"time": time}
+            return gettext("Close time slots through %(time)s") % {"time": time}
         case Batch.Kind.VOID_DAY:
             return gettext("Undo %(day)s") % {"day": day}
         case _:

@@ -18,9 +18,12 @@ class Trouble(NamedTuple):
 
 # By code: the name of the component, and its text while it is healthy; empty if a table shows it.
 FINE: Final[dict[str, tuple[Lazy, Lazy]]] = {
-    "database_unreachable": (_("Database: %(subject)s"), _("Responds within %(ms)s; size %(bytes)s.")),
+    "database_unreachable": (
+        _("Database: %(subject)s"),
+        _("Response time: %(ms)s. Database size: %(bytes)s."),
+    ),
     "migrations_pending": (_("Migrations: %(subject)s"), _("The database schema is up to date.")),
-    "broker_unreachable": (_("Broker"), _("Responds within %(ms)s.")),
+    "broker_unreachable": (_("Broker"), _("Response time: %(ms)s.")),
     "workers_missing": (_("Workers: %(subject)s"), _("Workers: %(workers)s. Processes: %(processes)s.")),
     "worker_silent": (_("Worker responses"), _("All workers are responding. Running: %(workers)s.")),
     "queue_long": (_("Queue %(subject)s"), ""),
@@ -38,16 +41,19 @@ FINE: Final[dict[str, tuple[Lazy, Lazy]]] = {
     "batch_failed": (_("Failed batches"), _("No unresolved failures in the last %(within_s)s.")),
     "batch_waiting": (
         _("Waiting batches"),
-        _("Unfinished batches: %(batches)s. None has been waiting for long."),
+        _("Unfinished batches: %(batches)s. Waiting times are normal."),
     ),
     "feed_late": (_("Feeds"), _("Studies with automatic uploads: %(studies)s. No file is overdue.")),
     "day_open": (_("Open days"), _("No day is overdue for closing. Days still open: %(days)s.")),
     "handover_waiting": (
         _("Handover to the analyst server"),
-        _("No totals have been waiting a long time to be handed over."),
+        _("No handover of totals is overdue."),
     ),
     "study_stopped": (_("Vault and totals"), _("Vault and totals are consistent.")),
-    "zone_crowded": (_("Crowded zones"), _("No zone is expected to exceed its limit. Limits: %(limits)s.")),
+    "zone_crowded": (
+        _("Crowded zones"),
+        _("No zone is expected to exceed its limit. Zones with a limit: %(limits)s."),
+    ),
     "ledger_broken": (_("Ledger"), _("Integrity verified at the last check. Entries: %(entries)s.")),
     "backup_old": (_("Last backup"), _("The last backup was made %(age_s)s ago. Size: %(bytes)s.")),
     "escrow_old": (
@@ -204,7 +210,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ("batch_waiting", ""): Trouble(
         _("Batches in study %(subject)s are waiting"),
         _("Batches waiting for their turn: %(batches)s. The oldest has waited for %(oldest_s)s."),
-        _("Check that workers are running. If they are always busy, start more of them."),
+        _("Check that workers are running. If all workers are always busy, start more."),
     ),
     ("batch_waiting", "stuck"): Trouble(
         _("A batch in study %(subject)s is not making progress"),
@@ -228,7 +234,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ),
     ("feed_late", ""): Trouble(
         _("Files for study %(subject)s are overdue"),
-        _("Days without a file: %(days)s. The first is %(day)s."),
+        _("Days without a file: %(days)s. The first of these days is %(day)s."),
         _(
             "Ask the sender whether more files are coming. If no file will arrive for a day, close that "
             "day to clear this alert."
@@ -268,8 +274,8 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
         _("The analyst server has data for study %(subject)s that this zone has no record of sending"),
         _(
             "The server lists publications that this vault has no record of, or reports that the study "
-            "is closed. To avoid counting anyone twice, nothing is sent to the server. Uploads are not "
-            "affected."
+            "is closed. To avoid counting anyone twice, this zone sends nothing to the server. Uploads "
+            "are not affected."
         ),
         _(
             "If the vault was restored, restore the analyst server from a backup made at the same time "
@@ -297,12 +303,18 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ),
     ("zone_crowded", ""): Trouble(
         _("%(zone)s in %(study)s may have more people than its limit allows"),
-        _("Slot that begins at %(time)s: between %(low)s and %(high)s people; limit: %(capacity)s."),
+        _(
+            "In the time slot that begins at %(time)s, the estimate is between %(low)s and %(high)s "
+            "people. The limit is %(capacity)s."
+        ),
         _("Check the zone, and get ready to direct people elsewhere."),
     ),
     ("zone_crowded", "exceeds"): Trouble(
         _("%(zone)s in %(study)s has more people than its limit allows"),
-        _("Slot that begins at %(time)s: between %(low)s and %(high)s people; limit: %(capacity)s."),
+        _(
+            "In the time slot that begins at %(time)s, the estimate is between %(low)s and %(high)s "
+            "people. The limit is %(capacity)s."
+        ),
         _("Check the zone, and direct people elsewhere."),
     ),
     ("ledger_broken", ""): Trouble(

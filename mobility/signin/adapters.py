@@ -138,8 +138,8 @@ class SecondFactorAdapter(DefaultMFAAdapter):
             "The code or key was not accepted. Each code is valid for 30 seconds and can be used once."
         ),
         "cannot_delete_authenticator": _(
-            "Your role requires a second factor, and this is your only one. Add another one before you "
-            "remove it."
+            "Your role requires a second factor, and this is the only one on your account. Add another "
+            "second factor before you remove this one."
         ),
     }
 

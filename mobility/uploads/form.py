@@ -37,7 +37,7 @@ def _facts(study: VaultStudy, batch: Batch) -> dict[str, object]:
 
 def _profile_words(name: str) -> str:
     words = {
-        DEFAULT: gettext("CDRs, as described in the study file"),
+        DEFAULT: gettext("call detail records (CDRs), as described in the study file"),
         SUBSCRIBERS: gettext("subscriber attributes"),
         OPT_OUT: gettext("opt-out list"),
     }
@@ -57,19 +57,21 @@ def upload_texts() -> dict[str, str]:
         "known": gettext(
             "{received} of {total} MB of this file have already been received. The upload resumes from there."
         ),
-        "waiting": gettext("Connection lost. Retrying; received data is kept."),
+        "waiting": gettext("Connection lost. Trying again. Data already received is kept."),
         "paused": gettext(
-            "Paused. Received data is kept for {hours} hours. Resume here, or after reloading the page."
+            "Paused. Data already received is kept for {hours} hours. Resume the upload here, or reload "
+            "the page and resume it later."
         ).format(hours=settings.MOBILITY_UPLOAD_EXPIRES_S // 3600),
         "pause": gettext("Pause"),
         "resume": gettext("Resume"),
         "cancelled": gettext("Cancelled. No data from the file was kept."),
         "broken": gettext(
-            "The server cannot be reached. Received data is kept. Select “Resume”, or reload this "
-            "page later and choose the same file."
+            "The server cannot be reached. Data already received is kept. Select “Resume”, or reload "
+            "this page later and choose the same file."
         ),
         "signed_out": gettext(
-            "You are signed out. Received data is kept. Reload this page, sign in, and choose the same file."
+            "You are signed out. Data already received is kept. Reload this page, sign in, and choose "
+            "the same file."
         ),
         "refused": gettext("The server refused the file (status {status}). Reload this page and try again."),
     }

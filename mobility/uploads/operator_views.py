@@ -135,7 +135,7 @@ def close_slots(request: HttpRequest, slug: str) -> HttpResponse:
     row = vault_study_or_404(request, slug)
     form = SlotsForm(request.POST)
     if not form.is_valid():
-        messages.error(request, gettext("Nothing was changed. Choose a time and tick the confirmation."))
+        messages.error(request, gettext("Nothing was changed. Choose a time and tick the confirmation box."))
         return redirect("operator:study", slug=row.slug)
     try:
         by = request.user.get_username()

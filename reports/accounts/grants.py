@@ -34,7 +34,9 @@ def give_grant(
     lock_access()
     check_may_change(account, by=by)
     if until is not None and until < today():
-        text = gettext("Access cannot end before today (%(today)s, UTC), but the date given is %(day)s.")
+        text = gettext(
+            "The last day of access must be today (%(today)s, UTC) or later, but the date entered is %(day)s."
+        )
         raise AccessChangeError(text % {"day": until, "today": today()})
     actor = COMMAND_LINE if by is None else by.get_username()
     grant, _ = StudyGrant.objects.update_or_create(

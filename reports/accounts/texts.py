@@ -15,15 +15,16 @@ ROLE_WORDS = {
 }
 ROLE_MEANINGS = {
     Role.OPERATOR: _(
-        "Can upload extracts, close and undo days, and maintain notes on days, in the studies they have "
-        "access to."
+        "Can upload extracts, close days, undo the uploads for a day, and maintain notes on days, in the "
+        "studies they have access to."
     ),
     Role.ANALYST: _(
         "Can read the studies they have access to, download the data, and share the studies through "
         "tokens and share links."
     ),
     Role.VIEWER: _(
-        "Can read the report pages of the studies they have access to. No downloads, tokens or share links."
+        "Can read the report pages of the studies they have access to. Cannot download data or create "
+        "tokens or share links."
     ),
     Role.ADMINISTRATOR: _(
         "Can create and close studies, read all studies, and manage accounts and their access."

@@ -97,7 +97,9 @@ def association_answer(
 def _joint(study: Study, slug: str) -> Joint:
     joints = joint_indicators(study)
     if not joints:
-        raise ProblemError(422, gettext("This study has no joint indicators, so it has no such tables."))
+        raise ProblemError(
+            422, gettext("This study has no joint indicators, so it has no cross-tabulations.")
+        )
     try:
         return joint_of(slug or "?", joints)
     except WindowError as error:
@@ -126,11 +128,13 @@ def _choice(joint: Joint, question: Query) -> dict[int, tuple[int, ...]]:
                 raise FieldError(f"{field}.{slug[:_SHOWN]}", text % values)
             codes = _codes(joint.parts[places[slug]], asked, field=field)
             if not codes:
-                text = gettext("Name at least one category, or leave this part out for any category.")
+                text = gettext(
+                    "Specify at least one category for this part. To allow any category, leave the part out."
+                )
                 raise FieldError(f"{field}.{slug}", text)
             found[places[slug]] += codes
     if not found:
-        raise FieldError("where", gettext("Name categories of at least one part of the indicator."))
+        raise FieldError("where", gettext("Specify categories for at least one part of the indicator."))
     return checked_choice(joint, found)
 
 

@@ -96,7 +96,7 @@ def studies(request: HttpRequest, limit: Limit = PAGE, offset: Offset = 0) -> Ht
     return answer(request, state=state_of(list(seen)), build=build)
 
 
-@api.get(STUDY, response=answers(schemas.StudyRecord), summary=gettext_noop("One study"), by_alias=True)
+@api.get(STUDY, response=answers(schemas.StudyRecord), summary=gettext_noop("Study details"), by_alias=True)
 def study(request: HttpRequest, study: str) -> HttpResponseBase:
     """Place, days, visitor definition and plan of a study, and the data of each day."""
     refuse_unknown(request)
@@ -162,7 +162,7 @@ def indicators(request: HttpRequest, study: str, limit: Limit = PAGE, offset: Of
     return answer(request, state=state_of([found]), build=build)
 
 
-@api.get(INDICATOR, response=answers(schemas.IndicatorRecord), summary=gettext_noop("One indicator"))
+@api.get(INDICATOR, response=answers(schemas.IndicatorRecord), summary=gettext_noop("Indicator details"))
 def indicator(request: HttpRequest, study: str, indicator: str) -> HttpResponseBase:
     """One question of a study."""
     refuse_unknown(request)
@@ -257,7 +257,11 @@ def number(
     return number_answer(request, found, _window(found.study, first, last), reference)
 
 
-@api.get(STUDY + "/scenario", response=answers(schemas.Scenario), summary=gettext_noop("Combination of days"))
+@api.get(
+    STUDY + "/scenario",
+    response=answers(schemas.Scenario),
+    summary=gettext_noop("Visitors on a combination of days"),
+)
 def scenario(
     request: HttpRequest,
     study: str,
@@ -276,7 +280,7 @@ def scenario(
 @api.get(
     INDICATOR + "/scenario",
     response=answers(schemas.Scenario),
-    summary=gettext_noop("Combination of days by category"),
+    summary=gettext_noop("Visitors on a combination of days, by category"),
 )
 def scenario_categories(
     request: HttpRequest,

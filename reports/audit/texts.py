@@ -25,7 +25,7 @@ KIND_WORDS = {
     LedgerKind.STUDY_CLOSED: _("Study closed"),
     LedgerKind.STUDY_DELETED: _("Study deleted"),
     LedgerKind.BATCH_ENDED: _("Batch finished"),
-    LedgerKind.DAY_UNDO: _("Request to undo a published day"),
+    LedgerKind.DAY_UNDO: _("Request to undo the uploads for a published day"),
     LedgerKind.PUBLICATION_APPLIED: _("Totals published"),
     LedgerKind.KEY_CREATED: _("Key created"),
     LedgerKind.KEY_DESTROYED: _("Key destroyed"),
@@ -137,7 +137,7 @@ def _batch(facts: Facts) -> str:
     if "duplicate_of" in facts:
         parts.append(gettext("The same file had already been processed."))
     if facts.get("only_checked"):
-        parts.append(gettext("The file was only checked; nothing was published."))
+        parts.append(gettext("This was only a check; nothing was published."))
     if "rows_read" in facts:
         parts.append(_rows(facts))
     if "reports" in facts:
@@ -247,10 +247,10 @@ def _days(facts: Facts) -> str:
 
 
 UNDOS = {
-    "asked": _("Undo requested for %(day)s. A second person must approve it."),
-    "approved": _("Undo approved for %(day)s."),
-    "refused": _("Undo refused for %(day)s."),
-    "withdrawn": _("Undo request withdrawn for %(day)s."),
+    "asked": _("A request to undo the uploads for %(day)s was made. A second person must approve it."),
+    "approved": _("The request to undo the uploads for %(day)s was approved."),
+    "refused": _("The request to undo the uploads for %(day)s was refused."),
+    "withdrawn": _("The request to undo the uploads for %(day)s was withdrawn."),
 }
 
 

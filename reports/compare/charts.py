@@ -94,7 +94,7 @@ def _range(comparison: Comparison) -> list[float]:
 
 
 def _unit(comparison: Comparison) -> str:
-    return gettext("points") if comparison.of == "frequency" else gettext("visitors")
+    return gettext("percentage points") if comparison.of == "frequency" else gettext("visitors")
 
 
 def _hover(row: Row, comparison: Comparison) -> str:

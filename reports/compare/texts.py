@@ -131,9 +131,8 @@ def error_words(comparison: Comparison) -> str:
     if comparison.is_exact:
         return gettext(
             "Visitors counted on both sides of the comparison give only one answer, so part of the error "
-            "cancels out. The exact amount that cancels out is known and is used to calculate the "
-            "difference. The difference shown may therefore deviate slightly from the result of "
-            "subtracting one value shown from the other."
+            "cancels out. The calculation of the difference uses the exact amount that cancels out. As a "
+            "result, the difference shown may not exactly equal one displayed value minus the other."
         )
     few = comparison.report.study.small_cell
     hidden = gettext(
@@ -171,12 +170,13 @@ def not_comparable(error: NotComparableError) -> str:
         }
     return {
         Reason.SAME_WINDOWS: gettext(
-            "Both sides cover the same days, so the difference is 0. Choose other days."
+            "Both sides of the comparison cover the same days, so the difference is 0. Choose other days."
         ),
         Reason.SAME_CATEGORIES: gettext(
-            "Both sides show the same category, so the difference is 0. Choose another category."
+            "Both sides of the comparison show the same category, so the difference is 0. Choose another "
+            "category."
         ),
-        Reason.NO_BASELINE: gettext("None of the other days has figures to compare with. Choose other days."),
+        Reason.NO_BASELINE: gettext("The other days have no figures to compare with. Choose different days."),
         Reason.OTHER_CATEGORIES: gettext(
             "The two indicators have different categories, so they cannot be compared. Choose another "
             "indicator."
@@ -188,7 +188,8 @@ def not_comparable(error: NotComparableError) -> str:
             "intervals in the report: if they do not overlap, the figures differ."
         ),
         Reason.NUMBER: gettext(
-            "This indicator is a number. Open its report and choose the days to compare its mean with."
+            "This indicator is a number. To compare its mean between days, open the report and choose "
+            "the days there."
         ),
     }[error.reason]
 

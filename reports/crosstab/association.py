@@ -44,7 +44,10 @@ def verdict_of(measured: Measured, view: View) -> Verdict:
         return Verdict(found=None, sentence=refusal % names)
     margins = _margins(measured, (view.row_part, view.column_part))
     if measured.reports is None or margins is None:
-        text = gettext("The test needs answers on %(rows)s alone and on %(columns)s alone on these days.")
+        text = gettext(
+            "For this test, some people must have answered only on %(rows)s, and others only on "
+            "%(columns)s, on these days."
+        )
         return Verdict(found=None, sentence=text % names)
     rows, columns = margins
     layout = layout_of(view)[: view.row_part.no_value, : view.column_part.no_value]
@@ -53,12 +56,12 @@ def verdict_of(measured: Measured, view: View) -> Verdict:
     if found.p_value < 1 - LEVEL:
         return Verdict(
             found=found,
-            sentence=gettext("%(rows)s and %(columns)s go together (p %(p)s).") % values,
-            limits=gettext("The test does not say which categories go together, how strongly, or why."),
+            sentence=gettext("%(rows)s and %(columns)s are associated (p %(p)s).") % values,
+            limits=gettext("The test does not show which categories are associated, how strongly, or why."),
         )
     return Verdict(
         found=found,
-        sentence=gettext("No association between %(rows)s and %(columns)s is visible (p %(p)s).") % values,
+        sentence=gettext("No association between %(rows)s and %(columns)s was detected (p %(p)s).") % values,
         limits=gettext("This does not show that they are independent: noise can hide a weak association."),
     )
 
@@ -66,9 +69,15 @@ def verdict_of(measured: Measured, view: View) -> Verdict:
 def _refusal(measured: Measured, view: View) -> str:
     """Why there is no test, with places for the names of both parts; "" if there is one."""
     if view.within is not None:
-        return gettext("The test of %(rows)s and %(columns)s is for all visitors: choose “All” above.")
+        return gettext(
+            "The test for %(rows)s and %(columns)s is available only for all visitors. To see it, choose "
+            "“All” above."
+        )
     if measured.joint.indicator.kind != "static" and view.window.days > 1:
-        return gettext("%(rows)s or %(columns)s can change each day. Choose a single day for the test.")
+        return gettext(
+            "The value of %(rows)s or %(columns)s can change from day to day. Choose a single day for "
+            "the test."
+        )
     if view.row_part.no_value * view.column_part.no_value > MAX_TESTED_CELLS:
         return gettext("%(rows)s and %(columns)s have too many categories for the test.")
     return ""

@@ -133,7 +133,7 @@ def joint_of(slug: str, joints: Sequence[Joint]) -> Joint:
             return joint
     known = ", ".join(joint.indicator.slug for joint in joints)
     raise WindowError(
-        gettext("No joint indicator is called “%(name)s”. Joint indicators of this study: %(known)s.")
+        gettext("This study has no joint indicator named “%(name)s”. Its joint indicators are: %(known)s.")
         % {"name": slug[:_SHOWN], "known": known}
     )
 

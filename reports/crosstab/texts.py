@@ -83,7 +83,10 @@ def sentence(measured: Measured, figure: Figure, choice: Mapping[int, Sequence[i
         reason = {"figure": status_reason(figure.status, study)}
         return gettext("%(name)s: %(figure)s") % (word | reason)
     if not choice:
-        return gettext("All visitors count: no category is left out. Select categories to get their share.")
+        return gettext(
+            "All visitors are included, because no categories are selected. Select categories to see "
+            "their share."
+        )
     if figure.holds_zero:
         text = gettext(
             "%(days)s: the share of visitors with %(conditions)s cannot be distinguished from zero. "

@@ -39,7 +39,7 @@ def assessment(study: Study) -> tuple[Section, ...]:
                 *(limit["text"] for limit in not_protected(spec)),
                 *(noise_words(places) if places is not None else ()),
             ),
-            to_fill=(gettext("Likelihood and severity of each risk for the data subjects, with reasons"),),
+            to_fill=(gettext("Likelihood and severity of each risk to the data subjects, with reasons"),),
         ),
         _measures(study),
         _views_sought(),
@@ -57,7 +57,7 @@ def _description(study: Study, spec: PlanSpec) -> Section:
             ),
             gettext(
                 "Background processes in the operator zone read the file as a stream. In memory, they "
-                "replace identifiers with keyed pseudonyms, and values with answers that contain noise."
+                "replace each identifier with a keyed pseudonym, and each value with a randomised answer."
             ),
             gettext("The file and its key are destroyed after processing, whether or not it succeeds."),
             _crossing(study),
@@ -73,13 +73,13 @@ def _description(study: Study, spec: PlanSpec) -> Section:
 def _crossing(study: Study) -> str:
     if study.presence is not None:
         return gettext(
-            "Only counts of visitors and of sanitised answers cross to the analyst zone. Presence noise "
+            "Only counts of visitors and of randomised answers cross to the analyst zone. Presence noise "
             "is added to each count once, when its day is closed."
         )
     text = gettext(
-        "Only counts of visitors and of sanitised answers cross to the analyst zone. Each publication "
-        "changes the net contribution of at least %(n)d subscribers to these counts. Even so, the "
-        "figures for a single window or indicator can change by just one person."
+        "Only counts of visitors and of randomised answers cross to the analyst zone. In each "
+        "publication, the net contribution of at least %(n)d subscribers to these counts changes. Even "
+        "so, the figures for a single window or indicator can change by just one person."
     )
     return text % {"n": study.min_publication}
 
@@ -111,7 +111,7 @@ def _necessity(study: Study, spec: PlanSpec, certificate: Certificate) -> Sectio
             *(_budget_words(line) for line in lines),
             gettext("Accuracy: each estimate has a 95% interval. Unreliable estimates are not shown."),
         ),
-        to_fill=(gettext("Why fewer indicators, days or categories would not be sufficient"),),
+        to_fill=(gettext("Reasons why fewer indicators, days or categories would not be sufficient"),),
     )
 
 
@@ -150,8 +150,8 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
         )
         rows.append((names[entry.slug], *map(formats.percent, cells)))
     head = (
-        gettext("Correct guesses by an attacker with one report"),
-        gettext("Maximum correct guesses with one report, given a prior chance of 50%"),
+        gettext("Share of correct guesses by an attacker who has one report"),
+        gettext("Maximum share of correct guesses with one report, if the value had a 50% chance beforehand"),
     )
     return Section(
         title=gettext("Risk: an attacker learns a person's value"),
@@ -160,13 +160,13 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
         table=Table(
             head=(
                 gettext("Indicator"),
-                gettext("Correct guesses without a report"),
+                gettext("Share of correct guesses without a report"),
                 *head,
                 *(
                     [
                         gettext(
-                            "Correct guesses by someone who has the reports for two days and knows the "
-                            "value on one of them"
+                            "Share of correct guesses by someone who has the reports for two days and "
+                            "knows the value on one of these days"
                         )
                     ]
                     if of_days
@@ -183,7 +183,7 @@ def _risk_of_slots(study: Study, spec: PlanSpec) -> tuple[Section, ...]:
     """Counts by time slot, where a study has them."""
     if spec.slots is None:
         return ()
-    head = (gettext("Period of a person's slots"), gettext("Slots"))
+    head = (gettext("Period of a person's time slots"), gettext("Number of time slots"))
     losses = (
         gettext("Epsilon compared with the person being absent"),
         gettext("Epsilon compared with the person being elsewhere"),
@@ -212,11 +212,11 @@ def _attacker_words() -> str:
     return gettext(
         "The table assumes an attacker who has one report from a person. In fact, only counts of reports "
         "leave the operator zone. The columns show how often the attacker guesses the person's value "
-        "correctly. The first two columns of figures assume that all values are equally likely "
-        "beforehand: the first is without the report, the second with it. The next column is the maximum "
-        "that the guarantee allows for an attacker who has the report and who, before seeing it, gave "
-        "the value a chance of 50%. This maximum holds whatever else the attacker knows, except other "
-        "reports from the same person."
+        "correctly. For the first two columns of figures, all values are equally likely beforehand. The "
+        "first of these columns is for an attacker without the report, and the second for an attacker "
+        "with it. The next column is the maximum that the guarantee allows for an attacker who has the "
+        "report and who, before seeing it, gave the value a chance of 50%. This maximum holds whatever "
+        "else the attacker knows, except other reports from the same person."
     )
 
 

@@ -79,7 +79,7 @@ def _categories(study: Study) -> Section:
         "in the encrypted file, which is destroyed after processing; the first and last event and the "
         "stays of each day are also kept, encrypted, until that day is closed"
     )
-    kept = gettext("as an encrypted, sanitised code, with a keyed pseudonym")
+    kept = gettext("as an encrypted code for the randomised answer, with a keyed pseudonym")
     rows = [
         (gettext("Subscriber identifier"), gettext("operator zone"), never),
         (gettext("Time and cell of events (%(where)s)") % {"where": where}, gettext("operator zone"), events),
@@ -93,7 +93,8 @@ def _categories(study: Study) -> Section:
     ]
     if hasattr(study, "slots"):
         kept_until = gettext(
-            "last cell of each quarter-hour, and slots used; kept sealed until that day is closed"
+            "the last cell in each quarter-hour, and the time slots used; kept encrypted until that day "
+            "is closed"
         )
         rows.insert(-1, (gettext("Presence by time slot"), gettext("operator zone"), kept_until))
         crosses = gettext("as totals by slot and zone, with no records of individuals")

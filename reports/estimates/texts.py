@@ -98,8 +98,8 @@ def report_summary(report: WindowReport, *, options: ReportOptions = DEFAULT_OPT
     """One or two sentences that say what a chart with these options shows, always as shares."""
     if report.status == Status.NOT_RELIABLE and report.estimates[0].frequency is None:
         return gettext(
-            "Not reliable: so few people answered (perhaps none) that the counts could be presence noise "
-            "alone. Choose more days."
+            "Not reliable: so few people answered (perhaps none) that these counts may be nothing but "
+            "presence noise. Choose more days."
         )
     if report.status != Status.OK:
         words = {
@@ -108,7 +108,7 @@ def report_summary(report: WindowReport, *, options: ReportOptions = DEFAULT_OPT
         }
         return gettext("%(name)s: %(figure)s") % words
     if report.cuts is not None:
-        return gettext("Share of %(visitors)s whose value is at or above each cut.") % {
+        return gettext("Share of %(visitors)s whose value is at or above each threshold.") % {
             "visitors": _visitors_of(report)
         }
     # All estimates of a report have its status: none that could be larger is left out.
@@ -138,13 +138,13 @@ def present_words(report: WindowReport) -> str:
     if found is None or len(found) == k:
         return ""
     if not found:
-        return gettext("The noise is too large to tell whether any single category has visitors.")
+        return gettext("The noise is too large to determine whether any single category has visitors.")
     names = [each.shown_category for each in found[:MOST_NAMES]]
     if more := len(found) - len(names):
         names.append(ngettext("%(n)s more", "%(n)s more", more) % {"n": number(more)})
     return gettext(
-        "With 95%% certainty for all of them together, visitors are in at least %(n)s of %(k)s categories "
-        "(%(names)s). The noise hides whether there are any in the other categories."
+        "There are visitors in at least %(n)s of %(k)s categories: %(names)s. This statement as a whole "
+        "is correct with 95%% certainty. The noise hides whether the other categories have visitors."
     ) % {"n": number(len(found)), "k": number(k), "names": ", ".join(names)}
 
 
@@ -167,7 +167,7 @@ def _runner_up(report: WindowReport, others: Sequence[Estimate], *, options: Rep
     """The second largest of all categories, where it surely has someone; `others` are in order."""
     if not others or (others[0].ci_low or 0.0) <= 0:
         return ""
-    return gettext("Next is %(category)s with %(share)s.") % {
+    return gettext("The next largest category is %(category)s, with %(share)s.") % {
         "category": others[0].shown_category,
         "share": share_words(report, others[0], options=options),
     }

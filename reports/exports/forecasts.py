@@ -106,7 +106,7 @@ def to_xlsx(record: Mapping[str, Any]) -> bytes:
         (gettext("Method"), method_words(record["method"])),
         (
             gettext("Privacy protection"),
-            gettext("Forecasts use published figures only. They spend no further epsilon."),
+            gettext("Forecasts use only published figures, so they use no additional epsilon."),
         ),
     ]
     sheets = [_sheet("forecast", _flat(record)), _sheet("backtest", record["backtest"])]

@@ -92,7 +92,7 @@ class Selection:
         if self.scope != Scope.DAYS:
             return days["days"]
         if self.is_cumulative:
-            return gettext("Cumulative, from the first day up to each day: %(days)s") % days
+            return gettext("Cumulative since the first day: %(days)s") % days
         return gettext("Each day: %(days)s") % days
 
 

@@ -57,7 +57,7 @@ def pair_of(slug: str, pairs: Sequence[PlacePair]) -> PlacePair:
             return pair
     known = ", ".join(pair.indicator.slug for pair in pairs)
     raise WindowError(
-        gettext("No pair of places is called “%(name)s”. Pairs of this study: %(known)s.")
+        gettext("There is no pair of places named “%(name)s”. Pairs in this study: %(known)s.")
         % {"name": slug[:_SHOWN], "known": known}
     )
 

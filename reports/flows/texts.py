@@ -18,21 +18,23 @@ def unit_words(flows: Flows) -> str:
             "the places of that day."
         )
     if flows.pair.is_daily:
-        return gettext("Figures are visitors on this day.")
-    return gettext("Figures are visitors. Each visitor counts once, with one place of each kind.")
+        return gettext("Figures are numbers of visitors on this day.")
+    return gettext("Figures are numbers of visitors. Each visitor counts once, with one place of each kind.")
 
 
 def error_words(flows: Flows) -> str:
     """Describe how intervals are computed."""
     if not flows.of_days:
         return gettext(
-            "Below each figure is its 95% interval. It covers the random noise and the fact that only some "
-            "visitors were asked. Totals are computed as one question, with the exact variance of the sum."
+            "The 95% interval is shown below each figure. It accounts for the random noise and for the "
+            "fact that only some visitors were asked. For totals, the interval uses the exact variance "
+            "of the sum."
         )
     return gettext(
-        "Below each figure is its 95% interval: the sum of the intervals of the days. People who have the "
-        "same places on several days repeat one randomised answer, so errors of days can add up. The "
-        "intervals are wide enough for any such repetition, and usually wider than needed."
+        "The 95% interval is shown below each figure. It is the sum of the intervals for the individual "
+        "days. A person who has the same places on several days repeats the same randomised answer, so "
+        "the errors of the days can add up. The intervals are wide enough for any such repetition, and "
+        "are usually wider than necessary."
     )
 
 
@@ -53,23 +55,24 @@ def list_words(flows: Flows) -> str:
     n, rows, columns = len(flows.listed), len(flows.cells) - 1, len(flows.cells[0]) - 1
     if not n:
         return gettext(
-            "No pair is certainly larger than the noise. None of the %(all)s pairs can be distinguished from "
-            "zero."
+            "None of the %(all)s pairs of places can be distinguished from zero, because the noise is "
+            "too large."
         ) % {"all": formats.number(rows * columns)}
     shown = (
         ngettext(
-            "%(n)s of %(all)s pairs is larger than the noise.",
-            "%(n)s of %(all)s pairs are larger than the noise.",
+            "%(n)s of %(all)s pairs of places can be distinguished from zero.",
+            "%(n)s of %(all)s pairs of places can be distinguished from zero.",
             n,
         )
         if n <= LARGEST
         else gettext(
-            "%(n)s of %(all)s pairs are larger than the noise. The table shows the %(most)d largest."
+            "%(n)s of %(all)s pairs of places can be distinguished from zero. The table shows the "
+            "%(most)d largest pairs."
         )
     ) % {"n": formats.number(n), "all": formats.number(rows * columns), "most": LARGEST}
     rest = gettext(
-        "The other pairs cannot be distinguished from zero. With a probability of at least 95%, no pair is "
-        "listed by mistake."
+        "The other pairs cannot be distinguished from zero. The probability that any pair is listed by "
+        "mistake is at most 5%."
     )
     return f"{shown} {rest}"
 

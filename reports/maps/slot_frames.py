@@ -77,7 +77,7 @@ def _shown(
         words = [texts.status_word(found.status(slot))] * len(shown)
     by_zone = iter(zip(shown, classes, words, strict=True))
     pairs = [
-        (NOT_ASKED, gettext("in no zone of this level")) if zone is None else _named(*next(by_zone))
+        (NOT_ASKED, gettext("not in any zone at this level")) if zone is None else _named(*next(by_zone))
         for zone in zones
     ]
     return [found_class for found_class, _ in pairs], [text for _, text in pairs]

@@ -40,8 +40,8 @@ def goodness_words(kept: DensityMap) -> str:
             "study does not count as land."
         )
     stop = gettext(
-        "The calculation stopped after %(steps)d steps, the point at which the density best predicts "
-        "reports that were set aside as a check."
+        "The calculation stopped after %(steps)d steps. At this point, the density best predicted the "
+        "reports that had been set aside as a check."
     )
     return f"{text} {stop}" % found
 

@@ -27,7 +27,7 @@ def asked_of(query: QueryDict, *, indicator: Indicator) -> Asked:
         day = study.day_of(day_in_address(text))
         if not 1 <= day < study.days:
             raise WindowError(
-                gettext("%s cannot be chosen here. Choose any day of the study except its last.") % text
+                gettext("%s cannot be chosen here. Choose any day of the study except the last one.") % text
             )
         asked["cohort"] = day
     if text := query.get("from"):

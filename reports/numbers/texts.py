@@ -51,9 +51,9 @@ def rounding_words(scale: Scale) -> str:
     """Explain what the mean is the mean of."""
     widest, last = max(scale.spacings), scale.cuts[-1]
     return gettext(
-        "Values are rounded down to %(minimum)s or to a cut before they are averaged, so the mean of the "
-        "exact values is up to %(widest)s higher. Values below %(minimum)s count as %(minimum)s, and values "
-        "above %(last)s count as %(last)s."
+        "Before averaging, each value is rounded down to %(minimum)s or to a threshold, so the mean of "
+        "the exact values is up to %(widest)s higher. Values below %(minimum)s count as %(minimum)s, and "
+        "values above %(last)s count as %(last)s."
     ) % {
         "minimum": figure_text(scale.minimum, scale),
         "widest": figure_text(widest, scale),
@@ -64,12 +64,13 @@ def rounding_words(scale: Scale) -> str:
 def meanings() -> dict[str, str]:
     """Describe each statistic of a file."""
     return {
-        "mean": gettext("mean of the values, rounded down to the minimum or a cut"),
+        "mean": gettext("mean of the values, each rounded down to the minimum or to a threshold"),
         "quantile": gettext(
-            "the share share_below of the visitors is below it; between value and value_below"
+            "a fraction share_below of the visitors has a lower value than this quantile, which lies "
+            "between value and value_below"
         ),
-        "reference_mean": gettext("mean for the days compared with"),
-        "difference": gettext("mean less the mean for the days compared with"),
+        "reference_mean": gettext("mean for the comparison days"),
+        "difference": gettext("mean minus the mean for the comparison days"),
     }
 
 
@@ -107,8 +108,8 @@ def blank_sentence(status: Status, study: Study) -> str:
     reason = status_reason(status, study)
     if status == Status.NOT_RELIABLE:
         reason = gettext(
-            "The 95% interval spans more than half of the range of the number, or no one reported on some "
-            "cut. Choose more days."
+            "Either the 95% interval spans more than half of the range of the number, or no one reported "
+            "on one of the thresholds. Choose more days."
         )
     words = {"name": capfirst(formats.status_word(status)), "figure": reason}
     return gettext("%(name)s: %(figure)s") % words

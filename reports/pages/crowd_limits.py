@@ -65,7 +65,7 @@ def _save(request: HttpRequest, study: Study, zones: Sequence[SlotZone]) -> str:
     if zone is None or ahead is None:
         return gettext("Choose a zone and a time from the lists.")
     if text and (capacity is None or not 1 <= capacity <= MOST):
-        return gettext("A limit must be a whole number from 1, or empty to remove it.")
+        return gettext("Enter a whole number of at least 1, or leave the field empty to remove the limit.")
     set_limit(study, zone=zone, ahead=ahead, capacity=capacity, by=account(request).get_username())
     judge(study)
     messages.success(request, gettext("The limit was saved.") if text else gettext("The limit was removed."))

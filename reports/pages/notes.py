@@ -24,7 +24,9 @@ WRITERS = (Role.OPERATOR, Role.ADMINISTRATOR)
 writers_only = require_role(*WRITERS)
 
 KINDS = {
-    DayNote.Kind.OUTAGE: _("Outage: records for this day are missing. Do not rely on its figures."),
+    DayNote.Kind.OUTAGE: _(
+        "Outage: records for this day are missing. Do not rely on the figures for this day."
+    ),
     DayNote.Kind.EVENT: _("Event: explains the number of visitors on this day"),
 }
 

@@ -22,8 +22,8 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
         return {}
     sentences = [
         gettext(
-            "Changes: the values of a daily indicator are protected, but whether a value repeats or "
-            "changes between days is not, because the same value always gives the same answer."
+            "Changes: the values of a daily indicator are protected. Whether a value changes from one "
+            "day to the next is not protected, because the same value always gives the same answer."
         )
     ]
     if spec.has_fakes:
@@ -57,10 +57,10 @@ def _numbers(spec: PlanSpec) -> str:
     if not slugs:
         return ""
     return gettext(
-        "Daily numbers (%(indicators)s): a person's cut is public. If the person's reports for two days "
-        "differ, the value was below the cut on one day and at or above it on the other. The epsilon per "
-        "attribute therefore gives no guarantee for a day if someone sees its report together with the "
-        "report for another day. The epsilon per profile covers any number of days."
+        "Daily numbers (%(indicators)s): a person's threshold is public. If the person's reports for two "
+        "days differ, the value was below the threshold on one day and at or above it on the other. The "
+        "epsilon per attribute therefore gives no guarantee for a day if someone sees its report "
+        "together with the report for another day. The epsilon per profile covers any number of days."
     ) % {"indicators": ", ".join(slugs)}
 
 

@@ -23,7 +23,8 @@ def noise_words(protection: LocationProtection) -> list[str]:
     ) % {"n": protection.n_places}  # fmt: skip
     return [
         gettext(
-            "On average, a reported place is %(mean)s m from the true place; 95 of 100 are within %(most)s m."
+            "On average, a reported place is %(mean)s m from the true place. Of 100 reported places, 95 "
+            "are within %(most)s m of the true place."
         )
         % facts,
         gettext(

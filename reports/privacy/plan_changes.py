@@ -245,9 +245,9 @@ def _of_slots(before: StudyDefinition, after: StudyDefinition) -> Iterator[Chang
             text = gettext("People are no longer counted by time slot.")
             yield Change(text=text, direction=Direction.STRONGER, needs_second_person=False)
         return
-    label = gettext("Slots counted per person and day")
+    label = gettext("Time slots counted per person and day")
     yield from _number(label, old.slots_per_day, new.slots_per_day, more_is_weaker=True)
-    label = gettext("Epsilon per person and day for counts by slot")
+    label = gettext("Epsilon per person and day for counts by time slot")
     yield from _limit(label, old.epsilon_day, new.epsilon_day)
     if old.delta is not None and new.delta is not None and old.delta != new.delta:
         rises = new.delta > old.delta

@@ -36,12 +36,12 @@ def retention(study: Study) -> list[Kept]:
             with_key,
             on,
             gettext(
-                "Encrypted, for each pseudonym: the days present and the sanitised answers. This data is "
-                "pseudonymous, not anonymous."
+                "Encrypted, for each pseudonym: the days present and the randomised answers. This data "
+                "is pseudonymous, not anonymous."
             ),
         ),
         "key": (key, on, gettext("Study key, stored only in the keystore, never in a database.")),
-        "totals": (no_date, None, gettext("Totals of sanitised answers, in the analyst zone.")),
+        "totals": (no_date, None, gettext("Totals of randomised answers, in the analyst zone.")),
         "share_log": (
             ngettext("%(n)d day after the link was opened", "%(n)d days after the link was opened", logs)
             % {"n": logs},

@@ -58,7 +58,7 @@ def answers(facts: Facts) -> list[Answer]:
 def _one_day(facts: Facts) -> Missing | None:
     if facts.study.days > 1:
         return None
-    why = gettext("The study has one day. The question needs two or more.")
+    why = gettext("The study has only one day, but this question needs at least two.")
     return Missing(why=why, keys=("days",), anchor="study")
 
 
@@ -66,8 +66,8 @@ def _without_noise(facts: Facts) -> Missing | None:
     if not facts.is_noisy:
         return None
     why = gettext(
-        "The study has presence noise, and these figures would be sums or differences of noisy counts. They "
-        "need a plan without it."
+        "The study has presence noise, so these figures would be sums or differences of noisy counts. "
+        "This question needs a plan without presence noise."
     )
     return Missing(why=why, keys=("presence_epsilon",), chapter="presence.md", anchor="presence-noise")
 
@@ -75,7 +75,7 @@ def _without_noise(facts: Facts) -> Missing | None:
 def _no_categories(facts: Facts) -> Missing | None:
     if facts.single:
         return None
-    why = gettext("All indicators are numbers. The question needs an indicator with categories.")
+    why = gettext("All indicators are numbers. This question needs an indicator with categories.")
     return Missing(why=why, keys=("categories",), anchor="indicator")
 
 
@@ -86,8 +86,8 @@ def _not_over_days(facts: Facts) -> Missing | None:
     if facts.study.days == 1 or not limited:
         return _one_day(facts)
     why = gettext(
-        "Only single days for: %(names)s. People answer on some of their days. A range of days needs answers "
-        "on all of them."
+        "Only single days are available for: %(names)s. People answer on only some of their days, but a "
+        "range of days needs answers for all of them."
     ) % {"names": ", ".join(limited)}
     return Missing(why=why, keys=("max_values",), anchor="indicator")
 
@@ -99,7 +99,9 @@ def _slot_links(facts: Facts) -> Links:
 def _no_slots(facts: Facts) -> Missing | None:
     if facts.has_slots:
         return None
-    why = gettext("The study counts whole days. It needs time slots, and an area with zones.")
+    why = gettext(
+        "The study counts people by whole days. This question needs time slots and an area with zones."
+    )
     return Missing(why=why, keys=("[slots]", "[area] zones"), anchor="slots")
 
 
@@ -107,8 +109,8 @@ def _no_zones(facts: Facts) -> Missing | None:
     if facts.of_zones:
         return None
     why = gettext(
-        "No indicator has the zones of the area as its categories. The study needs zones and an "
-        "indicator of the main zone of each night or day."
+        "No indicator has the zones of the area as its categories. This question needs zones, and an "
+        "indicator of each person's main zone by night or by day."
     )
     keys = ('derive = "night_zone"', 'derive = "main_zone"', "[area] zones")
     return Missing(why=why, keys=keys, chapter="daily_values.md", anchor="nights")
@@ -122,8 +124,9 @@ def _no_flows(facts: Facts) -> Missing | None:
     if facts.is_noisy or facts.pairs:
         return _without_noise(facts)
     why = gettext(
-        "Each person reports on one indicator, so two places of a person cannot be linked later. The study "
-        "needs a joint indicator of two places, and zones as one of them."
+        "Each person reports on one indicator, so two places of a person cannot be linked later. This "
+        "question needs a joint indicator of two places. At least one of the two must be a zone of the "
+        "area."
     )
     return Missing(why=why, keys=("parts", "[area] zones"), chapter="compare.md", anchor="flows")
 
@@ -136,8 +139,8 @@ def _no_crosstab(facts: Facts) -> Missing | None:
     if facts.is_noisy or facts.joints:
         return _without_noise(facts)
     why = gettext(
-        "Each person reports on one indicator, so two attributes of a person cannot be linked later. The "
-        "study needs a joint indicator that combines them."
+        "Each person reports on one indicator, so two attributes of a person cannot be linked later. "
+        "This question needs a joint indicator that combines the attributes."
     )
     return Missing(why=why, keys=("parts",), chapter="compare.md", anchor="cross-tabulations")
 
@@ -146,8 +149,8 @@ def _no_numbers(facts: Facts) -> Missing | None:
     if facts.numbers:
         return None
     why = gettext(
-        "All answers are categories, which have no mean. The study needs an indicator that is a number, such "
-        "as the minutes of a visit, and no presence noise."
+        "All answers are categories, which have no mean. This question needs an indicator that is a "
+        "number, such as the minutes of a visit, and a plan without presence noise."
     )
     return Missing(why=why, keys=('kind = "number"',), anchor="numbers")
 
@@ -162,11 +165,11 @@ def _not_exact(facts: Facts) -> Missing | None:
     if facts.study.days < LEAST_SCENARIO_DAYS or "visits" in facts.spec.tallies:
         return _one_day(facts)
     if not facts.counts_all_days:
-        why = gettext("Only the first days of each person are counted, so longer stays cannot be seen.")
+        why = gettext("Only each person's first days are counted, so longer stays are not recorded.")
         return Missing(why=why, keys=("presence_days",), chapter="presence.md", anchor="presence-noise")
     why = gettext(
-        "Answers are bounds, not exact, because the plan does not count the number of days present. A plan "
-        "without presence noise can count it."
+        "The answers are bounds instead of exact numbers, because the plan does not count how many days "
+        "each person was present. A plan without presence noise can count these days."
     )
     return Missing(why=why, keys=('tallies = ["visits"]',), anchor="plan")
 
@@ -180,8 +183,8 @@ def _no_zone_map(facts: Facts) -> Missing | None:
     if facts.mapped or facts.has_slots:
         return None
     why = gettext(
-        "No indicator has zones with shapes as its categories. The study needs an area with a file of zones, "
-        "and an indicator of zones or time slots."
+        "No indicator has zones with known boundaries as its categories. This question needs an area "
+        "with a file of zones, and either an indicator of zones or time slots."
     )
     return Missing(why=why, keys=("[area] zones", "[slots]"), anchor="area")
 
@@ -193,7 +196,10 @@ def _place_links(facts: Facts) -> Links:
 def _no_places(facts: Facts) -> Missing | None:
     if facts.spec.location:
         return None
-    why = gettext("No places are reported, only categories. The plan needs places, and no presence noise.")
+    why = gettext(
+        "People report only categories, not places. This question needs a plan in which people report "
+        "places, without presence noise."
+    )
     return Missing(why=why, keys=("[location]",), anchor="location")
 
 
@@ -208,7 +214,8 @@ def _no_forecast(facts: Facts) -> Missing | None:
         return None
     numbers = {"least": LEAST_DAYS, "days": facts.study.days}
     why = (
-        gettext("A forecast by day needs a study of %(least)d days or more. This one has %(days)d.") % numbers
+        gettext("A forecast by day needs a study of at least %(least)d days. This study has %(days)d.")
+        % numbers
     )
     return Missing(why=why, keys=("days", "[slots]"), anchor="study")
 
@@ -224,7 +231,9 @@ QUESTIONS: Final = (
         links=lambda facts: facts.pages("indicator", facts.single),
         missing=_not_over_days,
     ),
-    Question(text=_("How many people are in each zone by half hour?"), links=_slot_links, missing=_no_slots),
+    Question(
+        text=_("How many people are in each zone in each half hour?"), links=_slot_links, missing=_no_slots
+    ),
     Question(
         text=_("Where do people sleep, or spend the day?"),
         links=lambda facts: facts.pages("indicator", facts.of_zones),
@@ -232,7 +241,7 @@ QUESTIONS: Final = (
     ),
     Question(text=_("How many people go from one zone to another?"), links=_flow_links, missing=_no_flows),
     Question(
-        text=_("How do two attributes go together, such as age and region?"),
+        text=_("How are two attributes related, such as age and region?"),
         links=_crosstab_links,
         missing=_no_crosstab,
     ),
@@ -245,7 +254,7 @@ QUESTIONS: Final = (
         text=_("How many people are present on exactly N days?"), links=_scenario_links, missing=_not_exact
     ),
     Question(
-        text=_("Who arrives, and who comes back?"),
+        text=_("How many visitors are new, and how many return?"),
         links=_movement_links,
         missing=lambda facts: _one_day(facts) or _without_noise(facts) or _no_categories(facts),
     ),
@@ -254,8 +263,12 @@ QUESTIONS: Final = (
         links=lambda facts: facts.pages("indicator", facts.mapped) + _slot_links(facts),
         missing=_no_zone_map,
     ),
-    Question(text=_("Where are people inside a zone?"), links=_place_links, missing=_no_places),
-    Question(text=_("How many visitors are expected next?"), links=_forecast_links, missing=_no_forecast),
+    Question(text=_("Where within a zone are people?"), links=_place_links, missing=_no_places),
+    Question(
+        text=_("How many visitors are expected in the near future?"),
+        links=_forecast_links,
+        missing=_no_forecast,
+    ),
     Question(
         text=_("Do two days, or two ranges of days, differ?"),
         links=lambda facts: (

@@ -118,7 +118,7 @@ def refusal(study: Study, indicator: Indicator | None = None) -> str:
     if noise is not None and noise.max_days < days:
         return gettext(
             "Each person is counted only on the first %(most)d days they are present, so longer stays "
-            "cannot be seen. Use the report for each day instead."
+            "are not recorded. Use the report for each day instead."
         ) % {"most": noise.max_days}
     if indicator is not None and indicator.kind == Indicator.Kind.DAILY:
         return gettext(

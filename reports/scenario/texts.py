@@ -93,7 +93,7 @@ def no_answer(found: Answer) -> str:
     if found.status == Status.SUPPRESSED:
         return gettext(
             "The study hides days with few visitors, so too little data is left to answer this question. "
-            "The report shows what is published."
+            "The report shows the published figures."
         )
     return gettext(
         "No results for this study have been published yet. Scenarios will be available once the first "

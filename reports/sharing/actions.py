@@ -270,7 +270,7 @@ def save_view(*, name: str, address: str, by: User) -> SavedView:
     others = SavedView.objects.filter(owner=by).exclude(name=name)
     if others.count() >= VIEWS_MAX:
         raise AccessError(
-            gettext("You have already saved %(n)d views. Remove one that you no longer need.")
+            gettext("You have already saved %(n)d views. Remove a view that you no longer need.")
             % {"n": VIEWS_MAX}
         )
     view, _ = SavedView.objects.update_or_create(owner=by, name=name, defaults={"address": address})

@@ -134,8 +134,8 @@ def truth_words(channel: ReportChannel) -> str:
     facts = {"kept": of_100(float(answer.p)), "other": of_100(float(answer.q))}
     if isinstance(answer, ThresholdChannel):
         text = gettext(
-            "Each person is asked about one cut, for the whole study. The answer says on which side of it "
-            "the value lies, and is true in %(kept)s of 100 cases."
+            "Each person is asked about one threshold for the whole study. The answer says on which side "
+            "of the threshold the value lies, and it is true in %(kept)s of 100 cases."
         )
     elif isinstance(answer, QuestionChannel):
         text = gettext(

@@ -101,7 +101,7 @@ def view_of(query: QueryDict, found: Presence) -> View:
     if level not in found.levels:
         known = ", ".join(each or gettext("none") for each in found.levels)
         raise WindowError(
-            gettext("No level of zones is called “%(name)s”. Levels: %(known)s.")
+            gettext("There is no zone level named “%(name)s”. Levels: %(known)s.")
             % {"name": level[:_SHOWN], "known": known}
         )
     view = View(
@@ -159,7 +159,9 @@ def _slot(text: str, found: Presence, *, day: int) -> int:
     wanted = {time_text(found, slot): slot for slot in range(of_day.start, of_day.stop)}
     if text not in wanted:
         raise WindowError(
-            gettext("No slot of this day begins at “%(text)s”. Slots begin every %(minutes)d minutes.")
+            gettext(
+                "No time slot on this day begins at “%(text)s”. Time slots begin every %(minutes)d minutes."
+            )
             % {"text": text[:_SHOWN], "minutes": found.spec.minutes}
         )
     return wanted[text]
@@ -172,7 +174,9 @@ def _zones(places: Sequence[str], found: Presence, *, level: str) -> tuple[SlotZ
         by_place = {str(zone.place): zone for zone in zones}
         for place in places:
             if place not in by_place:
-                raise WindowError(gettext("No zone of this level has the number “%s”.") % place[:_SHOWN])
+                raise WindowError(
+                    gettext("There is no zone with the number “%s” at this level.") % place[:_SHOWN]
+                )
         return tuple(by_place[place] for place in dict.fromkeys(places))[:MAX_LINES]
     people = found.counts.sum(axis=0) if len(found.counts) else np.zeros(len(found.zones))
     return tuple(sorted(zones, key=lambda zone: -people[zone.place])[:FIRST_ZONES])

@@ -73,10 +73,13 @@ def change_sentence(view: View, found: Change) -> str:
             % words
         )
     if less.low == less.high:
-        more, fewer = gettext("%(n)s more than %(other)s."), gettext("%(n)s fewer than %(other)s.")
+        more, fewer = (
+            gettext("Compared with %(other)s: %(n)s people more."),
+            gettext("Compared with %(other)s: %(n)s people fewer."),
+        )
         return (more if less.people > 0 else fewer) % words
-    more = gettext("About %(n)s more than %(other)s (between %(low)s and %(high)s more).")
-    fewer = gettext("About %(n)s fewer than %(other)s (between %(low)s and %(high)s fewer).")
+    more = gettext("Compared with %(other)s: about %(n)s people more (between %(low)s and %(high)s more).")
+    fewer = gettext("Compared with %(other)s: about %(n)s people fewer (between %(low)s and %(high)s fewer).")
     return (more if less.people > 0 else fewer) % words
 
 
@@ -124,14 +127,14 @@ def peak_sentence(found: Presence, zone: SlotZone, best: Peak) -> str:
         **_ends(best.figure),
     }
     if not found.half_width and best.first_slot == best.last_slot:
-        return gettext("%(zone)s was fullest at %(time)s, with %(people)s people.") % words
+        return gettext("%(zone)s was busiest at %(time)s, with %(people)s people.") % words
     if best.first_slot == best.last_slot:
         text = gettext(
-            "%(zone)s was fullest at %(time)s, with about %(people)s people (%(low)s to %(high)s)."
+            "%(zone)s was busiest at %(time)s, with about %(people)s people (%(low)s to %(high)s)."
         )
         return text % words
     text = gettext(
-        "%(zone)s was fullest between %(time)s and %(last)s, with about %(people)s people (%(low)s to "
+        "%(zone)s was busiest between %(time)s and %(last)s, with about %(people)s people (%(low)s to "
         "%(high)s)."
     )
     return text % words
@@ -153,10 +156,10 @@ def _fullest_sentence(view: View, fullest: Sequence[SlotZone]) -> str:
         "zones": ", ".join(zone.shown_name for zone in fullest),
     }
     if len(fullest) == 1:
-        return gettext("Fullest zone at %(time)s: %(zones)s.") % words
+        return gettext("Busiest zone at %(time)s: %(zones)s.") % words
     if not view.found.half_width:
-        return gettext("Zones tied for fullest at %(time)s: %(zones)s.") % words
-    return gettext("Fullest zone at %(time)s: one of %(zones)s; the noise hides which.") % words
+        return gettext("Tied for busiest zone at %(time)s: %(zones)s.") % words
+    return gettext("Busiest zone at %(time)s: one of %(zones)s. The noise hides which one.") % words
 
 
 def status_word(status: SlotStatus) -> str:
@@ -176,7 +179,7 @@ def status_sign(status: SlotStatus) -> str:
 def status_reason(status: SlotStatus, view: View) -> str:
     """A sentence that explains a slot without a number."""
     if status == SlotStatus.NOT_YET:
-        return gettext("This slot has not ended, or has not been published yet.")
+        return gettext("This time slot has not ended, or its counts have not been published yet.")
     if status == SlotStatus.NOT_COLLECTED:
         return gettext("No file was received for this day, so its counts do not represent people.")
     return studies_texts.status_reason(Status(status), view.found.study)
@@ -195,8 +198,8 @@ def privacy_sentences(found: Presence) -> list[str]:
     if study.small_cell:
         sentences.append(
             gettext(
-                "The small-cell rule of this study does not hide slots: noise protects the people in "
-                "small counts, and the counts of empty zones contain noise too."
+                "The small-cell rule of this study does not apply to time slots. Noise protects the "
+                "people in small counts, and the counts of empty zones also contain noise."
             )
         )
     return sentences
@@ -204,18 +207,18 @@ def privacy_sentences(found: Presence) -> list[str]:
 
 def bands_words(found: Presence) -> str:
     """Explain the bands of the chart; empty where there are none."""
-    return gettext("Bands: 95% intervals for each slot.") if found.half_width else ""
+    return gettext("Bands show the 95% interval for each time slot.") if found.half_width else ""
 
 
 def counting_sentences(found: Presence) -> list[str]:
     """Explain how to read a count."""
     spec = found.spec
-    sentences = [gettext("Each time is the start of its slot.")]
+    sentences = [gettext("Each time shown is the start of a time slot.")]
     if spec.noise is None and spec.slots_per_day < DAY_MINUTES // spec.minutes:
         sentences.append(
             ngettext(
-                "On each day, a person counts only in their first %(n)d slot.",
-                "On each day, a person counts only in their first %(n)d slots.",
+                "On each day, a person counts only in their first %(n)d time slot.",
+                "On each day, a person counts only in their first %(n)d time slots.",
                 spec.slots_per_day,
             )
             % {"n": spec.slots_per_day}
@@ -231,7 +234,8 @@ def counting_sentences(found: Presence) -> list[str]:
         )
     sentences.append(
         gettext(
-            "A published slot never changes, even if later rows or more files arrive, or a day is undone."
+            "The counts of a published time slot never change, even if more rows or files arrive later, "
+            "or the uploads for its day are undone."
         )
     )
     return sentences

@@ -47,8 +47,8 @@ def answer_words(channel: ReportChannel) -> str:
     values = {"kept": percent(float(answer.p)), "other": percent(float(answer.q))}
     if isinstance(answer, ThresholdChannel):
         text = gettext(
-            "Each person is asked about one cut, for the whole study. The answer says on which side of it "
-            "the value lies, and is true in %(kept)s of cases."
+            "Each person is asked about one threshold for the whole study. The answer says on which side "
+            "of the threshold the value lies, and it is true in %(kept)s of cases."
         )
     elif isinstance(answer, QuestionChannel):
         text = gettext(
@@ -206,9 +206,10 @@ def _how_number(spec: PlanSpec) -> str:
     if not any(asked.scale is not None for asked in spec.indicators):
         return ""
     return gettext(
-        "For a number, each person is assigned one cut at random for the whole study. The answer says "
-        "whether the value is at or above this cut, and is randomised with all of epsilon (1BitMean). It is "
-        "kept for each side of the cut, so a person has at most two different answers on any number of days."
+        "For a number, each person is assigned one threshold at random for the whole study. The answer "
+        "says whether the value is at or above this threshold, and is randomised with all of epsilon "
+        "(1BitMean). One answer is kept for each side of the threshold, so a person has at most two "
+        "different answers on any number of days."
     )
 
 

@@ -114,7 +114,7 @@ def test_reported_places_become_a_density(site, place_study, sign_in):
     page.goto(f"{site.address}/studies/{place_study}/")
     page.get_by_role("link", name="Maps of places").click()
     page.goto(f"{page.url}?{WINDOW}")
-    expect(page.get_by_text("at which the density best predicts reports that were set aside")).to_be_visible(
+    expect(page.get_by_text("the density best predicted the reports that had been set aside")).to_be_visible(
         timeout=120_000
     )
     expect(page.locator(".map__plot image")).to_have_count(2)

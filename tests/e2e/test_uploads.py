@@ -135,11 +135,11 @@ def test_a_profile_is_proposed_corrected_saved_and_a_file_checked_with_it(site, 
 
     page.get_by_role("link", name="Check a file with this profile").click()
     expect(page.get_by_label(re.compile("^Profile"))).to_have_value("operator-x")
-    expect(page.get_by_label("Check only; publish nothing")).to_be_checked()
+    expect(page.get_by_label("Check the file without publishing anything")).to_be_checked()
     page.set_input_files("#upload-file", operators_file)
     page.get_by_role("button", name="Upload").click()
     page.wait_for_url("**/operator/batches/**")
-    expect(page.locator("main")).to_contain_text("None of its data was kept", timeout=60_000)
+    expect(page.locator("main")).to_contain_text("No data from the file was kept", timeout=60_000)
     expect(page.locator("main")).to_contain_text(f"of {N_ROWS}")
     expect(page.locator("main")).not_to_contain_text("Value outside")
 
@@ -178,7 +178,7 @@ def page(browser, site, line):
         fill_in(page, "operator", site.accounts["operator"])
         page.wait_for_url(f"{line.address}/")
         page.goto(f"{line.address}/operator/{STUDY}/")
-        page.get_by_label("Check only; publish nothing").check()
+        page.get_by_label("Check the file without publishing anything").check()
         yield page
 
 

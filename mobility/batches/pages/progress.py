@@ -67,13 +67,20 @@ def _running(batch: Batch) -> tuple[str, str]:
         case Batch.State.QUEUED:
             return _queued(batch)
         case Batch.State.READING:
-            sentence = gettext("The worker checks the rows and replaces identifiers with keyed pseudonyms.")
+            sentence = gettext(
+                "The worker checks the rows. It replaces each identifier with a pseudonym, which it "
+                "computes with the study's key."
+            )
         case Batch.State.MERGING if batch.kind == Batch.Kind.CLOSE_SLOTS:
-            sentence = gettext("The worker counts people by slot and zone.")
+            sentence = gettext("The worker counts the people in each zone during each time slot.")
         case Batch.State.MERGING:
-            sentence = gettext("Visits are recorded for each day of the study, and answers are sanitised.")
+            sentence = gettext(
+                "The worker records the visits for each day of the study and randomises the answers."
+            )
         case _:
-            sentence = gettext("Sanitised totals are sent to the analyst zone.")
+            sentence = gettext(
+                "The worker sends the counts of visitors and of randomised answers to the analyst zone."
+            )
     if batch.waits_since is not None:
         return sentence, _held_up(batch)
     return sentence, "" if batch.is_alive else _stalled()
@@ -90,8 +97,8 @@ def _stalled() -> str:
 def _held_up(batch: Batch) -> str:
     """Describe the delay for people; the pipeline's own text names what it waits for."""
     return gettext(
-        "Paused: a key or storage is unavailable. The batch retries every minute, and no data is "
-        "lost. Give your site administrator this message: %(what)s"
+        "Processing has paused because a key or storage is unavailable. The worker tries again every "
+        "minute, and no data is lost. Give your site administrator this message: %(what)s"
     ) % {"what": batch.waits_for}
 
 
@@ -119,14 +126,14 @@ def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:
         return gettext("This file has already been processed, so it was not read again."), ""
     if batch.validate_only:
         return (
-            gettext("The file was only checked. None of its data was kept or published."),
+            gettext("This was only a check. No data from the file was kept or published."),
             gettext("If the checks below look right, upload and publish the file."),
         )
     if batch.more_to_come:
         return (
             gettext(
-                "The rows of this file have been merged into the study. The days they cover stay "
-                "open for more files."
+                "The rows of this file have been merged into the study. You can still upload more files "
+                "for the days that these rows cover."
             ),
             gettext(
                 "The days will be published when you close them, or when the next file is uploaded "
@@ -166,15 +173,17 @@ def _until_closed(batch: Batch) -> tuple[str, str]:
                 "them are ignored. The totals for days that were already closed still include them."
             )
         case Batch.Kind.VOID_DAY:
-            sentence = gettext("The day was undone. None of its data had been published.")
+            sentence = gettext(
+                "All data uploaded for this day has been removed. This data had never been published."
+            )
         case _:
             sentence = gettext(
                 "The rows of this file have been merged into the study, but the reports do not include "
                 "them yet."
             )
     return sentence, gettext(
-        "This study uses presence noise. The totals for a day are published once, with noise, after you "
-        "close that day and all earlier days. Closed days never change."
+        "This study adds noise to its counts (presence noise). After you close a day and all earlier "
+        "days, the totals for that day are published once, with noise. They never change afterwards."
     )
 
 
@@ -207,15 +216,15 @@ def _waiting(batch: Batch, subscribers: int, study: StudyHead) -> tuple[str, str
             "these people remain in the reports, and the erasure certificate states this."
         )
     hint = gettext(
-        "These changes will be published together with later ones. If they still cover too few "
-        "subscribers when the study is closed, they will never be published, and the erasure certificate "
-        "will state how many subscribers they cover."
+        "These changes will be published together with later changes. If all pending changes still cover "
+        "too few subscribers when the study is closed, they will never be published. The erasure "
+        "certificate will then state how many subscribers they cover."
     )
     if subscribers >= study.min_publication:
         hint = (
             gettext(
-                "To publish these changes now, upload the files for the undone day again, or upload the "
-                "files for the next day."
+                "To publish these changes now, upload more files: either those for the day whose data "
+                "was removed, or those for the next day."
             )
             + " "
             + hint
@@ -248,19 +257,22 @@ def _published(batch: Batch, study: StudyHead) -> str:
         case Batch.Kind.OPT_OUT:
             return gettext("The subscribers in this file are no longer counted on any day of the study.")
         case Batch.Kind.CLOSE_DAYS if is_noisy(batch.study):
-            return gettext("The days are final and have been published with noise.")
+            return gettext("The figures for these days are final. They have been published with noise.")
         case Batch.Kind.CLOSE_DAYS:
             return gettext(
                 "The figures for these days are final. All data that was still pending has now been "
                 "published."
             )
         case Batch.Kind.CLOSE_SLOTS if study.has_slot_noise:
-            return gettext("The counts of these slots are final and have been published with noise.")
+            return gettext("The counts for these time slots are final. They have been published with noise.")
         case Batch.Kind.CLOSE_SLOTS:
-            return gettext("The counts of these slots are final and have been published without noise.")
+            return gettext(
+                "The counts for these time slots are final. They have been published without noise."
+            )
         case Batch.Kind.VOID_DAY:
             return gettext(
-                "The day has been undone in the vault and in the reports. You can upload its files again."
+                "All data uploaded for this day has been removed from the vault and from the reports. "
+                "You can upload the files for this day again."
             )
         case _:
             return gettext("Published. The reports now include the data from this file.")

@@ -42,10 +42,14 @@ def decide(request: HttpRequest, slug: str, undo_id: int) -> HttpResponse:
         if request.POST.get("answer") == "approve":
             voided_days = int(seen) if seen.isdecimal() and len(seen) < 6 else 0
             requests.approve_undo(undo, voided_days=voided_days, by=by)
-            messages.success(request, gettext("You approved the request. The day is being undone."))
+            messages.success(
+                request, gettext("You approved the request. The data uploaded for the day is being removed.")
+            )
         else:
             undoing.refuse(undo, by=by)
-            messages.success(request, gettext("The request was refused. The day has not changed."))
+            messages.success(
+                request, gettext("The request was refused. The data for the day has not changed.")
+            )
     except MobilityError as error:
         messages.error(request, str(error))
     return redirect("administrator:study", slug=slug)
@@ -62,5 +66,5 @@ def withdraw(request: HttpRequest, slug: str, undo_id: int) -> HttpResponse:
     except MobilityError as error:
         messages.error(request, str(error))
     else:
-        messages.success(request, gettext("The request was withdrawn. The day has not changed."))
+        messages.success(request, gettext("The request was withdrawn. The data for the day has not changed."))
     return redirect("operator:study", slug=slug)

@@ -165,10 +165,10 @@ def kept(*, opted_out: int | None) -> list[dict[str, str]]:
     ----------
     opted_out : as `Dropped.opted_out_in_totals`; None with noise
     """
-    totals = gettext("Exact visitor counts and totals of sanitised answers, in the analyst zone.")
+    totals = gettext("Exact visitor counts, and totals of randomised answers, in the analyst zone.")
     if opted_out is None:
         totals = gettext(
-            "Visitor counts and totals of sanitised answers, both with presence noise, in the analyst zone."
+            "Visitor counts and totals of randomised answers, both with presence noise, in the analyst zone."
         )
     return _named(
         totals=totals,
@@ -225,14 +225,14 @@ def not_reached(database: str, *, key_was_lost: bool, copies: Copies) -> list[di
     }
     if copies.in_escrow:
         texts["escrow"] = gettext(
-            "Copies of the study key in escrow, made on %(days)s. Anyone who holds such a copy must "
-            "destroy it. This installation will not restore the key from it."
+            "Escrow copies of the study key, made on %(days)s. Anyone who holds such a copy must destroy "
+            "it. This installation will not restore the key from a copy."
         ) % {"days": ", ".join(day.isoformat() for day in copies.in_escrow)}
     if copies.came_back:
         texts["came_back"] = gettext(
-            "A restored backup brought this study back after it had been closed, or returned it to a "
-            "state older than its totals. The study has been erased again. The ledger records each "
-            "closing."
+            "A backup was restored. It either brought this study back after it had been closed, or "
+            "returned it to a state older than its totals. The study has been erased again. The ledger "
+            "records each closing."
         )
     if key_was_lost:
         texts["lost_key"] = gettext(

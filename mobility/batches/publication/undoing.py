@@ -53,7 +53,10 @@ class Rise:
     @property
     def words(self) -> str:
         """One sentence for each unit."""
-        text = gettext("Undoing a published day raises epsilon from %(old)s to %(new)s for %(unit)s.")
+        text = gettext(
+            "Undoing the uploads for a published day raises epsilon (the privacy loss limit) from "
+            "%(old)s to %(new)s for %(unit)s."
+        )
         shown = [(unit, self.before.of(unit) or 0, self.after.of(unit) or 0) for unit in self.units]
         values = [
             {"unit": unit_words(unit), "old": formats.epsilon(old), "new": formats.epsilon(new)}
@@ -91,9 +94,9 @@ def ask(study: VaultStudy, *, day: int, by: str) -> UndoWaitsError:
         if is_new:
             _record(found, what="asked", by=by)
     text = gettext(
-        "%(date)s has not been undone yet. %(rise)s Another administrator or a privacy officer must "
-        "approve this on the study's page under Administration. The day will then be undone "
-        "automatically."
+        "The uploads for %(date)s have not been undone yet. %(rise)s Another administrator or a privacy "
+        "officer must approve this request on the study's page under Administration. The uploads will "
+        "then be undone automatically."
     )
     date = formats.day_title(study_head(study.pk).date_of(day))
     return UndoWaitsError(text % {"date": date, "rise": rise_of(study).words})
@@ -107,7 +110,7 @@ def waiting(study: VaultStudy | None = None) -> list[DayUndo]:
 
 def obstacle(undo: DayUndo, *, by: str) -> str:
     """Say why an account cannot approve a request; empty if it can."""
-    own = gettext("%(name)s requested this, so another person must approve it.") % {"name": undo.asked_by}
+    own = gettext("%(name)s made this request, so another person must approve it.") % {"name": undo.asked_by}
     return second_person.obstacle(by, authors=[undo.asked_by], of_author=own)
 
 
@@ -130,8 +133,9 @@ def approving(undo: DayUndo, *, voided_days: int, by: str) -> Iterator[DayUndo]:
         if voided_days != locked.study.voided_days + 1:
             raise UndoDecisionError(
                 gettext(
-                    "Another day has been undone in the meantime, so undoing this one would raise "
-                    "epsilon further. Read the request again before you decide."
+                    "The uploads for another day have been undone in the meantime, so undoing the "
+                    "uploads for this day would raise epsilon further. Read the request again before you "
+                    "decide."
                 )
             )
         locked.voided_days = voided_days

@@ -100,7 +100,7 @@ def _nothing_counts(batch: Batch, facts: Facts, calendar: StudyCalendar) -> str:
         }
     reasons = Counter(batch.rows_ignored) + Counter(batch.rows_rejected)
     words = [f"{ROW_REASONS[reason]} ({number(rows)})" for reason, rows in reasons.most_common()]
-    return gettext("No rows were counted. Reasons for the %(rows)s rows: %(reasons)s.") % {
+    return gettext("All %(rows)s rows were ignored or rejected. Reasons: %(reasons)s.") % {
         "rows": number(batch.rows_read),
         "reasons": "; ".join(words),
     }
@@ -172,10 +172,14 @@ def status_help(status: DayStatus) -> str:
     """Meaning of a state of a day."""
     return {
         DayStatus.COMPLETE: gettext("The study has rows for this day, and no gaps were found."),
-        DayStatus.PARTIAL: gettext("More files are expected, or hours that usually have rows have none."),
+        DayStatus.PARTIAL: gettext(
+            "More files are expected, or no rows arrived for some hours that usually have rows."
+        ),
         DayStatus.MISSING: gettext("The day is over, and no file contained rows for it."),
         DayStatus.FAILED: gettext("The last file with rows for this day failed or was refused."),
-        DayStatus.UNDONE: gettext("This day was undone, and no rows have been uploaded for it since."),
+        DayStatus.UNDONE: gettext(
+            "The uploads for this day were undone, and no rows have been uploaded for this day since."
+        ),
         DayStatus.NOT_DUE: gettext("The day is not over yet."),
     }[status]
 

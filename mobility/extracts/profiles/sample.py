@@ -122,7 +122,7 @@ def _plain_zstd(data: bytes) -> tuple[bytes, bool]:
             raise PreviewError(
                 gettext(
                     "The beginning of the zstd stream is damaged or cannot be read without the rest of "
-                    "the file. Choose an uncompressed or gzip file."
+                    "the file. Choose an uncompressed file or a gzip file."
                 )
             ) from None
     return b"".join(parts), False

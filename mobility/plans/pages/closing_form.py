@@ -52,7 +52,7 @@ class ClosingForm(forms.Form):
     """Anyone who types the short name of a study has read which one it is."""
 
     slug = forms.CharField(
-        label=gettext_lazy("Type the short name of the study to confirm"),
+        label=gettext_lazy("To confirm, type the short name of the study"),
         strip=True,
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "autocapitalize": "off"}),
     )

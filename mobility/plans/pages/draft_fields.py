@@ -15,9 +15,9 @@ from reports.studies.studyfile.numbers import DERIVED_NUMBERS, NUMBER
 from reports.studies.studyfile.sections import MECHANISMS, SLOT_NOISES, UNITS
 from reports.studies.texts import tallies_words
 
-NIGHT: Final = gettext_lazy("This time is used only for the night zone. Default:")
+NIGHT: Final = gettext_lazy("This time is used only to determine the night zone. Default:")
 FRENCH: Final = gettext_lazy(
-    "This name is shown on French pages. If you leave it empty, they show the field “Name” instead."
+    "This name is shown on French pages. If you leave it empty, French pages show the field “Name” instead."
 )
 # By the key in the study file, in the order of the page.
 LABELS: Final[dict[str, Promise]] = {
@@ -27,10 +27,10 @@ LABELS: Final[dict[str, Promise]] = {
     "study.first_day": gettext_lazy("First day"),
     "study.days": gettext_lazy("Number of days"),
     "study.market_share": gettext_lazy("Market share"),
-    "study.small_cell": gettext_lazy("Suppress date ranges with fewer visitors than"),
+    "study.small_cell": gettext_lazy("Minimum number of visitors for a date range to be shown"),
     "study.min_publication": gettext_lazy("Minimum subscribers per publication"),
     "study.population": gettext_lazy("Population"),
-    "study.key_until": gettext_lazy("Destroy key by (optional)"),
+    "study.key_until": gettext_lazy("Date by which the key must be destroyed (optional)"),
     "plan.mechanism": gettext_lazy("Mechanism"),
     "plan.unit": gettext_lazy("Privacy unit"),
     "plan.epsilon": gettext_lazy("Epsilon"),
@@ -38,22 +38,26 @@ LABELS: Final[dict[str, Promise]] = {
     "plan.presence_epsilon": gettext_lazy("Presence epsilon (optional)"),
     "plan.presence_days": gettext_lazy("Maximum days counted per subscriber (with presence epsilon)"),
     "plan.tallies": gettext_lazy("Additional exact counts"),
-    "slots.minutes": gettext_lazy("Minutes per slot"),
-    "slots.hold_minutes": gettext_lazy("Minutes for which a person still counts where last seen"),
-    "slots.slots_per_day": gettext_lazy("Maximum slots counted per person per day"),
+    "slots.minutes": gettext_lazy("Minutes per time slot"),
+    "slots.hold_minutes": gettext_lazy(
+        "Minutes for which a person still counts in the zone where they were last seen"
+    ),
+    "slots.slots_per_day": gettext_lazy("Maximum time slots counted per person per day"),
     "slots.noise": gettext_lazy("Noise added to counts by time slot"),
     "slots.epsilon_day": gettext_lazy("Epsilon per person and day"),
     "slots.delta": gettext_lazy("Delta"),
-    "slots.close_after_minutes": gettext_lazy("Publish slots after (minutes, optional)"),
+    "slots.close_after_minutes": gettext_lazy(
+        "Minutes from the end of a time slot until it is published (optional)"
+    ),
     "indicator.name": gettext_lazy("Name"),
     "indicator.name_fr": gettext_lazy("French name (optional)"),
     "indicator.slug": gettext_lazy("Short name"),
     "indicator.column": gettext_lazy("Column in the extract"),
-    "indicator.parts": gettext_lazy("Parts: short names of the indicators it combines, one per line"),
+    "indicator.parts": gettext_lazy("Parts: short names of the indicators to combine, one per line"),
     "indicator.unit": gettext_lazy("Unit of the number"),
     "indicator.minimum": gettext_lazy("Minimum (optional)"),
-    "indicator.cuts": gettext_lazy("Cuts, one per line"),
-    "indicator.derive": gettext_lazy("Value derived from a day's events"),
+    "indicator.cuts": gettext_lazy("Thresholds (“cuts” in the study file), one per line"),
+    "indicator.derive": gettext_lazy("Value computed from a day's events"),
     "indicator.max_values": gettext_lazy("Maximum answers per person (optional)"),
     "indicator.epsilon": gettext_lazy("Separate epsilon for this indicator (optional)"),
     "indicator.weight": gettext_lazy("Weight (optional)"),
@@ -73,75 +77,83 @@ HINTS: Final[dict[str, Promise | str]] = {
         "A number above 0, up to 1. Visitor numbers are divided by this share."
     ),
     "study.small_cell": gettext_lazy(
-        "Enter 0 to suppress no date ranges. Lowering this number weakens protection, so it may need "
-        "approval by a second person."
+        "Enter 0 to show all date ranges. Lowering this number weakens protection, so a second person "
+        "may have to approve the change."
     ),
     "study.min_publication": gettext_lazy(
-        "Lowering this number weakens protection, so it may need approval by a second person."
+        "Lowering this number weakens protection, so a second person may have to approve the change."
     ),
     "study.population": gettext_lazy(
         "Name of the group of people studied. Studies of the same population share a privacy budget."
     ),
-    "study.key_until": gettext_lazy("The study must be closed by this day."),
+    "study.key_until": gettext_lazy("The study must be closed by this date."),
     "plan.epsilon": gettext_lazy(
         "A number above 0, up to 20. Smaller values protect better; larger values give more accurate results."
     ),
-    "plan.epsilon_profile": gettext_lazy("Plans with a higher certified epsilon per profile are refused."),
+    "plan.epsilon_profile": gettext_lazy(
+        "Plans whose certified epsilon per profile is above this number are refused."
+    ),
     "plan.presence_epsilon": gettext_lazy(
         "This epsilon adds noise to visitor counts. If you leave it empty, visitor counts are exact and "
         "presence is not protected."
     ),
     "plan.presence_days": gettext_lazy(
-        "Only the first days on which a subscriber is present are counted, up to this number."
+        "If this number is 3, for example, only the first 3 days on which a subscriber is present are "
+        "counted."
     ),
     "plan.tallies": gettext_lazy(
         "These presence figures are published without noise, in addition to visitor counts. You cannot "
         "add any if you set a presence epsilon, or once the study has data."
     ),
     "slots.minutes": "15, 30, 60, 120.",
-    "slots.hold_minutes": gettext_lazy("From 0 (only slots with an event) to 1440."),
+    "slots.hold_minutes": gettext_lazy(
+        "A whole number from 0 to 1440. With 0, a person counts only in the time slots in which they had "
+        "an event."
+    ),
     "slots.slots_per_day": gettext_lazy(
-        "On each local day, only each person's first slots are counted, up to this number. Fewer slots "
-        "need less noise."
+        "If this number is 8, for example, only each person's first 8 time slots on a local day are "
+        "counted. Fewer slots need less noise."
     ),
     "slots.epsilon_day": gettext_lazy(
-        "Covers all of a person's slots on a local day, at every level of zones. Leave empty if no noise "
-        "is used."
+        "This epsilon covers all of a person's time slots on a local day, at every level of zones. Leave "
+        "it empty if no noise is used."
     ),
     "slots.delta": gettext_lazy(
-        "Probability that the epsilon does not hold, such as 0.000001. Leave empty if there is no noise."
+        "Probability that the epsilon guarantee fails, such as 0.000001. Leave it empty if no noise is used."
     ),
     "slots.close_after_minutes": gettext_lazy(
-        "Counted from the end of each slot. If empty, slots are published with manage.py close_slots."
+        "The minutes are counted from the end of each time slot. If you leave this field empty, run "
+        "manage.py close_slots to publish time slots."
     ),
     "indicator.name_fr": FRENCH,
     "indicator.parts": gettext_lazy(
-        "Two or three indicators of this study. A missing value is part of the combination. If one of them "
-        "is daily, so is the combination. Each person reports on one indicator, so every other indicator "
-        "gets fewer answers."
+        "Enter two or three indicators of this study. A missing value is part of the combination. If one "
+        "of the indicators is daily, the combination is also daily. Each person reports on only one "
+        "indicator, so a combination reduces the number of answers for all other indicators."
     ),
-    "indicator.unit": gettext_lazy("Such as min, km or EUR. The length of a visit is in min."),
-    "indicator.minimum": gettext_lazy("Smaller values count as the minimum. Leave empty for 0."),
+    "indicator.unit": gettext_lazy("For example min, km or EUR. The length of a visit is measured in min."),
+    "indicator.minimum": gettext_lazy("Values below the minimum count as the minimum. Leave empty for 0."),
     "indicator.cuts": gettext_lazy(
-        "2 to 127 whole numbers, rising. Each person is asked about one of them. Larger values count as the "
-        "last cut. Many cuts make the mean more exact, and the share at each cut less exact."
+        "Enter 2 to 127 whole numbers in ascending order. Each person is asked about one of these "
+        "thresholds. Values above the last threshold count as the last threshold. With more thresholds, "
+        "the mean is more exact, but the share at each threshold is less exact."
     ),
     "indicator.max_values": gettext_lazy(
         "Maximum number of days on which each person answers. Leave empty for all days of the study."
     ),
     "indicator.epsilon": gettext_lazy("Leave empty to use the plan's epsilon."),
     "indicator.weight": gettext_lazy(
-        "The weight sets how often people report on this indicator, compared with the others. Leave empty "
-        "for 1."
+        "The weight sets how often people report on this indicator compared with the others. Leave empty "
+        "for a weight of 1."
     ),
     "indicator.night_from": format_lazy("{} 22:00", NIGHT),
     "indicator.night_to": format_lazy("{} 06:00", NIGHT),
     "indicator.categories": gettext_lazy(
-        "You cannot change the categories once the study has rows. A row with any other value is rejected."
+        "Once the study has rows, you cannot change the categories. Rows with any other value are rejected."
     ),
     "indicator.categories_fr": gettext_lazy(
-        "Names shown on French pages: one for each category or duration, in the same order. The names of "
-        "zones come from the zones file."
+        "These names are shown on French pages. Enter one name for each category or duration, in the "
+        "same order. Zone names come from the zones file."
     ),
     "indicator.groups": gettext_lazy(
         "One line per category, such as “North: Lille”. Reports can add up the categories of each group."
@@ -279,7 +291,7 @@ def _derived_numbers() -> list[tuple[str, str]]:
 def derived_words(derive: str) -> str:
     words = {
         "visit_duration": gettext("duration of the visit"),
-        "main_zone": gettext("zone where most time was spent"),
+        "main_zone": gettext("zone in which the person spent the most time"),
         NIGHT_ZONE: gettext("night zone"),
     }
     return words.get(derive, derive)
@@ -293,7 +305,7 @@ def _unit_words(unit: str) -> str:
 
 def _noise_words(noise: str) -> str:
     if noise == "none":
-        return gettext("none: presence by slot is not protected")
+        return gettext("none: presence by time slot is not protected")
     return gettext("discrete Gaussian (gaussian)")
 
 
@@ -304,17 +316,27 @@ def _mechanism_choice(mechanism: str) -> str:
 def _mechanism_words(mechanism: str) -> str:
     words = {
         "smp-grr": gettext("each person reports on one indicator"),
+<<<<<<< HEAD
         "smp-oue": gettext("one indicator per person, with a yes/no mark for each category"),
         "smp-adp": gettext("one indicator per person, with the more accurate of GRR and OUE"),
         "smp-question": gettext(
             "one indicator per person; on daily ones a permanent yes/no question, at most two answers in all"
         ),
+=======
+        "smp-oue": gettext("each person reports on one indicator and answers yes or no for each category"),
+        "smp-adp": gettext("each person reports on one indicator, using the more accurate of GRR and OUE"),
+>>>>>>> b2ebae2e (Reword about 300 texts for readers without context)
         "spl-grr": gettext("each person reports on all indicators, and the epsilon is divided among them"),
-        "rsfd-grr": gettext("an answer for one indicator, and made-up answers for the others"),
-        "rsfd-ouez": gettext("yes/no marks for one indicator, and made-up marks for the others"),
+        "rsfd-grr": gettext(
+            "each person gives a real answer for one indicator and made-up answers for the others"
+        ),
+        "rsfd-ouez": gettext(
+            "each person answers yes or no for each category: really for one indicator, and with made-up "
+            "answers for the others"
+        ),
         "rsfd-adp": gettext(
-            "an answer for one indicator, and made-up answers for the others, with the more accurate of GRR "
-            "and OUE-z"
+            "each person gives a real answer for one indicator and made-up answers for the others, using "
+            "the more accurate of GRR and OUE-z"
         ),
     }
     return words.get(mechanism, mechanism)

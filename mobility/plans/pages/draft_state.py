@@ -139,7 +139,7 @@ def _words(draft: PlanDraft, following: Next, *, is_reviewer: bool, is_administr
 
 def _past(draft: PlanDraft) -> str:
     if draft.state == State.WITHDRAWN:
-        return gettext("%(ended)s withdrew the draft, so it never took effect.")
+        return gettext("%(ended)s withdrew the draft before it took effect.")
     if draft.state == State.SUPERSEDED:
         return gettext("%(published)s published this version, and %(ended)s replaced it with another one.")
     if draft.reviewed_by:

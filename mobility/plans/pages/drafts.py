@@ -103,8 +103,8 @@ def step(request: HttpRequest, draft_id: int) -> HttpResponse:
         )
     elif name not in _state(request.user, found).may:
         problem = gettext(
-            "Nothing was changed. Either you are not allowed to take this step, or the draft is at a "
-            "different stage."
+            "Nothing was changed. Either you do not have permission for this step, or the draft has "
+            "reached a different stage."
         )
     else:
         try:
@@ -196,7 +196,9 @@ def _remark(request: HttpRequest) -> str:
 
 def _submit(request: HttpRequest, found: PlanDraft) -> str:
     services.submit_draft(found, **_seen(request))
-    return gettext("The draft is waiting for review. Tell another administrator or a privacy officer.")
+    return gettext(
+        "The draft is waiting for review. Ask another administrator or a privacy officer to review it."
+    )
 
 
 def _approve(request: HttpRequest, found: PlanDraft) -> str:
@@ -218,8 +220,8 @@ def _publish(request: HttpRequest, found: PlanDraft) -> str:
     publish_draft(found, **_seen(request))
     if found.is_new_study:
         return gettext(
-            "The study has been created. Next, check who can see it. On the People page, give access to "
-            "the operators who upload extracts and to the readers of its reports."
+            "The study has been created. Next, check who can see the study. On the People page, give "
+            "access to the operators who upload extracts and to the people who read the reports."
         )
     return gettext("Version %(version)s of the plan is now in force.") % {"version": found.version}
 

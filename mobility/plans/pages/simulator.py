@@ -114,9 +114,9 @@ def _mean(row: model.Row) -> str:
         return ""
     errors = {"day": number_texts.figure_text(day, scale)}
     if union is None:
-        return gettext("mean of a day: ±%(day)s") % errors
+        return gettext("mean for one day: ±%(day)s") % errors
     errors["union"] = number_texts.figure_text(union, scale)
-    return gettext("mean of a day: ±%(day)s; of all days together: ±%(union)s") % errors
+    return gettext("mean for one day: ±%(day)s; mean for all days together: ±%(union)s") % errors
 
 
 def _combination(simulation: model.Simulation) -> dict[str, Any]:

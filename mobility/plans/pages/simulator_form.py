@@ -68,7 +68,7 @@ class SimulatorForm(forms.Form):
         label=gettext_lazy("Visitors per day"), min_value=1, max_value=MOST_VISITORS
     )
     stay = forms.DecimalField(
-        label=gettext_lazy("Mean number of days on which a visitor is present"),
+        label=gettext_lazy("Average number of days on which a visitor is present"),
         min_value=1,
         max_value=MAX_DAYS,
         max_digits=8,
@@ -94,17 +94,17 @@ class SimulatorForm(forms.Form):
         max_digits=12,
     )
     slots_per_day = forms.IntegerField(
-        label=gettext_lazy("Maximum slots counted per person per day"),
+        label=gettext_lazy("Maximum time slots counted per person per day"),
         min_value=1,
         max_value=MAX_SLOTS_PER_DAY,
     )
-    slots_levels = forms.IntegerField(label=gettext_lazy("Levels of zones"), min_value=1, max_value=4)
+    slots_levels = forms.IntegerField(label=gettext_lazy("Number of zone levels"), min_value=1, max_value=4)
     slots_zones = forms.IntegerField(
-        label=gettext_lazy("Zones at the most detailed level"), min_value=1, max_value=MOST_ZONES
+        label=gettext_lazy("Number of zones at the most detailed level"), min_value=1, max_value=MOST_ZONES
     )
     show = forms.ChoiceField(label=gettext_lazy("Indicator used in the example"), required=False)
     wanted = forms.DecimalField(
-        label=gettext_lazy("Target error (± points)"),
+        label=gettext_lazy("Target error (± percentage points)"),
         required=False,
         min_value=Decimal("0.001"),
         max_value=100,

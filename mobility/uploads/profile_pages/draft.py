@@ -144,7 +144,7 @@ def _birth(sent: _Sent, indicator: IndicatorDefinition, kind: str, problems: Pro
         if found:
             birth["bands"][name] = [int(age) for age in found.groups() if age is not None]
         elif text.strip():
-            rule = gettext("must be an age range such as 18-24, or 65+ for 65 and over, or empty")
+            rule = gettext("must be an age range such as 18-24, a minimum age such as 65+, or empty")
             problems.add(f'{INDICATOR}.{slug}.{kind}.bands."{name}"', rule, text)
     return birth
 

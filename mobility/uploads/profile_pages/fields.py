@@ -82,12 +82,12 @@ def _head(profile: Mapping[str, Any], definition: StudyDefinition, errors: Error
             "delimiter",
             gettext("Column separator"),
             profile.get("delimiter", ""),
-            [("", gettext("detected from each file's header")), *delimiters],
+            [("", gettext("detected automatically from the header of each file")), *delimiters],
             errors=errors.of("profile.delimiter"),
         ),
         Field(
             name="max_bad_share",
-            label=gettext("Refuse a file if the share of rejected rows exceeds"),
+            label=gettext("Maximum share of rejected rows; above it, a file is refused"),
             value=str(profile.get("max_bad_share", "")),
             help=usual % {"share": f"{definition.extract.max_bad_share:f}"},
             errors=errors.of("profile.max_bad_share"),
@@ -130,8 +130,8 @@ def _timestamp_format(proposal: Proposal, errors: Errors) -> list[Field]:
 def _format_note(form: str, formats: Sequence[str]) -> str:
     if not form and len(formats) > 1:
         return gettext(
-            "Does the day or the month come first? The first rows fit either order. Ask the sender of "
-            "the file."
+            "Does the day or the month come first? The first rows fit both orders. Ask the sender of the "
+            "file."
         )
     return gettext("suggested from the values") if tuple(formats) == (form,) else ""
 

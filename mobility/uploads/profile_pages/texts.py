@@ -15,13 +15,13 @@ from reports.studies.studyfile import IndicatorDefinition, StudyDefinition
 BUILT_IN = {
     DEFAULT: gettext_lazy("Events, as described in the [extract] section of the study file."),
     SUBSCRIBERS: gettext_lazy(
-        "Subscriber attributes, one person per row. They are matched to events that come without "
-        "attributes. Only sanitised answers are kept."
+        "Subscriber attributes, with one person per row. The attributes are matched to events that have "
+        "no attributes. Only randomised answers are kept."
     ),
     OPT_OUT: gettext_lazy(
-        "People who must not be counted, one subscriber per line. They are removed from the vault "
-        "immediately, and any later rows for them are ignored. From the next publication, totals no "
-        "longer count them. Totals that can no longer change still include them."
+        "People who must not be counted, with one subscriber per line. They are removed from the vault "
+        "immediately, and any later rows for them are ignored. The next publication removes them from "
+        "the totals, except from totals that can no longer change."
     ),
 }
 KINDS = {
@@ -41,9 +41,13 @@ def profile_words(profile: Profile, definition: StudyDefinition) -> dict[str, An
     if profile.kind == "events":
         facts.append((gettext("Time format"), format_words(profile.timestamp_format)))
     delimiter = profile.delimiter
-    separated = str(DELIMITER_NAMES[delimiter]) if delimiter else gettext("detected from each file's header")
+    separated = (
+        str(DELIMITER_NAMES[delimiter])
+        if delimiter
+        else gettext("detected automatically from the header of each file")
+    )
     facts.append((gettext("Column separator"), separated))
-    most = gettext("Refuse the file if the share of rejected rows exceeds")
+    most = gettext("Maximum share of rejected rows; above it, the file is refused")
     facts.append((most, f"{profile.max_bad_share:f}"))
     sentence, kind = str(BUILT_IN.get(profile.name, "")), str(KINDS[profile.kind])
     return {"name": profile.name, "sentence": sentence, "kind": kind, "facts": facts, "columns": columns}
@@ -64,9 +68,15 @@ def missing_parts(kind: str, slugs: Collection[str], definition: StudyDefinition
         if not missing or not slugs or (joint.kind == "daily" and kind != "events"):
             continue
         text = (
-            gettext("%(joint)s: without a column for %(parts)s, everyone counts as having no value there.")
+            gettext(
+                "%(joint)s: the files have no column for %(parts)s, so answers to this combination "
+                "contain “no value” instead."
+            )
             if joint.kind == "daily"
-            else gettext("%(joint)s: without a column for %(parts)s, these files give no answers to it.")
+            else gettext(
+                "%(joint)s: the files have no column for %(parts)s, so they give no answers to this "
+                "combination."
+            )
         )
         warnings.append(text % {"joint": joint.shown_name, "parts": ", ".join(missing)})
     return warnings

@@ -41,7 +41,7 @@ def landing(request: HttpRequest, study: Study) -> Document:
 
 def listing(request: HttpRequest, study: Study, found: Sequence[Collection]) -> Document:
     """All collections; without any, the title says why."""
-    title = gettext("The zones of this study have no known boundaries, so there are no collections.")
+    title = gettext("The zones of this study have no known boundaries, so there are no map collections.")
     return {
         "title": study.shown_name if found else title,
         "links": [_link("self", _address(request, study, "/collections"))],

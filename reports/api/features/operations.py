@@ -61,7 +61,7 @@ def collections(request: HttpRequest, study: str) -> HttpResponseBase:
     return answer(request, state=state_of([found]), build=build)
 
 
-@router.get(COLLECTION, response=_RESPONSES, summary=gettext_noop("OGC API Features: one collection"))
+@router.get(COLLECTION, response=_RESPONSES, summary=gettext_noop("OGC API Features: a collection"))
 def collection(request: HttpRequest, study: str, collection: str) -> HttpResponseBase:
     """Title and extent of a collection."""
     refuse_unknown(request)
@@ -70,7 +70,11 @@ def collection(request: HttpRequest, study: str, collection: str) -> HttpRespons
     return answer(request, state=state_of([found.study]), build=build)
 
 
-@router.get(COLLECTION + "/items", response=_RESPONSES, summary=gettext_noop("OGC API Features: features"))
+@router.get(
+    COLLECTION + "/items",
+    response=_RESPONSES,
+    summary=gettext_noop("OGC API Features: features of a collection"),
+)
 def items(
     request: HttpRequest,
     study: str,
@@ -91,7 +95,7 @@ def items(
 @router.get(
     COLLECTION + "/items/{int:feature}",
     response=_RESPONSES,
-    summary=gettext_noop("OGC API Features: one feature"),
+    summary=gettext_noop("OGC API Features: a single feature"),
 )
 def item(
     request: HttpRequest, study: str, collection: str, feature: int, datetime: Time = ""

@@ -81,12 +81,12 @@ def map_words(selection: Selection) -> str:
     is_share = options.measure == "frequency"
     what = gettext("Share of visitors") if is_share else gettext("Visitors")
     if options.layer == "uncertainty":
-        how = gettext("Colours: half the width of the 95% interval.")
+        how = gettext("Colours show half the width of the 95% interval.")
     elif options.values == "consistent":
-        how = gettext("Colours: consistent values.")
+        how = gettext("Colours show consistent values.")
     else:
-        how = gettext("Colours: unbiased estimates.")
-    fixed = gettext("All date ranges of this indicator have the same legend.")
+        how = gettext("Colours show unbiased estimates.")
+    fixed = gettext("The legend is the same for all date ranges of this indicator.")
     names = area_shapes(Area.objects.get(study=report.indicator.study_id)).names
     rest = []
     for each in zones.not_on_map(ordered(report, options=options), names=names):

@@ -115,11 +115,14 @@ def how_to_read(selection: Selection) -> str:
         how = _how_days_are_drawn()
     elif selection.options.values == "consistent":
         how = gettext(
-            "Bars: consistent values, for which no separate error is given. Lines: 95% intervals for the "
-            "unbiased estimates. Pale bars: the interval includes zero."
+            "Bars show consistent values, for which no separate error is given. Lines show 95% intervals "
+            "for the unbiased estimates. A pale bar means that the interval includes zero."
         )
     else:
-        how = gettext("Bars: estimates. Lines: 95% intervals. Pale bars: the interval includes zero.")
+        how = gettext(
+            "Bars show estimates, and lines show 95% intervals. A pale bar means that the interval "
+            "includes zero."
+        )
     return " ".join(text for text in (f"{_what_is_drawn(selection)}.", how, _scaling(selection)) if text)
 
 
@@ -132,7 +135,7 @@ def _scaling(selection: Selection) -> str:
 
 
 def _how_days_are_drawn() -> str:
-    return gettext("Points: estimates. Bands: 95% intervals for each day.")
+    return gettext("Points show estimates. Bands show the 95% interval for each day.")
 
 
 def _what_is_drawn(selection: Selection) -> str:
@@ -142,8 +145,8 @@ def _what_is_drawn(selection: Selection) -> str:
         return gettext("Share of visitors") if is_share else gettext("Visitors")
     if selection.is_cumulative:
         if is_share:
-            return gettext("Cumulative share of visitors, from the first day through the day shown")
-        return gettext("Cumulative visitors, from the first day up to each day")
+            return gettext("Cumulative share of visitors since the first day")
+        return gettext("Cumulative visitors since the first day")
     return gettext("Share of each day's visitors") if is_share else gettext("Visitors on each day")
 
 

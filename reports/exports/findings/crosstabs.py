@@ -32,7 +32,9 @@ def download_crosstab(request: HttpRequest, slug: str, file_format: str) -> Http
     study, found = study_or_404(request, slug), format_or_404(CROSSTAB, file_format)
     joints = joint_indicators(study)
     if not joints:
-        return refused(ExportError(gettext("This study has no joint indicators, so it has no such tables.")))
+        return refused(
+            ExportError(gettext("This study has no joint indicators, so it has no cross-tabulations."))
+        )
     try:
         view = view_of(request.GET, joints, visitors=visitor_unions(study))
         measured = measure(view.joint, view.window)

@@ -77,7 +77,9 @@ def flow_findings(flows: Flows) -> FlowFindings:
         kinds={"market_share": Kind.NUMBER, "n_days": Kind.COUNT},
         codes={
             "larger_than_noise": {
-                "yes": gettext("someone has this pair; all such rows are right together in 95 of 100 files"),
+                "yes": gettext(
+                    "at least one person has this pair; in 95 of 100 files, this is correct for all such rows"
+                ),
                 "no": gettext("cannot be distinguished from zero"),
             }
         },

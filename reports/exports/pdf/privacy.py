@@ -85,8 +85,8 @@ def _add_promise(document: Document, selection: Selection) -> None:
         gettext("Indicator"),
         gettext("Method"),
         gettext("Epsilon per answer"),
-        gettext("Maximum change in the odds of a correct guess after one answer"),
-        gettext("Of 100 answers, number with the true category"),
+        gettext("Maximum factor by which one answer changes the odds of a correct guess"),
+        gettext("Number of answers out of 100 with the true category"),
     ]
     rows = [
         [

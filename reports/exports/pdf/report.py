@@ -154,7 +154,7 @@ def _add_caveats(document: Document, parts: Sequence[Selection]) -> None:
             "Consistent shares are the estimates, adjusted as little as possible so that none is "
             "negative and they add up to 100%. Do not add up consistent shares from different date ranges."
         ),
-        gettext("The answers received include made-up ones, which are not marked as such.")
+        gettext("Some of the answers received are made up and are not marked as such.")
         if any(report.has_fakes for report in reports)
         else gettext("Noise protects every answer received."),
     ]

@@ -154,16 +154,16 @@ def _small_print(places: Places) -> list[str]:
     """Explain the colours, the number of reports, and the noise that protects them."""
     if places.options.layer == "uncertainty":
         colours = gettext(
-            "On the left, colours show half the range over which the number of reports in a square would "
-            "vary if new noise were drawn. On the right, they show half the width of the band that "
-            "contains 95 of 100 estimates from resampled reports. Neither map accounts for detail lost "
-            "because the calculation stops early."
+            "Left map: colours show how much the number of reports in a square would vary if new noise "
+            "were drawn (half of the range). Right map: colours show half the width of the band that "
+            "contains 95 of 100 estimates from resampled reports. Neither map includes the detail that "
+            "is lost because the calculation stops early."
         )
     else:
         colours = gettext(
-            "Colours on the left show the number of reports in each square. This number is an exact "
-            "count, but the reported places are noisy. Colours on the right show how many subscribers "
-            "were in each square, estimated from all reports together."
+            "Left map: colours show the number of reports in each square. This number is an exact count, "
+            "but the reported places are noisy. Right map: colours show how many subscribers were in "
+            "each square, estimated from all reports together."
         )
     same = gettext(
         "The legend is the same for both maps and all date ranges. Squares with almost no one in them have "

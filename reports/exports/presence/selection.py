@@ -33,11 +33,11 @@ def asked_zones(names: Sequence[str], found: Presence, *, level: str | None) -> 
     """Zones with these names, at one level or at any; without names all. WindowError for an unknown name."""
     zones = [zone for zone in found.zones if level is None or zone.level == level]
     if level is not None and level not in found.levels:
-        raise WindowError(gettext("No level of zones is called “%s”.") % level[:40])
+        raise WindowError(gettext("There is no zone level named “%s”.") % level[:40])
     known = {zone.name for zone in zones}
     for name in names:
         if name not in known:
-            raise WindowError(gettext("No zone is called “%s”.") % name[:40])
+            raise WindowError(gettext("There is no zone named “%s”.") % name[:40])
     return tuple(zone for zone in zones if not names or zone.name in names)
 
 

@@ -55,8 +55,8 @@ def slots_sum_words(delta: Decimal | str) -> str:
     """Describe how losses of counts by slot are added to each other, and to those without a delta."""
     return gettext(
         "Epsilons for time slots hold except with a probability of delta. Over several studies, both "
-        "epsilons and deltas add up; here, the total delta is %(delta)s. Where presence noise is on, the "
-        "figure under “Presence” includes the epsilon for time slots, at this delta."
+        "epsilons and deltas add up; here, the total delta is %(delta)s. If a study uses presence noise, "
+        "the figure under “Presence” includes the epsilon for time slots, at this delta."
     ) % {"delta": formats.with_decimal_sign(f"{Decimal(delta).normalize():f}")}
 
 

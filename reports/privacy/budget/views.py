@@ -103,7 +103,7 @@ def decide(request: HttpRequest, cap_id: int) -> HttpResponse:
     except BudgetChangeError as error:
         messages.error(request, str(error))
     else:
-        done = gettext("The cap is in force.") if confirm else gettext("The change was refused.")
+        done = gettext("The new cap is now in force.") if confirm else gettext("The change was refused.")
         messages.success(request, done)
     return redirect(_address(cap.population_id))
 
@@ -124,7 +124,7 @@ def _propose(request: HttpRequest, form: CapForm, *, population: str) -> str:
             gettext("The change is waiting for a second person. Nothing changes until it is confirmed."),
         )
     else:
-        messages.success(request, gettext("The cap is in force."))
+        messages.success(request, gettext("The new cap is now in force."))
     return ""
 
 

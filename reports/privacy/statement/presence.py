@@ -103,15 +103,16 @@ def presence_limits(spec: PlanSpec) -> dict[str, str]:
     if spec.presence is not None:
         return {
             "closings": gettext(
-                "Closing of days: anyone can see which days are closed, when they are closed and when "
+                "Closing of days: anyone can see which days are closed, when they are closed, and when "
                 "files were sent. The noise hides how many people the files contained."
             )
         }
     more = {}
     if spec.tallies:
         text = gettext(
-            "Days and stays: for each day, the totals also contain exact counts for: %(names)s. This "
-            "reveals more about who came back than visitor totals do. No epsilon limits it."
+            "Days and stays: for each day, the totals also contain exact counts for: %(names)s. These "
+            "counts reveal more about who came back than visitor totals do. No epsilon limits what they "
+            "reveal."
         )
         more["tallies"] = text % {"names": tallies_words(spec.tallies)}
     missing = gettext(

@@ -38,8 +38,8 @@ def slots_facts(spec: PlanSpec, study: Study) -> dict[str, Any]:
 def unit_words() -> str:
     """Describe the unit of the certificate of a day."""
     return gettext(
-        "a person's slots on one local day, including those carried over from the day before; only the "
-        "first slots_per_day slots count"
+        "a person's time slots on one local day, including those carried over from the day before; only "
+        "the first slots_per_day slots count"
     )
 
 
@@ -67,15 +67,15 @@ def slots_limits(spec: PlanSpec) -> dict[str, str]:
     if spec.slots.noise is None:
         return {
             "slots": gettext(
-                "Presence by slot is not protected: the counts by slot and zone are exact, and no epsilon "
-                "limits what they reveal about when and where a person was."
+                "Presence by time slot is not protected: the counts by slot and zone are exact, and no "
+                "epsilon limits what they reveal about when and where a person was."
             )
         }
     if spec.presence is None:
         return {
             "slots": gettext(
-                "This study has no presence noise. Whether a person came on a day is not protected; this "
-                "epsilon covers the slot counts only."
+                "This study has no presence noise, so whether a person came on a day is not protected. "
+                "This epsilon covers only the counts by time slot."
             )
         }
     return {}
@@ -84,7 +84,7 @@ def slots_limits(spec: PlanSpec) -> dict[str, str]:
 def unit_title(row: SlotRow) -> str:
     """Name of the unit of a loss."""
     titles = {
-        "slot": gettext("One slot"),
+        "slot": gettext("One time slot"),
         "day": gettext("One day"),
         "week": gettext("Seven days"),
         "study": gettext("The whole study"),
@@ -94,9 +94,9 @@ def unit_title(row: SlotRow) -> str:
 
 def _counted(slots: SlotSpec, *, hold_minutes: int) -> str:
     text = gettext(
-        "In each slot of %(minutes)s minutes, a person counts in the zone where they were last seen, in that "
-        "slot or at most %(hold)s minutes before it ended. Each count crosses to the analyst zone once, when "
-        "its slot is published."
+        "The study counts people in each time slot of %(minutes)s minutes. A person counts in the zone "
+        "where they were last seen, in that slot or at most %(hold)s minutes before it ended. Each count "
+        "crosses to the analyst zone once, when its slot is published."
     ) % {"minutes": slots.minutes, "hold": hold_minutes}
     if slots.levels == 1:
         return text
@@ -113,17 +113,17 @@ def _promise(certificate: SlotCertificate) -> str:
     noise, day = certificate.noise, certificate.day
     first = gettext(
         "Discrete Gaussian noise with a standard deviation of %(sd)s is added to each count. It protects "
-        "a person's slots on one local day, including those carried over from the day before, with "
-        "epsilon %(epsilon)s, compared with the person being absent, except with a probability of one in "
-        "%(delta)s (delta)."
+        "a person's time slots on one local day, including those carried over from the day before. "
+        "Compared with the person being absent, epsilon is %(epsilon)s, except with a probability of one "
+        "in %(delta)s (delta)."
     ) % {
         "sd": formats.decimal(float(noise.variance) ** 0.5, decimals=1),
         "epsilon": formats.epsilon(day.absent.epsilon),
         "delta": one_in(noise),
     }
     more = ngettext(
-        "Only each person's first slot on a day is counted.",
-        "Only each person's first %(n)s slots on a day are counted.",
+        "On each day, only each person's first time slot is counted.",
+        "On each day, only each person's first %(n)s time slots are counted.",
         noise.slots_per_day,
     ) % {"n": noise.slots_per_day}
     return f"{first} {more}"
@@ -131,9 +131,10 @@ def _promise(certificate: SlotCertificate) -> str:
 
 def _total(certificate: SlotCertificate) -> str:
     return gettext(
-        "Slots and presence noise together protect a person's presence in the whole study. Epsilon is "
-        "%(epsilon)s compared with being absent, and %(moved)s compared with being present at other "
-        "times and in other zones. This holds except with a probability of one in %(delta)s."
+        "The noise on time slots and the presence noise together protect a person's presence in the "
+        "whole study. Epsilon is %(epsilon)s compared with the person being absent, and %(moved)s "
+        "compared with the person being present at other times and in other zones. This holds except "
+        "with a probability of one in %(delta)s."
     ) % {
         "epsilon": formats.epsilon(certificate.epsilon or Decimal(0)),
         "moved": formats.epsilon(certificate.epsilon_moved or Decimal(0)),

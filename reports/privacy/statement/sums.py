@@ -46,10 +46,10 @@ def sums_words(facts: dict[str, Any]) -> list[str]:
         return []
     said = facts["sums"]
     promise = gettext(
-        "Suppose that someone sees only the sums of this study, and no report from any one person. "
-        "Against that reader, all of a person's values together are protected with epsilon %(profile)s, "
-        "and one value with epsilon %(attribute)s, except with a probability of one in %(delta)s "
-        "(delta). This is because each report is hidden among the others in its sum."
+        "If someone sees only the sums of this study and no report from any one person, then all of a "
+        "person's values together are protected with epsilon %(profile)s, and one value with epsilon "
+        "%(attribute)s. This holds except with a probability of one in %(delta)s (delta). The reason is "
+        "that each report is hidden among the others in its sum."
     ) % {
         "profile": formats.epsilon(Fraction(said["epsilon_profile"])),
         "attribute": formats.epsilon(Fraction(said["epsilon_attribute"])),

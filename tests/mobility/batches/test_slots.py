@@ -217,8 +217,8 @@ def test_slots_take_no_number_from_totals_that_wait(make_slots, tmp_path):
 
 
 REFUSED = {
-    "nothing ended": (timedelta(minutes=29), "no slot of the study has ended by 2017-10-28 00:29"),
-    "closed before": (timedelta(hours=5), "all slots through 2017-10-28 05:00 are closed already"),
+    "nothing ended": (timedelta(minutes=29), "ended at or before 2017-10-28 00:29"),
+    "closed before": (timedelta(hours=5), "all time slots through 2017-10-28 05:00 are already closed"),
     "in the future": (timedelta(days=36500), "is in the future"),
 }
 
@@ -239,7 +239,7 @@ def test_refused_with_a_reason(make_slots, after, words):
 
 
 def test_study_without_slots_has_none_to_close(pipeline):
-    with pytest.raises(DayStateError, match="counts no slots"):
+    with pytest.raises(DayStateError, match="does not count people by time slot"):
         requests.request_close_slots(pipeline.study, through=datetime(2017, 6, 1), by="test")
 
 
@@ -329,7 +329,7 @@ def test_command_closes_slots_and_says_so(make_slots, capsys, monkeypatch):
     assert printed == {
         "study": "slots", "through": "2017-10-30T00:00:00+01:00", "slots_closed": 98, "published": True,
     }  # fmt: skip
-    with pytest.raises(CommandError, match="closed already"):
+    with pytest.raises(CommandError, match="already closed"):
         call_command("close_slots", "slots", "--through", "2017-10-29T18:00")
     with pytest.raises(CommandError, match="must be a time such as"):
         call_command("close_slots", "slots", "--through", "noon")

@@ -29,7 +29,7 @@ def filled(make_pipeline, few):
 
 
 def ask(pipeline, day=1, by="olga") -> DayUndo:
-    with pytest.raises(UndoWaitsError, match=r"has not been undone yet\. Undoing a published day raises"):
+    with pytest.raises(UndoWaitsError, match=r"have not been undone yet\. Undoing the uploads"):
         requests.request_void_day(pipeline.study, day=day, by=by)
     return DayUndo.objects.get(day=day, is_approved=None)
 
@@ -59,7 +59,7 @@ def test_nothing_is_undone_before_another_person_approves_and_then_it_is(filled)
 def test_whoever_asked_or_could_act_as_them_approves_nothing_and_anyone_may_refuse(filled):
     asked = ask(filled)
     record(LedgerKind.ACCESS_CHANGED, actor="olga", facts={"account": "petra", "change": "created"})
-    own, made = "olga requested this, so another person", "olga created the account petra"
+    own, made = "olga made this request, so another person", "olga created the account petra"
     for by, words in (("olga", own), ("petra", made)):
         with pytest.raises(UndoDecisionError, match=words):
             requests.approve_undo(asked, voided_days=1, by=by)
@@ -74,7 +74,7 @@ def test_an_approval_is_of_the_epsilon_that_was_seen(filled):
     first, second = ask(filled), ask(filled, day=2)
     filled.finished(requests.approve_undo(first, voided_days=1, by="petra"))
     with pytest.raises(
-        UndoDecisionError, match="in the meantime, so undoing this one would raise epsilon further"
+        UndoDecisionError, match="so undoing the uploads for this day would raise epsilon further"
     ):
         requests.approve_undo(second, voided_days=1, by="petra")
     assert filled.finished(requests.approve_undo(second, voided_days=2, by="petra")).state == Batch.State.DONE
@@ -118,7 +118,7 @@ def test_where_epsilon_stays_or_one_works_it_is_undone_at_once(
 
 def test_the_command_says_what_it_waits_for_and_fails(filled, monkeypatch):
     monkeypatch.setattr(batch_command, "workers", lambda: nullcontext(lambda: None))
-    with pytest.raises(CommandError, match=r"raises epsilon from 7 to 8 .*\. Another administrator"):
+    with pytest.raises(CommandError, match=r"raises epsilon .* from 7 to 8 .*\. Another administrator"):
         call_command("void_day", "fimu-2017", "2017-05-31", stdout=StringIO())
     assert (DayUndo.objects.get().asked_by, voided()) == ("command line", (0, 0))
 

@@ -75,10 +75,10 @@ class TestCreate:
         assert response.redirect_chain == [("/administrator/fair/", 302)]
         assert "The study has been created." in response.content.decode()
         assert (Study.objects.get().created_by, VaultStudy.objects.get().slug) == ("adam", "fair")
-        assert "date ranges with fewer visitors than 0: no date ranges are suppressed" in said(response)
+        assert "date range to be shown 0: no date ranges are suppressed" in said(response)
         late = STUDY.replace('slug = "fair"\n', 'slug = "late"\nsmall_cell = 30\n')
         response = published(client, {"study_file": file(late)})
-        assert "date ranges with fewer visitors than 30" in said(response)
+        assert "date range to be shown 30" in said(response)
         response = client.post(CREATE_URL, {"study_file": file(STUDY)})
         assert response.status_code == 422
         assert "a study with this name already exists" in response.content.decode()
@@ -90,7 +90,7 @@ class TestCreate:
 
         shown = client.post(CREATE_URL, sent(400)).content.decode()
         assert "Nothing has been created yet" in shown
-        assert "577 m from the true place; 95 of 100 are within 1,369 m" in shown
+        assert "577 m from the true place. Of 100 reported places, 95 are within 1,369 m" in shown
         assert not PlanDraft.objects.exists()
         confirmed = re.search(r'name="confirmed" value="([0-9a-f]{64})"', shown)[1]
         again = client.post(CREATE_URL, sent(800, confirmed=confirmed))  # of another radius it was not seen
@@ -178,7 +178,7 @@ class TestClosing:
     def test_it_says_what_goes_and_what_stays_and_wants_the_short_name(self, client):
         assert CLOSE_URL in html_of(client, STUDY_URL)
         shown = page(client, CLOSE_URL)
-        says(shown, "The study key", "The reports: totals of sanitised answers")
+        says(shown, "The study key", "The reports: totals of randomised answers")
         lacks(shown, "Discard the unpublished rows", "unfinished batch")
         assert "This field is required" in refused(client, slug="")
         for typed in ("fare", "Fair & market"):
@@ -303,7 +303,7 @@ class TestSimulator:
         given = ["epsilon", "visitors", "stay", "days", "categories"]
         assert [value_of(html, name) for name in given] == ["2", "3000", "2", "4", "5"]
         text = text_of(html)
-        says(text, "Indicator 2 (daily)", "6,000 different visitors", "not everyone answers every day")
+        says(text, "Indicator 2 (daily)", "6,000 unique visitors", "not everyone answers every day")
         assert "1,500" in text  # reports of the daily one: 2 days of 4
 
     def test_links_keep_the_state_but_for_what_they_change(self, client, study):

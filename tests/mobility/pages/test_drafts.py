@@ -92,7 +92,7 @@ class TestSecondPerson:
         says(shown, "A second person must approve this draft because: This is a new study", "Request review")
         assert "Publish and create the study" not in shown
         assert "When the draft is ready, request a review." in page(client, LIST_URL)
-        assert "to take this step, or the draft is at a different stage" in take(client, draft, "publish")
+        assert "for this step, or the draft has reached a different stage" in take(client, draft, "publish")
         assert not Study.objects.exists()
         assert "is waiting for review" in take(client, draft, "submit")
         assert "Waiting for your review (requested by adam)." in page(officer, "/administrator/")
@@ -106,7 +106,9 @@ class TestSecondPerson:
         approved = page(client, url(draft))
         says(approved, "Comment by petra: fine", "by a second person was needed because: This is a new study")
         assert "must approve this draft" not in approved
-        assert "The study has been created. Next, check who can see it" in take(client, draft, "publish")
+        assert "The study has been created. Next, check who can see the study" in take(
+            client, draft, "publish"
+        )
         assert Study.objects.get().created_by == "adam"
         assert VaultStudy.objects.get().plan_hash == Plan.objects.get().spec_hash == draft.plan_hash
         assert "Approved by petra at" in page(client, "/administrator/fair/")
@@ -120,15 +122,23 @@ class TestSecondPerson:
         shown = page(officer, url(draft))
         says(shown, "adam reset the password of petra on", "(MOBILITY_SECOND_PERSON_DAYS)")
         assert "Approve" not in shown
+<<<<<<< HEAD
+=======
+        assert "you do not have permission for this step" in take(officer, draft, "approve")
+>>>>>>> b2ebae2e (Reword about 300 texts for readers without context)
 
     def test_an_officer_writes_nothing_and_an_approval_is_for_the_text_that_was_seen_until_an_edit(
         self, client, officer, second, draft
     ):
         for name in ("submit", "publish", "withdraw"):
-            assert "you are not allowed to take this step" in take(officer, draft, name)
+            assert "you do not have permission for this step" in take(officer, draft, name)
         take(client, draft, "submit")
         edited(client, draft, plan__epsilon="20")
         take(client, draft, "submit")
+<<<<<<< HEAD
+=======
+        assert "you do not have permission for this step" in take(client, draft, "approve")
+>>>>>>> b2ebae2e (Reword about 300 texts for readers without context)
         response = second.post(url(draft, "step/"), {"step": "approve", "revision": "1"}, follow=True)
         assert "since you opened it: review the changes first" in said(response)
         take(second, draft, "approve")
@@ -136,7 +146,7 @@ class TestSecondPerson:
         assert warning in page(client, url(draft, "edit/"))
         edited(client, draft, plan__epsilon="1.1")
         assert (draft.state, draft.reviewed_by) == ("draft", "")
-        assert "you are not allowed to take this step" in take(client, draft, "publish")
+        assert "you do not have permission for this step" in take(client, draft, "publish")
 
     def test_one_person_may_work_alone_where_the_site_says_so(self, client, settings, draft):
         settings.MOBILITY_SECOND_PERSON = False
@@ -192,8 +202,16 @@ class TestForm:
         edited(client, draft, slots__minutes="60", slots__slots_per_day="10", slots__epsilon_day="0,5")
         saved = StudyDefinition.from_json(draft.definition).slots
         assert (saved.minutes, saved.slots_per_day, saved.epsilon_day) == (60, 10, Decimal("0.5"))
+<<<<<<< HEAD
         once = "Only each person&#x27;s first 10 slots on a day are counted."
         says(said(client.get(url(draft))), "In each slot of 60 minutes", once)
+=======
+        says(
+            said(client.get(url(draft))),
+            "in each time slot of 60 minutes",
+            "only each person&#x27;s first 10 time slots are counted.",
+        )
+>>>>>>> b2ebae2e (Reword about 300 texts for readers without context)
 
     def test_the_second_of_two_who_edit_at_once_sees_it(self, client, second, draft):
         first = filled(draft)
@@ -257,7 +275,7 @@ class TestForm:
         assert "The draft was withdrawn" in take(client, draft, "withdraw")
         response = client.get(url(draft, "edit/"), follow=True)
         assert "This draft can no longer be edited." in response.content.decode()
-        assert "adam withdrew the draft, so it never took effect." in page(client, LIST_URL)
+        assert "adam withdrew the draft before it took effect." in page(client, LIST_URL)
 
     def test_markup_stays_text_and_a_form_that_nobody_made_breaks_nothing(self, client, draft):
         twice = {"row": ["indicator-0"] * 2, "revision": "-1"}
@@ -280,8 +298,14 @@ class TestStudy:  # the next version of a study's plan, and copies of studies
         assert "No changes yet: the draft matches the plan in force." in page(client, url(next_version))
         edited(client, next_version, plan__epsilon="1.2")
         shown = page(client, url(next_version))
+<<<<<<< HEAD
         says(shown, "A second person must approve", "age: epsilon per answer rises from 1 to 1.2.")
         assert "you are not allowed to take this step" in take(client, next_version, "publish")
+=======
+        assert "A second person must approve this draft because: " in shown
+        assert "age: epsilon per answer rises from 1 to 1.2." in shown
+        assert "you do not have permission for this step" in take(client, next_version, "publish")
+>>>>>>> b2ebae2e (Reword about 300 texts for readers without context)
         edited(client, next_version, plan__epsilon="0.5")
         shown = page(client, url(next_version))
         says(shown, "stronger protection age: epsilon per answer falls from 1 to 0.5.", "1 → 0.5")

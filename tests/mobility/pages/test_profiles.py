@@ -117,8 +117,9 @@ class TestSave:
         joints = factory.BOTH, factory.joint("daily", age, stay, kind="daily")
         found = factory.definition(factory.GENDER, age, stay, region, *joints)
         assert missing_parts("events", {"gender", "region"}, found) == [
-            "Both: without a column for Age, these files give no answers to it.",
-            "Daily: without a column for Age, everyone counts as having no value there.",
+            "Both: the files have no column for Age, so they give no answers to this combination.",
+            "Daily: the files have no column for Age, so answers to this combination contain “no value” "
+            "instead.",
         ]
         assert len(missing_parts("subscribers", {"region"}, found)) == 1
         assert missing_parts("events", {"age", "gender"}, found) == missing_parts("opt_out", (), found) == []

@@ -121,7 +121,7 @@ class TestFactors:
     def test_last_factor_of_a_strong_role_cannot_be_removed(self, client, administrator, add_app, settings):
         add_app(administrator)
         settings.MOBILITY_SECOND_FACTOR = "required"
-        assert "this is your only one" in client.post("/account/app/remove/").content.decode()
+        assert "this is the only one on your account" in client.post("/account/app/remove/").content.decode()
         assert Authenticator.objects.filter(type=Authenticator.Type.TOTP).exists()
         settings.MOBILITY_SECOND_FACTOR = "optional"
         assert client.post("/account/app/remove/")["Location"] == "/account/"

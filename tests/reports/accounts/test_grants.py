@@ -124,7 +124,7 @@ def test_only_administrators_give_not_to_themselves_nor_for_a_day_that_is_over(f
     for by, until, rule in (
         *((person(f"by {role}", role), None, "Only administrators") for role in others),
         (boss, None, "You cannot change your own rights"),
-        (administrator, today() - timedelta(days=1), "cannot end before today"),
+        (administrator, today() - timedelta(days=1), "last day of access must be today"),
     ):
         with pytest.raises(AccessChangeError, match=rule):
             give_grant(boss, study=fair, until=until, by=by)
@@ -220,7 +220,7 @@ def test_what_makes_no_sense_or_has_a_taken_name_is_refused_and_makes_no_account
         (["--role", "analyst", "--study", "nope"], "there is no study 'nope'; studies: fair-2024"),
         (["--role", "analyst", "--study", "fair-2024", "--all-studies"], "not both"),
         (["--role", "analyst", "--until", "2999-01-01"], "--study or --all-studies, too"),
-        (["--role", "analyst", "--all-studies", "--until", "2000-01-01"], "cannot end before today"),
+        (["--role", "analyst", "--all-studies", "--until", "2000-01-01"], "last day of access must be today"),
         (["--role", "analyst", "--all-studies", "--until", "soon"], "must be a date"),
         (["--role", "privacy_officer", "--all-studies"], "see all studies"),
         (["--role", "boss"], "invalid choice"),

@@ -118,7 +118,7 @@ class TestGrants:
         vera = person("vera", Role.VIEWER, studies=[])
         assert "Choose a study." in post(boss, "grant", vera.pk, study="")
         page = post(boss, "grant", vera.pk, study="fair-2024", until="2020-01-01")
-        assert "the date given is 2020-01-01" in page
+        assert "the date entered is 2020-01-01" in page
         assert not vera.study_grants.exists()
         post(boss, "grant", vera.pk, study="*")
         assert vera.study_grants.get().study is None
@@ -299,7 +299,7 @@ class TestMatrix:
         assert "Token “nightly” The fair anna" in page
         assert "Share link “town” requires a password The fair: Gender anna" in page
         only = words(officer.get("/people/matrix/?study=market"))
-        assert "analyst until" not in only and "No token or share link" in only
+        assert "analyst until" not in only and "no tokens or share links that give access" in only
         assert "This study does not exist" in words(officer.get("/people/matrix/?study=nope"))
 
     def test_the_file_has_a_row_for_each_way_into_a_study(self, officer, fair, market, person):

@@ -443,7 +443,10 @@ class TestPlaces:
 
         for path in (PLACES, SQUARES):
             answer = program.get(path)
-            assert (answer.status_code, answer.json()["detail"]) == (404, "The study has no reported places.")
+            assert (answer.status_code, answer.json()["detail"]) == (
+                404,
+                "People do not report places in this study.",
+            )
         assert "/places" not in "".join(tried())
         located_study(slug="located")
         assert {"/api/v1/studies/located/places", "/api/v1/studies/located/places/grid"} <= tried()

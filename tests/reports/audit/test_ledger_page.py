@@ -195,7 +195,7 @@ class TestWords:
 class TestBudget:
     def test_sums_caps_and_what_is_left_are_shown(self, boss):
         page = shown(boss, PAGE)
-        for text in ("This population has no studies yet.", "no cap", "None yet."):
+        for text in ("This population has no studies yet.", "no cap", "No changes yet."):
             assert text in page
         factory.create(factory.GENDER, slug="one", name="Fair one")
         factory.create(factory.GENDER, slug="two", name="Fair two", epsilon="0.5")
@@ -230,7 +230,9 @@ class TestBudget:
         assert "someone other than adam" in words(boss.post(decide, {"answer": "confirm"}, follow=True))
         assert not CapDecision.objects.exists()
         assert ">Confirm<" in officer.get(PAGE).content.decode()
-        assert "The cap is in force." in words(officer.post(decide, {"answer": "confirm"}, follow=True))
+        assert "The new cap is now in force." in words(
+            officer.post(decide, {"answer": "confirm"}, follow=True)
+        )
         assert caps_in_force("subscribers")["profile", "year"].epsilon == 4
         assert "confirmed by paula" in shown(officer, PAGE)
         boss.post(PAGE, YEARLY | {"epsilon": "5"})
@@ -249,7 +251,9 @@ class TestBudget:
         assert "Guests only" in page and "Fair one" not in page
         assert boss.get(PAGE + "?population=nobody").status_code == 404
         first = {"unit": "attribute", "period": "ever", "epsilon": "3"}
-        assert "The cap is in force." in words(boss.post(PAGE + "?population=guests", first, follow=True))
+        assert "The new cap is now in force." in words(
+            boss.post(PAGE + "?population=guests", first, follow=True)
+        )
         assert caps_in_force("guests")["attribute", "ever"].epsilon == 3
         made = BudgetCap.objects.get()
         assert (made.population_id, made.set_by) == ("guests", "adam")

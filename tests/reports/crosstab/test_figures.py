@@ -140,7 +140,7 @@ def test_few_people_make_no_figures_and_wide_intervals_no_reliable_ones() -> Non
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("indicator=age", "No joint indicator is called “age”. Joint indicators of this study: age_town."),
+        ("indicator=age", "no joint indicator named “age”. Its joint indicators are: age_town."),
         ("rows=gender", "“rows” must be one of age, town, not “gender”."),
         ("rows=age&columns=age", "Choose different indicators for rows and columns."),
         ("shares=none", "“shares” must be one of all, row, column, not “none”."),
@@ -225,8 +225,8 @@ def test_combined_totals_are_more_accurate_and_raw_shares_stay_in_files(reader) 
     assert margin == pytest.approx(project_simplex(found.rows.value))
     assert margin == pytest.approx(cells.sum(axis=1), abs=1e-6)
     page = words(reader.get(f"{PAGE}?rows=age&combined=1"))
-    assert "These shares combine the answers" in page and "Use only the answers on this table" in page
-    assert "Combine with the single indicators" in words(reader.get(f"{PAGE}?rows=age"))
+    assert "These shares combine the answers" in page and "Use only the answers for this combination" in page
+    assert "Also use the answers for the single indicators" in words(reader.get(f"{PAGE}?rows=age"))
     rows = csv_rows(reader.get("/studies/fair-2024/crosstab.csv?rows=age&combined=1"))
     assert float(rows[1]["frequency"]) == pytest.approx(raw.cells[0][1].share)
     assert float(rows[1]["combined"]) == pytest.approx(found.cells.value[0, 1])
@@ -307,10 +307,10 @@ def test_page_file_and_api_have_the_result_of_the_library(reader, client, analys
 def test_what_goes_together_is_said_and_what_may_not_too() -> None:
     apart = verdict(published(AGE, TOWN, epsilon="6", n=2000))
     assert apart.is_together is False
-    assert "No association between Town and Age is visible (p = 0." in apart.sentence
+    assert "No association between Town and Age was detected (p = 0." in apart.sentence
     # Missing towns depend on nothing; people of one age live in one town.
     together = verdict(published(AGE, TOWN, epsilon="6", n=2000, slug="other", bound={"town": "age"}))
-    assert together.is_together is True and together.sentence.endswith("go together (p < 0.001).")
+    assert together.is_together is True and together.sentence.endswith("are associated (p < 0.001).")
 
 
 def test_without_answers_for_it_there_is_no_test_and_the_reason() -> None:
@@ -318,6 +318,6 @@ def test_without_answers_for_it_there_is_no_test_and_the_reason() -> None:
     assert verdict(three, "rows=town&columns=age").found.degrees == 5 * 2
     fixed = verdict(three, "rows=town&columns=age&within=1")
     assert (fixed.found, fixed.is_together) == (None, None)
-    assert fixed.sentence.startswith("The test of Town and Age is for all visitors")
+    assert fixed.sentence.startswith("The test for Town and Age is available only for all visitors")
     type(three).objects.update(small_cell=100_000)
-    assert verdict(three).sentence.startswith("The test needs answers on ")
+    assert verdict(three).sentence.startswith("For this test, some people must have answered only on ")

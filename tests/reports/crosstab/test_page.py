@@ -100,7 +100,7 @@ def test_the_page_is_found_from_the_study_and_from_the_joint_indicator(reader, s
 def test_a_third_part_has_a_table_for_each_of_its_categories(reader) -> None:
     published(GENDER, AGE, TOWN, epsilon="6")
     html = reader.get(f"{PAGE}?rows=town&columns=age&within=1&shares=row").content.decode()
-    assert "Only visitors with Gender: M." in html and "All in the table" in html
+    assert "Only visitors with Gender: M." in html and "All visitors in the table" in html
     assert any("within=2" in link for link in Markup(html).links)
 
 
@@ -197,20 +197,20 @@ class TestQuestions:
     @pytest.mark.parametrize(
         ("change", "field", "detail"),
         [
-            ({"indicator": "age"}, "indicator", "No joint indicator is called “age”."),
+            ({"indicator": "age"}, "indicator", "no joint indicator named “age”."),
             ({"indicator": 5}, "indicator", "Input should be a valid string"),
             ({"where": {"gender": ["F"]}}, "where.gender", "“gender” is not a part of this indicator."),
             ({"where": {"age": ["F"]}}, "where.age.0", "age has no category or group “F”."),
             ({"where": {"age": ["<18", 7]}}, "where.age.1", "Input should be a valid string"),
-            ({"where": {"age": []}}, "where.age", "Name at least one category"),
+            ({"where": {"age": []}}, "where.age", "Specify at least one category"),
             (
                 {"ranges": {"town": {"from": "Gray", "to": "Dole"}}},
                 "ranges.town",
-                "Name at least one category",
+                "Specify at least one category",
             ),
             ({"ranges": {"town": {"to": "X"}}}, "ranges.town", "town has no category or group “X”."),
             ({"groups": {"town": ["X"]}}, "groups.town.0", "town has no category or group “X”."),
-            ({"where": {}}, "where", "Name categories of at least one part"),
+            ({"where": {}}, "where", "Specify categories for at least one part"),
             ({"where": None}, "where", "Input should be a valid dictionary"),
             ({"from": "soon"}, "from", "a day must be a date such as 2017-05-31"),
             ({"from": "2030-01-01"}, "from", "The date range must lie between"),

@@ -183,7 +183,7 @@ def test_pages_say_what_a_report_is(reader, mechanism) -> None:
         ("Answers that mark the category", marks_several),
         ("An answer can mark several categories, so", marks_several),
         ("mark the true category", is_unary),
-        ("include made-up ones, which are not marked as such", has_fakes),
+        ("are made up and are not marked as such", has_fakes),
         ("Of 100 reports on this indicator, about 33 are real answers", has_fakes),
         ("(privacy unit: profile)", True),
     ):
@@ -286,8 +286,10 @@ def test_words_name_the_categories_that_someone_is_in_for_certain(reader) -> Non
         )
 
     n, first = found.n_reports, found.estimates[0].category
-    assert f"visitors are in at least 1 of {k} categories ({first})." in words(n, *[0] * (k - 1))
-    assert words(*[0] * k) == "The noise is too large to tell whether any single category has visitors."
+    assert f"There are visitors in at least 1 of {k} categories: {first}." in words(n, *[0] * (k - 1))
+    assert words(*[0] * k) == (
+        "The noise is too large to determine whether any single category has visitors."
+    )
     assert words(*[n] * k) == ""
     assert estimates_texts.present_words(replace(found, status=queries.Status.SUPPRESSED)) == ""
     assert estimates_texts.present_words(found) in text_of(page(reader, "indicator", "gender"))

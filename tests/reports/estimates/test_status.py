@@ -209,9 +209,9 @@ def test_summary_ranks_all_categories_of_a_report_and_leaves_none_out() -> None:
     estimates = tuple(wide if each is by_size[1] else each for each in report.estimates)
     text = estimates_texts.report_summary(replace(report, estimates=estimates))
     assert f"the largest category, {by_size[0].category}." in text
-    assert f"Next is {by_size[1].category} with {formats.percent(by_size[1].consistent)}" in text
+    assert f"{by_size[1].category}, with {formats.percent(by_size[1].consistent)}" in text
     unsure = tuple(replace(each, ci_low=-0.01) if each is wide else each for each in estimates)
-    assert "Next is" not in estimates_texts.report_summary(replace(report, estimates=unsure))
+    assert "next largest" not in estimates_texts.report_summary(replace(report, estimates=unsure))
 
 
 ADDRESS = "/studies/fair-2024/notes/"

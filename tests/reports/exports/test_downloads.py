@@ -142,7 +142,10 @@ class TestFindings:
     def test_findings_that_do_not_exist_are_refused_in_words(self, reader, fair):
         for address, said in (
             ("compare.csv", "must name both sides"),
-            ("compare.csv?kind=windows&from=2024-05-31&with_from=2024-05-31", "sides cover the same days"),
+            (
+                "compare.csv?kind=windows&from=2024-05-31&with_from=2024-05-31",
+                "sides of the comparison cover the same days",
+            ),
             (
                 "compare.csv?kind=windows&from=2030-05-31&with_from=2024-05-31",
                 "link asks for other dates",
@@ -154,7 +157,7 @@ class TestFindings:
                 (f"export.{ending}?from=2030-01-01", "date range must lie between")
                 for ending in OF_INDICATORS
             ),
-            ("movement.csv?show=back_within&day=2024-06-02", "day of the study except its last"),
+            ("movement.csv?show=back_within&day=2024-06-02", "day of the study except the last"),
         ):
             answer = reader.get(AGE + address)
             assert (answer.status_code, answer["Content-Type"]) == (400, "text/plain; charset=utf-8")

@@ -151,12 +151,12 @@ class TestComparisons:
     def test_what_has_no_difference_is_explained(self, reader, fair):
         same = {"kind": "windows", **BUSY, "with_from": "2024-05-31", "with_to": "2024-06-02"}
         for query, message in (
-            (same, "Both sides cover the same days"),
+            (same, "cover the same days"),
             (
                 {"kind": "categories", **BUSY, "reference": "1", "category": "1"},
-                "Both sides show the same category",
+                "show the same category",
             ),
-            ({"kind": "baseline", **SECOND, "day": "2"}, "None of the other days has figures"),
+            ({"kind": "baseline", **SECOND, "day": "2"}, "The other days have no figures"),
         ):
             page = get(reader, **query)
             assert page.status_code == 200 and message in words(page)
@@ -274,7 +274,7 @@ class TestMovements:
             ({"show": "profit"}, "no figure named “profit”"),
             (
                 {"show": "there_again", "day": "2024-06-02"},
-                "2024-06-02 cannot be chosen here. Choose any day of the study except its last.",
+                "2024-06-02 cannot be chosen here. Choose any day of the study except the last one.",
             ),
             ({"show": "there_again", "day": "tomorrow"}, "not “tomorrow”"),
             (

@@ -137,7 +137,7 @@ def test_only_pairs_with_a_zone_are_flows() -> None:
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("indicator=home", "No pair of places is called “home”. Pairs of this study: trip."),
+        ("indicator=home", "no pair of places named “home”. Pairs in this study: trip."),
         ("zone=4", "“zone” must be a number from 0 to 3, not “4”."),
         ("zone=x", "“zone” must be a number from 0 to 3, not “x”."),
     ],
@@ -163,7 +163,8 @@ def test_the_page_has_list_map_table_and_totals(reader, study) -> None:
     answer = reader.get(PAGE)
     text, found = words(answer), flows(study, 1, 4)
     assert (
-        f"{len(found.listed)} of 16 pairs are larger than the noise. The table shows the 10 largest." in text
+        f"{len(found.listed)} of 16 pairs of places can be distinguished from zero. The table shows the"
+        in text
     )
     largest = found.listed[0].figure
     assert formats.number(largest.visitors) in text
@@ -178,10 +179,10 @@ def test_the_page_has_list_map_table_and_totals(reader, study) -> None:
 
 def test_a_day_has_a_catchment_with_shares(reader, study) -> None:
     text = words(reader.get(f"{PAGE}?from=2024-05-31&to=2024-05-31&zone=1"))
-    assert "Catchment of North &lt;east&gt;" in text and "Share of the zone" in text
-    assert "Figures are visitors on this day." in text
+    assert "Catchment of North &lt;east&gt;" in text and "Share of the zone's total" in text
+    assert "Figures are numbers of visitors on this day." in text
     several = words(reader.get(f"{PAGE}?zone=1"))
-    assert "Choose a single day to see shares" in several and "Share of the zone" not in several
+    assert "Choose a single day to see shares" in several and "Share of the zone's total" not in several
 
 
 def test_arcs_are_the_listed_pairs_of_two_zones(study) -> None:

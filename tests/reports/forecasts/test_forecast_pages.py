@@ -50,7 +50,7 @@ def test_the_page_shows_the_fan_of_a_zone_the_backtest_and_what_it_rests_on(read
     text = page(client, "presence_forecast", study.slug, zone="North west")
     found = slot_forecast(study)
     zone = found.found.zones[0]
-    assert "They spend no further epsilon" in text
+    assert "they use no additional epsilon" in text
     assert "from 1104 published slots" in text
     first = f"{found.expected(0, zone).value:,.0f}"
     assert f'<td class="number">{first}</td>' in text

@@ -73,7 +73,7 @@ def test_pages_show_mean_median_shares_and_differences(reader, study) -> None:
     assert re.search(r"Median \d+ to below \d+ min 95% interval", text)
     assert re.search(r"[\d.]+% of the visitors \(95% interval \S+ to [\d.]+%\)", text)
     assert "No difference detected between the means" in text or " higher than that of " in text
-    assert "Values are rounded down to 0 min or to a cut" in text
+    assert "each value is rounded down to 0 min or to a threshold" in text
     assert "with the value from their first day in the range" in text
     assert "largest category" not in text
     days = words(reader.get(f"{PAGE}days/"))
@@ -128,7 +128,7 @@ def test_the_statement_is_confirmed_and_changes_are_found(asked) -> None:
     number = statement["indicators"][0]
     assert number["values_per_person"] == (2 if asked.kind == "daily" else 1)
     assert number["protocol"] == "threshold"
-    assert ("crosses" in str(statement) or "cross the cut" in str(statement)) == (asked.kind == "daily")
+    assert ("crosses" in str(statement) or "cross the threshold" in str(statement)) == (asked.kind == "daily")
     for key, value in (("cuts", [1, 2, 3, 4]), ("minimum", 1), ("cut_shares", ["1"]), ("threshold", "5")):
         changed = {**statement, "indicators": [{**number, key: value}, *statement["indicators"][1:]]}
         assert any(text.startswith("indicator") for text in check(changed).texts), key
@@ -158,7 +158,7 @@ def test_share_links_and_the_data_protection_pack_show_numbers(client, analyst, 
     shown = words(client.get(f"/shared/{text}/"))
     assert "Mean and median" in shown
     assert "Compare the mean" not in shown
-    assert "says whether the value is at or above this cut" in to_markdown(dpia_pack(study))
+    assert "says whether the value is at or above this threshold" in to_markdown(dpia_pack(study))
 
 
 def test_scenarios_and_synthetic_people_leave_numbers_out(study) -> None:

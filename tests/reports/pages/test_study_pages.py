@@ -195,7 +195,10 @@ def test_a_study_shows_each_indicator_in_the_days_chosen(reader) -> None:
     shown = sorted((each.consistent * 100 for each in many.estimates), reverse=True)[:6]
     assert data_of(html, "figure-2")["data"][0]["x"] == pytest.approx(shown, abs=1e-3)
     text = text_of(html)
-    assert "6 smaller categories are not shown." in text and "This indicator has single days only." in text
+    assert (
+        "6 smaller categories are not shown." in text
+        and ("Only single days are available for this indicator.") in text
+    )
     assert answer.context["figures"].n_visitors == many.n_visitors
     assert get(reader, "study", **{"from": "2031-01-01"}).status_code == 400
 
@@ -398,7 +401,7 @@ def test_attribute_unit_and_voided_days_are_named(reader) -> None:
     text = text_of(page(reader, "indicator", "gender"))
     assert "values, taken on its own, is protected with epsilon 0.5 (privacy unit: attribute)" in text
     assert "For all of a person's values together, epsilon is 2.5." in text  # 4 days and the voided one
-    assert "The publication of 1 day was undone" in text
+    assert "The uploads for 1 published day were undone" in text
     assert "the operator's market share of 35.0" in text.replace("&#x27;", "'")
 
 
@@ -427,12 +430,12 @@ def test_no_data_no_visitors_and_no_answers_are_told_apart(reader) -> None:
 def test_union_that_does_not_exist_is_explained_and_days_are_shown_instead(reader) -> None:
     factory.published(factory.GENDER, factory.HALF_STAY)
     text, day = page(reader, "days", "stay", show="cumulative"), "?from=2024-05-31&amp;to=2024-05-31"
-    for words in ("Cumulative figures are not available here", "for only 2 of the 4 days", day):
+    for words in ("Cumulative figures are not available here", "on only 2 of the 4 days", day):
         assert words in text
     assert "Cumulative figures are not available here" not in page(reader, "days", "stay")
     answer = get(reader, "indicator", "stay", **{"from": "2024-05-30", "to": "2024-05-31"})
     assert answer.context["state"] == "union_not_available"
-    assert "for only 2 of the 4 days" in answer.content.decode()
+    assert "on only 2 of the 4 days" in answer.content.decode()
     assert answer.content.decode().count("<select") == 1
     assert get(reader, "indicator", "stay").context["state"] == "report"  # without a choice: a day
 

@@ -318,7 +318,7 @@ def test_page_says_what_the_noise_of_places_means(reader) -> None:
     factory.create(location=location(max_values=2))
     shown = page(reader, "statement")
     for words in (
-        "577 m from the true place; 95 of 100 are within 1,369 m",
+        "577 m from the true place. Of 100 reported places, 95 are within 1,369 m",
         "one rather than the other by a factor of at most 4.00. This holds whatever else is known, except other reports",
         "sees the reports for two days learns whether the place on the other day is the same",
         "centres are up to 542 m apart",
@@ -374,8 +374,8 @@ def rows(study: Study, title: str) -> dict[str, tuple[str, ...]]:
     return {row[0]: row[1:] for row in section(study, title).table.rows}
 
 
-ONLY_SLOTS = "Whether a person came on a day is not protected; this epsilon covers the slot counts only."
-NOT_AT_ALL = "Presence by slot is not protected: the counts by slot and zone are exact"
+ONLY_SLOTS = "This epsilon covers only the counts by time slot."
+NOT_AT_ALL = "Presence by time slot is not protected: the counts by slot and zone are exact"
 HIDDEN = {"presence_epsilon": Decimal(1), "presence_days": 2}
 
 
@@ -393,7 +393,7 @@ def test_slots_have_a_promise_of_their_own_and_pages_say_what_it_leaves_out(
     assert limit in told(found["not_protected"]).get("slots", "") and limit in text
     assert ("slots" in told(found["not_protected"])) == bool(limit)
     assert (
-        "In each slot of 30 minutes, a person counts in the zone where they were last seen, in that slot or at most 45 minutes before it ended."
+        "A person counts in the zone where they were last seen, in that slot or at most 45 minutes before it ended."
         in text
     )
     pack = to_markdown(dpia_pack(study))
@@ -404,7 +404,7 @@ def test_slots_have_a_promise_of_their_own_and_pages_say_what_it_leaves_out(
     assert [formats.epsilon(Decimal(each)) for each in day] == ["1"] * bool(noise)
     total = found["slots"]["with_presence"]
     assert row["epsilon_presence"] == (total and total["epsilon"])
-    assert ("Slots and presence noise together" in text) == bool(hidden)
+    assert ("The noise on time slots and the presence noise together" in text) == bool(hidden)
 
 
 def test_every_letter_of_both_articles_has_its_section(study) -> None:

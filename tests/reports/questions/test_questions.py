@@ -23,7 +23,7 @@ EVERYTHING = {
     "days": 14,
 }
 ALWAYS = ("How many visitors are there", "What share of visitors")
-OVER_DAYS = ("present on exactly", "comes back", "two ranges of days")
+OVER_DAYS = ("present on exactly", "how many return", "two ranges of days")
 
 
 def found_for(study) -> dict[str, object]:
@@ -38,7 +38,7 @@ def test_a_study_with_everything_answers_all_and_each_link_leads_to_a_page(reade
     study = factory.create(map_factory.HOME, DAY_ZONE, TRIP, factory.LENGTH, **EVERYTHING)
     assert [each for each in answers(Facts(study)) if each.missing or not each.links] == []
     html = page(reader, "questions")
-    assert "Not in this study" not in html
+    assert "Questions that this study does not answer" not in html
     links = set(re.findall(r"<dd>(.*?)</dd>", html, re.DOTALL))
     addresses = {address for each in links for address in re.findall(r'href="([^"]+)"', each)}
     assert len(addresses) > len(QUESTIONS)
@@ -68,8 +68,13 @@ def test_the_plainest_study_says_what_is_missing_and_where_to_read_about_it(read
         ((factory.GENDER, factory.AGE, factory.BOTH), {}, ("attributes",), {"one zone to another": "parts"}),
         ((factory.GENDER, factory.HALF_STAY), {}, ("What share",), {"What share": "max_values"}),
         ((factory.GENDER,), {}, ("present on exactly",), {"present on exactly": 'tallies = ["visits"]'}),
-        ((factory.GENDER,), {"days": 13}, OVER_DAYS, {"expected next": "days"}),
-        ((factory.LENGTH,), {}, OVER_DAYS[::2], {"What share": "categories", "comes back": "categories"}),
+        ((factory.GENDER,), {"days": 13}, OVER_DAYS, {"expected in": "days"}),
+        (
+            (factory.LENGTH,),
+            {},
+            OVER_DAYS[::2],
+            {"What share": "categories", "how many return": "categories"},
+        ),
     ],
 )
 def test_each_part_of_a_plan_answers_its_question(indicators, changes, answered, missing) -> None:
@@ -84,7 +89,7 @@ def test_each_part_of_a_plan_answers_its_question(indicators, changes, answered,
 def test_presence_noise_is_named_where_it_rules_an_answer_out() -> None:
     study = factory.create_noisy(presence_days=2)
     reasons = {each.question: each.missing.keys for each in answers(Facts(study)) if not each.links}
-    assert reasons["Who arrives, and who comes back?"] == ("presence_epsilon",)
+    assert reasons["How many visitors are new, and how many return?"] == ("presence_epsilon",)
     assert reasons["How many people are present on exactly N days?"] == ("presence_days",)
 
 

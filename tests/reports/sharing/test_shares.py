@@ -266,7 +266,7 @@ def times() -> list[int | None]:
 
 class TestTokens:
     def test_a_token_is_shown_once_and_only_its_digest_is_kept(self, reader, made, analyst, fair):
-        assert "None yet" in words(reader.get(TOKENS))
+        assert "No tokens yet" in words(reader.get(TOKENS))
         response = reader.post(TOKENS, TOKEN_FORM | {"study": "fair-2024"})
         text = re.search(r"mobility-read-[\w-]{43}", response.content.decode())[0]
         token = access.token_of(text)

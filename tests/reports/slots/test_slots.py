@@ -169,9 +169,9 @@ def test_facts_are_told_only_where_noise_can_carry_them() -> None:
     study = slot_factory.published()
     shown = view(study, "day=2024-05-30&at=18:00&with=2024-06-01")
     sentences = texts.fact_sentences(shown)
-    assert "North west was fullest between 17:00 and 19:30, with about 2,200 people" in sentences[0]
+    assert "North west was busiest between 17:00 and 19:30, with about 2,200 people" in sentences[0]
     assert sentences[1].startswith("In total, people spent about 31,200 hours in North west on this day")
-    assert sentences[2] == "Fullest zone at 18:00: North west."
+    assert sentences[2] == "Busiest zone at 18:00: North west."
     assert texts.sentence(shown).startswith("North west: about 2,200 people at 18:00, between 2,1")
     assert texts.change_sentence(shown, facts.change(shown)).startswith(
         "No clear difference from Sat 1 Jun 2024"
@@ -241,11 +241,9 @@ def test_the_page_answers_first_and_says_what_protects(reader, slotted) -> None:
     assert (
         answer < text.index("People in each slot, Thu 30 May 2024") < text.index("hour by hour over the week")
     )
-    assert (
-        "with epsilon 1, compared with the person being absent, except with a probability of one in" in text
-    )
+    assert "Compared with the person being absent, epsilon is 1, except with a probability of one in" in text
     assert "probability of one in 1,000,000 (delta)." in text
-    assert "Whether a person came on a day is not protected" in text and "does not hide slots" in text
+    assert "whether a person came on a day is not protected" in text and "not apply to time slots" in text
     assert f'href="{BASE}/"' in reader.get("/studies/fair-2024/").content.decode()
     body = reader.get(f"{BASE}/?{EVENING}").content.decode()
     assert body.count('<th scope="row">') >= 48 + 4 + 24
@@ -261,7 +259,7 @@ def test_a_slot_without_a_figure_says_why(reader, slotted) -> None:
     factory.published(slug="plain")
     assert reader.get("/studies/plain/presence/").status_code == 404
     slot_factory.create(slug="empty")
-    assert "No slot of this study has been published yet" in shown(reader, "/studies/empty/presence/")
+    assert "No time slot of this study has been published yet" in shown(reader, "/studies/empty/presence/")
 
 
 def test_the_map_plays_the_slots_of_a_day_at_each_level(reader, slotted) -> None:
@@ -369,5 +367,5 @@ def test_the_command_prints_what_the_file_has(slotted) -> None:
     whole = json.loads(printed("export_presence", "fair-2024", "--from", "2024-05-30", "--zone", "West"))
     assert len(whole["slots"]) == 48 and [zone["zone"] for zone in whole["slots"][0]["zones"]] == ["West"]
     assert LedgerEntry.objects.get(facts__way="command").facts["what"] == "presence"
-    with pytest.raises(CommandError, match="No zone is called"):
+    with pytest.raises(CommandError, match="There is no zone named"):
         printed("export_presence", "fair-2024", "--zone", "Nowhere")

@@ -381,8 +381,8 @@ class TestWords:
 "to Sun 2 Jun 2024 (2 days); the study covers Wed 1 May 2024 to Tue 14 May 2024 (14 days). "
 "Check that this is the right study and that the profile has the right date format.")),
          ("extract", 0, {"outside_period": 6, "outside_area": 3}, {},
-          "No rows were counted. Reasons for the 9 rows: Event outside the days of the study (6); "
-          "Cell outside the area (3)."),
+          "All 9 rows were ignored or rejected. Reasons: Event outside the study period (6); Cell "
+          "outside the area (3)."),
          ("extract", 1, {"outside_period": 8}, {}, ""),
          ("subscribers", 9, {}, {"duplicates": 2, "duplicates_of": 9},
           ("2 of 9 rows repeat a subscriber, and only the first row for each subscriber counts. A "
