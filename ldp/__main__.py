@@ -259,37 +259,44 @@ def _refuse(options: argparse.Namespace, *names: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m ldp", description="Local differential privacy.")
+    parser = argparse.ArgumentParser(
+        prog="python -m ldp", description="Tools for local differential privacy."
+    )
     commands = parser.add_subparsers(dest="command", required=True)
-    audit = commands.add_parser("audit", help="attack a mechanism: lower bound on what it reveals")
+    audit = commands.add_parser(
+        "audit", help="attack a mechanism, and print a lower bound on what it reveals"
+    )
     names = dict.fromkeys([*ONE_ROUND, BIT_FLIP, *TWO_ROUNDS, *FAKES, *PRIOR_FAKES, *_PLANS, MOVES])
     audit.add_argument("mechanism", choices=list(names))
     audit.add_argument(
         "--epsilon",
         type=number,
         required=True,
-        help="of one report; two rounds: of any number of reports of one value; spl-grr: of the profile "
-        "(of one day, with --days); fakes: of the unit (profile: of one day, with --days)",
+        help="epsilon of one report. For two rounds: of any number of reports of one value. For spl-grr: "
+        "of the profile (with --days, of one day). For fakes: of the unit (for a profile with "
+        "--days, of one day)",
     )
-    size_help = "number of values; plans and fakes: per indicator; moves: of places"
+    size_help = "number of values (plans and fakes: of each indicator; moves: of places)"
     audit.add_argument("--domain-size", type=int, nargs="+", required=True, help=size_help)
     _add_settings(audit)
     length = audit.add_mutually_exclusive_group()
-    length.add_argument("--reports", type=count, help="reports of one value")
-    length.add_argument("--days", type=count, help="days, each with a value; plans: daily indicators")
+    length.add_argument("--reports", type=count, help="number of reports of one value")
+    length.add_argument(
+        "--days", type=count, help="number of days, each with a value; for plans, makes the indicators daily"
+    )
     _add_runs(audit, runs=100_000)
-    slots = commands.add_parser("audit-slots", help="attack the noise of counts by slot and zone")
+    slots = commands.add_parser("audit-slots", help="attack the noise on counts by time slot and zone")
     slots.add_argument("--epsilon-day", type=number, required=True)
     slots.add_argument("--delta", type=number, default=Decimal("0.000001"))
     slots.add_argument("--slots-per-day", type=int, default=48)
     slots.add_argument("--levels", type=int, default=1)
-    slots.add_argument("--slots", type=count, help="of the person (default: those of a day)")
+    slots.add_argument("--slots", type=count, help="number of slots of the person (default: those of a day)")
     _add_runs(slots, runs=2_000)
     return parser
 
 
 def _add_runs(audit: argparse.ArgumentParser, *, runs: int) -> None:
-    audit.add_argument("--runs", type=int, default=runs, help="subscribers per input")
+    audit.add_argument("--runs", type=int, default=runs, help="number of simulated subscribers per input")
     audit.add_argument("--confidence", type=float, default=0.95)
     audit.add_argument("--key", type=key, help="32 hexadecimal digits (default: random)")
 
@@ -297,22 +304,41 @@ def _add_runs(audit: argparse.ArgumentParser, *, runs: int) -> None:
 def _add_settings(audit: argparse.ArgumentParser) -> None:
     """Options that only some mechanisms take."""
     audit.add_argument(
-        "--epsilon-1", type=number, help="two rounds: of one report, or of --horizon (default: half)"
-    )
-    audit.add_argument("--horizon", type=count, help="two rounds: what --epsilon-1 is of (default: 1)")
-    audit.add_argument("--tuning", choices=get_args(Tuning), help="dbitflip, two rounds of GRR")
-    audit.add_argument(
-        "--sampled", type=int, help="dbitflip: values that a person answers about (default: all)"
+        "--epsilon-1",
+        type=number,
+        help="two rounds: epsilon of one report or --horizon reports (default: half)",
     )
     audit.add_argument(
-        "--unit", choices=get_args(Unit), help="plans and fakes: what differs (default: profile)"
+        "--horizon", type=count, help="two rounds: reports that --epsilon-1 covers (default: 1)"
     )
-    audit.add_argument("--moves", type=count, help="moves: of a day, with their full weight (default: 6)")
-    audit.add_argument("--weights", type=number, nargs="+", help="smp: how often each indicator is asked")
+    audit.add_argument(
+        "--tuning",
+        choices=get_args(Tuning),
+        help="dbitflip and two rounds of GRR: how to choose the probabilities",
+    )
+    audit.add_argument(
+        "--sampled", type=int, help="dbitflip: number of values about which a person answers (default: all)"
+    )
+    audit.add_argument(
+        "--unit",
+        choices=get_args(Unit),
+        help="plans and fakes: privacy unit (default: profile)",
+    )
+    audit.add_argument(
+        "--moves",
+        type=count,
+        help="moves: number of moves a day with full weight (default: 6)",
+    )
+    audit.add_argument(
+        "--weights",
+        type=number,
+        nargs="+",
+        help="smp: how often to ask each indicator",
+    )
     audit.add_argument(
         "--shares",
         choices=get_args(Shares),
-        help="fakes: how often an indicator is answered; without it, those that plans know are plans",
+        help="fakes: how often an indicator is answered; default: audit those that plans know as plans",
     )
 
 

@@ -36,10 +36,11 @@ Format = Annotated[Literal["json", "csv"], Query(description="csv: one row per e
 Limit = Annotated[int, Query(ge=1, le=PAGE_MAX, description="entries per page")]
 SquareLimit = Annotated[int, Query(ge=1, le=SQUARES_MAX, description="entries per page")]
 AllSquares = Annotated[bool, Query(alias="all", description="true: include empty squares")]
-Days = Annotated[str, Query(description="dates, or numbers of days (3, or 3-9), separated by commas")]
-Number = Annotated[str, Query(description="days or nights, from 1")]
-ZoneNames = Annotated[list[str], Query(alias="zone", description="names of zones; default: all")]
+Days = Annotated[str, Query(description="dates, or day numbers such as 3 or 3-9, separated by commas")]
+Number = Annotated[str, Query(description="number of days or nights, from 1")]
+ZoneNames = Annotated[list[str], Query(alias="zone", description="names of zones; default: all zones")]
 LevelName = Annotated[
-    str | None, Query(description="name of a level of larger zones; empty: zones of the area; default: all")
+    str | None,
+    Query(description="name of a level of larger zones; empty: zones of the area; default: all levels"),
 ]
 Offset = Annotated[int, Query(ge=0, le=1_000_000, description="entries to skip")]

@@ -24,7 +24,7 @@ Slug = Annotated[str, Field(description="slug")]
 State = Literal["open", "closed"]
 Status = Annotated[
     Literal["ok", "not_reliable", "not_collected", "suppressed", "outage"],
-    Field(description="whether the numbers can be relied on, and if not, why"),
+    Field(description="ok, or the reason why the numbers are not reliable"),
 ]
 
 
@@ -62,11 +62,11 @@ class Report(Strict):
     epsilon: float = Field(description="nominal epsilon of one answer")
     unit: Literal["attribute", "profile"] = Field(description="privacy unit")
     n_visitors: Visitors
-    n_reports: int | None = Field(description="subscribers who answer the indicator in the window")
+    n_reports: int | None = Field(description="number of subscribers who answered")
     estimates: list[Estimate]
     status: Status
-    ci_level: float = Field(description="confidence level of the intervals")
-    timezone: str = Field(description="of the days")
+    ci_level: float = Field(description="confidence level")
+    timezone: str = Field(description="IANA time zone")
     software_version: str
     n_visitors_ci_low: NoisyEnd = None
     n_visitors_ci_high: NoisyEnd = None
@@ -77,11 +77,11 @@ class ScenarioRow(Strict):
 
     figure: Literal["people", "stays", "category", "pattern"]
     category: str | None
-    pattern_days: str | None = Field(description="dates, separated by spaces: present on exactly these days")
-    n_days: int | None = Field(description="days of the pattern")
-    least: float | None = Field(description="categories are scaled by the market share, all else is not")
+    pattern_days: str | None = Field(description="exact days of presence, separated by spaces")
+    n_days: int | None = Field(description="number of days in the pattern")
+    least: float | None = Field(description="only categories are scaled by the market share")
     most: float | None
-    estimate: float | None = Field(description="best estimate; null where it is hidden as a small number")
+    estimate: float | None = Field(description="best estimate; null if it is hidden because it is small")
     interval: Literal["count", "bounds", "at_least"] | None = Field(
         description="count: exact; bounds: certain; at_least: contains the truth with at least `ci_level`"
     )
@@ -92,27 +92,27 @@ class Scenario(Strict):
     """Number of people who came on chosen days."""
 
     study: Slug
-    indicator: str | None = Field(description="slug; null: all people only")
+    indicator: str | None = Field(description="slug of the indicator; null: only all people combined")
     first_day: date
     last_day: date
-    n_visitors: int | None = Field(description="visitors of these days; null if hidden or noisy")
+    n_visitors: int | None = Field(description="null if hidden or noisy")
     question: Literal["days", "exactly", "in_a_row", "nights"]
     present_days: str | None = Field(description="dates, separated by spaces")
     absent_days: str | None = Field(description="dates, separated by spaces")
-    k: int | None = Field(description="days or nights of the question")
+    k: int | None = Field(description="number of days or nights in the question")
     sentence: str = Field(description="the answer in words")
     rows: list[ScenarioRow]
     market_share: float
-    ci_level: float = Field(description="confidence level of the intervals")
-    timezone: str = Field(description="of the days")
+    ci_level: float = Field(description="confidence level")
+    timezone: str = Field(description="IANA time zone")
     software_version: str
 
 
 Filter = Annotated[
     dict[str, list[str | None]],
     Field(
-        description="by the slug of a part: categories of which a visitor has one; null: people without a "
-        "value; a part that is left out has any category"
+        description="categories to include, by slug of a part; null: people without a value; default: all "
+        "categories"
     ),
 ]
 
@@ -131,8 +131,8 @@ class Query(Strict):
     first_day: GivenDay | None = Field(None, alias="from", description="first day; default: of the study")
     last_day: GivenDay | None = Field(None, alias="to", description="last day; default: the same day")
     where: Filter = Field({}, validate_default=True)
-    ranges: dict[str, Range] = Field({}, description="by the slug of a part: further categories, as a range")
-    groups: dict[str, list[str]] = Field({}, description="by the slug of a part: groups of categories")
+    ranges: dict[str, Range] = Field({}, description="additional range of categories, by slug of a part")
+    groups: dict[str, list[str]] = Field({}, description="groups of categories, by slug of a part")
 
 
 class QueryAnswer(Strict):
@@ -147,7 +147,7 @@ class QueryAnswer(Strict):
     epsilon: float = Field(description="nominal epsilon of one answer")
     unit: Literal["attribute", "profile"] = Field(description="privacy unit")
     n_visitors: Visitors
-    n_reports: int | None = Field(description="subscribers who answer the indicator in the window")
+    n_reports: int | None = Field(description="number of subscribers who answered")
     where: Filter = Field(description="all categories asked for, by the slug of a part")
     sentence: str = Field(description="the answer in words")
     frequency: Share = Field(description="unbiased estimate; noise can push it below 0 or above 1")
@@ -159,8 +159,8 @@ class QueryAnswer(Strict):
     visitors_ci_high: Number
     status: Status
     market_share: float
-    ci_level: float = Field(description="confidence level of the intervals")
-    timezone: str = Field(description="of the days")
+    ci_level: float = Field(description="confidence level")
+    timezone: str = Field(description="IANA time zone")
     software_version: str
 
 
@@ -218,15 +218,15 @@ class Flows(Strict):
     mechanism: str
     epsilon: float = Field(description="nominal epsilon of one answer")
     unit: Literal["attribute", "profile"] = Field(description="privacy unit")
-    n_visitors: int = Field(description="of a daily indicator: visitor-days")
+    n_visitors: int = Field(description="for a daily indicator: visitor-days")
     n_reports: int
-    n_days: int | None = Field(description="days with figures; null if static")
+    n_days: int | None = Field(description="number of days with figures; null for a static indicator")
     origin_indicator: Slug
     destination_indicator: Slug
     rows: list[FlowRow]
     market_share: float
-    ci_level: float = Field(description="confidence level of the intervals")
-    timezone: str = Field(description="of the days")
+    ci_level: float = Field(description="confidence level")
+    timezone: str = Field(description="IANA time zone")
     software_version: str
 
 
@@ -234,9 +234,9 @@ class NumberRow(Strict):
     """A figure of a number, in its unit."""
 
     statistic: Literal["mean", "quantile", "reference_mean", "difference"]
-    share_below: float | None = Field(description="level of a quantile")
+    share_below: float | None = Field(description="share of visitors with a lower value")
     value: float | None
-    value_below: float | None = Field(description="a quantile lies from `value` to below it; null: no limit")
+    value_below: float | None = Field(description="upper limit of a quantile; null: no limit")
     unit_of_value: str
     std_error: float | None
     ci_low: float | None
@@ -257,14 +257,14 @@ class NumberAnswer(Strict):
     epsilon: float = Field(description="nominal epsilon of one answer")
     unit: Literal["attribute", "profile"] = Field(description="privacy unit")
     n_visitors: Visitors
-    n_reports: int | None = Field(description="subscribers who answer the indicator in the window")
+    n_reports: int | None = Field(description="number of subscribers who answered")
     sentence: str = Field(description="the answer in words")
     cuts: list[int] = Field(description="values are rounded down to these, or to the minimum")
     minimum: int
     rows: list[NumberRow]
     market_share: float
-    ci_level: float = Field(description="confidence level of the intervals")
-    timezone: str = Field(description="of the days")
+    ci_level: float = Field(description="confidence level")
+    timezone: str = Field(description="IANA time zone")
     software_version: str
 
 
@@ -326,7 +326,7 @@ class PlanFacts(Strict):
     version: int
     mechanism: str
     unit: Literal["attribute", "profile"]
-    epsilon: str = Field(description="as typed, an exact decimal")
+    epsilon: str = Field(description="exact decimal, as entered")
     epsilon_profile_cap: str | None
     indicators_per_person: int
     has_fake_data: bool
@@ -364,7 +364,7 @@ class IndicatorRecord(Strict):
     name: str
     kind: Literal["static", "daily"]
     categories: list[str]
-    unions_of_days: bool = Field(description="false: single days only")
+    unions_of_days: bool = Field(description="false: only single days are available")
     n_windows: int
     plan_version: int
     mechanism: str
@@ -390,7 +390,7 @@ class Problem(BaseModel):
     title: str
     status: int
     detail: str
-    errors: list[dict[str, str]] = Field(default=[], description="each parameter with its error")
+    errors: list[dict[str, str]] = Field(default=[], description="the error for each parameter")
 
 
 class PageOf(Strict):
@@ -440,8 +440,8 @@ class PlacesHead(Strict):
     n_reports: int | None
     status: Status
     density_status: DensityStatus = Field(description="state of the density, which the maps page computes")
-    ci_level: float = Field(description="confidence level of the intervals")
-    timezone: str = Field(description="of the days")
+    ci_level: float = Field(description="confidence level")
+    timezone: str = Field(description="IANA time zone")
     software_version: str
 
 
@@ -450,7 +450,7 @@ class Zone(Strict):
 
     zone: str | None = Field(description="null: squares outside all zones")
     n_squares: int = Field(description="squares whose centre is in the zone")
-    reports: int | None = Field(description="exact count of reports; their places are noisy")
+    reports: int | None = Field(description="exact count of reports; the reported places are noisy")
     subscribers: Subscribers
     std_error: Subscribers
     ci_low: Subscribers
@@ -469,7 +469,7 @@ class Square(Strict):
     square: int = Field(description="row * n_x + column; rows go north, columns east")
     x_m: float = Field(description="centre, in metres of the projection")
     y_m: float
-    reports: int | None = Field(description="exact count of reports; their places are noisy")
+    reports: int | None = Field(description="exact count of reports; the reported places are noisy")
     density: Subscribers
     std_error: Subscribers
     low: Subscribers
@@ -489,7 +489,7 @@ class Grid(Strict):
 
 
 class PlacesOnGrid(PlacesHead):
-    projection: str = Field(description="of coordinates in metres, for PROJ")
+    projection: str = Field(description="projection of coordinates in metres, for PROJ")
     grid: Grid
 
 

@@ -16,7 +16,7 @@ from reports.management.arguments import refusing
 
 
 class Command(BaseCommand):
-    help = "Cancel a batch before it is merged. None of its data is kept."
+    help = "Cancel a batch before it is merged. No data of the batch is kept."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("batch", type=UUID)
@@ -24,8 +24,8 @@ class Command(BaseCommand):
             "--give-up",
             action="store_true",
             help=(
-                "end a batch as failed if its key or storage is lost, even if it is partly merged; "
-                "merged rows count, and sending the file again completes it"
+                "mark a batch as failed if its key or storage is lost, even if it is partly merged. "
+                "Merged rows count; sending the file again completes it"
             ),
         )
 

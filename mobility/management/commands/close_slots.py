@@ -13,7 +13,7 @@ from reports.management.arguments import refusing
 
 
 class Command(BatchCommand):
-    help = "Close all slots of a study that end by a given time, which publishes their counts."
+    help = "Close all time slots of a study that end at or before a given time. This publishes their counts."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")
@@ -22,7 +22,7 @@ class Command(BatchCommand):
             required=True,
             type=time_of,
             metavar="TIME",
-            help="local time of the study, such as 2026-11-28T18:00, or a date: through its end",
+            help="local time of the study, such as 2026-11-28T18:00; a date means the end of that day",
         )
 
     def handle(self, *args: Any, study: str, through: datetime, **options: Any) -> None:

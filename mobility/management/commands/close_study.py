@@ -29,7 +29,9 @@ class Command(BaseCommand):
             "--drop-unpublished", action="store_true", help="discard days that were never published"
         )
         parser.add_argument(
-            "--key-is-lost", action="store_true", help="close although the key is missing from the keystore"
+            "--key-is-lost",
+            action="store_true",
+            help="close the study even if its key is missing from the keystore",
         )
         parser.add_argument(
             "--after-restore",

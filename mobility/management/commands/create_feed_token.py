@@ -18,8 +18,8 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")
-        parser.add_argument("name", help="the program that uses it")
-        parser.add_argument("--days", type=int, default=365, help="days until it expires")
+        parser.add_argument("name", help="program that uses the token")
+        parser.add_argument("--days", type=int, default=365, help="days until the token expires")
 
     def handle(self, *args: Any, study: str, name: str, days: int, **options: Any) -> None:
         with refusing(MobilityError):

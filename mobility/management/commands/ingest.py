@@ -29,7 +29,7 @@ class Command(BatchCommand):
         parser.add_argument("study", help="slug of the study")
         parser.add_argument("file", type=Path)
         parser.add_argument(
-            "--profile", default=DEFAULT, help="a profile of the study, or subscribers, or opt-out"
+            "--profile", default=DEFAULT, help="name of a profile of the study, or subscribers, or opt-out"
         )
         parser.add_argument(
             "--more-to-come",
@@ -37,12 +37,15 @@ class Command(BatchCommand):
             help="keep the days of this file open until a later file or close_days publishes them",
         )
         parser.add_argument(
-            "--validate-only", action="store_true", help="check and count only; keep and publish nothing"
+            "--validate-only",
+            action="store_true",
+            help="check and count only; no data is kept or published",
         )
         parser.add_argument(
             "--allow-empty",
             action="store_true",
-            help="exit with 0 even if no row counts, or if the file contains events instead of subscribers",
+            help="exit with 0 even if no rows are counted, or if the file contains events instead of "
+            "subscribers",
         )
 
     def handle(self, *args: Any, study: str, file: Path, profile: str, **options: Any) -> None:

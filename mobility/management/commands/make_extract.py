@@ -13,7 +13,10 @@ from reports.management.arguments import refusing
 
 
 class Command(BaseCommand):
-    help = "Write the extract of the demo study, one CSV file per day: totals of FIMU 2017, synthetic people."
+    help = (
+        "Write the extract of the demo study, one CSV file per day, with synthetic people and the totals "
+        "of FIMU 2017."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
@@ -22,7 +25,10 @@ class Command(BaseCommand):
         parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same bytes")
         parser.add_argument("--subscribers", type=int, help="number of subscribers, sampled from the 88,935")
         parser.add_argument(
-            "--population", type=Path, metavar="DIR", help="people of `synthesise`, run on the demo study"
+            "--population",
+            type=Path,
+            metavar="DIR",
+            help="people that `synthesise` made from the demo study",
         )
         parser.add_argument("--gzip", action="store_true", help="write .csv.gz")
 

@@ -32,14 +32,18 @@ class Asked:
 def add_grant_arguments(parser: ArgumentParser) -> None:
     """--study, --all-studies and --until."""
     parser.add_argument(
-        "--study", action="append", default=[], metavar="SLUG", help="a study to give access to; repeatable"
+        "--study",
+        action="append",
+        default=[],
+        metavar="SLUG",
+        help="study to give access to; repeatable",
     )
     parser.add_argument("--all-studies", action="store_true", help="all studies, including future ones")
     parser.add_argument(
         "--until",
         type=day_of,
         metavar="DATE",
-        help=("last day of access (UTC), such as 2024-12-31; default: no end"),
+        help=("last day of access (UTC), such as 2024-12-31; default: no end date"),
     )
 
 

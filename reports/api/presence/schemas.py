@@ -11,7 +11,9 @@ from reports.api.schemas import Number, Slug, Strict
 class SlotZone(Strict):
     """People of a zone in a slot."""
 
-    level: str | None = Field(description="name of the level of larger zones; null: a zone of the area")
+    level: str | None = Field(
+        description="name of the zone level, for a larger zone; null: a zone of the area"
+    )
     zone: str
     count: int | None = Field(description="as published, with its noise, not scaled; can be below 0")
     people: Number
@@ -25,10 +27,10 @@ class Slot(Strict):
 
     day: date = Field(description="local day")
     slot_start: datetime = Field(description="local time with its offset from UTC")
-    slot_end: datetime = Field(description="not part of the slot")
+    slot_end: datetime = Field(description="exclusive end of the slot")
     status: Literal["ok", "not_yet", "not_collected", "outage"] = Field(
-        description="ok: published; not_yet: not published yet; not_collected: no file of the day, so that "
-        "the numbers count no one; outage: the source failed on the day"
+        description="not_collected: no file arrived for the day, so the numbers do not represent people; "
+        "outage: the source failed on the day"
     )
     zones: list[SlotZone]
 
@@ -40,15 +42,15 @@ class SlotHead(Strict):
     first_day: date
     last_day: date
     slot_minutes: int
-    hold_minutes: int = Field(description="people count so long where last seen")
-    slots_per_day: int = Field(description="slots of a person that count on a local day")
+    hold_minutes: int = Field(description="minutes for which a person counts where last seen")
+    slots_per_day: int = Field(description="maximum slots counted per person and local day")
     mechanism: Literal["discrete-gaussian", "none"]
     epsilon_day: float | None = Field(description="certified for a person's local day; null: not protected")
     delta: float | None
     plan_version: int
     market_share: float
-    ci_level: float = Field(description="confidence level of the intervals")
-    timezone: str = Field(description="of the days")
+    ci_level: float = Field(description="confidence level")
+    timezone: str = Field(description="IANA time zone")
     software_version: str
 
 
@@ -57,16 +59,16 @@ class PresencePage(Strict):
 
     presence: SlotHead
     items: list[Slot]
-    count: int = Field(description="slots in all pages")
+    count: int = Field(description="number of slots in all pages")
     next: str | None = Field(description="address of the next page")
 
 
 class Expected(Strict):
     """A forecast: people of a zone (scaled), visitors of a day, or the share of a category."""
 
-    name: str | None = Field(description="zone or category; null: all visitors")
+    name: str | None = Field(description="name of the zone or category; null: all visitors")
     level: str | None
-    ahead: int = Field(description="slots or days")
+    ahead: int = Field(description="number of slots or days ahead")
     at: str
     value: float
     low_80: float | None

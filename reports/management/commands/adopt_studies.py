@@ -18,7 +18,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("sender", help="as named to register_sender")
+        parser.add_argument("sender", help="name given to register_sender")
 
     def handle(self, *, sender: str, **options: Any) -> None:
         if settings.HAS_VAULT:

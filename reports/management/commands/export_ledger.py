@@ -22,7 +22,9 @@ class Command(ReadingCommand):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
-            "--study", metavar="SLUG", help="leave out the content of other entries; their hashes stay"
+            "--study",
+            metavar="SLUG",
+            help="of entries of other studies, write only the hash",
         )
         parser.add_argument(
             "--out", type=Path, metavar="FILE", help="file to write; default: standard output"
@@ -31,7 +33,7 @@ class Command(ReadingCommand):
             "--public-key",
             type=Path,
             metavar="FILE",
-            help="also write the public key that checks signatures",
+            help="also write the public key that verifies the signatures",
         )
 
     def handle(self, **options: Any) -> None:

@@ -16,15 +16,17 @@ _WRITERS = {"json": to_json, "csv": to_csv}
 
 class Command(ReadingCommand):
     help = (
-        "Print people by zone in each time slot, with 95% intervals: of the days with published slots, or "
-        "of a selection."
+        "Print the people in each zone and time slot, with 95% intervals, for all published days or a "
+        "selection."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")
         parser.add_argument("--from", dest="first", metavar="DAY", default="", help="first day")
         parser.add_argument("--to", dest="last", metavar="DAY", default="", help="last day")
-        parser.add_argument("--zone", action="append", default=[], metavar="NAME", help="only these zones")
+        parser.add_argument(
+            "--zone", action="append", default=[], metavar="NAME", help="print only this zone; repeatable"
+        )
         parser.add_argument(
             "--format", dest="file_format", choices=sorted(_WRITERS), default="json", help="output format"
         )

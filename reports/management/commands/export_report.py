@@ -22,11 +22,11 @@ from reports.studies.models import Study
 
 
 class Command(ReadingCommand):
-    help = "Print the reports of a study: all indicators and windows, or a selection."
+    help = "Print the reports of a study, for all indicators and windows or for a selection."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")
-        parser.add_argument("--indicator", metavar="SLUG", help="only this indicator")
+        parser.add_argument("--indicator", metavar="SLUG", help="print only this indicator")
         parser.add_argument("--from", dest="first", metavar="DAY", help="first day of the window")
         parser.add_argument("--to", dest="last", metavar="DAY", help="last day of the window")
         parser.add_argument(

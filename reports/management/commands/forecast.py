@@ -18,7 +18,10 @@ from reports.studies.models import Indicator, Study
 
 
 class Command(ReadingCommand):
-    help = "Forecast slots by zone, or days; from published figures, so it costs no epsilon."
+    help = (
+        "Forecast people by zone and time slot, or visitors by day, from published figures. Forecasts "
+        "use no epsilon."
+    )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")
@@ -27,10 +30,12 @@ class Command(ReadingCommand):
             type=int,
             metavar="N",
             default=SLOTS_AHEAD,
-            help="most slots or days ahead",
+            help="maximum number of slots or days to forecast",
         )
-        parser.add_argument("--days", action="store_true", help="not slots")
-        parser.add_argument("--indicator", metavar="SLUG", help="shares of its categories by day")
+        parser.add_argument("--days", action="store_true", help="forecast days instead of time slots")
+        parser.add_argument(
+            "--indicator", metavar="SLUG", help="forecast the shares of this indicator's categories by day"
+        )
         parser.add_argument("--format", dest="file_format", choices=TEXT_FORMATS, default="json")
 
     def handle(self, **options: Any) -> None:

@@ -14,15 +14,16 @@ from reports.management.arguments import day_of, refusing, study_named
 
 class Command(BaseCommand):
     help = (
-        "Mark a day as an outage of the source, or note an event. Replaces an earlier note of the same kind."
+        "Mark a day as an outage of the source, or note an event. An earlier note of the same kind is "
+        "replaced."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")
         parser.add_argument("day", type=day_of)
         kind = parser.add_mutually_exclusive_group(required=True)
-        kind.add_argument("--outage", metavar="TEXT", help="what was missing, and why")
-        kind.add_argument("--event", metavar="TEXT", help="what explains the visitors of the day")
+        kind.add_argument("--outage", metavar="TEXT", help="which data is missing, and why")
+        kind.add_argument("--event", metavar="TEXT", help="event that explains the number of visitors")
 
     def handle(self, *, study: str, day: date, **options: Any) -> None:
         found = study_named(study)

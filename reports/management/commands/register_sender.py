@@ -11,7 +11,7 @@ from reports.transfer.actions import IntakeError, register_sender
 
 
 class Command(BaseCommand):
-    help = "Register the public key of an operator zone, as its sender_key prints it."
+    help = "Register the public key of an operator zone (printed there by sender_key)."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", help="MOBILITY_SENDER_NAME of the operator zone")

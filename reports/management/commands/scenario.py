@@ -27,12 +27,14 @@ class Command(ReadingCommand):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")
-        parser.add_argument("--indicator", metavar="SLUG", help="also by the categories of this indicator")
+        parser.add_argument(
+            "--indicator", metavar="SLUG", help="also print answers by category of this indicator"
+        )
         parser.add_argument("--present", metavar="DAYS", help="days with a visit, separated by commas")
         parser.add_argument("--absent", metavar="DAYS", help="days without a visit, separated by commas")
         parser.add_argument("--exactly", metavar="K", help="present on exactly K days")
         parser.add_argument("--in-a-row", metavar="K", help="present on at least K days in a row")
-        parser.add_argument("--nights", metavar="K", help="there for at least K nights in a row")
+        parser.add_argument("--nights", metavar="K", help="stayed at least K nights in a row")
         parser.add_argument("--format", dest="file_format", choices=sorted(_WRITERS), default="json")
 
     def handle(self, **options: Any) -> None:

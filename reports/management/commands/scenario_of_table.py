@@ -29,7 +29,11 @@ class Command(ReadingCommand):
         parser.add_argument("--exactly", type=int, metavar="K", help="present on exactly K days")
         parser.add_argument("--in-a-row", type=int, metavar="K", help="present on at least K days in a row")
         parser.add_argument(
-            "--hidden-below", type=int, default=HIDDEN_BELOW, metavar="N", help="a # is at least 1, below N"
+            "--hidden-below",
+            type=int,
+            default=HIDDEN_BELOW,
+            metavar="N",
+            help="a # stands for a number of at least 1 and below N",
         )
 
     def handle(self, *, files: list[Path], hidden_below: int, **options: Any) -> None:

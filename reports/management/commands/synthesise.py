@@ -15,12 +15,14 @@ from reports.scenario.population_errors import error_rates
 
 
 class Command(ReadingCommand):
-    help = "Write made-up people who have the published figures of a study; no row is a person."
+    help = "Write made-up people who together have the published figures of a study. No row is a real person."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")
         parser.add_argument("--out", type=Path, required=True, help="folder to write")
-        parser.add_argument("--people", type=int, metavar="N", help="scale to N people; shares stay")
+        parser.add_argument(
+            "--people", type=int, metavar="N", help="scale the population to N people; shares stay the same"
+        )
         parser.add_argument("--seed", type=int, default=SEED, help="the same seed gives the same bytes")
 
     def handle(self, *, out: Path, seed: int, people: int | None, **options: Any) -> None:

@@ -29,7 +29,7 @@ class Command(ReadingCommand):
             "--head",
             type=Path,
             metavar="FILE",
-            help="check that the ledger continues this earlier signed head",
+            help="check that the ledger continues from this earlier signed head",
         )
         parser.add_argument(
             "--public-key",

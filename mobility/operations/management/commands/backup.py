@@ -23,7 +23,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         out = "folder to write the backup to; default: MOBILITY_BACKUP_DIR"
         parser.add_argument("--out", type=Path, metavar="FOLDER", help=out)
-        keep = "number of backups to keep, including this one, of any age"
+        keep = "number of backups to keep at any age, including this one"
         parser.add_argument("--keep", type=_at_least_one, metavar="N", help=keep)
 
     def handle(self, *, out: Path | None, keep: int | None, **options: Any) -> None:

@@ -29,7 +29,7 @@ class Command(BaseCommand):
             action="store_true",
             help="also run the checks that take minutes: sealed data, totals, ledger, SQLite files",
         )
-        parser.add_argument("--json", action="store_true", help="print no summary")
+        parser.add_argument("--json", action="store_true", help="print only JSON, without a summary")
 
     def handle(self, *args: Any, deep: bool, json: bool, **options: Any) -> None:
         from mobility.operations.doctor import broker, examining  # noqa: PLC0415 - numba: 0.5 s, not for --help

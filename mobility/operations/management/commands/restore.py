@@ -32,7 +32,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--other-installation",
             action="store_true",
-            help="the installation that made the backup keeps running elsewhere",
+            help="the installation that made the backup continues to run elsewhere",
         )
         parser.add_argument(
             "--revoke-tokens", action="store_true", help="revoke all restored tokens and share links"

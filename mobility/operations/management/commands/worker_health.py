@@ -19,7 +19,7 @@ class Command(ReadingCommand):
     help = "Exit with 0 if a worker on this host has responded within the last minute."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--name", help="Celery name of the worker; default: any on this host")
+        parser.add_argument("--name", help="Celery name of the worker; default: any worker on this host")
 
     def handle(self, *_: Any, name: str | None, **__: Any) -> None:
         since = timezone.now() - timedelta(seconds=SILENT_S)

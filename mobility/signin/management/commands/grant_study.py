@@ -22,7 +22,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("username")
         add_grant_arguments(parser)
-        parser.add_argument("--withdraw", action="store_true", help="withdraw the access")
+        parser.add_argument("--withdraw", action="store_true", help="withdraw access instead of granting it")
 
     def handle(self, *args: Any, username: str, withdraw: bool, **options: Any) -> None:
         account = find_account(username)
