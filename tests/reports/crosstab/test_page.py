@@ -100,7 +100,7 @@ def test_the_page_is_found_from_the_study_and_from_the_joint_indicator(reader, s
 def test_a_third_part_has_a_table_for_each_of_its_categories(reader) -> None:
     published(GENDER, AGE, TOWN, epsilon="6")
     html = reader.get(f"{PAGE}?rows=town&columns=age&within=1&shares=row").content.decode()
-    assert "Only visitors with Gender: M." in html and "All visitors in the table" in html
+    assert "Only visitors for whom Gender is M." in html and "All visitors in the table" in html
     assert any("within=2" in link for link in Markup(html).links)
 
 
@@ -197,7 +197,7 @@ class TestQuestions:
     @pytest.mark.parametrize(
         ("change", "field", "detail"),
         [
-            ({"indicator": "age"}, "indicator", "no joint indicator named “age”."),
+            ({"indicator": "age"}, "indicator", "This study has no joint indicator named “age”."),
             ({"indicator": 5}, "indicator", "Input should be a valid string"),
             ({"where": {"gender": ["F"]}}, "where.gender", "“gender” is not a part of this indicator."),
             ({"where": {"age": ["F"]}}, "where.age.0", "age has no category or group “F”."),

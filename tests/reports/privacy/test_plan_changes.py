@@ -107,7 +107,7 @@ def joint(*parts: str) -> Edit:
         (LOOSE, plan(tallies=("visits", "runs")), "The totals now also contain exact counts for: number of days present, length of stay."),
         (LOOSE, slots(), "People are now counted by time slot and zone"),
         (slots(), slots(epsilon_day=Decimal(2)), "Epsilon per person and day for counts by time slot rises from 1 to 2"),
-        (slots(), slots(epsilon_day=None, delta=None), "counts by slot has been removed. It was 1"),
+        (slots(), slots(epsilon_day=None, delta=None), "counts by time slot has been removed. It was 1"),
         (slots(), slots(delta=Decimal("0.00001")), "slots.delta: previously 0.000001, now 0.00001"),
         (slots(), slots(slots_per_day=21), "Time slots counted per person and day rises from 20 to 21"),
         (slots(), slots(hold_minutes=30), "slots.hold_minutes: previously 60, now 30"),
