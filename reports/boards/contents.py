@@ -167,7 +167,7 @@ class _Contents:
         if tile.kind == Kind.FLOWS:
             return self._flows(tile)
         if tile.of not in self.reports:
-            return self._blank(tile, gettext("This indicator has single days only."))
+            return self._blank(tile, gettext("Only single days are available for this indicator."))
         return self._of_report(tile, *self.reports[tile.of])
 
     def _blank(self, tile: Tile, words: str) -> Shown:

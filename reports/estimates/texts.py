@@ -40,7 +40,7 @@ def key_facts(figures: KeyFigures) -> list[KeyFact]:
         more = gettext("%(n)s visitors") % {"n": number(figures.busiest_visitors)}
         busy = KeyFact(**busiest, value=formats.short_day(figures.busiest_day), more=more)
     return [
-        KeyFact(label=gettext("Different visitors"), value=number(figures.n_visitors)),
+        KeyFact(label=gettext("Unique visitors"), value=number(figures.n_visitors)),
         busy,
         _mean_days(figures),
         _repeats(figures),
@@ -50,7 +50,7 @@ def key_facts(figures: KeyFigures) -> list[KeyFact]:
 def noisy_fact(total: NoisyTotal) -> KeyFact:
     """Visitors of a window with presence noise, and their interval."""
     more = gettext("95%% interval %(range)s") % {"range": formats.noisy_range(total)}
-    return KeyFact(label=gettext("Different visitors"), value=noisy_number(total), more=more)
+    return KeyFact(label=gettext("Unique visitors"), value=noisy_number(total), more=more)
 
 
 def _mean_days(figures: KeyFigures) -> KeyFact:

@@ -316,16 +316,11 @@ def _mechanism_choice(mechanism: str) -> str:
 def _mechanism_words(mechanism: str) -> str:
     words = {
         "smp-grr": gettext("each person reports on one indicator"),
-<<<<<<< HEAD
-        "smp-oue": gettext("one indicator per person, with a yes/no mark for each category"),
-        "smp-adp": gettext("one indicator per person, with the more accurate of GRR and OUE"),
+        "smp-oue": gettext("each person reports on one indicator and answers yes or no for each category"),
+        "smp-adp": gettext("each person reports on one indicator, using the more accurate of GRR and OUE"),
         "smp-question": gettext(
             "one indicator per person; on daily ones a permanent yes/no question, at most two answers in all"
         ),
-=======
-        "smp-oue": gettext("each person reports on one indicator and answers yes or no for each category"),
-        "smp-adp": gettext("each person reports on one indicator, using the more accurate of GRR and OUE"),
->>>>>>> b2ebae2e (Reword about 300 texts for readers without context)
         "spl-grr": gettext("each person reports on all indicators, and the epsilon is divided among them"),
         "rsfd-grr": gettext(
             "each person gives a real answer for one indicator and made-up answers for the others"

@@ -339,23 +339,11 @@ def _definition(spec: PlanSpec) -> str:
         "answers leave the operator zone differs between these two people by a factor of at most "
         "exp(epsilon)."
     )
-<<<<<<< HEAD
     if any(asked.scale is not None and asked.kind == "daily" for asked in spec.indicators):
         text += " " + gettext(
-            "Of a daily number, only the side of a person's cut counts: these two people cross the cut "
-            "on the same days. Each person has at most two different answers on it, so more days add "
-            "nothing to epsilon."
-=======
-    if not any(asked.scale is not None and asked.kind == "daily" for asked in spec.indicators):
-        return text
-    return (
-        text
-        + " "
-        + gettext(
             "For a daily number, the only thing that counts is on which side of the person's threshold "
             "the value lies. The two people compared cross the threshold on the same days. Each of them "
             "has at most two different answers, so more days add nothing to epsilon."
->>>>>>> b2ebae2e (Reword about 300 texts for readers without context)
         )
     if spec.asks_questions:
         text += " " + gettext(

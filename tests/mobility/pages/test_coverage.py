@@ -158,12 +158,8 @@ class TestChecks:
         before = {"day_subscribers": {"1": 150}, "empty": {"age": 0}}
         ended(study, 1, {1: day_hours(300), 3: day_hours(300)}, checks=before)
         text = shown(client, self.full(study))
-<<<<<<< HEAD
         assert "This is the first file from its source" not in text
-        says(text, "4 unusual values", "Thu 2 May 2024: Subscribers 123 150 1 earlier day normal")
-=======
         says(text, "4 values are unusual", "Thu 2 May 2024: Subscribers 123 150 1 earlier day normal")
->>>>>>> b2ebae2e (Reword about 300 texts for readers without context)
         says(text, "Rejected rows: 10.0% in this file, usually 0.0% (1 earlier file).")
 
     def test_unmatched_cells_are_listed_and_can_be_downloaded(self, client, study):

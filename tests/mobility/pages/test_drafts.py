@@ -122,10 +122,6 @@ class TestSecondPerson:
         shown = page(officer, url(draft))
         says(shown, "adam reset the password of petra on", "(MOBILITY_SECOND_PERSON_DAYS)")
         assert "Approve" not in shown
-<<<<<<< HEAD
-=======
-        assert "you do not have permission for this step" in take(officer, draft, "approve")
->>>>>>> b2ebae2e (Reword about 300 texts for readers without context)
 
     def test_an_officer_writes_nothing_and_an_approval_is_for_the_text_that_was_seen_until_an_edit(
         self, client, officer, second, draft
@@ -135,10 +131,6 @@ class TestSecondPerson:
         take(client, draft, "submit")
         edited(client, draft, plan__epsilon="20")
         take(client, draft, "submit")
-<<<<<<< HEAD
-=======
-        assert "you do not have permission for this step" in take(client, draft, "approve")
->>>>>>> b2ebae2e (Reword about 300 texts for readers without context)
         response = second.post(url(draft, "step/"), {"step": "approve", "revision": "1"}, follow=True)
         assert "since you opened it: review the changes first" in said(response)
         take(second, draft, "approve")
@@ -202,16 +194,8 @@ class TestForm:
         edited(client, draft, slots__minutes="60", slots__slots_per_day="10", slots__epsilon_day="0,5")
         saved = StudyDefinition.from_json(draft.definition).slots
         assert (saved.minutes, saved.slots_per_day, saved.epsilon_day) == (60, 10, Decimal("0.5"))
-<<<<<<< HEAD
-        once = "Only each person&#x27;s first 10 slots on a day are counted."
-        says(said(client.get(url(draft))), "In each slot of 60 minutes", once)
-=======
-        says(
-            said(client.get(url(draft))),
-            "in each time slot of 60 minutes",
-            "only each person&#x27;s first 10 time slots are counted.",
-        )
->>>>>>> b2ebae2e (Reword about 300 texts for readers without context)
+        once = "only each person&#x27;s first 10 time slots are counted."
+        says(said(client.get(url(draft))), "in each time slot of 60 minutes", once)
 
     def test_the_second_of_two_who_edit_at_once_sees_it(self, client, second, draft):
         first = filled(draft)
@@ -298,14 +282,8 @@ class TestStudy:  # the next version of a study's plan, and copies of studies
         assert "No changes yet: the draft matches the plan in force." in page(client, url(next_version))
         edited(client, next_version, plan__epsilon="1.2")
         shown = page(client, url(next_version))
-<<<<<<< HEAD
         says(shown, "A second person must approve", "age: epsilon per answer rises from 1 to 1.2.")
-        assert "you are not allowed to take this step" in take(client, next_version, "publish")
-=======
-        assert "A second person must approve this draft because: " in shown
-        assert "age: epsilon per answer rises from 1 to 1.2." in shown
         assert "you do not have permission for this step" in take(client, next_version, "publish")
->>>>>>> b2ebae2e (Reword about 300 texts for readers without context)
         edited(client, next_version, plan__epsilon="0.5")
         shown = page(client, url(next_version))
         says(shown, "stronger protection age: epsilon per answer falls from 1 to 0.5.", "1 → 0.5")

@@ -106,19 +106,9 @@ class TestBatch:
         assert f'hx-get="{url_of(batch)}" hx-trigger="every 1s"' in waiting and "<html" not in waiting
         missing = "check that MOBILITY_STAGING_DIR is mounted"
         for state in ("reading", "merging", "queued"):
-<<<<<<< HEAD
             row = {"state": state, "waits_since": timezone.now(), "waits_for": missing}
             Batch.objects.filter(pk=batch.pk).update(**row)
-            says(show(client, batch), "The batch retries every minute, and no data is lost", missing)
-=======
-            Batch.objects.filter(pk=batch.pk).update(state=state, **why)
-            shown = show(client, batch)
-            says(
-                shown,
-                "The worker tries again every minute, and no data is lost",
-                "check that MOBILITY_STAGING_DIR is mounted",
-            )
->>>>>>> b2ebae2e (Reword about 300 texts for readers without context)
+            says(show(client, batch), "The worker tries again every minute, and no data is lost", missing)
         run_batches()
         assert "hx-" not in fragment(client, batch)
 
@@ -126,26 +116,14 @@ class TestBatch:
         batch = put(client, extract(rows("a", "b", "c"), "x,never,old\n", "y,2024-05-01T10:00:00,ancient\n",
                                     "z,2024-06-01T10:00:00,old\n"))  # fmt: skip
         run_batches()
-<<<<<<< HEAD
         says(
             show(client, batch), "Done Published. The reports now include the data from this file.",
             "Detected format CSV, commas, UTF-8 Time zone Europe/Paris",
             "Unreadable timestamp bad_timestamp 1 8",
             "Rows read 9 Rows accepted 6 Subscriber-days 3 New subscribers 3", "categories unknown_value 1 9",
-            "Event outside the days of the study outside_period 1", "Upload another file",
+            "Event outside the study period outside_period 1", "Upload another file",
         )  # fmt: skip
         lacks(show(client, batch), "never", "ancient", "Open the report")
-=======
-        shown = show(client, batch)
-        says(shown, "Done Published. The reports now include the data from this file.")
-        says(shown, "Detected format CSV, commas, UTF-8 Time zone Europe/Paris")
-        says(shown, "Rows read 9 Rows accepted 6 Subscriber-days 3 New subscribers 3")
-        says(shown, "Unreadable timestamp bad_timestamp 1 8")
-        says(shown, "categories unknown_value 1 9")
-        says(shown, "Event outside the study period outside_period 1", "Upload another file")
-        for words in ("never", "ancient", "Open the report"):
-            assert words not in shown
->>>>>>> b2ebae2e (Reword about 300 texts for readers without context)
         client.force_login(person("both", Role.OPERATOR, Role.ANALYST))
         assert "Open the report" in show(client, batch)
 
@@ -244,14 +222,10 @@ class TestDays:
         says(page(client, STUDY_URL), rises, "administrator or a privacy officer must approve the")
         asked = self.change(client, "void-day", day=1, confirm="on")
         says(
-<<<<<<< HEAD
-            asked, "Wed 1 May 2024 has not been undone yet.", rises, "waiting for approval by a second person"
-=======
             asked,
             "The uploads for Wed 1 May 2024 have not been undone yet.",
             rises,
-            "is waiting for approval by a second person",
->>>>>>> b2ebae2e (Reword about 300 texts for readers without context)
+            "waiting for approval by a second person",
         )
         withdraw = undo_url("operator:withdraw_undo")
         assert "The request was withdrawn" in said(client.post(withdraw, follow=True))
@@ -267,23 +241,13 @@ class TestDays:
         assert "olga made this request, so another person must approve it" in own
         assert "Approve and undo this day's uploads" not in own
         url, sent = undo_url("administrator:decide_undo"), {"answer": "approve", "voided_days": "1"}
-<<<<<<< HEAD
         for who, given, words in (
-            (both, sent, "olga requested this, so another person"),
+            (both, sent, "olga made this request, so another person"),
             (officer, sent | {"voided_days": "x"}, "Read the request again before you decide"),
-            (officer, sent, "You approved the request. The day is being undone."),
+            (officer, sent, "You approved the request. The data uploaded for the day is being removed."),
             (officer, {"answer": "refuse"}, "petra has already approved or refused this request"),
         ):
             assert words in said(who.post(url, given, follow=True))
-=======
-        assert "olga made this request, so another person" in said(both.post(url, sent, follow=True))
-        assert "Read the request again before you decide" in said(
-            officer.post(url, sent | {"voided_days": "x"}, follow=True)
-        )
-        assert "You approved the request. The data uploaded for the day is being removed." in said(
-            officer.post(url, sent, follow=True)
-        )
->>>>>>> b2ebae2e (Reword about 300 texts for readers without context)
         run_batches()
         assert VaultDay.objects.count() == 0
 
@@ -310,18 +274,11 @@ class TestDays:
         shown, study, listed = show(client, batch), page(client, STUDY_URL), page(client, "/operator/")
         says(shown, "the reports do not include them yet", "After you close a day and all earlier days")
         assert "Open the report" not in shown
-<<<<<<< HEAD
-        says(study, "waiting to be closed", "see a day only once you have closed it and all earlier days")
-        says(
-            study, "Closing days publishes all days up to and including the chosen date, with presence noise"
-=======
         says(
             study, "waiting to be closed", "see a day only once you have closed that day and all earlier days"
         )
-        assert (
-            "Closing days publishes all days up to and including the chosen date, with presence noise"
-            in study
->>>>>>> b2ebae2e (Reword about 300 texts for readers without context)
+        says(
+            study, "Closing days publishes all days up to and including the chosen date, with presence noise"
         )
         assert "waiting to be closed" in listed and " published" not in listed
         closed = requests.request_close_days(VaultStudy.objects.get(), through=2, by="olga")
@@ -335,22 +292,27 @@ class TestDays:
         definition = with_slots(night_study(first_day="2024-05-01", days=2))
         create_study(replace(definition, slug="fair"), by="adam")
         shown = page(client, STUDY_URL)
-        says(shown, "Close slots", "No slot is closed yet.", "with noise, even where no data")
+        says(
+            shown,
+            "Close time slots",
+            "No time slot is closed yet.",
+            "with noise, even for slots without data",
+        )
         assert 'value="2024-05-03T00:00"' in html_of(client, STUDY_URL)
         for data in ({"through": "2024-05-01T18:00"}, {"through": "noon", "confirm": "on"}):
             assert "Choose a time and tick the confirmation." in self.change(client, "close-slots", **data)
         asked = self.change(client, "close-slots", through="2024-05-01T18:10", confirm="on")
-        assert "Close slots through Wed 1 May 2024 18:00" in asked
+        assert "Close time slots through Wed 1 May 2024 18:00" in asked
         run_batches()
         batch = Batch.objects.get(kind=Batch.Kind.CLOSE_SLOTS)
         assert batch.created_by == "olga"
-        assert "are final and have been published with noise." in show(client, batch)
-        assert "Slots are closed through Wed 1 May 2024 18:00." in page(client, STUDY_URL)
+        assert "are final. They have been published with noise." in show(client, batch)
+        assert "Time slots are closed through Wed 1 May 2024 18:00." in page(client, STUDY_URL)
         earlier = {"through": "2024-05-01T17:00", "confirm": "on"}
-        assert "closed already" in self.change(client, "close-slots", **earlier)
+        assert "are already closed; requested time:" in self.change(client, "close-slots", **earlier)
         self.change(client, "close-days", day=2, confirm="on")
         run_batches()
-        assert "There are no slots to close now." in page(client, STUDY_URL)
+        assert "There are currently no time slots to close." in page(client, STUDY_URL)
 
 
 def test_every_outcome_of_a_row_and_every_state_has_words():
@@ -367,35 +329,6 @@ def test_every_outcome_of_a_row_and_every_state_has_words():
 def test_sizes_are_in_megabytes(done, total, words):
     assert texts.size_of(done, total) == words
 
-<<<<<<< HEAD
-=======
-    def test_slots_are_closed_through_a_time_and_say_so(self, client, data_dir, run_batches):
-        definition = with_slots(night_study(first_day="2024-05-01", days=2))
-        create_study(replace(definition, slug="fair"), by="adam")
-        says(
-            page(client, STUDY_URL),
-            "Close time slots",
-            "No time slot is closed yet.",
-            "with noise, even for slots without data",
-        )
-        assert 'value="2024-05-03T00:00"' in html_of(client, STUDY_URL)
-        for data in ({"through": "2024-05-01T18:00"}, {"through": "noon", "confirm": "on"}):
-            assert "Choose a time and tick the confirmation." in self.change(client, "close-slots", **data)
-        asked = self.change(client, "close-slots", through="2024-05-01T18:10", confirm="on")
-        assert "Close time slots through Wed 1 May 2024 18:00" in asked
-        run_batches()
-        batch = Batch.objects.get(kind=Batch.Kind.CLOSE_SLOTS)
-        assert batch.created_by == "olga"
-        assert "are final. They have been published with noise." in show(client, batch)
-        assert "Time slots are closed through Wed 1 May 2024 18:00." in page(client, STUDY_URL)
-        assert "are already closed; requested time:" in self.change(
-            client, "close-slots", through="2024-05-01T17:00", confirm="on"
-        )
-        self.change(client, "close-days", day=2, confirm="on")
-        run_batches()
-        assert "There are currently no time slots to close." in page(client, STUDY_URL)
-
->>>>>>> b2ebae2e (Reword about 300 texts for readers without context)
 
 class TestWaiting:  # while an analyst server that runs apart does not have everything
     @pytest.fixture(autouse=True)

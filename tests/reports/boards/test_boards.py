@@ -66,7 +66,7 @@ class TestPage:
         html = reader.get(f"{address(board)}?{ONE_DAY}").content.decode()
         assert Markup(html).refused == []
         n = visitor_unions(rich)[2, 2]
-        assert f"Different visitors {n:,}" in text_of(1, html)
+        assert f"Unique visitors {n:,}" in text_of(1, html)
         assert sum(x is not None for x in data_of(html, "figure-2")["data"][0]["y"]) == 1
         # The same figures as on other pages, with their intervals.
         report = window_report(rich.indicators.get(slug="gender"), Window(2, 2))
@@ -80,7 +80,7 @@ class TestPage:
             in text_of(8, html)
         )
         assert data_of(html, "map-9")["frame"]["title"] == "Fri 31 May 2024"
-        assert "pairs are larger than the noise" in text_of(11, html)
+        assert "pairs of places can be distinguished from zero" in text_of(11, html)
         assert f"/studies/fair-2024/home/?{ONE_DAY.replace('&', '&amp;')}&amp;view=map" in html
 
     def test_days_that_the_study_does_not_have_are_refused_in_words(self, reader, board):
@@ -92,12 +92,12 @@ class TestPage:
         board = actions.create_board(study, name="empty", by=analyst)
         assert words(reader.get(address(board))).count("No data has been published") == 4
         factory.publish(study, factory.crowd(study))
-        assert words(reader.get(address(board))).count("This indicator has single days only") == 1
-        assert "single days only" not in words(reader.get(f"{address(board)}?{ONE_DAY}"))
+        assert words(reader.get(address(board))).count("Only single days are available") == 1
+        assert "Only single days" not in words(reader.get(f"{address(board)}?{ONE_DAY}"))
         Study.objects.update(small_cell=10_000_000)
         page = words(reader.get(address(board)))
         assert page.count("This study suppresses date ranges with fewer than") >= 2
-        assert "Different visitors" not in page
+        assert "Unique visitors" not in page
 
     def test_noisy_totals_have_their_interval(self, reader, analyst):
         study = factory.create_noisy()

@@ -37,7 +37,7 @@ class TestLinks:
         actions.change_tile(board, "remove", key=3)
         Study.objects.update(small_cell=10_000_000)
         page = words(Client().get(address))
-        assert "Gender" not in page and "Different visitors" not in page
+        assert "Gender" not in page and "Unique visitors" not in page
         assert "suppresses date ranges with fewer than" in page
 
     def test_it_is_listed_and_recorded_as_a_board(self, reader, board, boss):
