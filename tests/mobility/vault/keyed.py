@@ -12,9 +12,11 @@ CHOOSE_INDICATOR = 1
 def plan_of(
     mechanism, indicators, *, days: int, version: int = 1, epsilon: str = "1", location=None, tallies=()
 ):
+    """Indicators are kind, number of values, and then the most answers, and the scale of a number."""
+    more = ("max_values", "scale")
     requests = [
-        IndicatorRequest(slug=f"i{i}", kind=kind, domain_size=size, max_values=more[0] if more else None)
-        for i, (kind, size, *more) in enumerate(indicators)
+        IndicatorRequest(slug=f"i{i}", kind=kind, domain_size=size, **dict(zip(more, rest, strict=False)))
+        for i, (kind, size, *rest) in enumerate(indicators)
     ]
     return build_plan(
         mechanism=mechanism, unit="profile", version=version, days=days, epsilon=Decimal(epsilon),

@@ -65,19 +65,14 @@ def test_union_and_the_rows_of_each_in_it(sets: list[set[int]]) -> None:
     assert [everyone[rows].tolist() for rows in rows_of] == [sorted(names) for names in sets]
 
 
-@given(known=SETS, wanted=SETS)
-def test_shared_and_other_rows(known: set[int], wanted: set[int]) -> None:
-    mine, theirs = positions.shared_rows(listed(known), listed(wanted))
-    assert listed(known)[mine].tolist() == listed(wanted)[theirs].tolist() == sorted(known & wanted)
-    assert listed(known)[positions.other_rows(listed(known), listed(wanted))].tolist() == sorted(
-        known - wanted
-    )
-
-
-@given(names=st.lists(st.sampled_from(EDGES)).map(sorted), gone=SETS)
-def test_others_of_a_list_that_repeats_some(names, gone) -> None:
-    others = positions.other_rows(np.array(names, np.uint64), listed(gone))
-    assert [names[row] for row in others] == [name for name in names if name not in gone]
+@given(known=SETS, wanted=SETS, repeated=st.lists(st.sampled_from(EDGES)).map(sorted))
+def test_shared_and_other_rows_also_of_a_list_that_repeats_some(known, wanted, repeated) -> None:
+    theirs = listed(wanted)
+    rows = positions.shared_rows(listed(known), theirs)
+    assert listed(known)[rows[0]].tolist() == theirs[rows[1]].tolist() == sorted(known & wanted)
+    for names in (sorted(known), repeated):
+        others = positions.other_rows(np.array(names, np.uint64), theirs)
+        assert [names[row] for row in others] == [name for name in names if name not in wanted]
 
 
 def test_few_among_many() -> None:
@@ -91,13 +86,10 @@ def test_few_among_many() -> None:
 NAMES = st.lists(st.sampled_from([0, 1, 2**62, 2**63, 2**64 - 1]) | st.integers(0, 2**64 - 1), max_size=8)
 
 
-def opted(names: list[int]) -> OptOuts:
-    return OptOuts.of(np.array(names, np.uint64))
-
-
 @given(names=NAMES, more=NAMES, bits=st.integers(0, 3))
 def test_opt_outs_are_a_set_by_shard(names, more, bits) -> None:
-    both = opted(names).union(opted(more))
+    both, added = (OptOuts.of(np.array(each, np.uint64)) for each in (names, more))
+    both = both.union(added)
     assert both.pseudonym.tolist() == sorted({*names, *more})
     assert OptOuts.unpack(both.pack()).pseudonym.tolist() == both.pseudonym.tolist()
     parts = both.split(n_shards=2**bits)
@@ -142,15 +134,13 @@ def test_merging_keeps_the_first_answer(earlier: Known, later: Known) -> None:
     assert (known_by(one), known_by(other)) == (earlier, later)  # both are left as they were
 
 
-@given(known=ANSWERS, inline=ANSWERS)
-def test_filling_gives_those_without_an_answer_theirs(known: Known, inline: Known) -> None:
+@given(known=ANSWERS, inline=ANSWERS, gone=st.sets(st.sampled_from(PSEUDONYMS)))
+def test_filling_gives_those_without_an_answer_theirs_and_whoever_is_taken_out_is_not_known(
+    known, inline, gone
+) -> None:
     asked = answers_of(inline)
     filled = answers_of(known).fill(asked.pseudonym, asked.static)
     expected = [first_of(inline[name], known.get(name, inline[name])) for name in sorted(inline)]
     assert ([tuple(row) for row in filled.tolist()], known_by(asked)) == (expected, inline)
-
-
-@given(known=ANSWERS, gone=st.sets(st.sampled_from(PSEUDONYMS)))
-def test_whoever_is_taken_out_is_not_known(known: Known, gone: set[int]) -> None:
     left = answers_of(known).without(np.array(sorted(gone), np.uint64))
     assert known_by(left) == {name: answer for name, answer in known.items() if name not in gone}

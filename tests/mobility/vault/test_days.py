@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ldp.geo.grid import Grid
 from ldp.kernels.entropy import KeyedPrf
+from ldp.protocols.numbers.threshold import Scale
 from mobility.extracts.rows.events import NO_VALUE
 from mobility.extracts.rows.nights import nights_of
 from mobility.vault.sanitise import StudySanitiser
@@ -27,17 +28,16 @@ from tests.mobility.extracts.rows.small_extract import SANITISE_KEY, asked_of, m
 
 NONE = int(NO_VALUE)
 PSEUDONYMS = [0, 1, 2**63, 2**64 - 1]
-BY_DAY = [(1, 5, 7), (1, 2000, 2**32 - 2), (2**64 - 1, 9, 0)]
-BY_NIGHT = [(3, 80_000, 4)]
+BY_DAY, BY_NIGHT = [(1, 5, 7), (1, 2000, 2**32 - 2), (2**64 - 1, 9, 0)], [(3, 80_000, 4)]
 
 Seen = dict[int, tuple[int, int, tuple[int, ...]]]  # pseudonym -> first, last, static answers
 
 
 def sightings_of(seen: Seen, *, slots: int) -> DaySightings:
     rows = [(pseudonym, *facts) for pseudonym, facts in sorted(seen.items())]
-    names = {"first": np.uint32, "last": np.uint32, "static": np.uint16}
+    names = {"pseudonym": np.uint64, "first": np.uint32, "last": np.uint32, "static": np.uint16}
     none = np.empty((len(rows), 0), np.uint16)
-    return made_of(partial(DaySightings, parts=none), rows, slots=slots, pseudonym=np.uint64, **names)
+    return made_of(partial(DaySightings, parts=none), rows, slots=slots, **names)
 
 
 def seen_in(sightings: DaySightings) -> Seen:
@@ -94,13 +94,6 @@ def test_files_merge_to_the_whole_span_and_the_first_answer(drawn, gone) -> None
     assert left == {name: facts for name, facts in whole.items() if name not in gone}
 
 
-def test_merging_leaves_both_as_they_are() -> None:
-    one, other = {1: (5, 9, (NONE,))}, {1: (2, 6, (4,)), 2: (0, 0, (1,))}
-    earlier, later = sightings_of(one, slots=1), sightings_of(other, slots=1)
-    assert seen_in(merge_sightings(earlier, later)) == {1: (2, 9, (4,)), 2: (0, 0, (1,))}
-    assert (seen_in(earlier), seen_in(later)) == (one, other)
-
-
 @given(
     visits=st.dictionaries(
         st.tuples(st.sampled_from(PSEUDONYMS), st.sampled_from([1, 2, 61, 62])),
@@ -154,13 +147,6 @@ def test_places_of_slots_are_packed_for_people_with_and_without_a_visit(people, 
     assert again.slots.second.dtype == again.slots.cell.dtype == np.uint32
 
 
-def test_people_of_slots_who_visit_are_written_once() -> None:
-    people = np.sort(np.random.default_rng(1).integers(2**64, size=1000, dtype=np.uint64))
-    seen = sightings_of({int(who): (5, 9, ()) for who in people}, slots=0)
-    slots = whereabouts_of(*((int(who), 5, 0) for who in people))
-    assert len(replace(seen, slots=slots).pack()) < len(seen.pack()) + 1000
-
-
 def test_a_day_without_places_is_packed_as_before_there_were_any() -> None:
     """Data sealed before stay readable, and are not sealed in another way."""
     seen = sightings_of({1: (5, 9, (7,)), 4: (6, 6, (NONE,))}, slots=1)
@@ -207,7 +193,7 @@ def daily_of(mechanism: str = "spl-grr", *, location: LocationDefinition | None 
     return daily_values(replace(definition, location=location))
 
 
-def places_of(*rows: tuple[int, float, int]) -> Whereabouts:
+def hours_of(*rows: tuple[int, float, int]) -> Whereabouts:
     return whereabouts_of(*((person, int(DAY_START + hour * 3600), cell) for person, hour, cell in rows))
 
 
@@ -219,8 +205,8 @@ SEEN = DaySightings(
     static=np.empty((4, 0), np.uint16),
     parts=np.empty((4, 0), np.uint16),
     # Registry: 0 South, 1 North, 2 South, 3 without a zone.
-    stays=places_of((1, 9, 1), (1, 10, 0), (1, 12, 1), (2, 9, 3), (2, 12, 1), (3, 9, 2)),
-    nights=places_of((1, 22, 0), (1, 23, 1), (2, 22, 0), (2, 27, 1), (4, 23, 3), (9, 22, 1)),
+    stays=hours_of((1, 9, 1), (1, 10, 0), (1, 12, 1), (2, 9, 3), (2, 12, 1), (3, 9, 2)),
+    nights=hours_of((1, 22, 0), (1, 23, 1), (2, 22, 0), (2, 27, 1), (4, 23, 3), (9, 22, 1)),
 )
 EVERYBODY = np.arange(4)
 
@@ -234,18 +220,30 @@ def test_main_cells_are_places_in_the_registry_and_night_cells_count_until_the_n
     assert int(nights_of(DEFINITION).end[0]) == DAY_START + 30 * 3600
 
 
-@pytest.mark.parametrize(
-    ("part", "expected"),
-    [
-        # stayed_in, slept_in, duration (3 to 4 hours is the third band)
-        ("visit", [[0, NONE, 2], [NONE, NONE, 2], [0, NONE, 2], [NONE, NONE, 2]]),
-        ("night", [[NONE, 1, NONE], [NONE, 0, NONE], [NONE, NONE, NONE], [NONE, NONE, NONE]]),
-    ],
-)
-def test_codes_of_each_indicator_in_plan_order(part, expected: list[list[int]]) -> None:
-    codes = daily_of().codes(SEEN, EVERYBODY, day=1, part=part)
-    assert (codes.dtype, codes.tolist()) == (np.uint16, expected)
-    assert daily_of().codes(SEEN, np.array([0, 2]), day=1, part=part).tolist() == [expected[0], expected[2]]
+# stayed_in, slept_in, duration (3 to 4 hours is the third band)
+CODES = {
+    "visit": [[0, NONE, 2], [NONE, NONE, 2], [0, NONE, 2], [NONE, NONE, 2]],
+    "night": [[NONE, 1, NONE], [NONE, 0, NONE], [NONE, NONE, NONE], [NONE, NONE, NONE]],
+}
+
+
+@pytest.mark.parametrize("part", CODES)
+def test_codes_of_each_indicator_in_plan_order(part) -> None:
+    for people in (EVERYBODY, np.array([0, 2])):
+        codes = daily_of().codes(SEEN, people, day=1, part=part)
+        assert (codes.dtype, codes.tolist()) == (np.uint16, [CODES[part][person] for person in people])
+
+
+def test_a_stay_of_three_hours_reaches_the_cuts_of_a_number_up_to_it() -> None:
+    scale = Scale(cuts=(120, 180, 181), unit="min")
+    names = {"scale": scale, "categories": ("a", "b", "c")}
+    indicators = [
+        replace(each, **names) if each.slug == "duration" else each for each in DEFINITION.indicators
+    ]
+    of_number = replace(
+        DEFINITION, indicators=tuple(indicators), plan=replace(DEFINITION.plan, mechanism="smp-grr")
+    )
+    assert daily_values(of_number).codes(SEEN, EVERYBODY, day=1, part="visit")[:, -1].tolist() == [2] * 4
 
 
 def test_places_are_kept_of_those_who_answer() -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from mobility.base.errors import KeyDestroyedError, KeyMissingError
-from mobility.vault.keystore import KEY_BYTES, Keystore, keystore
+from mobility.vault.keystore import KEY_BYTES, Keystore
+from tests.mobility.pipeline import raising
 
 KEY_ID = "study-fimu-2017"
 
@@ -21,27 +22,24 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_key_is_kept_as_it_was_made_for_this_user_alone(keys: Keystore) -> None:
+def test_a_key_is_kept_as_it_was_made_for_this_user_alone_and_never_replaced(keys: Keystore) -> None:
     key = keys.create(KEY_ID)
     assert len(key) == KEY_BYTES == 32
     assert (keys.read(KEY_ID), keys.exists(KEY_ID)) == (key, True)
     file = keys.folder / f"{KEY_ID}.key"
     assert (file.read_bytes(), mode_of(keys.folder), mode_of(file)) == (key, 0o700, 0o600)
     assert key.hex() not in repr(keys) and repr(key) not in repr(keys)
+    for size in (32, 0, 1, 31, 33, 64):
+        file.write_bytes(bytes(size))
+        with pytest.raises(FileExistsError):
+            keys.create(KEY_ID)
+        assert file.read_bytes() == bytes(size)
+        if size != 32:
+            with pytest.raises(KeyMissingError, match=f"key {KEY_ID} is damaged: {size} bytes instead of 32"):
+                keys.read(KEY_ID)
     keys.folder.chmod(0o777)
     assert len({keys.create(f"batch-{n}") for n in range(20)}) == 20
     assert mode_of(keys.folder) == 0o700  # a folder that is too open is narrowed
-
-
-@pytest.mark.parametrize("held", [None, b""], ids=["whole", "damaged"])
-def test_a_key_is_never_replaced(keys: Keystore, held: bytes | None) -> None:
-    keys.create(KEY_ID)
-    file = keys.folder / f"{KEY_ID}.key"
-    file.write_bytes(file.read_bytes() if held is None else held)
-    before = file.read_bytes()
-    with pytest.raises(FileExistsError):
-        keys.create(KEY_ID)
-    assert file.read_bytes() == before
 
 
 def test_destroyed_is_gone_and_leaves_a_tombstone(keys: Keystore) -> None:
@@ -51,17 +49,15 @@ def test_destroyed_is_gone_and_leaves_a_tombstone(keys: Keystore) -> None:
     assert sorted(path.name for path in keys.folder.iterdir()) == ["kept.key", f"{KEY_ID}.destroyed"]
     tombstone = keys.folder / f"{KEY_ID}.destroyed"
     assert (key in tombstone.read_bytes(), mode_of(tombstone)) == (False, 0o600)
-    assert not keys.exists(KEY_ID)
+    assert (keys.exists(KEY_ID), keys.read("kept")) == (False, kept)
     with pytest.raises(KeyMissingError, match="was destroyed and cannot be restored"):
         keys.read(KEY_ID)
-    assert keys.read("kept") == kept
-    keys.destroy("never")
-    keys.destroy("never")
+    for _ in range(2):
+        keys.destroy("never")
     keys.create("batch-1")
     keys.destroy("batch-1")  # a one-time key leaves nothing
-    with pytest.raises(
-        KeyMissingError, match="is not in the keystore: it was destroyed, or never created here"
-    ):
+    lost = "is not in the keystore: it was destroyed, or never created here"
+    with pytest.raises(KeyMissingError, match=lost):
         keys.read("batch-1")
     assert keys.destroyed() == ["never", KEY_ID]
 
@@ -99,12 +95,8 @@ def test_a_key_is_put_back_once_and_over_a_damaged_one_only(keys: Keystore) -> N
 
 def test_a_key_is_whole_or_absent(keys: Keystore, monkeypatch: pytest.MonkeyPatch) -> None:
     """The disk is full, or the power fails: what is left must not pass for a damaged key."""
-
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
     with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):
-        patch.setattr(os, "fsync", full)
+        patch.setattr(os, "fsync", raising(OSError(28, "No space left on device")))
         keys.create(KEY_ID)
     assert not list(keys.folder.iterdir())
     keys.create(KEY_ID)
@@ -112,11 +104,8 @@ def test_a_key_is_whole_or_absent(keys: Keystore, monkeypatch: pytest.MonkeyPatc
 
 
 def test_what_a_crash_left_of_a_key_is_destroyed_with_it(keys, monkeypatch) -> None:
-    def crash(self: Path, target: Path) -> None:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(Path, "hardlink_to", crash)
+        patch.setattr(Path, "hardlink_to", raising(KeyboardInterrupt))
         patch.setattr(Path, "unlink", lambda *_, **__: None)
         keys.create(KEY_ID)
     assert (keys.exists(KEY_ID), len(list(keys.folder.iterdir()))) == (False, 1)
@@ -126,17 +115,8 @@ def test_what_a_crash_left_of_a_key_is_destroyed_with_it(keys, monkeypatch) -> N
 
 def test_bytes_of_a_destroyed_key_are_overwritten(keys: Keystore, monkeypatch: pytest.MonkeyPatch) -> None:
     """The place on the disk does not reveal the key: first it is written over, then cut off."""
-    key = keys.create(KEY_ID)
-    path = keys.folder / f"{KEY_ID}.key"
-    on_disk = []
-    real_fsync = os.fsync
-
-    def fsync(descriptor: int) -> None:
-        real_fsync(descriptor)
-        if path.exists():
-            on_disk.append(path.read_bytes())
-
-    monkeypatch.setattr(os, "fsync", fsync)
+    key, path, on_disk = keys.create(KEY_ID), keys.folder / f"{KEY_ID}.key", []
+    monkeypatch.setattr(os, "fsync", lambda _: on_disk.append(path.read_bytes()) if path.exists() else None)
     keys.destroy(KEY_ID)
     overwritten = [held for held in on_disk if held != key]  # before it the tombstone is written
     assert len(overwritten[0]) == KEY_BYTES
@@ -145,26 +125,14 @@ def test_bytes_of_a_destroyed_key_are_overwritten(keys: Keystore, monkeypatch: p
 def test_interrupted_destruction_leaves_no_wrong_key(keys: Keystore, monkeypatch: pytest.MonkeyPatch) -> None:
     """A key of other bytes would give every subscriber another pseudonym and a second answer."""
     keys.create(KEY_ID)
-
-    def crash(self: Path, *, missing_ok: bool = False) -> None:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(Path, "unlink", crash)
+        patch.setattr(Path, "unlink", raising(KeyboardInterrupt))
         keys.destroy(KEY_ID)
     with pytest.raises(KeyMissingError, match="was destroyed"):
         keys.read(KEY_ID)
     assert (keys.folder / f"{KEY_ID}.key").read_bytes() == b""
     keys.destroy(KEY_ID)
     assert not keys.exists(KEY_ID)
-
-
-def test_a_damaged_key_is_refused(keys: Keystore) -> None:
-    keys.create(KEY_ID)
-    for size in (0, 1, 31, 33, 64):
-        (keys.folder / f"{KEY_ID}.key").write_bytes(bytes(size))
-        with pytest.raises(KeyMissingError, match=f"key {KEY_ID} is damaged: {size} bytes instead of 32"):
-            keys.read(KEY_ID)
 
 
 def test_a_name_cannot_leave_the_folder(keys: Keystore) -> None:
@@ -175,8 +143,3 @@ def test_a_name_cannot_leave_the_folder(keys: Keystore) -> None:
                 act(key_id)
     assert not keys.folder.exists() or not list(keys.folder.iterdir())
     assert keys.create("a" * 80) == keys.read("a" * 80)
-
-
-def test_keystore_of_the_installation_is_in_its_data_folder(data_dir: Path) -> None:
-    keystore().create(KEY_ID)
-    assert (data_dir / "keystore" / f"{KEY_ID}.key").is_file()

@@ -215,17 +215,17 @@ def assert_is(presence: Presence, by_hand: ByHand) -> None:
     assert presence.pseudonym.tolist() == sorted(by_hand.people)
     for row, (pseudonym, person) in enumerate(sorted(by_hand.people.items())):
         assert int(presence.days[row]) == sum(1 << day - 1 for day in person.days)
+        words = {kind: words_of(by_hand.plan, pseudonym, kind).items() for kind in (STATIC, DAILY)}
         static = {
-            index: read(presence.static[row, words], by_hand.plan, index)
-            for index, words in words_of(by_hand.plan, pseudonym, STATIC).items()
+            index: read(presence.static[row, each], by_hand.plan, index) for index, each in words[STATIC]
         }
-        assert {index: answer for index, answer in static.items() if answer != NONE} == person.static
         daily = {
-            (index, day): read(presence.daily[row, words, day - 1], by_hand.plan, index)
-            for index, words in words_of(by_hand.plan, pseudonym, DAILY).items()
+            (index, day): read(presence.daily[row, each, day - 1], by_hand.plan, index)
+            for index, each in words[DAILY]
             for day in range(1, by_hand.plan.days + 1)
         }
-        assert {key: answer for key, answer in daily.items() if answer != NONE} == person.daily
+        for found, told in ((static, person.static), (daily, person.daily)):
+            assert {key: answer for key, answer in found.items() if answer != NONE} == told
 
 
 def arrivals_of(sanitiser: StudySanitiser, day: int, people) -> DayArrivals:
@@ -345,54 +345,6 @@ def visit(day: int, *, static: int = NONE, daily: int = NONE, index: int = 0) ->
     return arrivals_of(SAMPLED, day, {subscriber(index): ({index: static}, {index: daily})})
 
 
-def after(*arrivals: DayArrivals):
-    presence = Presence.empty(SAMPLED)
-    for arrival in arrivals:
-        change = rules.add_days(presence, [arrival], number=1, sanitiser=SAMPLED)
-        presence = change.presence
-    return change
-
-
-def nonzero(counts: np.ndarray) -> dict[tuple[int, ...], int]:
-    return {tuple(map(int, place)): int(counts[tuple(place)]) for place in np.argwhere(counts)}
-
-
-# Indicator; files, the last of which changes: its counts (code, previous day, day), visitors (previous day,
-# day), subscriber days, answers, and late changes.
-RULES = {
-    "a static answer is final":
-        (0, [visit(1, static=2), visit(3, static=1)], {(2, 1, 3): 1}, {(1, 3): 1}, 1, 0, 0),
-    "an answer that comes later counts for the days before":
-        (0, [visit(1), visit(2), visit(4, static=1)],
-         {(1, 0, 1): 1, (1, 1, 2): 1, (1, 2, 4): 1}, {(2, 4): 1}, 1, 1, 0),
-    "an answer that brings no new day is published":
-        (0, [visit(2), visit(2, static=1)], {(1, 0, 2): 1}, {}, 0, 1, 0),
-    "a daily one, too":
-        (3, [visit(2, index=3), visit(2, daily=4, index=3)], {(4, 0, 2): 1}, {}, 0, 1, 0),
-    "a late day between two others moves the later one":
-        (0, [visit(1, static=0), visit(4), visit(2)],
-         {(0, 1, 2): 1, (0, 1, 4): -1, (0, 2, 4): 1}, {(1, 2): 1, (1, 4): -1, (2, 4): 1}, 1, 0, 0),
-    "a daily answer is final, and a late change is counted":
-        (3, [visit(2, daily=3, index=3), visit(2, daily=4, index=3)], {}, {}, 0, 0, 1),
-    "a daily answer that is lost later stays":
-        (3, [visit(2, daily=3, index=3), visit(2, index=3)], {}, {}, 0, 0, 0),
-    "a daily answer counts on its day only":
-        (3, [visit(1, daily=0, index=3), visit(2, index=3), visit(3, daily=4, index=3)],
-         {(4, 2, 3): 1}, {(2, 3): 1}, 1, 1, 0),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_rule_of_the_last_file(rule: str) -> None:
-    index, arrivals, counts, visitors, days, answers, late = RULES[rule]
-    change = after(*arrivals)
-    assert nonzero(change.delta.counts[index]) == counts
-    assert nonzero(change.delta.n_reports[index]) == nonzero(change.delta.counts[index].sum(axis=0))
-    assert nonzero(change.delta.visitors) == visitors
-    assert (change.subscriber_days, change.subscribers_new) == (days, 0)
-    assert (change.reports, change.late_changes) == (answers, late)
-
-
 @pytest.mark.parametrize("kind", ["static", "daily"])
 def test_plan_without_daily_or_static_indicators_packs(kind: str) -> None:
     sanitiser = StudySanitiser(keyed.plan_of("spl-grr", [(kind, 2)], days=3), prf=KeyedPrf(KEY))
@@ -405,7 +357,8 @@ def test_plan_without_daily_or_static_indicators_packs(kind: str) -> None:
 
 def test_whom_an_earlier_release_counted_counts_no_more_once_it_may_be_as_published() -> None:
     """It stored in which publication each changed last, and not what was published before."""
-    first = after(visit(1), visit(2)).presence
+    both = [visit(1), visit(2)]
+    first = rules.add_days(Presence.empty(SAMPLED), both, number=1, sanitiser=SAMPLED).presence
     columns = [steps_of(first.pseudonym), first.days, np.array([7], np.uint32), *first.static.T]
     stored = Presence.unpack(pack_columns([*columns, first.daily[:, :, :2].ravel()]), SAMPLED)
     more = []
@@ -435,17 +388,19 @@ def test_a_history_of_every_step() -> None:
     run(SAMPLED, [*first, *then, *again, ("forget", [subscriber(0)]), ("learn", known)])
 
 
-@settings(max_examples=30)
-@given(history=st.data())
-@pytest.mark.parametrize("mechanism", SANITISERS)
-def test_any_history_is_published_as_the_tallies_of_its_state(history: st.DataObject, mechanism: str) -> None:
-    sanitiser = SANITISERS[mechanism]
-    run(sanitiser, history.draw(steps(sanitiser, FEW, [1, 2, 3, 4])))
+LONGEST = {
+    mechanism: sanitiser_of(mechanism, days=62, tallies=PRESENCE_TALLIES)
+    for mechanism in ("smp-grr", "spl-grr", "rsfd-adp")
+}
 
 
-@settings(max_examples=15)
+@settings(max_examples=25)
 @given(history=st.data())
-@pytest.mark.parametrize("mechanism", ["smp-grr", "spl-grr", "rsfd-adp"])
-def test_any_history_of_the_longest_study(history: st.DataObject, mechanism: str) -> None:
-    sanitiser = sanitiser_of(mechanism, days=62, tallies=PRESENCE_TALLIES)
-    run(sanitiser, history.draw(steps(sanitiser, FEW, [1, 2, 31, 32, 33, 61, 62])))
+@pytest.mark.parametrize(
+    ("sanitiser", "days"),
+    [*((each, [1, 2, 3, 4]) for each in SANITISERS.values()),
+     *((each, [1, 2, 31, 32, 33, 61, 62]) for each in LONGEST.values())],
+    ids=[*SANITISERS, *(f"longest study, {mechanism}" for mechanism in LONGEST)],
+)  # fmt: skip
+def test_any_history_is_published_as_the_tallies_of_its_state(history, sanitiser, days) -> None:
+    run(sanitiser, history.draw(steps(sanitiser, FEW, days)))

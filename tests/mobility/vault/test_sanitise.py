@@ -1,4 +1,4 @@
-"""Places of answers, equal to those of the frozen layout of keyed bits."""
+"""Places of answers, whose bits are those of the library: tests/ldp/keyed freezes these."""
 
 from fractions import Fraction
 from typing import get_args
@@ -13,6 +13,7 @@ from ldp.geo.grid import Grid
 from ldp.geo.location import LocationSpec
 from ldp.keyed.noise.locations import LocationSanitiser
 from ldp.privacy.plans import Mechanism
+from ldp.protocols.numbers.threshold import Scale
 from mobility.extracts.rows.events import NO_VALUE
 from mobility.vault.sanitise import StudySanitiser
 from mobility.vault.state.answers import differing_reports
@@ -23,21 +24,6 @@ KEY = bytes(range(16))
 DAYS = 5
 # Static and daily indicators mixed: slots count those of one kind only.
 INDICATORS = [("static", 3), ("daily", 10, 2), ("static", 37), ("daily", 4), ("static", 2)]
-PSEUDONYMS = np.array([0, 1, 2, 3, 5, 8, 13, 21, 2**32, 2**63, 2**64 - 2, 2**64 - 1], np.uint64)
-# Golden answers of these subscribers, day by day and indicator by indicator: a change would give everyone a
-# second answer, and spend epsilon twice.
-GOLDEN_STATIC = [
-    [0, 18, 1], [2, 5, 0], [0, 24, 1], [0, 10, 0], [0, 7, 0], [1, 24, 1],
-    [0, 8, 0], [1, 11, 1], [1, 24, 1], [1, 36, 1], [0, 1, 1], [1, 24, 1],
-]  # fmt: skip
-GOLDEN_DAILY = [
-    [NONE, 2, 7, 2, NONE, 2, 7, 2, NONE, 2], [5, 2, NONE, 2, NONE, 2, 5, 2, NONE, 2],
-    [NONE, 1, NONE, 1, 1, 1, NONE, 1, 1, 1], [0, 1, NONE, 1, NONE, 1, NONE, 1, 0, 1],
-    [NONE, 0, NONE, 0, NONE, 0, 3, 0, 3, 0], [NONE, 1, 1, 1, NONE, 1, 1, 1, NONE, 1],
-    [NONE, 3, NONE, 3, 1, 3, 1, 3, NONE, 3], [NONE, 2, 7, 2, NONE, 2, 7, 2, NONE, 2],
-    [1, 1, NONE, 1, NONE, 1, 1, 1, NONE, 1], [NONE, 3, 2, 3, NONE, 3, NONE, 3, 2, 3],
-    [NONE, 2, 1, 2, 1, 2, NONE, 2, NONE, 2], [6, 1, NONE, 1, NONE, 1, NONE, 1, 6, 1],
-]  # fmt: skip
 
 
 def plan_of(mechanism: str, **options: object):
@@ -51,8 +37,8 @@ DAILY = [i for i, (kind, *_) in enumerate(INDICATORS) if kind == "daily"]
 crowds = st.sets(st.integers(0, 2**64 - 1), max_size=30).map(lambda some: np.array(sorted(some), np.uint64))
 
 
-def sanitiser_of(plan, key: bytes = KEY) -> StudySanitiser:
-    return StudySanitiser(plan, prf=KeyedPrf(key))
+def sanitiser_of(plan) -> StudySanitiser:
+    return StudySanitiser(plan, prf=KeyedPrf(KEY))
 
 
 @pytest.mark.parametrize(
@@ -82,55 +68,8 @@ def test_sampled_subscriber_has_one_place_and_a_split_one_every_place(pseudonyms
         assert all(place.rows.tolist() == list(range(len(pseudonyms))) for place in places)
 
 
-def test_golden_answers_of_a_sampled_plan() -> None:
-    asked = [keyed.asked(KEY, pseudonym, SAMPLED) for pseudonym in PSEUDONYMS.tolist()]
-    assert asked == [0, 2, 1, 4, 0, 1, 4, 2, 2, 1, 1, 2]
-    sanitiser = sanitiser_of(SAMPLED)
-    codes = np.array([[1 if index in STATIC else NONE] for index in asked], np.uint16)
-    assert sanitiser.static_answers(PSEUDONYMS, codes).ravel().tolist() == [
-        answers[STATIC.index(index)] if index in STATIC else NONE
-        for index, answers in zip(asked, GOLDEN_STATIC, strict=True)
-    ]
-
-
-def test_golden_answers_of_every_indicator() -> None:
-    """Under a split plan with five times the epsilon the channels are those of epsilon 1."""
-    sanitiser = sanitiser_of(plan_of("spl-grr", epsilon="5"))
-    ones = np.ones((len(PSEUDONYMS), len(STATIC)), np.uint16)
-    assert sanitiser.static_answers(PSEUDONYMS, ones).tolist() == GOLDEN_STATIC
-    ones = np.ones((len(PSEUDONYMS), len(DAILY)), np.uint16)
-    by_day = [sanitiser.daily_answers(PSEUDONYMS, ones, day=day) for day in range(1, DAYS + 1)]
-    assert np.concatenate(by_day, axis=1).tolist() == GOLDEN_DAILY
-
-
 def many(n: int):
     return np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-
-
-def test_same_value_gives_the_same_answer_every_day_and_another_value_independent_bits() -> None:
-    pseudonyms = many(4000)
-    sanitiser = sanitiser_of(SPLIT)
-    ones, twos = (np.full((4000, 2), code, np.uint16) for code in (1, 2))
-    first, later = (sanitiser.daily_answers(pseudonyms, ones, day=day)[:, 1] for day in (1, 4))
-    other = sanitiser.daily_answers(pseudonyms, twos, day=4)[:, 1]
-    assert np.array_equal(first, later)
-    # Kept with p = e^0.2 / (e^0.2 + 3) = 0.289: independently, both are kept by p * p of the subscribers.
-    both = int(((first == 1) & (other == 2)).sum())
-    expected_both, deviation = 4000 * 0.289**2, (4000 * 0.289**2 * (1 - 0.289**2)) ** 0.5
-    assert abs(both - expected_both) < 5 * deviation
-
-
-def test_another_plan_version_or_key_draws_anew_but_a_version_asks_everyone_the_same() -> None:
-    pseudonyms = many(1000)
-    codes = np.zeros((1000, 3), np.uint16)
-    whole = sanitiser_of(SPLIT).static_answers(pseudonyms, codes)
-    for other in (sanitiser_of(plan_of("spl-grr", version=2)), sanitiser_of(SPLIT, bytes(range(1, 17)))):
-        assert (other.static_answers(pseudonyms, codes)[:, 1] != whole[:, 1]).sum() > 500
-
-    def rows_of(plan) -> list[list[int]]:
-        return [place.rows.tolist() for place in sanitiser_of(plan).places(pseudonyms, kind="daily")]
-
-    assert rows_of(SAMPLED) == rows_of(plan_of("smp-grr", version=2, epsilon="3"))
 
 
 def test_reports_differ_if_any_of_their_words_does() -> None:
@@ -147,6 +86,10 @@ def test_reports_differ_if_any_of_their_words_does() -> None:
 
 # ADP takes GRR for 3, 10, 4 and 2 values, bits for 37.
 EVERY = {mechanism: plan_of(mechanism) for mechanism in get_args(Mechanism)}
+SCALE = Scale(cuts=(120, 240, 540), unit="min")
+NUMBER = {
+    "number": keyed.plan_of("smp-grr", [*INDICATORS[:3], ("daily", 3, None, SCALE), INDICATORS[4]], days=DAYS)
+}
 
 
 @pytest.mark.parametrize(
@@ -165,10 +108,10 @@ def test_room_for_raw_codes_and_for_words(mechanism, slots, words, starts) -> No
 
 
 @pytest.mark.parametrize("day", [2, 5])
-@pytest.mark.parametrize("mechanism", EVERY)
-def test_words_are_those_of_the_library(mechanism: str, day: int) -> None:
+@pytest.mark.parametrize("plan", [*EVERY.values(), *NUMBER.values()], ids=[*EVERY, *NUMBER])
+def test_words_are_those_of_the_library(plan, day: int) -> None:
     """Codes of each indicator, in its place, of its reporters; raw codes as rows and visits leave them."""
-    plan, people = EVERY[mechanism], many(800)
+    people = many(800)
     sanitiser, library = sanitiser_of(plan), Sanitiser(plan, KeyedPrf(KEY))
     rng = np.random.default_rng(3)
     values = [rng.integers(-1, spec.domain_size, 800).astype(np.int32) for spec in plan.indicators]
