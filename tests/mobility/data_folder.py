@@ -5,7 +5,10 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 from django.conf import settings
 from django.test import override_settings
@@ -43,12 +46,39 @@ def serving(server):
         server.server_close()
 
 
-def own_process(command, environment):
-    """Run a command to its end, with these variables, and no addresses of those who run the tests."""
+@contextmanager
+def answering(status=200, body=b"{}"):
+    """A server that answers every request alike, as its attributes say, and remembers what it was asked."""
+    site = SimpleNamespace(status=status, body=body, headers={}, asked=[])
+
+    class Handler(BaseHTTPRequestHandler):
+        def answer(self):
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            asked = {"method": self.command, "path": self.path, "headers": dict(self.headers), "body": body}
+            site.asked.append(SimpleNamespace(**asked))
+            self.send_response_only(site.status)
+            for name, value in {"Content-Length": str(len(site.body)), **site.headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(site.body)
+
+        do_GET = do_POST = answer
+        log_message = Mock()
+
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
+        site.url = f"http://127.0.0.1:{server.server_port}"
+        yield site
+
+
+def _with(own):
+    """Variables of a process, without addresses of those who run the tests."""
     inherited = {name: value for name, value in os.environ.items() if not name.endswith("_URL")}
-    own = inherited | {"DJANGO_SETTINGS_MODULE": "mobility.settings", **environment}
+    return inherited | {"DJANGO_SETTINGS_MODULE": "mobility.settings", **own}
+
+
+def own_process(command, own):
     options = {"text": True, "capture_output": True, "timeout": 120}
-    return subprocess.run(command, cwd=settings.BASE_DIR, env=own, check=False, **options)
+    return subprocess.run(command, cwd=settings.BASE_DIR, env=_with(own), check=False, **options)
 
 
 class Folder:
@@ -57,12 +87,11 @@ class Folder:
         self.paths = RuntimePaths(root)
 
     def script(self, *arguments: str) -> subprocess.Popen[str]:
-        inherited = {name: value for name, value in os.environ.items() if not name.endswith("_URL")}
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        env = _with({"MOBILITY_DATA_DIR": str(self.root)})
         return subprocess.Popen(
-            [sys.executable, *arguments], text=True, cwd=settings.BASE_DIR,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=inherited | {"MOBILITY_DATA_DIR": str(self.root)},
-        )  # fmt: skip
+            [sys.executable, *arguments], text=True, cwd=settings.BASE_DIR, env=env, **pipes
+        )
 
     def command(self, *arguments: str) -> subprocess.Popen[str]:
         return self.script("manage.py", *arguments)

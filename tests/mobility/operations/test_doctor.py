@@ -5,9 +5,8 @@ import resource
 import sys
 import tempfile
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from unittest.mock import Mock
 from zoneinfo import ZoneInfoNotFoundError
@@ -25,7 +24,7 @@ from mobility.operations.findings import Level
 from mobility.operations.probes import safety
 from mobility.vault.keystore import keystore
 from reports.base.version import software
-from tests.mobility.data_folder import own_process, serving
+from tests.mobility.data_folder import answering, own_process
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
@@ -176,27 +175,16 @@ def test_a_broker_that_cannot_be_asked_is_told(settings, url):
     assert levels(broker.clock) == [("clock_skewed", NOTE)]
 
 
-class _Answers(BaseHTTPRequestHandler):
-    late_s = 0
-    date = ""
-
-    def do_GET(self):
-        self.send_response_only(401)
-        then = datetime.fromtimestamp(time.time() - self.late_s, UTC)
-        self.send_header("Date", self.date or format_datetime(then, usegmt=True))
-        self.end_headers()
-
-    def log_message(self, *_): ...
-
-
 def test_an_analyst_server(settings):
-    with serving(HTTPServer(("127.0.0.1", 0), _Answers)) as server:
-        settings.MOBILITY_ANALYST_URL = f"http://127.0.0.1:{server.server_port}"
-        assert levels(zones.analyst_server) == [("analyst_unreachable", OK), ("clock_skewed", OK)]
-        _Answers.late_s = 3600
-        assert wrong(zones.analyst_server) == [("clock_skewed", "analyst server", E)]
-        _Answers.date = "soon"  # says nothing of the clock, and must not end the examination
-        assert levels(zones.analyst_server) == [("analyst_unreachable", OK)]
+    with answering(401) as site:
+        settings.MOBILITY_ANALYST_URL = site.url
+        for date, expected in (
+            (format_datetime(datetime.now(UTC), usegmt=True), ("clock_skewed", OK)),
+            (format_datetime(datetime.now(UTC) - timedelta(hours=1), usegmt=True), ("clock_skewed", E)),
+            ("soon", ()),  # says nothing of the clock, and must not end the examination
+        ):
+            site.headers = {"Date": date}
+            assert levels(zones.analyst_server) == [("analyst_unreachable", OK), *filter(None, [expected])]
     assert wrong(zones.analyst_server) == [("analyst_unreachable", "", E)]
 
 

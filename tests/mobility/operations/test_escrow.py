@@ -21,6 +21,7 @@ from mobility.vault.keystore import keystore
 from mobility.vault.models.subscribers import VaultStudy
 from reports.ledger.actions import record
 from reports.ledger.models import LedgerEntry, LedgerKind
+from tests.mobility.commands import printed
 from tests.mobility.operations.probe_world import vault_row
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
@@ -36,6 +37,12 @@ def _own_files(data_dir, settings):
 @pytest.fixture
 def recipient() -> X25519PrivateKey:
     return X25519PrivateKey.generate()
+
+
+def edited(escrow, change):
+    listed = json.loads((escrow / "manifest.json").read_text())
+    change(listed)
+    (escrow / "manifest.json").write_text(json.dumps(listed))
 
 
 @pytest.fixture
@@ -95,19 +102,19 @@ def test_an_escrow_is_noted_before_it_is_there(tmp_path, recipient, monkeypatch)
 def test_another_private_key_opens_nothing_and_a_key_cannot_pass_for_another(escrow, recipient, settings):
     """Anyone who can write to the medium swaps two files, and their hashes in the list."""
     lose_keys(settings)
-    with pytest.raises(OperationsError, match="the private key does not open"):
-        restore_keys(escrow, private_key=X25519PrivateKey.generate(), by="olga")
-    listed = json.loads((escrow / "manifest.json").read_text())
+
+    def check_refused(said, key=recipient):
+        with pytest.raises(OperationsError, match=said):
+            restore_keys(escrow, private_key=key, by="olga")
+
+    check_refused("the private key does not open", X25519PrivateKey.generate())
     one, other = (escrow / f"{key_id}.sealed" for key_id in (FAIR, MARKET))
     held = one.read_bytes()
     one.write_bytes(other.read_bytes())
     other.write_bytes(held)
-    with pytest.raises(OperationsError, match=f"the sealed key {FAIR} was changed"):
-        restore_keys(escrow, private_key=recipient, by="olga")
-    listed["keys"][FAIR], listed["keys"][MARKET] = listed["keys"][MARKET], listed["keys"][FAIR]
-    (escrow / "manifest.json").write_text(json.dumps(listed))
-    with pytest.raises(OperationsError, match="the private key does not open"):
-        restore_keys(escrow, private_key=recipient, by="olga")
+    check_refused(f"the sealed key {FAIR} was changed")
+    edited(escrow, lambda told: told["keys"].update({FAIR: told["keys"][MARKET], MARKET: told["keys"][FAIR]}))
+    check_refused("the private key does not open")
     assert not list(keystore().folder.iterdir())
 
 
@@ -138,21 +145,18 @@ def test_a_destroyed_key_does_not_come_back(escrow, recipient, settings, tmp_pat
 
 def test_the_list_of_an_escrow_destroys_no_key(escrow, recipient, tmp_path, capsys):
     """No one signs it: anyone who can write to the medium names the key of an open study as destroyed."""
-    vault_row("fair", FAIR)
-    vault_row("market", MARKET)
+    for slug, key_id in (("fair", FAIR), ("market", MARKET)):
+        vault_row(slug, key_id)
     key = keystore().read(FAIR)
-    listed = json.loads((escrow / "manifest.json").read_text())
-    listed["destroyed"] = [FAIR, MARKET]
-    (escrow / "manifest.json").write_text(json.dumps(listed))
+    edited(escrow, lambda told: told.update(destroyed=[FAIR, MARKET]))
     (keystore().folder / f"{MARKET}.key").unlink()
     private = tmp_path / "private.pem"
     private.write_bytes(recipient.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     with pytest.raises(CommandError, match=f"open here: {FAIR}, {MARKET}"):
         call_command("restore_keys", str(escrow), "--private-key", str(private))
-    assert keystore().read(FAIR) == key
     told = json.loads(capsys.readouterr().out)
     assert (told["disputed"], told["restored"]) == ([FAIR, MARKET], [])
-    assert not keystore().exists(MARKET)
+    assert (keystore().read(FAIR), keystore().exists(MARKET)) == (key, False)
     assert (keystore().destroyed(), VaultStudy.objects.filter(closed_at=None).count()) == ([], 2)
 
 
@@ -184,30 +188,29 @@ def test_a_damaged_key_stops_no_other(escrow, recipient, settings, tmp_path, cap
     assert [entry.kind for entry in LedgerEntry.objects.order_by("number")][-1] == "keys.restored"
 
 
-def openssl(folder, words):
-    subprocess.run(["openssl", *words.split()], cwd=folder, check=True, capture_output=True)
-
-
-def test_commands_take_what_openssl_makes_and_no_other_kinds_of_keys(tmp_path, capsys):
+def test_commands_take_what_openssl_makes_and_no_other_kinds_of_keys(tmp_path):
     """The steps of docs/backup.md, with a password."""
+
+    def openssl(words):
+        subprocess.run(["openssl", *words.split()], cwd=tmp_path, check=True, capture_output=True)
+
     keystore().create(FAIR)
+    private, public = tmp_path / "k.pem", tmp_path / "public.pem"
     (tmp_path / "password").write_text("only for tests\n")
-    openssl(tmp_path, "genpkey -algorithm X25519 -aes-256-cbc -pass file:password -out k.pem")
-    openssl(tmp_path, "pkey -in k.pem -passin file:password -pubout -out public.pem")
-    call_command("escrow_keys", "--to", str(tmp_path), "--recipient", str(tmp_path / "public.pem"))
-    told = json.loads(capsys.readouterr().out)
+    openssl("genpkey -algorithm X25519 -aes-256-cbc -pass file:password -out k.pem")
+    openssl("pkey -in k.pem -passin file:password -pubout -out public.pem")
+    told = printed("escrow_keys", "--to", str(tmp_path), "--recipient", str(public))
     assert told["keys"] == [FAIR]
     (keystore().folder / f"{FAIR}.key").unlink()
-    words = ["restore_keys", told["escrow"], "--private-key", str(tmp_path / "k.pem")]
+    words = ["restore_keys", told["escrow"], "--private-key", str(private)]
     with pytest.raises(CommandError, match="has a password"):
         call_command(*words)
-    call_command(*words, "--password-file", str(tmp_path / "password"))
-    assert json.loads(capsys.readouterr().out)["restored"] == [FAIR]
-    openssl(tmp_path, "genpkey -algorithm ED25519 -out k.pem")
-    openssl(tmp_path, "pkey -in k.pem -pubout -out public.pem")
+    assert printed(*words, "--password-file", str(tmp_path / "password"))["restored"] == [FAIR]
+    openssl("genpkey -algorithm ED25519 -out k.pem")
+    openssl("pkey -in k.pem -pubout -out public.pem")
     with pytest.raises(OperationsError, match="must be an X25519 key"):
-        read_recipient((tmp_path / "public.pem").read_bytes())
+        read_recipient(public.read_bytes())
     with pytest.raises(OperationsError, match="the private key must be an X25519 key"):
-        read_private_key((tmp_path / "k.pem").read_bytes(), password=None)
+        read_private_key(private.read_bytes(), password=None)
     with pytest.raises(OperationsError, match="BEGIN PUBLIC KEY"):
         read_recipient(b"no key")

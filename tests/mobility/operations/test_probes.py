@@ -1,6 +1,5 @@
 """Checks of every zone, with real servers that stop and start again; signs of life of workers."""
 
-import atexit
 import errno
 import json
 import os
@@ -17,13 +16,12 @@ from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
-from django.db import DatabaseError, connections
-from django.db.backends.postgresql.base import DatabaseWrapper
+from django.db import connections
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from mobility.celery import app
-from mobility.operations import jobs, recording
+from mobility.operations import jobs
 from mobility.operations.findings import CODES, Finding, Level
 from mobility.operations.findings_texts import TROUBLES
 from mobility.operations.models import Backup, JobRun
@@ -33,7 +31,6 @@ from mobility.operations.texts import words
 from mobility.workers import queues, signs
 from mobility.workers.models import WorkerSign
 from reports.ledger.models import LedgerHead
-from scripts import services
 from tests.mobility.data_folder import until
 from tests.mobility.operations.probe_world import only, trouble
 
@@ -98,26 +95,6 @@ def test_depth_and_age_of_queues_with_priorities(redis_server, settings, monkeyp
     found = {each.subject: each for each in broker.reached() if each.code == "queue_long"}["celery"]
     assert (found.facts["tasks"], found.facts["oldest_s"]) == (2, pytest.approx(4000, abs=5))
     assert found.level == Level.WARNING
-
-
-def test_a_database_that_stops_and_starts_again(monkeypatch):
-    programs, port = services.postgres_programs() or services.installed_postgres(), services.free_port()
-    with services.private_folder("postgres") as folder:
-        server = services.postgres_server(programs, folder=folder, port=port)
-        with services.running(server):
-            other = connections["default"].copy()
-            other.settings_dict |= {
-                "ENGINE": "django.db.backends.postgresql", "NAME": "postgres", "USER": "postgres",
-                "HOST": "127.0.0.1", "PORT": port, "OPTIONS": {},
-            }  # fmt: skip
-            asked = DatabaseWrapper(other.settings_dict, "default")
-            monkeypatch.setattr(databases, "connections", {"default": asked})
-            assert databases.answer("default").level == Level.OK
-            server.stop()
-            found = databases.answer("default")
-            assert (found.level, found.facts) == (Level.ERROR, {"error": "OperationalError"})
-            server.start()
-            assert databases.answer("default").level == Level.OK
 
 
 def test_migrations_that_were_not_run():
@@ -317,24 +294,6 @@ def test_a_worker_that_gives_its_tasks_back_leaves_nothing_either(folder, broker
             if worker.poll() is None:
                 os.killpg(worker.pid, signal.SIGKILL)
     assert seen(folder) is None
-
-
-def test_a_worker_goes_on_without_its_database(monkeypatch):
-    monkeypatch.setattr(signs, "show", Mock(side_effect=DatabaseError))
-    called = []
-    timer = SimpleNamespace(call_repeatedly=lambda _, beat: called.append(beat))
-    queues = SimpleNamespace(consume_from={"celery": None})
-    worker = SimpleNamespace(
-        hostname="celery@one", timer=timer, controller=SimpleNamespace(concurrency=2),
-        app=SimpleNamespace(amqp=SimpleNamespace(queues=queues)),
-    )  # fmt: skip
-    monkeypatch.setattr(signs.connections["default"], "close", lambda: None)
-    recording._begins(worker)
-    atexit.unregister(signs.end)  # this process is no worker
-    (beat,) = called
-    beat()
-    assert not WorkerSign.objects.exists()
-    monkeypatch.undo()
 
 
 def test_signs_of_two_zones_in_one_database_are_two():

@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from decimal import Decimal
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import jsonschema
 import pytest
 from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
-from django.db import connections
 
 from mobility.base.errors import StudyStoppedError
 from mobility.batches import running
@@ -25,7 +23,6 @@ from mobility.operations.probes import consistency
 from mobility.plans.closing import Leave, StudyNotClosedError, close_study
 from mobility.plans.recovery import recover
 from mobility.vault.keystore import keystore
-from mobility.vault.studies import open_study
 from reports.ledger.check import check_tables
 from reports.models import ApiToken, LedgerEntry
 from reports.sharing.actions import create_token
@@ -94,10 +91,8 @@ def test_a_batch_under_way_ends_and_its_file_counts_once(pipeline, few, tmp_path
 def test_a_vault_older_than_its_totals_stops_instead_of_counting_twice(pipeline, few, tmp_path):
     folder, after = bring_back_an_older_vault(pipeline, few, tmp_path)
     told = recover(by="test", closed=set())
-    assert (
-        "publications of the study that the vault does not know"
-        in told["studies_stopped"][pipeline.study.slug]
-    )
+    unknown = "publications of the study that the vault does not know"
+    assert unknown in told["studies_stopped"][pipeline.study.slug]
     pipeline.study = study = VaultStudy.objects.get()
     with pytest.raises(StudyStoppedError, match="no one is counted twice"):
         pipeline.upload(few[1])
@@ -158,32 +153,6 @@ def why_stopped() -> dict[str, Any]:
     (found,) = consistency.stopped()
     assert found.level == Level.ERROR
     return dict(found.facts)
-
-
-def test_what_only_people_can_end_is_stopped_whatever_words_an_earlier_release_had(pipeline):
-    """The migration knows no such words; nor does the code, should they be there again."""
-    code_of = import_module("mobility.migrations.0008_why_stopped").code_of
-    presence = "the study is stopped: it has presence noise and days that are open in the backup. End it"
-    strange = "words that no release wrote"
-    for stopped in (code_of(presence), presence[:16], code_of(strange), strange[:16]):
-        VaultStudy.objects.update(stopped=stopped)
-        catch_up()
-        recover(by="test", closed=set())
-        with pytest.raises(StudyStoppedError, match="--no-day-closed-since"):
-            open_study(VaultStudy.objects.get())
-        assert why_stopped() == {"why": "presence"}
-
-
-def test_texts_of_stopped_studies_become_codes_and_texts_again(pipeline):
-    words = {"presence": "has presence noise", "ahead": "counted twice", "closed": "says that it was closed"}
-    for code, part in words.items():
-        VaultStudy.objects.update(stopped=code)
-        call_command("migrate", "mobility", "0007_recovery", database="vault", verbosity=0)
-        with connections["vault"].cursor() as cursor:
-            cursor.execute("SELECT stopped FROM mobility_vaultstudy")
-            assert part in cursor.fetchone()[0]
-        call_command("migrate", "mobility", database="vault", verbosity=0)
-        assert VaultStudy.objects.get().stopped == code
 
 
 def test_presence_noise_goes_on_if_no_day_was_closed_since(noisy, definition, few, tmp_path):

@@ -2,9 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, ClassVar
-from unittest.mock import Mock
+from typing import Any
 from uuid import uuid4
 
 import jsonschema
@@ -34,7 +32,7 @@ from reports.ledger.actions import record
 from reports.ledger.check import check_tables
 from reports.ledger.key import read_public_pem
 from reports.models import LedgerKind, Publication, Study
-from tests.mobility.data_folder import serving
+from tests.mobility.data_folder import answering
 from tests.mobility.operations.restoring.conftest import back_up, put_back
 from tests.mobility.pipeline import SCHEMA
 
@@ -140,26 +138,14 @@ def test_an_escrow_after_the_backup_is_in_the_certificate(pipeline, tmp_path):
 @pytest.fixture
 def analysts(settings, data_dir):
     """A server that answers as an analyst server does when it is asked what it has."""
-
-    class Handler(BaseHTTPRequestHandler):
-        answer: ClassVar[dict[str, Any]] = {}
-        asked: ClassVar[list[str]] = []
-
-        def do_GET(self):
-            self.asked.append(f"{self.command} {self.path.rpartition('/')[2]}")
-            body = json.dumps(self.answer).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        do_POST = do_GET
-        log_message = Mock()
-
-    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as listening:
-        settings.MOBILITY_ANALYST_URL = f"http://127.0.0.1:{listening.server_port}"
+    with answering() as site:
+        settings.MOBILITY_ANALYST_URL = site.url
         settings.MOBILITY_SENDER_KEY_FILE = data_dir / "sender_key.pem"
-        yield Handler
+        yield site
+
+
+def says(site, **claims):
+    site.body = json.dumps({"is_known": True, "publications": [], "receipts": [], **claims}).encode()
 
 
 @pytest.mark.parametrize("is_closed", [False, True])
@@ -168,14 +154,10 @@ def test_a_server_that_claims_too_much_gets_and_stops_nothing(pipeline, few, ana
     pipeline.upload(few[0])
     settings.HANDS_OVER = True
     known = [str(each) for each in Publication.objects.values_list("publication_id", flat=True)]
-    strange = str(uuid4())
-    place = {"is_known": True, "plan_hash": pipeline.study.plan_hash, "receipts": []}
-    analysts.answer = {**place, "publications": known if is_closed else [strange], "is_closed": is_closed}
-    claim = (
-        "reports this study as closed, but it is open here"
-        if is_closed
-        else f"lists 1 publication.* as {strange}"
-    )
+    strange, plan_hash = str(uuid4()), pipeline.study.plan_hash
+    says(analysts, plan_hash=plan_hash, publications=known if is_closed else [strange], is_closed=is_closed)
+    closed = "reports this study as closed, but it is open here"
+    claim = closed if is_closed else f"lists 1 publication.* as {strange}"
     with pytest.raises(HandoverAheadError, match=claim) as refused:
         handover.deliver(pipeline.study)
     assert "close_study" not in str(refused.value)
@@ -183,15 +165,15 @@ def test_a_server_that_claims_too_much_gets_and_stops_nothing(pipeline, few, ana
     assert batch.state == Batch.State.DONE
     assert open_study(VaultStudy.objects.get())
     assert recover(by="test", closed=set())["studies_closed_again"] == []
-    assert set(analysts.asked) == {"GET state"}
+    assert {f"{got.method} {got.path.rpartition('/')[2]}" for got in analysts.asked} == {"GET state"}
     assert queries.waiting_handover(pipeline.study.pk).problem == str(refused.value)
     (found,) = crossing.waiting()
     assert (found.level, found.facts) == (Level.ERROR, {"why": "ahead"})
-    settings.MOBILITY_ANALYST_URL, there = "http://127.0.0.1:9", settings.MOBILITY_ANALYST_URL
+    settings.MOBILITY_ANALYST_URL = "http://127.0.0.1:9"
     catch_up()  # it does not answer: the claim remains
     assert [each.facts for each in crossing.waiting()] == [{"why": "ahead"}]
-    settings.MOBILITY_ANALYST_URL = there
-    analysts.answer = {**analysts.answer, "publications": known, "is_closed": False}
+    settings.MOBILITY_ANALYST_URL = analysts.url
+    says(analysts, plan_hash=plan_hash, publications=known, is_closed=False)
     catch_up()
     assert [each.level for each in crossing.waiting()] == [Level.OK]
     assert handover.has_crossed(pipeline.study)
@@ -204,8 +186,7 @@ def test_a_server_that_claims_too_much_gets_and_stops_nothing(pipeline, few, ana
 )  # fmt: skip
 def test_an_answer_of_any_shape_ends_no_batch(pipeline, few, analysts, settings, lie):
     settings.HANDS_OVER = True
-    place = {"is_known": True, "plan_hash": pipeline.study.plan_hash, "publications": [], "receipts": []}
-    analysts.answer = place | lie
+    says(analysts, **{"plan_hash": pipeline.study.plan_hash, **lie})
     (batch,) = pipeline.upload(few[0])
     assert (batch.state, batch.failure) == (Batch.State.DONE, "")
 
@@ -223,7 +204,7 @@ def test_keys_wait_until_the_analysts_server_was_asked(pipeline, tmp_path, analy
     settings.HANDS_OVER = True
     words = ["restore_keys", str(escrow), "--private-key", str(pem)]
 
-    server, settings.MOBILITY_ANALYST_URL = settings.MOBILITY_ANALYST_URL, "http://127.0.0.1:9"
+    settings.MOBILITY_ANALYST_URL = "http://127.0.0.1:9"
     with pytest.raises(CommandError, match=f"did not report whether.*{key_id}.*--without-asking"):
         call_command(*words)
     told = json.loads(capsys.readouterr().out)
@@ -236,8 +217,8 @@ def test_keys_wait_until_the_analysts_server_was_asked(pipeline, tmp_path, analy
     assert "Keys were restored without asking the analyst server where it did not respond" in printed.err
 
     (keystore().folder / f"{key_id}.key").unlink()
-    settings.MOBILITY_ANALYST_URL = server
-    analysts.answer = {"is_known": True, "is_closed": True, "publications": [], "receipts": []}
+    settings.MOBILITY_ANALYST_URL = analysts.url
+    says(analysts, is_closed=True)
     with pytest.raises(CommandError, match=f"only the analyst server reports.*{key_id}.*--without-asking"):
         call_command(*words)
     told = json.loads(capsys.readouterr().out)
