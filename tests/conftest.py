@@ -112,7 +112,7 @@ stranger = _person("sven")  # signed in, but without a role
 LONGEST = (
     "no_trace-postgresql", "deployment", "site", "docs_commands", "no_trace-sqlite", "zones", "zones_split",
     "restore_drill-postgresql", "upgrade-postgresql", "upgrade-sqlite", "restore_drill-sqlite", "kill_soak",
-    "outage", "embedded", "demo_command", "no_trace", "sign_in", "broker",
+    "outage", "embedded", "demo_command", "no_trace", "sign_in",
 )  # fmt: skip
 ON_SITE = ("accessibility", "exports", "governance", "readers", "uploads")  # each adds to it, in this order
 

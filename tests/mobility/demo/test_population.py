@@ -3,7 +3,6 @@
 import csv
 import json
 from collections import Counter
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -49,42 +48,28 @@ def test_a_part_is_a_random_part_of_the_whole(population) -> None:
         assert np.array_equal(part.durations[:, day - 1] != ABSENT, part.is_present(day))
 
 
-FEATURES = json.loads((FOLDER / "zones.geojson").read_text(encoding="utf-8"))["features"]
-ZONES = {each["properties"]["zone"]: shapely.geometry.shape(each["geometry"]) for each in FEATURES}
-with (FOLDER / "cells.csv").open(encoding="utf-8", newline="") as _file:
-    CELLS = list(csv.DictReader(_file))
-
-
 def test_study_is_the_fimu_week_with_categories_in_their_natural_order() -> None:
-    study, facts = load_study(), load_facts()
+    study = load_study()
     assert (study.slug, study.timezone) == ("fimu-2017", "Europe/Paris")
-    assert (study.first_day.isoformat(), study.days) == (facts["first_day"], facts["days"])
+    assert (study.first_day.isoformat(), study.days) == (FACTS["first_day"], FACTS["days"])
     assert (study.visitor.min_minutes, study.visitor.from_minute, study.visitor.to_minute) == (60, 360, 1439)
     categories = {indicator.slug: indicator.categories for indicator in study.indicators}
     combined = {"gender_age", "sleeping_area_main_zone"}
-    assert set(categories) == {*facts["marginals"], "visit_duration", "main_zone", *combined}
+    assert set(categories) == {*FACTS["marginals"], "visit_duration", "main_zone", *combined}
     assert categories["age"] == ("<18", "18-24", "25-34", "35-44", "45-54", "55-64", ">65", "NR")
     assert categories["visit_duration"][0] == "Duration 2h"
     assert categories["visit_duration"][-2:] == ("Duration 10h", "Duration 10h-18h")
-    assert all("NR" not in categories[slug][:-1] for slug in facts["marginals"])
+    assert all("NR" not in categories[slug][:-1] for slug in FACTS["marginals"])
 
 
-def test_zones_are_the_named_sleeping_areas_and_say_that_they_are_synthetic() -> None:
-    assert set(ZONES) == set(load_facts()["marginals"]["sleeping_area"]) - {"NR"}
-    assert all(feature["properties"]["synthetic"] is True for feature in FEATURES)
-    assert "SYNTHETIC" in (FOLDER / "study.toml").read_text(encoding="utf-8").splitlines()[0]
-
-
-def test_each_cell_lies_in_its_zone_alone() -> None:
-    assert 50 <= len(CELLS) <= 70
-    assert len({cell["cell_id"] for cell in CELLS}) == len(CELLS)
-    for cell in CELLS:
+def test_each_cell_lies_in_its_zone_alone_and_zones_are_named_synthetic_sleeping_areas() -> None:
+    features = json.loads((FOLDER / "zones.geojson").read_text(encoding="utf-8"))["features"]
+    zones = {each["properties"]["zone"]: shapely.geometry.shape(each["geometry"]) for each in features}
+    assert set(zones) == set(FACTS["marginals"]["sleeping_area"]) - {"NR"}
+    assert all(feature["properties"]["synthetic"] is True for feature in features)
+    with (FOLDER / "cells.csv").open(encoding="utf-8", newline="") as file:
+        cells = list(csv.DictReader(file))
+    assert 50 <= len({cell["cell_id"] for cell in cells}) == len(cells) <= 70
+    for cell in cells:
         point = shapely.Point(float(cell["lon"]), float(cell["lat"]))
-        assert [zone for zone, area in ZONES.items() if area.contains(point)] == [cell["zone"]]
-
-
-def test_zones_are_simple_rings_anticlockwise_that_do_not_overlap() -> None:
-    for area in ZONES.values():
-        assert area.is_valid and not area.interiors
-        assert area.exterior.is_closed and area.exterior.is_ccw
-    assert not [pair for pair in combinations(ZONES, 2) if ZONES[pair[0]].intersects(ZONES[pair[1]])]
+        assert [zone for zone, area in zones.items() if area.contains(point)] == [cell["zone"]]

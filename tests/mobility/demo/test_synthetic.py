@@ -15,6 +15,7 @@ from reports.estimates.queries import visitor_unions
 from reports.scenario.population import Population, synthesise
 from reports.scenario.population_files import population_files
 from reports.transfer.studies import create_study_rows
+from tests.mobility.demo.test_extract import people_of
 from tests.reference import read_extract, read_study
 from tests.reports import report_factory as factory
 
@@ -50,14 +51,7 @@ def test_the_rule_finds_each_synthetic_person_with_days_and_values(population, f
         )
         for row in range(population.presence.size)
     )
-    found = Counter(
-        (
-            tuple((day, extract["duration"][subscriber, day]) for day in sorted(days)),
-            *(extract["static"][subscriber][slug] for slug in static),
-        )
-        for subscriber, days in extract["presence"].items()
-    )
-    assert found == expected
+    assert people_of(extract, static) == expected
     unions = visitor_unions(population.study)
     by_day = Counter(day for days in extract["presence"].values() for day in days)
     assert [by_day[day] for day in range(1, 8)] == [unions[day, day] for day in range(1, 8)]

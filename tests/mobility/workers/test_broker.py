@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -78,7 +77,7 @@ def test_what_is_short_comes_first_then_what_somebody_waits_for_then_batches(bro
 
 
 @contextmanager
-def worker_at(broker: str, folder: Path, *, processes: int) -> Iterator[subprocess.Popen[bytes]]:
+def worker_at(broker: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A worker of the product that has no databases, and does not wait for any."""
     away = "postgres://nobody@127.0.0.1:1/nowhere"
     environment = os.environ | {
@@ -86,8 +85,16 @@ def worker_at(broker: str, folder: Path, *, processes: int) -> Iterator[subproce
         "DATABASE_URL": away, "VAULT_DATABASE_URL": away + "2", "MOBILITY_WORKER_GRACE_S": "1",
         "DJANGO_SETTINGS_MODULE": "mobility.settings",
     }  # fmt: skip
-    command = [sys.executable, "-m", "celery", "-A", "tests.mobility.workers.slow_worker", "worker"]
-    command += ["--concurrency", str(processes)]
+    command = [
+        sys.executable,
+        "-m",
+        "celery",
+        "-A",
+        "tests.mobility.workers.slow_worker",
+        "worker",
+        "-c",
+        "1",
+    ]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True, **quiet) as worker:
         try:
@@ -97,9 +104,9 @@ def worker_at(broker: str, folder: Path, *, processes: int) -> Iterator[subproce
                 os.killpg(worker.pid, signal.SIGKILL)
 
 
-def ask_to_wait(broker: str, began: Path, *seconds: float) -> None:
+def ask_to_wait(broker: str, began: Path) -> None:
     with Connection(broker) as connection:
-        app.send_task("wait_long", args=(str(began), *seconds), connection=connection, priority=6)
+        app.send_task("wait_long", args=(str(began),), connection=connection, priority=6)
 
 
 @pytest.mark.slow
@@ -107,7 +114,7 @@ def test_a_worker_that_is_told_to_stop_gives_its_task_back(broker: str, redis: R
     """Otherwise another worker would get it when the first one's claim runs out, after more than an hour."""
     began = tmp_path / "began"
     ask_to_wait(broker, began)
-    with worker_at(broker, tmp_path, processes=1) as worker:
+    with worker_at(broker, tmp_path) as worker:
         until(began.exists, within_s=90)
         worker.send_signal(signal.SIGTERM)
         worker.wait(timeout=60)
@@ -115,16 +122,10 @@ def test_a_worker_that_is_told_to_stop_gives_its_task_back(broker: str, redis: R
     assert ("wait_long", f"('{began}',)") in fetched(broker, waiting)
 
 
-@pytest.fixture
-def mortal(tmp_path: Path) -> tuple[services.Server, str]:
-    folder, port = tmp_path / "redis", services.free_port()
-    folder.mkdir()
-    return services.private_redis(folder=folder, port=port), services.redis_url(port)
-
-
-def test_a_message_of_a_lost_connection_is_lost_and_no_error_that_ends_a_worker(mortal) -> None:
+def test_a_message_of_a_lost_connection_is_lost_and_no_error_that_ends_a_worker(tmp_path: Path) -> None:
     """Giving it back and acknowledging it fail as on any connection that is lost, which Celery expects."""
-    server, url = mortal
+    port = services.free_port()
+    server, url = services.private_redis(folder=tmp_path, port=port), services.redis_url(port)
     held: list[Message] = []
     with services.running(server), Connection(url) as connection:
         ask_to_wait(url, Path("anywhere"))
@@ -139,21 +140,3 @@ def test_a_message_of_a_lost_connection_is_lost_and_no_error_that_ends_a_worker(
         for give_back in (held[0].ack, held[0].requeue, channel.qos.restore_unacked):
             with pytest.raises(connection.connection_errors):
                 give_back()
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_a_worker_outlives_a_broker_that_dies_while_messages_are_held(mortal, tmp_path: Path) -> None:
-    """One of a task that continues, and one of a task that ends once the broker is back."""
-    server, url = mortal
-    with services.running(server), worker_at(url, tmp_path, processes=3) as worker:
-        ask_to_wait(url, tmp_path / "goes on")
-        for number in range(3):
-            ask_to_wait(url, tmp_path / f"ends-{number}", 3)
-            until((tmp_path / f"ends-{number}").exists, within_s=90)
-            server.stop(signal.SIGKILL)
-            time.sleep(0.5)
-            server.start()
-        ask_to_wait(url, tmp_path / "last", 0)
-        until((tmp_path / "last").exists, within_s=90)
-        assert worker.poll() is None
