@@ -10,8 +10,7 @@ from scipy import stats
 import ldp
 from benchmarks import compare_coverage, locations, scenario_coverage, simulator, soak
 from benchmarks import derived_coverage as coverage
-from benchmarks.compare_coverage import KINDS, MEASURES, Score
-from benchmarks.simulator import Score as Foretold
+from benchmarks.compare_coverage import KINDS, MEASURES
 
 
 @pytest.fixture(scope="module", params=[30, pytest.param(120, marks=pytest.mark.long)])
@@ -52,26 +51,6 @@ def test_bars_of_scenarios_hold_the_truth_and_one_that_does_so_too_rarely_is_mar
     rare = replace(rows[0], coverage=0.925, keys=1_000)
     assert scenario_coverage.table([rows[0], rare]).count("(out of tolerance)") == 1
     assert replace(rare, coverage=0.927).is_good
-
-
-def test_tables_mark_what_is_out_of_tolerance():
-    good = Score(is_exact=True, keys=100, covered=95.0, false_alone=12, false_held=4, ratio=70.0)
-    wide = Score(is_exact=True, keys=100, covered=97.0, false_alone=2, false_held=1, ratio=140.0)
-    bound = Score(is_exact=False, keys=100, covered=100.0, false_alone=0, false_held=7, ratio=140.0)
-    scores = {("a", "frequency"): good, ("b", "visitors"): wide, ("c", "visitors"): bound}
-    lines = compare_coverage.table(scores)
-    assert lines[2] == "| a | frequency | exact | 95.0 % | 12.0 % | 4.0 % | 0.70 |"
-    assert [line.endswith("(out of tolerance) |") for line in lines[2:]] == [False, True, True]
-    good = {"mechanism": "m", "figure": "f", "doubt": 0.001, "wider": None}
-    for is_exact, covered, is_good in (
-        (True, 0.936, True), (True, 0.934, False), (False, 0.946, False), (False, 0.999, True),
-    ):  # fmt: skip
-        assert coverage.Row(is_exact=is_exact, coverage=covered, **good).is_good == is_good
-    assert "out of tolerance" in coverage.table([coverage.Row(is_exact=True, coverage=0.9, **good)])
-    of = {"mechanism": "smp-grr", "indicator": "age", "kind": "one day", "measured": 0.06, "doubt": 0.01}
-    good, bad = (simulator.line(Foretold(foretold=foretold, **of)) for foretold in (0.0594, 0.07))
-    assert good == "| smp-grr | age | one day | ± 5.94 | ± 6.00 | 0.990 (± 0.010) |"
-    assert bad.endswith("1.167 (± 0.010) out of tolerance |")
 
 
 BOUNDS = {coverage.AGAIN, coverage.BOTH, coverage.MEAN_DAYS}
