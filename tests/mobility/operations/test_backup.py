@@ -64,7 +64,7 @@ def edited(folder, change):
 
 
 def kept(place, capsys, *, said):
-    """What the command prints of a backup although it fails."""
+    """Return the JSON that a failing command prints of its backup."""
     with pytest.raises(CommandError, match=said):
         call_command("backup", "--out", str(place))
     return json.loads(capsys.readouterr().out)

@@ -232,7 +232,7 @@ def stop_watching(study):
 
 WATCHED = {"by": "watched folder"}
 ALL = range(1, 8)
-# What happens to a study of seven days that are over, and how many days its feeds owe then.
+# Steps of a study of seven days that are over, and the number of days its feeds owe after each.
 FEEDS = {
     "each source owes its own days": [
         (lambda study: brought(study, *ALL, **WATCHED), None),
