@@ -5,6 +5,9 @@ from typing import Any
 
 from django.db import connections
 
+from mobility.models import Batch
+from tests.mobility.pipeline import resume
+
 
 class Killed(BaseException):
     """The process is gone: no handler runs."""
@@ -51,3 +54,19 @@ def statements_of(work: Callable[[], object]) -> int:
 def spread(n: int, *, over: int) -> list[int]:
     """`n` statements spread over all of a run, the first and the last included."""
     return sorted({1 + place * (over - 1) // (n - 1) for place in range(n)})
+
+
+def check_deaths(begun, result_of=lambda pipeline: pipeline.tallies(), *, n_deaths, least=30) -> None:
+    """Kill a worker at some or all of its statements, each time in a separate study: it ends as without.
+
+    `begun` makes a study by its slug, whose queue has the work; returns it with its batch.
+    """
+    undisturbed, _ = begun("undisturbed")
+    n_statements, expected = statements_of(undisturbed.work), result_of(undisturbed)
+    assert n_statements > least
+    for n in spread(n_deaths or n_statements, over=n_statements):
+        pipeline, batch = begun(f"killed-at-{n}")
+        assert dies(pipeline.work, at=n)
+        resume(pipeline, batch)
+        ended = batch.state, result_of(pipeline)
+        assert ended == (Batch.State.DONE, expected), f"killed at statement {n}"

@@ -8,8 +8,6 @@ import time
 from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, ClassVar
 
 import pytest
 from django.core.management import call_command
@@ -21,51 +19,32 @@ from mobility.embedded import checks
 from mobility.embedded.zones import refusal
 from reports.transfer.messages import SIGNATURE, digest_of, envelope_of
 from scripts import services
-from tests.mobility.data_folder import serving
+from tests.mobility.commands import printed
+from tests.mobility.data_folder import answering
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"
 
 
-class Answering(BaseHTTPRequestHandler):
-    status: ClassVar[int] = 200
-    body: ClassVar[bytes] = b"{}"
-    headers_sent: ClassVar[dict[str, str]] = {}
-    asked: ClassVar[list[tuple[str, str, dict[str, str], bytes]]] = []
-
-    def answer(self) -> None:
-        length = int(self.headers.get("Content-Length", 0))
-        self.asked.append((self.command, self.path, dict(self.headers), self.rfile.read(length)))
-        self.send_response(self.status)
-        for name, value in {"Content-Length": str(len(self.body)), **self.headers_sent}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(self.body)
-
-    do_GET = do_POST = answer
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
 @pytest.fixture
 def server(data_dir, settings):
-    handler = type("Handler", (Answering,), {"asked": []})
-    listening = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    settings.MOBILITY_ANALYST_URL = f"http://127.0.0.1:{listening.server_port}"
     settings.MOBILITY_SENDER_KEY_FILE = data_dir / "sender_key.pem"
     settings.HANDS_OVER = True
-    with serving(listening):
-        yield handler
+    with answering() as site:
+        settings.MOBILITY_ANALYST_URL = site.url
+        yield site
 
 
-def test_what_is_sent_is_signed_with_the_key_of_this_zone(server: type[Answering]) -> None:
+def test_what_is_sent_is_signed_with_the_key_of_this_zone(server):
     handover.AnalystServer().send_closed("fair", b"body")
-    ((method, path, headers, body),) = server.asked
-    assert (method, path, body) == ("POST", "/api/v1/intake/studies/fair/closed", b"body")
-    envelope = envelope_of(headers, kind="closed", study="fair", item="")
-    public_key = b64encode(handover.sender_key().public_key().public_bytes_raw()).decode()
-    assert envelope.is_signed_by(public_key, headers[SIGNATURE])
-    assert envelope.digest == digest_of(body)
+    (got,) = server.asked
+    assert (got.method, got.path, got.body) == ("POST", "/api/v1/intake/studies/fair/closed", b"body")
+    envelope = envelope_of(got.headers, kind="closed", study="fair", item="")
+    assert envelope.is_signed_by(public_key(), got.headers[SIGNATURE])
+    assert envelope.digest == digest_of(got.body)
+
+
+def public_key():
+    return b64encode(handover.sender_key().public_key().public_bytes_raw()).decode()
 
 
 def test_key_is_made_once_for_this_account_alone(data_dir, settings) -> None:
@@ -81,45 +60,38 @@ def test_key_is_made_once_for_this_account_alone(data_dir, settings) -> None:
         handover.sender_key()
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "kind", "words"),
-    [
-        (401, b'{"detail": "the sender is not registered"}', handover.HandoverRefusedError, "not registered"),
-        (409, b'{"detail": "plans with data are final"}', handover.HandoverRefusedError, "final"),
-        (404, b"<html>nothing</html>", handover.HandoverRefusedError, "does not accept handovers"),
-        (404, b'["detail"]', handover.HandoverRefusedError, "does not accept handovers"),
-        (413, b'{"detail": 5}', handover.HandoverRefusedError, "does not accept handovers"),
-        (429, b'{"detail": "later"}', handover.HandoverWaitsError, "HTTP 429"),
-        (500, b"crash", handover.HandoverWaitsError, "HTTP 500"),
-        (503, b"", handover.HandoverWaitsError, "HTTP 503"),
-        (200, b"<html>", handover.HandoverWaitsError, "does not accept handovers"),
-        (200, b"[]", handover.HandoverWaitsError, "does not accept handovers"),
-        (200, b"\xff", handover.HandoverWaitsError, "does not accept handovers"),
-        (200, b"[" * 90_000, handover.HandoverWaitsError, "does not accept handovers"),
-        (200, b'{"a":' * 90_000, handover.HandoverWaitsError, "does not accept handovers"),
-        (409, b"[" * 90_000, handover.HandoverRefusedError, "does not accept handovers"),
-    ],
-)
-def test_answers_say_whether_to_wait_or_to_ask_somebody(server, status, body, kind, words) -> None:
-    server.status, server.body = status, body
+REFUSED, WAITS = handover.HandoverRefusedError, handover.HandoverWaitsError
+ANSWERS = [
+    (401, b'{"detail": "the sender is not registered"}', REFUSED, "not registered"),
+    (409, b'{"detail": "plans with data are final"}', REFUSED, "final"),
+    (404, b"<html>nothing</html>", REFUSED, "does not accept handovers"),
+    (404, b'["detail"]', REFUSED, "does not accept handovers"),
+    (413, b'{"detail": 5}', REFUSED, "does not accept handovers"),
+    (409, b"[" * 90_000, REFUSED, "does not accept handovers"),
+    (429, b'{"detail": "later"}', WAITS, "HTTP 429"),
+    (500, b"crash", WAITS, "HTTP 500"),
+    (200, b"<html>", WAITS, "does not accept handovers"),
+    (200, b"[]", WAITS, "does not accept handovers"),
+    (200, b"\xff", WAITS, "does not accept handovers"),
+    (200, b'{"a":' * 90_000, WAITS, "does not accept handovers"),
+    *((status, b"", REFUSED, f"HTTP {status}") for status in (301, 302, 307, 308)),
+]
+
+
+@pytest.mark.parametrize(("status", "body", "kind", "words"), ANSWERS)
+def test_answers_say_whether_to_wait_or_to_ask_somebody_and_none_sends_on(server, status, body, kind, words):
+    server.status, server.body, server.headers = status, body, {"Location": "/elsewhere"}
     with pytest.raises(kind, match=words):
         handover.AnalystServer().send_study("fair", b"{}")
+    assert [got.path for got in server.asked] == ["/api/v1/intake/studies/fair"]
 
 
-def test_words_of_another_server_are_made_fit_for_a_page(server: type[Answering]) -> None:
+def test_words_of_another_server_are_made_fit_for_a_page(server):
     server.status, server.body = 409, json.dumps({"detail": "a\n\x1b[31m" + "b" * 5000}).encode()
-    with pytest.raises(handover.HandoverRefusedError) as refused:
+    with pytest.raises(REFUSED) as refused:
         handover.AnalystServer().send_study("fair", b"{}")
     assert str(refused.value).isprintable()
     assert len(str(refused.value)) < 400
-
-
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_a_message_is_not_sent_on_to_another_address(server: type[Answering], status: int) -> None:
-    server.status, server.headers_sent = status, {"Location": "/elsewhere"}
-    with pytest.raises(handover.HandoverRefusedError, match=f"HTTP {status}"):
-        handover.AnalystServer().send_study("fair", b"{}")
-    assert [path for _, path, *_ in server.asked] == ["/api/v1/intake/studies/fair"]
 
 
 @contextmanager
@@ -143,36 +115,30 @@ def one_client(settings, serve):
             thread.join()
 
 
-@pytest.mark.parametrize("words", [b"", HEAD + b"{", b"nonsense\r\n\r\n"])
-@pytest.mark.parametrize("hangs_up", [False, True])
-def test_a_server_that_falls_silent_is_not_waited_for_for_ever(server, settings, words, hangs_up) -> None:
-    def answer(line, is_over) -> None:
-        line.recv(100_000)
-        line.sendall(words)
-        is_over.wait(0 if hangs_up else 10)
-
-    with one_client(settings, answer), pytest.raises(handover.HandoverWaitsError):
-        handover.AnalystServer().state("fair")
+# First bytes of a server, and those that it repeats: none, or None if it hangs up.
+SLOW = [
+    *((words, rest) for words in (b"", HEAD + b"{", b"nonsense\r\n\r\n") for rest in (b"", None)),
+    (HEAD, b" "), (b"HTTP/1.1 200 OK\r\nA: ", b"a"), (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    (HEAD.replace(b"200 OK", b"409 No"), b" "),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("words", "drop"),
-    [(HEAD, b" "), (b"HTTP/1.1 200 OK\r\nA: ", b"a"), (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
-     (HEAD.replace(b"200 OK", b"409 No"), b" ")],
-)  # fmt: skip
-def test_a_server_that_answers_drop_by_drop_is_left_after_the_same_time(server, settings, words, drop):
+@pytest.mark.parametrize(("words", "drop"), SLOW)
+def test_a_server_that_is_silent_or_answers_drop_by_drop_is_left_after_the_same_time(
+    server, settings, words, drop
+):
     """Each byte begins the timeout of a socket again: a file that is being published would wait for hours."""
 
-    def answer(line, is_over) -> None:
+    def answer(line, is_over):
         line.recv(100_000)
         line.sendall(words)
-        while not is_over.wait(0.1):
+        while drop is not None and not is_over.wait(0.1):
             line.sendall(drop)
 
     with one_client(settings, answer) as is_over:
         threading.Timer(5, is_over.set).start()
         began = time.monotonic()
-        with pytest.raises(handover.HandoverError):
+        with pytest.raises(WAITS if drop in (b"", None) else handover.HandoverError):
             handover.AnalystServer().state("fair")
         assert time.monotonic() - began < 3
 
@@ -200,13 +166,6 @@ def test_all_messages_about_one_study_have_a_short_while_together(server, settin
         analysts.state("fair")
 
 
-def test_an_error_whose_body_breaks_off_is_a_refusal_like_others(server):
-    server.status, server.headers_sent = 409, {"Transfer-Encoding": "chunked", "Connection": "close"}
-    server.body = b"ffff\r\nabc"
-    with pytest.raises(handover.HandoverRefusedError, match="does not accept handovers"):
-        handover.AnalystServer().state("fair")
-
-
 def test_nobody_there_and_a_server_that_speaks_no_tls_are_waited_for(server, settings) -> None:
     settings.MOBILITY_ANALYST_URL = settings.MOBILITY_ANALYST_URL.replace("http:", "https:")
     with pytest.raises(handover.HandoverWaitsError, match="cannot be verified"):
@@ -214,6 +173,13 @@ def test_nobody_there_and_a_server_that_speaks_no_tls_are_waited_for(server, set
     assert server.asked == []
     settings.MOBILITY_ANALYST_URL = f"http://127.0.0.1:{services.free_port()}"
     with pytest.raises(handover.HandoverWaitsError, match="cannot be reached"):
+        handover.AnalystServer().state("fair")
+
+
+def test_an_error_whose_body_breaks_off_is_a_refusal_like_others(server):
+    server.status, server.headers = 409, {"Transfer-Encoding": "chunked", "Connection": "close"}
+    server.body = b"ffff\r\nabc"
+    with pytest.raises(REFUSED, match="does not accept handovers"):
         handover.AnalystServer().state("fair")
 
 
@@ -239,6 +205,7 @@ SAFE, OPEN = "https://reports.example.org", "http://reports.example.org"
 OPERATOR = {"MOBILITY_ZONE": "operator", "HANDS_OVER": True}
 SENDER = OPERATOR | {"MOBILITY_ANALYST_URL": SAFE}
 ZONES = {
+    "analyst, with a vault": ({"HAS_VAULT": False}, ["mobility.E005"]),
     "all": ({}, []),
     "all, with a server": ({"MOBILITY_ANALYST_URL": SAFE}, ["mobility.E006"]),
     "operator, with the database of analysts": (OPERATOR, ["mobility.E007"]),
@@ -250,18 +217,15 @@ ZONES = {
 
 @pytest.mark.parametrize("zone", ZONES)
 def test_a_zone_that_cannot_work_is_not_started(settings, monkeypatch, zone) -> None:
-    monkeypatch.setenv("DATABASE_URL", "postgres://operator@db/main")
+    for name in ("DATABASE_URL", "VAULT_DATABASE_URL"):
+        monkeypatch.setenv(name, "postgres://operator@db/main")
     values, expected = ZONES[zone]
     for name, value in values.items():
         setattr(settings, name, value)
-    assert [message.id for message in checks.handing_over()] == expected
-
-
-def test_an_analyst_zone_must_not_know_the_vault(settings, monkeypatch) -> None:
-    settings.HAS_VAULT = False
-    for url, expected in (("", []), ("postgres://operator@db/vault", ["mobility.E005"])):
-        monkeypatch.setenv("VAULT_DATABASE_URL", url)
-        assert [message.id for message in checks.databases()] == expected
+    found = [*checks.handing_over(), *(checks.databases() if "vault" in zone else ())]
+    assert [message.id for message in found] == expected
+    monkeypatch.setenv("VAULT_DATABASE_URL", "")
+    assert "vault" not in zone or checks.databases() == []
 
 
 @pytest.mark.parametrize(
@@ -280,11 +244,9 @@ def test_commands_of_the_other_zone_are_refused_in_words(settings, zone, command
     assert bool(found) == bool(words)
 
 
-def test_public_key_is_printed_for_the_other_side_if_there_is_one(server, settings, capsys) -> None:
-    call_command("sender_key")
-    printed = json.loads(capsys.readouterr().out)
-    assert printed["sender"] == "operator"
-    assert printed["public_key"] == b64encode(handover.sender_key().public_key().public_bytes_raw()).decode()
+def test_public_key_is_printed_for_the_other_side_if_there_is_one(server, settings):
+    told = printed("sender_key")
+    assert (told["sender"], told["public_key"]) == ("operator", public_key())
     settings.MOBILITY_SENDER_KEY_FILE.unlink()
     settings.HANDS_OVER = False
     with pytest.raises(CommandError, match="does not hand over totals"):

@@ -1,11 +1,11 @@
-"""Main zone and night zone from files to totals: exact, and the same for any order of files."""
+"""Main zone, night zone and what joins them, from files to totals: exact, in any order of files."""
 
 import random
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
-from pathlib import Path
+from itertools import product
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -18,7 +18,7 @@ from ldp.geo.grid import Grid
 from ldp.keyed.noise.locations import LocationSanitiser
 from mobility.extracts.profiles.definition import OPT_OUT
 from mobility.extracts.rows.events import NO_VALUE
-from mobility.models import Batch, DayState, PresenceShard
+from mobility.models import DayState, PresenceShard
 from mobility.plans.closing import Leave, StudyNotClosedError, close_study, unpublished_days
 from mobility.vault.studies import open_study
 from reports.models import Plan, Tally
@@ -26,12 +26,16 @@ from reports.studies.studyfile import StudyDefinition
 from reports.studies.studyfile.definition import LocationDefinition
 from tests.mobility.extracts.rows.night_study import night_study
 from tests.mobility.extracts.rows.small_extract import asked_of, pseudonym_of
-from tests.mobility.pipeline import MASTER_KEY, Pipeline, halves_of
+from tests.mobility.pipeline import MASTER_KEY, halves_of
+from tests.study_text import joint
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
 PEOPLE = 120
-INDICATORS = ["gender", "stayed_in", "slept_in", "duration"]
-ZONES = ("South", "North")
+INDICATORS = ["gender", "stayed_in", "slept_in", "duration", "trip"]
+ZONES, GENDERS = ("South", "North"), ("F", "M")
+NONE = "no value"
+TRIP = joint("trip", "slept_in", "gender", "stayed_in").replace("static", "daily")
+TRIPS = [" / ".join(each) for each in product((*ZONES, NONE), (*GENDERS, NONE), (*ZONES, NONE))]
 PARIS = ZoneInfo("Europe/Paris")
 FIRST_DAY = date(2017, 3, 25)  # the clocks go forward in the first night
 DAYS = 4
@@ -47,7 +51,11 @@ class Row:
     who: str
     at: datetime  # UTC
     cell: str
-    gender: str = "F"
+
+    @property
+    def gender(self):
+        """Every third person has none, and every fourth is a man."""
+        return ["", "M", "F", "M", "F", "F"][int(self.who) % 6]
 
     @property
     def local(self):
@@ -62,16 +70,15 @@ class Row:
         return f"{self.who},{self.at:%Y-%m-%dT%H:%M:%S}Z,{self.cell},{self.gender}\n"
 
 
-def some_rows(*, seed, people):
+def some_rows(*, seed):
     rng = random.Random(seed)
     start = datetime.combine(FIRST_DAY - timedelta(days=1), datetime.min.time(), UTC)
     rows = []
-    for person in range(people):
-        for day in range(DAYS + 3):
-            for _ in range(rng.choice([0, 2, 4, 8])):
-                # Few minutes, so that seconds and quarter-hours are shared.
-                at = start + timedelta(days=day, seconds=rng.randrange(288) * 300 + rng.choice([0, 1, 299]))
-                rows.append(Row(who=f"33{person:04d}", at=at, cell=rng.choice([*CELLS, *CELLS, "zz"])))
+    for person, day in product(range(PEOPLE), range(DAYS + 3)):
+        for _ in range(rng.choice([0, 2, 4, 8])):
+            # Few minutes, so that seconds and quarter-hours are shared.
+            at = start + timedelta(days=day, seconds=rng.randrange(288) * 300 + rng.choice([0, 1, 299]))
+            rows.append(Row(who=f"33{person:04d}", at=at, cell=rng.choice([*CELLS, *CELLS, "zz"])))
     return rows
 
 
@@ -95,6 +102,7 @@ class Truth:
     main_cell: dict[tuple[str, int], int]
     stayed_in: dict[tuple[str, int], str | None]
     slept_in: dict[tuple[str, int], str | None]
+    trip: dict[tuple[str, int], str]
     ignored: Counter[str]
 
     def counts(self, what, *, day, who):
@@ -125,16 +133,15 @@ def truth_of(rows):
     main_cell = {key: _longest(by_day[key], until=None) for key in visitors}
     dates = {day: FIRST_DAY + timedelta(days=day) for day in range(1, DAYS + 1)}
     end_of_night = {day: datetime.combine(dates[day], time(NIGHT_TO), PARIS).astimezone(UTC) for day in dates}
-    return Truth(
-        visitors=visitors,
-        main_cell=main_cell,
-        stayed_in={key: ZONE_OF[CELLS[cell]] for key, cell in main_cell.items()},
-        slept_in={
-            key: ZONE_OF[CELLS[_longest(by_night[key], until=end_of_night[key[1]])]]
-            for key in visitors & by_night.keys()
-        },
-        ignored=ignored,
-    )
+    slept_in = {
+        key: ZONE_OF[CELLS[_longest(by_night[key], until=end_of_night[key[1]])]]
+        for key in visitors & by_night.keys()
+    }
+    stayed_in = {key: ZONE_OF[CELLS[cell]] for key, cell in main_cell.items()}
+    parts = {key: (slept_in.get(key), by_day[key][0].gender, stayed_in[key]) for key in visitors}
+    trip = {key: " / ".join(part or NONE for part in each) for key, each in parts.items()}
+    zones = {"stayed_in": stayed_in, "slept_in": slept_in, "trip": trip}
+    return Truth(visitors=visitors, main_cell=main_cell, ignored=ignored, **zones)
 
 
 def _longest(rows, *, until):
@@ -154,7 +161,7 @@ def _longest(rows, *, until):
 
 @pytest.fixture(scope="module")
 def rows():
-    return some_rows(seed=11, people=PEOPLE)
+    return some_rows(seed=11)
 
 
 @pytest.fixture(scope="module")
@@ -170,38 +177,38 @@ def files(rows, tmp_path):
 @pytest.fixture
 def definition() -> StudyDefinition:
     """Return a study of epsilon 20, where one answer in 500 million is wrong: counts are true."""
-    return night_study(first_day=FIRST_DAY, days=DAYS)
+    return night_study(first_day=FIRST_DAY, days=DAYS, more=TRIP)
 
 
-def who_answers(slug: str) -> set[str]:
-    pseudonym_key = derive_subkey(MASTER_KEY, purpose="pseudonym")
-    key = derive_subkey(MASTER_KEY, purpose="sanitise")
+def who_answers(slug):
+    pseudonym_key, key = (derive_subkey(MASTER_KEY, purpose=each) for each in ("pseudonym", "sanitise"))
     names = {f"33{person:04d}" for person in range(PEOPLE)}
     index = INDICATORS.index(slug)
-    return {name for name in names if asked_of(pseudonym_of(name, key=pseudonym_key), d=4, key=key) == index}
+    return {name for name in names if asked_of(pseudonym_of(name, key=pseudonym_key), d=5, key=key) == index}
 
 
-def counted(pipeline: Pipeline, slug: str, day: int) -> dict[str, int]:
+def counted(pipeline, slug, day):
     tally = Tally.objects.get(plan__study__slug=pipeline.study.slug, indicator__slug=slug)
-    counts = np.frombuffer(tally.counts, "<i8").reshape(len(ZONES), DAYS + 1, DAYS + 1)
+    values = TRIPS if slug == "trip" else ZONES
+    counts = np.frombuffer(tally.counts, "<i8").reshape(len(values), DAYS + 1, DAYS + 1)
     of_day = union(counts, first_day=day, last_day=day)
-    return {zone: int(n) for zone, n in zip(ZONES, of_day, strict=True) if n}
+    return {value: int(n) for value, n in zip(values, of_day, strict=True) if n}
 
 
-def location_of(places: tuple[int, ...]) -> LocationDefinition:
+def location_of(places):
     grid = Grid(x0_m=0, y0_m=0, step_m=500, n_x=4, n_y=3)
     return LocationDefinition(level=Decimal("1.4"), radius_m=200, max_values=None, grid=grid, places=places)
 
 
-def upload_all(pipeline: Pipeline, files: dict[int, Path]) -> list[Batch]:
+def upload_all(pipeline, files):
     return pipeline.upload(files[DAYS + 1], *(files[day] for day in files if day != DAYS + 1))
 
 
 def check(pipeline, truth):
     for day in range(1, DAYS + 1):
         assert pipeline.visitors(day, day) == sum(of_day == day for _, of_day in truth.visitors)
-        for slug, zones in (("stayed_in", truth.stayed_in), ("slept_in", truth.slept_in)):
-            expected = truth.counts(zones, day=day, who=who_answers(slug))
+        for slug in ("stayed_in", "slept_in", "trip"):
+            expected = truth.counts(getattr(truth, slug), day=day, who=who_answers(slug))
             assert counted(pipeline, slug, day) == expected
             assert sum(expected.values()), (slug, day)
 
@@ -228,22 +235,19 @@ def test_rows_add_up(pipeline, rows, truth, tmp_path):
     check(pipeline, truth)
 
 
-def test_order_repeats_splits_and_closing_change_nothing(make_pipeline, definition, files, rows, tmp_path):
-    """Totals are of everyone's answers; test_totals.py has the other mechanisms."""
-    plan = replace(definition.plan, mechanism="spl-grr")
-    plain = make_pipeline(plan=plan)
+def test_order_repeats_splits_and_closing_change_nothing(make_pipeline, files, rows, tmp_path):
+    plain = make_pipeline()
     plain.upload(write_file(tmp_path / "all.csv", rows))
     shuffled = [files[DAYS + 1], *random.Random(8).sample([files[day] for day in range(1, DAYS + 1)], DAYS)]
-    mixed = make_pipeline(plan=plan, slug="mixed", n_shards=4)
+    mixed = make_pipeline(slug="mixed", n_shards=4)
     halves = [*halves_of(shuffled[2], tmp_path)]
     mixed.upload(*shuffled[:2], halves[1], more_to_come=True)
     mixed.upload(*shuffled[:2])
     mixed.upload(halves[0], *shuffled[3:], shuffled[1])
-    assert mixed.tallies() == plain.tallies()
-    closed = make_pipeline(plan=plan, slug="closed")
+    closed = make_pipeline(slug="closed")
     closed.upload(*reversed(files.values()), more_to_come=True)
     closed.close_days(through=DAYS)
-    assert closed.tallies() == plain.tallies()
+    assert mixed.tallies() == closed.tallies() == plain.tallies()
 
 
 def test_a_night_is_answered_once_the_next_date_has_come(pipeline, files, truth):
@@ -306,19 +310,22 @@ def test_visits_in_the_small_hours_do_not_bring_a_closed_night_back(make_pipelin
 
 def test_rows_of_a_night_that_come_late(pipeline, files, rows, tmp_path):
     """Answers that were given stay; who had none gives one."""
-    late = [row for row in rows if row.who > "330060"]
-    by_night = lambda row: row.local.hour < 6  # noqa: E731
-    first = [row for row in rows if not (by_night(row) and row in late)]
+    late = [row for row in rows if row.who > "330060" and row.local.hour < 6]
+    first = [row for row in rows if row not in late]
     pipeline.upload(write_file(tmp_path / "first.csv", first))
     known, full, who = truth_of(first), truth_of(rows), who_answers("slept_in")
     before = known.counts(known.slept_in, day=2, who=who)
-    assert counted(pipeline, "slept_in", 2) == before
-    (batch,) = pipeline.upload(write_file(tmp_path / "late.csv", filter(by_night, late)))
+    trips = known.counts(known.trip, day=2, who=who_answers("trip"))
+    assert (counted(pipeline, "slept_in", 2), counted(pipeline, "trip", 2)) == (before, trips)
+    (batch,) = pipeline.upload(write_file(tmp_path / "late.csv", late))
     expected = known.counts({**full.slept_in, **known.slept_in}, day=2, who=who)
-    assert counted(pipeline, "slept_in", 2) == expected
+    assert (counted(pipeline, "slept_in", 2), counted(pipeline, "trip", 2)) == (expected, trips)
     assert expected.total() > before.total()
     changed = {key for key, zone in known.slept_in.items() if zone and full.slept_in[key] not in (zone, None)}
-    assert batch.notes["late_change"] == sum(person in who for person, _ in changed) > 0
+    others = {key for key, trip in known.trip.items() if full.trip[key] != trip}
+    n_changed = [sum(key[0] in who for key in changed), sum(key[0] in who_answers("trip") for key in others)]
+    assert min(n_changed) > 0
+    assert batch.notes["late_change"] == sum(n_changed)
 
 
 def test_voided_day_comes_again_with_its_night(make_pipeline, files, rows, tmp_path):
@@ -360,14 +367,19 @@ def test_whoever_opts_out_was_nowhere(make_pipeline, files, rows, tmp_path):
         assert (bool(there), names & there) == (True, set())
 
 
-def test_only_places_that_are_asked_for_are_kept_and_only_while_the_day_is_open(pipeline, files):
+def test_only_what_is_asked_for_is_kept_and_only_while_the_day_is_open(pipeline, files):
     upload_all(pipeline, files)
     study = open_study(pipeline.study)
     states = [study.unseal_day(row) for row in DayState.objects.all()]
-    for slug, places in (("stayed_in", [s.stays for s in states]), ("slept_in", [s.nights for s in states])):
-        asked = {pseudonym_of(name, key=study.pseudonym_key) for name in who_answers(slug)}
-        kept = {name for seen in places for name in seen.pseudonym.tolist()}
-        assert set() < kept <= asked
+    kept = {
+        ("stayed_in", "trip"): [state.stays.pseudonym for state in states],
+        ("slept_in", "trip"): [state.nights.pseudonym for state in states],
+        ("trip",): [state.pseudonym[state.parts[:, 0] <= len(GENDERS)] for state in states],
+    }
+    for slugs, people in kept.items():
+        asked = set().union(*map(who_answers, slugs))
+        theirs = {pseudonym_of(name, key=study.pseudonym_key) for name in asked}
+        assert set() < set(np.concatenate(people).tolist()) <= theirs
     pipeline.close_days(through=DAYS)
     assert not DayState.objects.exists()
 

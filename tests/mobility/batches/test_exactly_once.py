@@ -12,84 +12,59 @@ from django.utils import timezone
 
 from ldp.errors import LdpError
 from ldp.estimation.tallies import Delta
-from mobility import models
 from mobility.base.errors import BatchFormatError, CancelError, SupersededError
-from mobility.batches import coding, finalisation, reading, running, staging
-from mobility.batches.finalisation import cancel, fail
+from mobility.batches import coding, finalisation, reading, running
+from mobility.batches.finalisation import cancel, fail, stopped
 from mobility.batches.publication import day_transitions, merging, publishing, receipts
 from mobility.batches.states import activate
 from mobility.extracts.profiles.definition import OPT_OUT
+from mobility.models import Applied, Batch, Chunk, DayState, OutboxDelta, PresenceShard, VaultDay, VaultStudy
 from mobility.operations.sweeping import sweep
 from mobility.vault.blobs import store, successor
 from mobility.vault.keystore import keystore
-from mobility.vault.models.batch import Applied, Batch, Chunk
-from mobility.vault.models.outbox import OutboxDelta
-from mobility.vault.models.subscribers import DayState, PresenceShard, VaultDay
 from mobility.vault.studies import open_study
-from reports.ledger.models import LedgerEntry
-from reports.studies.models import Study
-from reports.studies.tally_models import Publication, Tally, VisitorTally
-from reports.transfer.publications import apply_publication
-from tests.mobility.batches.killing import KillAt, Killed, dies, run, spread, statements_of
-from tests.mobility.pipeline import SMALL, fresh, halves_of, lose_totals, raising, resume
+from reports.models import LedgerEntry, Publication, Tally, VisitorTally
+from tests.mobility.batches.killing import KillAt, Killed, check_deaths, run, spread, statements_of
+from tests.mobility.pipeline import SMALL, fresh, halves_of, raising, resume
 
 # Real transactions: a death inside one must roll back nothing else.
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
 State = Batch.State
 
 
-def ask_for(pipeline, path):
-    batch = pipeline.receive(path)
-    pipeline.queue.append(("advance", str(batch.pk)))
-    return batch
-
-
-def check_deaths(make_pipeline, few, *, n_deaths=None):
-    """Kill the worker at these statements of a second day, each time in its own study."""
-    undisturbed = make_pipeline(slug="undisturbed", **SMALL)
-    undisturbed.upload(few[0])
-    ask_for(undisturbed, few[1])
-    n_statements, expected = statements_of(undisturbed.work), undisturbed.tallies()
-    assert (undisturbed.visitors(1, 2) > 0, n_statements > 50) == (True, True)
-    for n in spread(n_deaths or n_statements, over=n_statements):
-        pipeline = make_pipeline(slug=f"killed-at-{n}", **SMALL)
+@pytest.mark.parametrize(
+    "n_deaths", [pytest.param(5, marks=pytest.mark.database), pytest.param(40, marks=pytest.mark.long)]
+)
+def test_a_death_at_any_statement_of_a_second_day_changes_nothing(make_pipeline, few, n_deaths):
+    def begun(slug):
+        pipeline = make_pipeline(slug=slug, **SMALL)
         pipeline.upload(few[0])
-        batch = ask_for(pipeline, few[1])
-        assert dies(pipeline.work, at=n)
-        resume(pipeline, batch)
-        assert (batch.state, pipeline.tallies()) == (State.DONE, expected), f"killed at statement {n}"
+        return pipeline, pipeline.ask_for(few[1])
 
-
-@pytest.mark.database
-def test_deaths_spread_over_the_statements_change_nothing(make_pipeline, few):
-    check_deaths(make_pipeline, few, n_deaths=5)
-
-
-@pytest.mark.long
-def test_death_at_any_statement_changes_nothing(make_pipeline, few):
-    check_deaths(make_pipeline, few)
+    check_deaths(begun, n_deaths=n_deaths, least=50)
 
 
 @pytest.mark.database
 def test_an_outage_of_a_moment_holds_nothing_up(make_pipeline, few):
     """One statement meets no database: its task is tried again, and no sweep and no lease is needed."""
     undisturbed = make_pipeline(slug="undisturbed", **SMALL)
-    ask_for(undisturbed, few[0])
+    undisturbed.ask_for(few[0])
     n_statements, expected = statements_of(undisturbed.work), undisturbed.tallies()
+    assert undisturbed.visitors(1, 1) > 0
     for n in spread(12, over=n_statements):
         pipeline = make_pipeline(slug=f"without-answer-{n}", **SMALL)
-        batch = ask_for(pipeline, few[0])
+        batch = pipeline.ask_for(few[0])
         run(partial(pipeline.work, retries=True), KillAt(n, OperationalError))
         assert (fresh(batch).state, pipeline.tallies()) == (State.DONE, expected), n
         assert LedgerEntry.objects.filter(event_id=f"batch.ended/{batch.pk}").count() == 1, n
-        assert not models.VaultStudy.objects.exclude(active_batch=None).exists(), n
+        assert not VaultStudy.objects.exclude(active_batch=None).exists(), n
 
 
 @pytest.mark.parametrize(("module", "step"), [(finalisation, "deactivate"), (receipts, "record")])
 def test_a_batch_that_met_no_database_as_it_ended_makes_room_and_is_recorded(
     pipeline, few, monkeypatch, module, step
 ):
-    batch, real, fails = ask_for(pipeline, few[0]), getattr(module, step), [OperationalError]
+    batch, real, fails = pipeline.ask_for(few[0]), getattr(module, step), [OperationalError]
 
     def once(*given, **options):
         if fails:
@@ -98,7 +73,7 @@ def test_a_batch_that_met_no_database_as_it_ended_makes_room_and_is_recorded(
 
     monkeypatch.setattr(module, step, once)
     pipeline.work(retries=True)
-    assert (fresh(batch).state, fails, models.VaultStudy.objects.get().active_batch) == (State.DONE, [], None)
+    assert (fresh(batch).state, fails, VaultStudy.objects.get().active_batch) == (State.DONE, [], None)
     assert LedgerEntry.objects.filter(event_id=f"batch.ended/{batch.pk}").count() == 1
 
 
@@ -109,7 +84,7 @@ def test_tasks_in_any_order_and_more_than_once_count_once(make_pipeline, extract
     assert Chunk.objects.count() > 5
     order = Random(7)
     pipeline = make_pipeline(slug="any-order")
-    ask_for(pipeline, extract[0])
+    pipeline.ask_for(extract[0])
     while pipeline.queue:
         asked = [task for task in pipeline.queue for _ in range(order.choice((1, 1, 2, 3)))]
         order.shuffle(asked)
@@ -118,17 +93,6 @@ def test_tasks_in_any_order_and_more_than_once_count_once(make_pipeline, extract
             getattr(running, task)(*ids)
     assert set(Batch.objects.values_list("state", flat=True)) == {State.DONE}
     assert pipeline.tallies() == expected.tallies()
-
-
-def test_publication_sent_twice_counts_once(pipeline, extract):
-    pipeline.upload(extract[0])
-    before = pipeline.tallies()
-    sent = models.VaultPublication.objects.get()
-    is_new = apply_publication(
-        study_slug=pipeline.study.slug, publication_id=sent.pk, plan_hash=pipeline.study.plan_hash,
-        delta=Delta.unpack(bytes(sent.delta)), voided_days=0,
-    )  # fmt: skip
-    assert (is_new, pipeline.tallies()) == (False, before)
 
 
 @pytest.mark.parametrize("what", ["a file that changes nothing", "a worker that starts"])
@@ -148,50 +112,18 @@ def test_main_database_restored_from_an_older_dump_catches_up(make_pipeline, few
     assert pipeline.tallies() == expected
 
 
-def test_others_catch_up_where_the_main_database_lost_a_study(make_pipeline, few):
-    lost, kept = make_pipeline(slug="a-lost-one", **SMALL), make_pipeline(slug="kept", **SMALL)
-    for each in (lost, kept):
-        each.upload(few[0])
-    expected = kept.tallies()
-    Study.objects.filter(slug=lost.study.slug).update(slug="another")
-    lose_totals()
-    assert kept.tallies() != expected
-    publishing.catch_up()
-    assert kept.tallies() == expected
-
-
-def test_worker_that_slept_while_its_batch_ended_writes_nothing(pipeline, extract, monkeypatch):
-    """A shard is worked on twice: anyone who comes second finds it taken."""
-    batch = pipeline.receive(extract[0])
-    real, slept = merging.show_life, []
-
-    def slow(of, **kwargs):
-        if not slept:
-            slept.append(True)
-            resume(pipeline, batch)  # another worker does everything meanwhile
-        real(of, **kwargs)
-
-    monkeypatch.setattr(merging, "show_life", slow)
-    assert pipeline.finished(batch).state == State.DONE
-    assert pipeline.visitors(1, 1) == batch.subscriber_days > 0
-    assert not OutboxDelta.objects.exists()
-
-
 @pytest.mark.database
 def test_a_shard_takes_a_batch_once_also_from_two_that_have_computed_it(pipeline, extract, monkeypatch):
     """The second one is past every check: its write is refused as a whole."""
     batch = pipeline.receive(extract[0])
-    real, computed = merging.outcome_of, []
+    compute, apply, computed, told = merging.outcome_of, merging.apply_shard, [], []
 
     def computed_twice(*given):
-        outcome = real(*given)
+        outcome = compute(*given)
         if not computed:
             computed.append(True)
             merging.apply_shard(*given)  # another worker, a moment faster
         return outcome
-
-    monkeypatch.setattr(merging, "outcome_of", computed_twice)
-    told, apply = [], merging.apply_shard
 
     def noted(*given):
         try:
@@ -200,12 +132,14 @@ def test_a_shard_takes_a_batch_once_also_from_two_that_have_computed_it(pipeline
             told.append(str(error))
             raise
 
-    monkeypatch.setattr(running.merging, "apply_shard", noted)
+    monkeypatch.setattr(merging, "outcome_of", computed_twice)
+    monkeypatch.setattr(merging, "apply_shard", noted)
     pipeline.finished(batch)
     resume(pipeline, batch)
     assert [text.partition(" batch")[0] for text in told] == ["shard 0 has taken"]
     assert (batch.state, Applied.objects.filter(batch=batch).count()) == (State.DONE, 2)
     assert pipeline.visitors(1, 1) == batch.subscriber_days > 0
+    assert not OutboxDelta.objects.exists()
 
 
 def test_deltas_wait_sealed_and_a_state_is_replaced_only_by_a_worker_that_has_read_it(pipeline, few):
@@ -231,20 +165,13 @@ def test_one_batch_of_a_study_at_a_time(pipeline, few):
     assert fresh(batches[1]).state == State.DONE
 
 
-def test_worker_that_died_right_after_ending_its_batch_holds_up_nobody(pipeline, few, data_dir):
-    first, second = (pipeline.receive(path) for path in few[:2])
-    assert activate(first)
-    Batch.objects.filter(pk=first.pk).update(state=State.FAILED, failure="its worker died right after")
-    sweep()
-    assert not keystore().exists(first.key_id)
-    assert [path.name for path in (data_dir / "staging").iterdir()] == [str(second.pk)]
-    pipeline.work()
-    assert fresh(second).state == State.DONE
-
-
-def test_the_first_reason_of_a_failure_counts(pipeline, few):
+def test_the_first_reason_of_a_failure_counts_and_what_others_have_ended_stays(pipeline, few):
     """Also where the batch has not ended yet: its worker may have died in between."""
-    batch = pipeline.receive(few[0])
+    done, batch = pipeline.finished(pipeline.receive(few[1])), pipeline.receive(few[0])
+    late = Batch.objects.get(pk=done.pk)
+    late.state = State.MERGING  # as it was when a task began
+    fail(late, "too late")
+    assert (fresh(done).state, done.failure) == (State.DONE, "")
     Batch.objects.filter(pk=batch.pk).update(failure="no such column")
     fail(batch, "a second task has met another one")
     assert fresh(batch).failure == "no such column"
@@ -252,11 +179,12 @@ def test_the_first_reason_of_a_failure_counts(pipeline, few):
     assert (fresh(batch).state, batch.failure) == (State.FAILED, "no such column")
 
 
-def test_upload_whose_server_died_fails(pipeline, few, data_dir):
+@pytest.mark.parametrize("noted", ["", "noted before its process died"])
+def test_upload_whose_server_died_fails(pipeline, few, data_dir, noted):
     batch = pipeline.receive(few[0])
-    Batch.objects.filter(pk=batch.pk).update(state=State.RECEIVING)
+    Batch.objects.filter(pk=batch.pk).update(state=State.RECEIVING, failure=noted)
     resume(pipeline, batch)
-    assert (batch.state, "send the file again" in batch.failure) == (State.FAILED, True)
+    assert (batch.state, (noted or "send the file again") in batch.failure) == (State.FAILED, True)
     assert list((data_dir / "staging").iterdir()) == []
 
 
@@ -301,6 +229,10 @@ def test_cancelled_batch_leaves_nothing(make_pipeline, few, data_dir, state):
     batch = pipeline.receive(few[0])
     if state == State.READING:
         running.advance(str(batch.pk))
+    for later in (State.MERGING, State.PUBLISHING, State.DONE):
+        Batch.objects.filter(pk=batch.pk).update(state=later)
+        with pytest.raises(CancelError, match="can no longer be cancelled"):
+            cancel(batch, by="Ada")
     Batch.objects.filter(pk=batch.pk).update(state=state)
     cancel(batch, by="Ada")
     assert pipeline.finished(batch).state == State.CANCELLED
@@ -311,35 +243,14 @@ def test_cancelled_batch_leaves_nothing(make_pipeline, few, data_dir, state):
     assert pipeline.visitors(1, 1) > 0
 
 
-def test_task_at_work_while_its_batch_is_cancelled_leaves_nothing(pipeline, few, data_dir, monkeypatch):
-    batch = pipeline.receive(few[0])
-    real = staging.write_chunk
-
-    def cancelled_meanwhile(*args, **kwargs):
-        places = real(*args, **kwargs)
-        if Batch.objects.get(pk=batch.pk).state == State.READING:
-            cancel(batch, by="Ada")
-            return real(*args, **kwargs)  # it had the key already
-        return places
-
-    monkeypatch.setattr(staging, "write_chunk", cancelled_meanwhile)
-    pipeline.finished(batch)
-    sweep()
-    assert (batch.state, list((data_dir / "staging").iterdir())) == (State.CANCELLED, [])
-
-
-@pytest.mark.parametrize("state", [State.MERGING, State.PUBLISHING, State.DONE])
-def test_batch_that_changes_the_study_cannot_be_cancelled(pipeline, few, state):
-    batch = pipeline.receive(few[0])
-    Batch.objects.filter(pk=batch.pk).update(state=state)
-    with pytest.raises(CancelError, match="can no longer be cancelled"):
-        cancel(batch, by="Ada")
-
-
-def test_validation_counts_everything_and_keeps_nothing(make_pipeline, extract, data_dir):
+def test_a_check_counts_everything_and_keeps_nothing(make_pipeline, extract, data_dir):
     real = make_pipeline(slug="real")
     (uploaded,) = real.upload(extract[0])
     pipeline = make_pipeline(slug="only-checked")
+    broken = pipeline.receive(extract[0], validate_only=True)
+    pipeline.bring_to(broken, State.MERGING)
+    fail(broken, stopped(fresh(broken), "MemoryError"))
+    assert "Nothing was published" in fresh(broken).failure
     (checked,) = pipeline.upload(extract[0], validate_only=True)
     for name in ("rows_read", "rows_accepted", "rows_ignored", "rows_rejected", "subscriber_days", "checks"):
         assert getattr(checked, name) == getattr(uploaded, name)
@@ -349,6 +260,8 @@ def test_validation_counts_everything_and_keeps_nothing(make_pipeline, extract, 
     assert (OutboxDelta.objects.exists(), list((data_dir / "staging").iterdir())) == (False, [])
     pipeline.upload(extract[0])
     assert pipeline.tallies() == real.tallies()
+    (checked,) = pipeline.upload(extract[0], validate_only=True)  # of rows that the study has
+    assert (checked.duplicate_of, checked.rows_read) == (None, uploaded.rows_read)
 
 
 def test_a_check_says_the_same_whoever_the_vault_holds(make_pipeline, extract, tmp_path):
@@ -379,18 +292,13 @@ def test_batch_that_failed_while_merging_is_published_by_close_days(pipeline, ex
 class TestOrder:
     """Files count in the order in which they came in, also when the queue has lost the request for one."""
 
-    def test_batch_waits_for_those_that_came_before(self, pipeline, few):
-        first, second = (pipeline.receive(path) for path in few[:2])
-        pipeline.finished(second)  # no one has been asked for the first one
-        assert fresh(first).state == second.state == State.DONE
-        assert first.finished_at < second.started_at
-
     def test_part_that_was_not_asked_for_comes_before_the_last_one(self, pipeline, extract, tmp_path):
         """The other way round the days would be published with half of their rows."""
         first_half, second_half = halves_of(extract[0], tmp_path)
-        pipeline.receive(first_half, more_to_come=True)
+        first = pipeline.receive(first_half, more_to_come=True)
         (last,) = pipeline.upload(second_half)
-        assert (last.state, last.notes["late_change"]) == (State.DONE, 0)
+        assert (fresh(first).state, last.state, last.notes["late_change"]) == (State.DONE, State.DONE, 0)
+        assert first.finished_at < last.started_at
         assert pipeline.visitors(1, 1) == last.subscriber_days > 0
 
     def test_batch_that_is_still_received_or_behind_an_active_one_holds_up_nobody(self, pipeline, few):
@@ -417,3 +325,41 @@ class TestOrder:
         assert list(first.queue) == [("advance", str(waiting[1].pk))]
         first.work()
         assert set(first.study.batches.values_list("state", flat=True)) == {State.DONE}
+
+
+def run_until(pipeline, batch, *, shards):
+    """Work on the batch until N shards have been requested; returns the task that comes next."""
+    pipeline.queue.append(("advance", str(batch.pk)))
+    while pipeline.queue:
+        task, *ids = pipeline.queue.popleft()
+        if task == "apply_shard":
+            shards -= 1
+            if shards < 0:
+                return (task, *ids)
+        getattr(running, task)(*ids)
+    raise AssertionError("the batch has fewer shards")
+
+
+def test_slow_publication_of_an_earlier_batch_cuts_nothing_of_the_next(make_pipeline, extract):
+    expected = make_pipeline(slug="undisturbed")
+    expected.upload(*extract[:2])
+    pipeline = make_pipeline(slug="slow")
+    (first,) = pipeline.upload(extract[0])
+    task = run_until(pipeline, pipeline.receive(extract[1]), shards=1)
+    publishing.publish(open_study(fresh(pipeline.study)), batch=first)
+    assert pipeline.visitors(2, 2) == 0
+    pipeline.queue.append(task)
+    pipeline.work()
+    assert pipeline.tallies() == expected.tallies()
+
+
+def test_undoing_a_day_that_was_published_by_half_counts(pipeline, extract):
+    """Daily answers of it may have crossed: the certified loss has to know."""
+    batch = pipeline.receive(extract[0])
+    run_until(pipeline, batch, shards=1)
+    finalisation.fail(batch, finalisation.stopped(fresh(batch), "MemoryError"))
+    pipeline.queue.clear()
+    pipeline.upload(extract[1])
+    assert pipeline.visitors(1, 1) > 0
+    pipeline.void_day(1)
+    assert (pipeline.visitors(1, 1), VaultStudy.objects.get(pk=pipeline.study.pk).voided_days) == (0, 1)

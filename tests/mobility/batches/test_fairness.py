@@ -7,10 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
 from itertools import count
-from pathlib import Path
 from threading import Barrier, BrokenBarrierError
 from types import SimpleNamespace
-from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.db import InterfaceError, OperationalError, connections
@@ -58,13 +57,6 @@ def two(make_pipeline, small_chunks, settings):
     return make_pipeline(slug="first"), make_pipeline(slug="second")
 
 
-def ask_for(pipeline: Pipeline, path: Path) -> Batch:
-    waiting = list(pipeline.queue)
-    batch = pipeline.receive(path)
-    pipeline.queue.extend([*waiting, ("advance", str(batch.pk))])
-    return batch
-
-
 def take_one(pipeline: Pipeline) -> tuple[str, ...]:
     """Do as a worker with one process: what is short first, the rest in its order."""
     messages = list(pipeline.queue)
@@ -89,7 +81,7 @@ def state_of(batch: Batch) -> str:
 
 def test_a_small_batch_ends_long_before_a_huge_one_that_came_first(two, huge_file, small_file):
     first, second = two
-    huge = ask_for(first, huge_file)
+    huge = first.ask_for(huge_file)
     take_one(first)
     for expected in ([0, 1], [0, 1, 0]):  # running work is not requested twice, unless it seems lost
         fairness.ask_for_chunks(huge)
@@ -99,7 +91,7 @@ def test_a_small_batch_ends_long_before_a_huge_one_that_came_first(two, huge_fil
     while Chunk.objects.filter(batch=huge, is_done=True).count() < 3:
         take_one(first)
     n_chunks = Chunk.objects.filter(batch=huge).count()
-    small = ask_for(second, small_file)
+    small = second.ask_for(small_file)
     take_until(second, small, Batch.State.DONE)
     read = Chunk.objects.filter(batch=huge, is_done=True).count()
     assert 3 < read < 10  # it continued meanwhile, and the small one did not wait for it
@@ -110,7 +102,7 @@ def test_a_small_batch_ends_long_before_a_huge_one_that_came_first(two, huge_fil
 
 def test_two_huge_batches_take_turns_and_one_alone_keeps_all_busy_but_floods_nobody(two, settings, huge_file):
     first, second = two
-    batches = [ask_for(first, huge_file), ask_for(second, huge_file)]
+    batches = [first.ask_for(huge_file), second.ask_for(huge_file)]
     taken: Counter[str] = Counter()
     while sum(taken.values()) < 12:
         task, batch, *_ = take_one(first)
@@ -128,29 +120,12 @@ def test_two_huge_batches_take_turns_and_one_alone_keeps_all_busy_but_floods_nob
     assert state_of(batches[0]) == Batch.State.DONE
 
 
-@pytest.mark.usefixtures("small_chunks")
-def test_lost_messages_are_asked_for_again_when_nobody_works_any_more(pipeline, huge_file, settings):
-    settings.MOBILITY_WORKER_PROCESSES = 1
-    batch = ask_for(pipeline, huge_file)
-    for state in (Batch.State.READING, Batch.State.MERGING):
-        take_until(pipeline, batch, state)
-        take_one(pipeline)
-        pipeline.queue.clear()  # the broker has lost its memory
-        sweeping.sweep()
-        assert not pipeline.queue  # it has just shown a sign of life
-        Batch.objects.filter(pk=batch.pk).update(alive_until=timezone.now())
-        sweeping.sweep()
-        assert list(pipeline.queue) == [("advance", str(batch.pk))]
-    pipeline.work()
-    assert state_of(batch) == Batch.State.DONE
-
-
 @pytest.mark.database
 def test_outages_multiply_and_fail_nothing(make_pipeline, small_chunks, settings, huge_file, monkeypatch):
     """Each round is a lease: all that is asked for fails, is tried again, and the sweep looks."""
     pipeline = make_pipeline(n_shards=4)
     settings.MOBILITY_WORKER_PROCESSES = 2
-    batch = ask_for(pipeline, huge_file)
+    batch = pipeline.ask_for(huge_file)
     for state, module, work in (("reading", reading, "read_chunk"), ("merging", merging, "apply_shard")):
         take_until(pipeline, batch, state)
         with monkeypatch.context() as patch:
@@ -180,47 +155,21 @@ def test_who_reads_a_chunk_for_long_shows_that_it_is_at_work(pipeline, small_fil
     assert batch.chunks.get().alive_until > began
 
 
-@pytest.mark.parametrize("task", ["read_chunk", "apply_shard"])
-def test_many_tasks_at_once_on_the_same_fail_no_healthy_batch(pipeline, small_file, monkeypatch, task):
-    """Messages came double, and all of them are at work: no one has died."""
-    batch = ask_for(pipeline, small_file)
-    while pipeline.queue[0][0] != task:
-        take_one(pipeline)
-    message = pipeline.queue[0][1:]
-    module = {"read_chunk": reading, "apply_shard": merging}[task]
-    real, began = getattr(module, task), 0
-
-    def at_once(*given: Any) -> None:
-        nonlocal began
-        began += 1
-        getattr(running, task)(*message)
-        real(*given)
-
-    monkeypatch.setattr(module, task, at_once)
-    take_one(pipeline)
-    assert began == fairness.MAX_ATTEMPTS
-    monkeypatch.setattr(module, task, real)
-    pipeline.finished(batch)
-    assert (batch.state, batch.failure) == (Batch.State.DONE, "")
-
-
 @pytest.mark.database
 def test_of_tasks_that_wait_for_the_same_only_the_last_is_tried_again(pipeline, huge_file, monkeypatch):
     """Messages may double, also during outages of the database: those in flight at once are no deaths."""
-    batch = ask_for(pipeline, huge_file)
+    batch = pipeline.ask_for(huge_file)
     take_until(pipeline, batch, Batch.State.READING)
-    ends: list[str] = []
-    began = 0
+    ends, began = [], []
 
-    def slow(*_: Any) -> None:
+    def slow(*_):
         """Others begin while this one hangs."""
-        nonlocal began
-        began += 1
-        if began < 4:
+        began.append(1)
+        if len(began) < 4:
             begin()
         raise StagingUnavailableError("no answer")
 
-    def begin() -> None:
+    def begin():
         try:
             running.read_chunk(str(batch.pk), 0)
             ends.append("dropped")
@@ -250,7 +199,7 @@ def long(make_pipeline, settings, small_file, tmp_path, monkeypatch):
     packed.write_bytes(gzip.compress(small_file.read_bytes()))
     monkeypatch.setattr(fairness, "LONG_BYTES", 1000)
     pipelines = [make_pipeline(slug=slug) for slug in ("first", "second")]
-    return pipelines[0], [ask_for(pipeline, packed) for pipeline in pipelines]
+    return pipelines[0], [pipeline.ask_for(packed) for pipeline in pipelines]
 
 
 @pytest.mark.parametrize("end", ["done", "failed", "cancelled"])
@@ -305,7 +254,7 @@ def test_of_two_long_batches_that_ask_at_the_same_time_one_waits(long, monkeypat
 
 @pytest.mark.django_db(databases=["default", "vault"], transaction=True)
 def test_what_was_claimed_by_a_database_that_goes_away_before_it_says_so_is_asked_for(pipeline, small_file):
-    batch = ask_for(pipeline, small_file)
+    batch = pipeline.ask_for(small_file)
 
     def without_answer(execute, sql, *rest):
         done = execute(sql, *rest)
@@ -350,32 +299,22 @@ def test_processes_are_those_of_workers_that_live(db, settings, monkeypatch):
 
 
 def test_a_main_database_that_is_away_is_not_asked_each_time(db, monkeypatch):
-    asked = 0
-
-    def away(*_: Any) -> None:
-        nonlocal asked
-        asked += 1
-        raise OperationalError("no answer after five seconds")
-
-    with connections["default"].execute_wrapper(away):
+    asked = Mock(side_effect=OperationalError("no answer after five seconds"))
+    with connections["default"].execute_wrapper(asked):
         for _ in range(3):
             assert fairness.processes() >= 1
-        assert asked == 1
+        assert asked.call_count == 1
         later = time.monotonic() + fairness.AWAY_S
         monkeypatch.setattr(time, "monotonic", lambda: later)
         fairness.processes()
-        assert asked == 2
+        assert asked.call_count == 2
 
 
 @pytest.mark.parametrize("problem", [OperationalError, InterfaceError])
 def test_a_batch_is_read_and_merged_while_the_main_database_is_away(pipeline, small_file, problem):
-    batch = ask_for(pipeline, small_file)
+    batch = pipeline.ask_for(small_file)
     take_until(pipeline, batch, Batch.State.READING)
-
-    def away(*_: Any) -> None:
-        raise problem("a host that nobody should read")
-
-    with connections["default"].execute_wrapper(away):
+    with connections["default"].execute_wrapper(raising(problem("a host that nobody should read"))):
         while state_of(batch) in (Batch.State.READING, Batch.State.MERGING):
             try:
                 take_one(pipeline)

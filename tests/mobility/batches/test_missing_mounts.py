@@ -6,12 +6,10 @@ It destroys nothing, and its tasks are tried again; but a task that needs too mu
 import errno
 import gzip
 import resource
-from datetime import timedelta
 
 import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
-from django.utils import timezone
 
 from mobility.base import errors, memory
 from mobility.base.errors import KeyAwayError, StagingUnavailableError
@@ -25,10 +23,9 @@ from mobility.uploads import actions as uploads
 from mobility.uploads.incoming import status_of
 from mobility.vault.keystore import Keystore, keystore
 from mobility.vault.models.batch import Batch, Chunk
-from mobility.vault.studies import open_study
 from tests.mobility.batches.test_formats import parquet, rows_of, zstd
 from tests.mobility.commands import printed
-from tests.mobility.pipeline import SMALL, Pipeline, fresh, raising
+from tests.mobility.pipeline import SMALL, fresh, raising
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
 State = Batch.State
@@ -38,15 +35,6 @@ AWAY = [("keystore", KeyAwayError), ("staging", StagingUnavailableError)]
 @pytest.fixture
 def pipeline(make_pipeline):
     return make_pipeline(**SMALL)
-
-
-def brought_to(pipeline: Pipeline, batch: Batch, state: str) -> list[tuple[str, ...]]:
-    """Run a batch until it is in a state; what was asked for then."""
-    pipeline.queue.append(("advance", str(batch.pk)))
-    while fresh(batch).state != state:
-        task, *ids = pipeline.queue.popleft()
-        getattr(running, task)(*ids)
-    return list(pipeline.queue)
 
 
 def files_of_staging(root):
@@ -64,7 +52,7 @@ GONE = [
 def test_what_was_accepted_waits_and_goes_on(pipeline, few, data_dir, state, name, error, is_empty):
     pipeline.upload(few[0])
     batch = pipeline.receive(few[1])
-    asked = brought_to(pipeline, batch, state)
+    asked = pipeline.bring_to(batch, state)
     before, key = files_of_staging(data_dir), keystore().read(batch.key_id)
     pipeline.queue.clear()
     (data_dir / name).rename(data_dir / "elsewhere")
@@ -102,7 +90,7 @@ class TestWhileAtWork:
 
     def test_staging_that_goes_away_is_no_damaged_file(self, pipeline, one_file, data_dir, monkeypatch):
         batch = pipeline.receive(one_file)
-        asked = brought_to(pipeline, batch, State.READING)
+        asked = pipeline.bring_to(batch, State.READING)
         how = batch.reads_whole
         read, there, elsewhere = staging.UploadReader._fetch, data_dir / "staging", data_dir / "elsewhere"
 
@@ -125,7 +113,7 @@ class TestWhileAtWork:
     @pytest.mark.parametrize(("name", "error"), AWAY)
     def test_before_what_was_read_is_written(self, pipeline, few, data_dir, monkeypatch, name, error):
         batch = pipeline.receive(few[0])
-        asked, write = brought_to(pipeline, batch, State.READING), staging.write_chunk
+        asked, write = pipeline.bring_to(batch, State.READING), staging.write_chunk
 
         def unmounted_before(*given):
             (data_dir / name).rename(data_dir / "elsewhere")
@@ -157,7 +145,7 @@ class TestWhileAtWork:
 
 def test_remains_that_cannot_be_destroyed_now_stop_no_giving_up(pipeline, few, data_dir, monkeypatch):
     batch = pipeline.receive(few[0])
-    asked = brought_to(pipeline, batch, State.READING)
+    asked = pipeline.bring_to(batch, State.READING)
     destroy, read_only = Keystore.destroy, OSError(errno.EROFS, "a path that nobody should read")
     monkeypatch.setattr(Keystore, "destroy", raising(read_only))
     monkeypatch.setattr(reading, "read_chunk", raising(errors.MobilityError("no such column")))
@@ -170,14 +158,6 @@ def test_remains_that_cannot_be_destroyed_now_stop_no_giving_up(pipeline, few, d
     monkeypatch.setattr(Keystore, "destroy", destroy)
     sweeping.sweep()
     assert (keystore().exists(batch.key_id), files_of_staging(data_dir)) == (False, set())
-
-
-def test_an_upload_whose_end_is_noted_is_ended_by_the_sweep(pipeline):
-    batch = uploads.begin(pipeline.study, filename="a.csv", by="olga", bytes_total=10)
-    past = timezone.now() - timedelta(days=1)
-    Batch.objects.filter(pk=batch.pk).update(failure="noted before its process died", alive_until=past)
-    sweeping.sweep()
-    assert (fresh(batch).state, batch.failure) == (State.FAILED, "noted before its process died")
 
 
 def test_who_waits_for_a_storage_closes_no_door_to_others(pipeline, monkeypatch):
@@ -204,7 +184,7 @@ def test_a_lost_batch_is_given_up_and_its_file_completes_it(pipeline, make_pipel
     whole = make_pipeline(slug="whole", **SMALL)
     whole.upload(few[0])
     batch = pipeline.receive(few[0])
-    brought_to(pipeline, batch, State.MERGING)
+    pipeline.bring_to(batch, State.MERGING)
     running.apply_shard(*pipeline.queue[0][1:])  # a part of it counts
     pipeline.queue.clear()
     (data_dir / name).rename(data_dir / "lost")
@@ -226,7 +206,7 @@ def test_a_lost_batch_is_given_up_and_its_file_completes_it(pipeline, make_pipel
 @pytest.mark.django_db(databases=["default", "vault"], transaction=True)
 def test_a_study_whose_key_is_lost_can_be_closed_when_its_batch_is_given_up(pipeline, few, data_dir):
     batch = pipeline.receive(few[0])
-    brought_to(pipeline, batch, State.MERGING)
+    pipeline.bring_to(batch, State.MERGING)
     (data_dir / "keystore").rename(data_dir / "lost")
     leave = Leave(lost_key=True, drop_unpublished=True, cancel_batches=True)
     with pytest.raises(StudyNotClosedError, match="cancel_batch BATCH --give-up"):
@@ -263,29 +243,6 @@ def test_full_disk_is_waited_for(pipeline, few, data_dir, settings, monkeypatch,
     assert len(staged) == running.MAX_ATTEMPTS + 1
     monkeypatch.setattr(staging, "write_chunk", write)
     assert pipeline.finished(batch).state == State.DONE
-
-
-def test_what_is_read_in_vain_is_removed_as_far_as_can_be(pipeline, few, data_dir, monkeypatch):
-    """Two tasks read the same chunk: what the second one staged belongs to no one."""
-    batch = pipeline.receive(few[0])
-    study = open_study(batch.study)
-    reading.begin(batch, study)
-    chunk, folder = Chunk.objects.get(batch=batch), data_dir / "staging" / str(batch.pk)
-    parts_of, delete, kept = reading.parts_of, staging.delete_chunk, []
-
-    def failing_once(batch, name):
-        if name.endswith("-0"):
-            kept.append(name)
-            raise StagingUnavailableError("no answer")
-        delete(batch, name)
-
-    monkeypatch.setattr(reading, "parts_of", lambda given: [*parts_of(given), {}])
-    monkeypatch.setattr(staging, "delete_chunk", failing_once)
-    reading.read_chunk(batch, chunk, study)
-    of_the_first = sorted(path.name for path in folder.iterdir())
-    reading.read_chunk(batch, chunk, study)
-    assert len(kept) == 1
-    assert sorted(path.name for path in folder.iterdir()) == sorted([*of_the_first, *kept])
 
 
 def test_other_problem_of_a_disk_is_named(pipeline, few, monkeypatch):

@@ -13,14 +13,14 @@ from ldp.estimation.tallies import Delta
 from ldp.keyed.noise.presence import noise_delta
 from mobility.batches import outcomes, requests
 from mobility.batches.publication import merging, publishing
-from mobility.models import Batch, OutboxDelta, PresenceShard, VaultDay, VaultPublication, VaultStudy
+from mobility.models import Batch, OutboxDelta, PresenceShard, VaultPublication, VaultStudy
 from mobility.plans.closing import Leave, StudyNotClosedError, close_study
 from mobility.vault.studies import open_study
 from reports.models import Plan, Study
 from reports.transfer.publications import apply_publication
 from reports.transfer.slots import PublicationError
-from tests.mobility.batches.killing import dies, spread, statements_of
-from tests.mobility.pipeline import SCHEMA, Pipeline, raising, resume, some_people
+from tests.mobility.batches.killing import check_deaths
+from tests.mobility.pipeline import SCHEMA, Pipeline, raising, some_people
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
 
@@ -62,7 +62,7 @@ def same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> bool:
     return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
 
 
-def visitors_by_hand(pipeline: Pipeline, *, cap: int) -> np.ndarray:
+def visitors_by_hand(pipeline: Pipeline, *, cap: int = DAYS) -> np.ndarray:
     """Gap cells of the first days of each subscriber, one after the other."""
     study, cells = open_study(pipeline.study), np.zeros((DAYS + 1, DAYS + 1), np.int64)
     for row in PresenceShard.objects.filter(study=pipeline.study):
@@ -88,26 +88,24 @@ def test_nothing_crosses_before_days_close_and_then_what_an_exact_study_counts(m
     noise = counts_of(noisy)["visitors"] - counts_of(exact)["visitors"]
     assert np.count_nonzero(noise[0]) > 3  # of the six cells: [0..2][1..3]
     assert not noise[0, :, 4:].any()
+    # Days without visitors are as noisy as others, and the minimum is not asked.
+    noisy.close_days(through=DAYS)
+    assert same(without_noise(noisy, through=DAYS), counts_of(exact))
+    (visitors,) = counts_of(noisy)["visitors"] - counts_of(exact)["visitors"]
+    assert np.count_nonzero(visitors[np.triu_indices(DAYS + 1, 1)]) > 20
     assert not OutboxDelta.objects.exists()
 
 
-def test_only_the_first_days_of_a_subscriber_count(make_noisy, few):
-    noisy = make_noisy(days=1)
-    noisy.upload(*few)
-    noisy.close_days(through=3)
-    found = without_noise(noisy, through=3)
-    expected = visitors_by_hand(noisy, cap=1)
-    assert not np.array_equal(expected, visitors_by_hand(noisy, cap=2))
+def test_the_first_days_of_a_subscriber_count_in_any_order_of_files_and_closings(make_noisy, few):
+    """Rows of an earlier day may shift which days are the first ones, until that day is closed."""
+    at_once, stepwise = make_noisy(slug="at-once", days=1), make_noisy(slug="stepwise", days=1)
+    at_once.upload(few[2], few[0], few[1])
+    at_once.close_days(through=3)
+    found, expected = without_noise(at_once, through=3), visitors_by_hand(at_once, cap=1)
+    assert not np.array_equal(expected, visitors_by_hand(at_once, cap=2))
     assert np.array_equal(found["visitors"][0], expected)
     answers = sum(int(found[name].sum()) for name in found if name.endswith("/n_reports"))
     assert 0 < answers <= expected.sum()  # each person answers one indicator, on one day
-
-
-def test_files_in_any_order_and_days_closed_one_by_one_count_the_same(make_noisy, few):
-    """Rows of an earlier day may shift which days are the first ones, until that day is closed."""
-    at_once, stepwise = make_noisy(slug="at-once", days=2), make_noisy(slug="stepwise", days=2)
-    at_once.upload(few[2], few[0], few[1])
-    at_once.close_days(through=3)
     stepwise.upload(few[0])
     stepwise.close_days(through=1)
     after_one_day = counts_of(stepwise)
@@ -120,20 +118,11 @@ def test_files_in_any_order_and_days_closed_one_by_one_count_the_same(make_noisy
         assert same(counts_of(at_once), counts_of(stepwise))
 
 
-def test_days_without_anybody_are_as_noisy_as_others(make_noisy):
-    """Presence of anyone stays hidden: every cell has its noise, and the minimum is not asked."""
-    noisy = make_noisy(min_publication=1000)
-    noisy.close_days(through=DAYS)
-    (visitors,) = counts_of(noisy)["visitors"]
-    assert np.count_nonzero(visitors[np.triu_indices(DAYS + 1, 1)]) > 20
-    assert not any(counts.any() for counts in without_noise(noisy, through=DAYS).values())
-    assert (visitors < 0).any()
-
-
-def check_deaths(make_noisy, few, *, n_deaths=None):
-    """Kill the worker at these statements of a closing, each time in its own study."""
-
-    def asked(slug):
+@pytest.mark.parametrize(
+    "n_deaths", [pytest.param(4, marks=pytest.mark.database), pytest.param(20, marks=pytest.mark.long)]
+)
+def test_a_death_at_any_statement_of_a_closing_changes_nothing(make_noisy, few, n_deaths):
+    def begun(slug):
         pipeline = make_noisy(slug=slug)
         pipeline.upload(few[0])
         batch = requests.request_close_days(pipeline.study, through=2, by="test")
@@ -141,43 +130,10 @@ def check_deaths(make_noisy, few, *, n_deaths=None):
         pipeline.queue.append(("advance", str(batch.pk)))
         return pipeline, batch
 
-    undisturbed, _ = asked("undisturbed")
-    n_statements, expected = statements_of(undisturbed.work), undisturbed.tallies()
-    assert visitors_by_hand(undisturbed, cap=DAYS).any()
-    assert n_statements > 30
-    for n in spread(n_deaths or n_statements // 2, over=n_statements):
-        pipeline, batch = asked(f"killed-at-{n}")
-        assert dies(pipeline.work, at=n)
-        resume(pipeline, batch)
-        assert (batch.state, pipeline.tallies()) == (Batch.State.DONE, expected), f"killed at statement {n}"
-        assert VaultPublication.objects.filter(study=pipeline.study).count() == 1
+    def result_of(pipeline):
+        return pipeline.tallies(), VaultPublication.objects.filter(study=pipeline.study).count()
 
-
-@pytest.mark.database
-def test_deaths_spread_over_the_statements_of_a_closing_change_nothing(make_noisy, few):
-    check_deaths(make_noisy, few, n_deaths=4)
-
-
-@pytest.mark.long
-def test_death_at_every_second_statement_of_a_closing_changes_nothing(make_noisy, few):
-    check_deaths(make_noisy, few)
-
-
-def test_closing_that_fails_lets_nothing_cross_without_its_noise(make_noisy, make_exact, few, monkeypatch):
-    noisy, exact = make_noisy(), make_exact()
-    exact.upload(*few)
-    noisy.upload(*few[:2])
-    with monkeypatch.context() as patch:
-        patch.setattr(merging, "finish", raising(RuntimeError))
-        batch = noisy.close_days(through=2)
-    assert batch.state == Batch.State.FAILED
-    assert OutboxDelta.objects.filter(batch=batch).exists()
-    publishing.publish(open_study(noisy.study))
-    assert not any(map(any, noisy.tallies().values()))
-    noisy.upload(few[2])
-    noisy.close_days(through=3)
-    assert same(without_noise(noisy, through=3), counts_of(exact))
-    assert not OutboxDelta.objects.filter(batch__study=noisy.study).exists()
+    check_deaths(begun, result_of, n_deaths=n_deaths)
 
 
 def test_what_comes_after_a_day_was_closed_changes_nothing_of_it(make_noisy, few, tmp_path):
@@ -193,59 +149,50 @@ def test_what_comes_after_a_day_was_closed_changes_nothing_of_it(make_noisy, few
     after = counts_of(noisy)
     assert all(np.array_equal(after[name][..., :2], before[name][..., :2]) for name in before)
     found = without_noise(noisy, through=2)["visitors"][0]
-    assert np.array_equal(found[:, 2], visitors_by_hand(noisy, cap=DAYS)[:, 2])
+    assert np.array_equal(found[:, 2], visitors_by_hand(noisy)[:, 2])
 
 
-def test_day_undone_before_it_is_closed_had_not_crossed_and_costs_nothing(make_noisy, make_exact, few):
+def test_day_undone_before_it_is_closed_had_not_crossed(make_noisy, make_exact, few, monkeypatch):
+    """And a closing that fails lets nothing cross without its noise."""
     noisy, exact = make_noisy(), make_exact()
     exact.upload(few[0], few[2])
     noisy.upload(*few)
     noisy.void_day(2)
     assert VaultStudy.objects.get(slug="noisy").voided_days == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(merging, "finish", raising(RuntimeError))
+        failed = noisy.close_days(through=2)
+    assert failed.state == Batch.State.FAILED
+    assert OutboxDelta.objects.filter(batch=failed).exists()
+    publishing.publish(open_study(noisy.study))
+    assert not any(map(any, noisy.tallies().values()))
     noisy.close_days(through=3)
+    assert not OutboxDelta.objects.filter(batch__study=noisy.study).exists()
     assert same(without_noise(noisy, through=3), counts_of(exact))
-
-
-def test_vault_restored_from_an_older_dump_lets_no_day_cross_twice(make_noisy, few):
-    noisy = make_noisy()
-    noisy.upload(*few)
-    days = list(VaultDay.objects.filter(study=noisy.study))
-    noisy.close_days(through=2)
-    before = counts_of(noisy)
-    for day in days:  # as they were before the closing
-        VaultDay.objects.filter(pk=day.pk).update(state=day.state, pending=day.pending)
-    VaultPublication.objects.all().delete()
-    VaultStudy.objects.update(publication_number=1)
-    for through in (1, 3):
-        noisy.close_days(through=through)
-        assert same(counts_of(noisy), before)
-    assert VaultStudy.objects.get().stopped
-    assert Study.objects.get().noisy_through == 2
-
-
-def sent(pipeline: Pipeline, delta: Delta) -> bool:
-    place = {"study_slug": pipeline.study.slug, "plan_hash": pipeline.study.plan_hash}
-    return apply_publication(**place, publication_id=uuid4(), delta=delta, voided_days=0)
 
 
 def test_analyst_zone_takes_each_noisy_day_once_and_nothing_else(make_noisy, make_exact):
     noisy, exact = make_noisy(), make_exact()
     study = open_study(noisy.study)
 
-    def draw(first: int, last: int, through: int) -> Delta:
+    def sent(pipeline, delta):
+        place = {"study_slug": pipeline.study.slug, "plan_hash": pipeline.study.plan_hash}
+        return apply_publication(**place, publication_id=uuid4(), delta=delta, voided_days=0)
+
+    def send(first, last, through):
         noise = noise_delta(study.plan, prf=study.prf, first_day=first, last_day=last)
-        return replace(noise, noisy_through=through)
+        return sent(noisy, replace(noise, noisy_through=through))
 
     def check_refused(refusals):
         before = noisy.tallies()
         for days, reason in refusals.items():
             with pytest.raises(PublicationError, match=reason):
-                sent(noisy, draw(*days))
+                send(*days)
         assert noisy.tallies() == before
 
     later = "must bring later days and their noise, got days through 0"
     check_refused({(1, 2, 0): later, (1, 3, 2): "must have days 1 to 2 only"})
-    assert sent(noisy, draw(1, 2, 2))
+    assert send(1, 2, 2)
     other = {(2, 4, 4): "must have days 3 to 4 only", (1, 2, 2): "through day 2", (3, 4, 8): "through 8"}
     check_refused(other)
     with pytest.raises(PublicationError, match="has exact totals"):

@@ -7,7 +7,6 @@ from django.utils import timezone
 
 from mobility.batches import finalisation, staging
 from mobility.batches.publication import receipts
-from mobility.demo import removal as demo_removal
 from mobility.extracts.profiles.definition import OPT_OUT
 from mobility.models import Batch, FeedToken
 from mobility.operations.sweeping import sweep
@@ -18,7 +17,7 @@ from mobility.vault.keystore import keystore
 from reports.ledger.chain import canonical_hash
 from reports.ledger.check import check_tables
 from reports.ledger.key import LedgerKeyError
-from reports.models import LedgerEntry, LedgerKind, Study
+from reports.models import LedgerEntry, LedgerKind
 from tests.mobility.pipeline import SMALL, raising
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
@@ -73,27 +72,24 @@ def test_a_batch_ends_with_a_receipt_of_what_was_counted_and_of_what_crossed(pip
     assert len(crossed.facts["delta_sha256"]) == 64
 
 
-def test_a_receipt_says_nothing_of_few_people_or_of_what_the_vault_holds(pipeline, few, tmp_path):
-    """Fewer than `min_publication` in the file: no counts. Rows of who has opted out count as any others."""
+def test_a_receipt_says_nothing_of_few_people_or_of_what_the_vault_holds(
+    make_pipeline, pipeline, few, tmp_path
+):
+    """Fewer than `min_publication`, or than `small_cell`, in the file: no counts. Opt-outs are no others."""
     header, *rows = few[0].read_text().splitlines()
     for name, kept in (("gone.txt", [rows[0].split(",")[0]]), ("few.csv", [header, *rows[:3]])):
         (tmp_path / name).write_text("\n".join(kept) + "\n")
     pipeline.upload(tmp_path / "gone.txt", profile=OPT_OUT)
     (read,) = pipeline.upload(few[0])
     pipeline.upload(tmp_path / "few.csv")
-    listed, many, some = (entry.facts for entry in told(LedgerKind.BATCH_ENDED))
+    make_pipeline(slug="cells", min_publication=1, small_cell=10_000).upload(few[0])
+    listed, many, some, hidden = (entry.facts for entry in told(LedgerKind.BATCH_ENDED))
     assert read.rows_ignored["opted_out"] > 0
     assert many["rows_accepted"] == read.rows_accepted + read.rows_ignored["opted_out"]
     assert not {"opted_out"} & set(many["rows_ignored"])
-    for facts in (listed, some):
+    for facts in (listed, some, hidden):
         assert (facts["counts_withheld"], any("rows" in name for name in facts)) == (True, False)
     assert not any("reports" in facts for facts in (listed, many, some))
-
-
-def test_a_receipt_withholds_counts_of_a_file_that_the_small_cell_rule_may_hide(make_pipeline, few):
-    make_pipeline(min_publication=1, small_cell=10_000).upload(few[0])
-    (entry,) = told(LedgerKind.BATCH_ENDED)
-    assert (entry.facts["counts_withheld"], any("rows" in name for name in entry.facts)) == (True, False)
 
 
 def test_failed_and_cancelled_batches_have_receipts_without_counts_beside_noise(pipeline, small, tmp_path):
@@ -158,19 +154,6 @@ def test_closing_is_in_the_ledger_once_with_the_hash_of_its_certificate(pipeline
     assert (destroyed.facts["key_left"], closed.actor, closed.study) == (False, "olga", pipeline.study.slug)
     assert closed.facts["certificate_sha256"] == canonical_hash(certificate)
     assert destroyed.number < closed.number
-
-
-def test_the_demo_leaves_its_history(make_pipeline, definition, small):
-    """And can be made and removed again: the second life has its own entries."""
-    for _ in range(2):
-        pipeline = make_pipeline(slug="fimu-2017", **SMALL)
-        Study.objects.update(is_demo=True)
-        pipeline.upload(small)
-        demo_removal.remove_demo(by="adam")
-    kinds = [entry.kind for entry in LedgerEntry.objects.filter(study="fimu-2017").order_by("number")]
-    begin = ["study.created", "key.created", "publication.applied", "batch.ended"]
-    assert kinds == [*begin, "key.destroyed", "study.closed", "study.deleted"] * 2
-    assert LedgerEntry.objects.get(number=7).actor == "adam"
 
 
 def test_feeds_are_in_the_ledger_once_without_their_token_also_where_a_process_left_one_out(pipeline):

@@ -1,9 +1,7 @@
 """Slots from files to publications: exact, each once with its noise, in any order, under any kill."""
 
-import json
 import random
 import time
-from collections import defaultdict
 from contextlib import nullcontext
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -30,10 +28,12 @@ from mobility.vault.consistency import stop_noisy
 from mobility.vault.studies import open_study
 from reports.studies.slot_models import SlotDay, StudySlots
 from reports.studies.tally_models import Publication
-from tests.mobility.batches.killing import dies, spread, statements_of
+from tests.mobility.batches.killing import check_deaths
+from tests.mobility.commands import printed
 from tests.mobility.extracts.rows.night_study import night_study
-from tests.mobility.pipeline import Pipeline, raising, resume
-from tests.mobility.slot_study import ZONES_OF, with_slots
+from tests.mobility.pipeline import Pipeline, fresh, raising
+from tests.mobility.slot_study import with_slots
+from tests.mobility.vault.test_slots import Recount
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
 
@@ -51,11 +51,14 @@ def make_slots(make_pipeline):
     def make(*, slug="slots", **changes: Any) -> Pipeline:
         definition = with_slots(night_study(first_day=FIRST_DAY.isoformat(), days=DAYS), **changes)
         names = ("indicators", "extract", "area", "timezone", "first_day", "days", "plan", "visitor", "slots")
-        return make_pipeline(
-            slug=slug, min_publication=1, **{name: getattr(definition, name) for name in names}
-        )
+        same = {name: getattr(definition, name) for name in names}
+        return make_pipeline(slug=slug, min_publication=1, **same)
 
     return make
+
+
+def at_slot(slot: int) -> datetime:
+    return datetime.fromtimestamp(START + slot * 1800, PARIS)
 
 
 def some_rows(*, seed=1, people=30, n=600) -> list[Row]:
@@ -81,26 +84,17 @@ def write(folder, rows, name="rows"):
     return path
 
 
-def recount(rows, *, hold_s=3600, cap=48) -> np.ndarray:
+def recount(rows, *, cap=48) -> np.ndarray:
     """Counts of all slots, one person after the other."""
-    found, of_person = np.zeros((N_SLOTS, ZONES), np.int64), defaultdict(list)
-    for who, second, cell in rows:
-        of_person[who].append((second, -cell))
-    for events in of_person.values():
-        used = defaultdict(int)
-        for slot in range(N_SLOTS):
-            second, cell = max((e for e in events if e[0] < (slot + 1) * 1800), default=(-(10**9), 0))
-            day = day_of(("", slot * 1800, 0))
-            is_there = second >= min(slot * 1800, (slot + 1) * 1800 - hold_s) and ZONES_OF[-cell]
-            if is_there and used[day] < cap:
-                used[day] += 1
-                found[slot, list(ZONES_OF[-cell])] += 1
-    return found
+    by_hand = Recount(FIRST_DAY, per_day=cap)
+    start = by_hand.slots[0][1]
+    return by_hand.counts([(who, start + second, cell) for who, second, cell in rows], 0, N_SLOTS)
 
 
-def close_slots(pipeline: Pipeline, through: int) -> Batch:
-    at = datetime.fromtimestamp(START + through * 1800, PARIS)
-    return pipeline.finished(requests.request_close_slots(pipeline.study, through=at, by="test"))
+def close_slots(pipeline, through):
+    return pipeline.finished(
+        requests.request_close_slots(pipeline.study, through=at_slot(through), by="test")
+    )
 
 
 def noise_of(pipeline: Pipeline) -> np.ndarray:
@@ -129,6 +123,10 @@ def test_counts_cross_once_with_the_noise_of_their_slot_and_zone(make_slots, tmp
     assert np.array_equal(counts, recount(rows))
     assert counts[:, :2].sum() > 500
     assert np.count_nonzero(noise_of(at_once)) > N_SLOTS * ZONES // 2
+    # Days without a file are as noisy as others: whether anyone was there stays hidden.
+    nobody = make_slots(slug="nobody")
+    close_slots(nobody, 60)
+    assert np.array_equal(published(nobody), noise_of(nobody)[:60])
     # The same files by thirds and days, closed bit by bit before later ones come, over midnights.
     for day in range(1, DAYS + 1):
         of_day = [row for row in rows if day_of(row) == day]
@@ -142,21 +140,6 @@ def test_counts_cross_once_with_the_noise_of_their_slot_and_zone(make_slots, tmp
     assert not OutboxSlots.objects.exists()
 
 
-def test_slots_of_nobody_are_as_noisy_as_others(make_slots):
-    """Days without a file cross, too: whether anyone was there stays hidden."""
-    study = make_slots()
-    close_slots(study, 60)
-    assert np.array_equal(published(study), noise_of(study)[:60])
-    assert (published(study) < 0).any()
-
-
-def test_without_noise_counts_are_exact(make_slots, tmp_path):
-    study, rows = make_slots(epsilon_day=None, delta=None), some_rows()
-    study.upload(write(tmp_path, rows))
-    study.close_days(through=DAYS)
-    assert np.array_equal(published(study), recount(rows))
-
-
 def test_late_rows_change_no_closed_slot_and_carry_on(make_slots, tmp_path):
     study, rows = make_slots(epsilon_day=None, delta=None), some_rows(seed=2)
     early = [row for row in rows if row[1] < 20 * 1800]
@@ -164,14 +147,15 @@ def test_late_rows_change_no_closed_slot_and_carry_on(make_slots, tmp_path):
     close_slots(study, 20)
     first = published(study)
     late = [("330099", 19 * 1800 + second, 0) for second in (10, 20, 1500)]
-    (batch,) = study.upload(write(tmp_path, [*late, ("330099", 21 * 1800, 1)]))
+    late.append(("330099", 21 * 1800, 1))
+    (batch,) = study.upload(write(tmp_path, late))
     assert batch.notes == {"conflicting_value": 0, "late_change": 0, "slot_closed": 3}
     assert batch.rows_accepted == 4
     close_slots(study, 23)
     assert np.array_equal(published(study)[:20], first)
-    changed = recount([*early, *late, ("330099", 21 * 1800, 1)])[20:23] - recount(early)[20:23]
-    assert np.array_equal(published(study)[20:], recount([*early, *late, ("330099", 21 * 1800, 1)])[20:23])
-    assert changed.tolist() == [[1, 0, 1, 0], [0, 1, 0, 0], [0, 1, 0, 0]]
+    expected = recount([*early, *late])[20:23]
+    assert np.array_equal(published(study)[20:], expected)
+    assert (expected - recount(early)[20:23]).tolist() == [[1, 0, 1, 0], [0, 1, 0, 0], [0, 1, 0, 0]]
 
 
 def test_first_slots_of_a_person_count_also_after_the_day_was_undone(make_slots, tmp_path):
@@ -216,44 +200,29 @@ def test_slots_take_no_number_from_totals_that_wait(make_slots, tmp_path):
     assert study.visitors(1, 1) == 10
 
 
-REFUSED = {
-    "nothing ended": (timedelta(minutes=29), "ended at or before 2017-10-28 00:29"),
-    "closed before": (timedelta(hours=5), "all time slots through 2017-10-28 05:00 are already closed"),
-    "in the future": (timedelta(days=36500), "is in the future"),
-}
-
-
-@pytest.mark.parametrize(("after", "words"), REFUSED.values(), ids=REFUSED)
-def test_refused_with_a_reason(make_slots, after, words):
-    study = make_slots()
-    close_slots(study, 10)
-    if after < timedelta(hours=1):
-        VaultStudy.objects.update(slots_closed=0)
-        study.study.refresh_from_db()
-    else:
-        study.study.refresh_from_db()
+@pytest.mark.parametrize(
+    ("closed", "after", "words"),
+    [(0, timedelta(minutes=29), "ended at or before 2017-10-28 00:29"),
+     (10, timedelta(hours=5), "all time slots through 2017-10-28 05:00 are already closed"),
+     (10, timedelta(days=36500), "is in the future"),
+     (None, timedelta(0), "does not count people by time slot")],
+)  # fmt: skip
+def test_refused_with_a_reason(make_slots, pipeline, closed, after, words):
+    study = pipeline if closed is None else make_slots()
+    VaultStudy.objects.update(slots_closed=closed or 0)
+    at = datetime.combine(FIRST_DAY, datetime.min.time()) + after
     with pytest.raises(DayStateError, match=words):
-        requests.request_close_slots(
-            study.study, through=datetime.combine(FIRST_DAY, datetime.min.time()) + after, by="test"
-        )
-
-
-def test_study_without_slots_has_none_to_close(pipeline):
-    with pytest.raises(DayStateError, match="does not count people by time slot"):
-        requests.request_close_slots(pipeline.study, through=datetime(2017, 6, 1), by="test")
+        requests.request_close_slots(fresh(study.study), through=at, by="test")
 
 
 def test_clock_closes_slots_that_ended_long_enough_ago(make_slots):
     minutes = int(time.time() - START - 3 * 1800) // 60  # since the end of the third slot
-    study, later = (
-        make_slots(close_after_minutes=minutes),
-        make_slots(slug="x", close_after_minutes=minutes + 2),
-    )
-    on_request = make_slots(slug="on-request")
+    settings = (minutes, minutes + 2, None)
+    studies = [make_slots(slug=f"s{n}", close_after_minutes=each) for n, each in enumerate(settings)]
     for _ in range(2):
         sweep()
-        study.work()
-    assert [len(published(each)) for each in (study, later, on_request)] == [3, 2, 0]
+        studies[0].work()
+    assert [len(published(each)) for each in studies] == [3, 2, 0]
     assert Batch.objects.filter(kind=Batch.Kind.CLOSE_SLOTS, created_by="slot clock").count() == 2
 
 
@@ -275,11 +244,11 @@ def test_batch_that_failed_half_way_publishes_nothing_and_the_next_counts_anew(
     assert not OutboxSlots.objects.exists()
 
 
-def test_no_slot_crosses_twice_after_a_restore(make_slots, tmp_path):
+def test_no_slot_crosses_twice_after_a_restore(make_slots):
     """With the same noise, and without those who opted out, it would show who they are."""
     noisy, exact = make_slots(), make_slots(slug="exact", epsilon_day=None, delta=None)
-    close_slots(noisy, 30)
-    close_slots(exact, 30)
+    for study in (noisy, exact):
+        close_slots(study, 30)
     assert stop_noisy() == ["slots"]
     for study in (noisy, exact):
         study.study.refresh_from_db()
@@ -297,8 +266,8 @@ def test_analysts_get_again_what_a_restore_has_lost_and_the_doctor_sees_gaps(mak
     study.upload(write(tmp_path, rows))
     for through in (20, 50, 70):
         close_slots(study, through)
-    expected = published(study)
-    assert levels(tallies.slots()) == [Level.OK]
+    expected, levels = published(study), lambda: [each.level for each in tallies.slots()]
+    assert levels() == [Level.OK]
     known = VaultPublication.objects.exclude(slots=None).order_by("slots_through")
     Publication.objects.filter(publication_id__in=[each.pk for each in known[1:]]).delete()
     SlotDay.objects.filter(day__gte=2).delete()
@@ -306,33 +275,27 @@ def test_analysts_get_again_what_a_restore_has_lost_and_the_doctor_sees_gaps(mak
     day.counts = bytes(day.counts)[: 20 * ZONES * 8]
     day.save()
     StudySlots.objects.update(closed=20)
-    assert levels(tallies.slots()) == [Level.OK]  # it is on its way
+    assert levels() == [Level.OK]  # it is on its way
     catch_up()
     assert np.array_equal(published(study), expected)
     StudySlots.objects.update(closed=50)
-    assert levels(tallies.slots()) == [Level.ERROR]
+    assert levels() == [Level.ERROR]
     StudySlots.objects.update(closed=70)
     known.last().delete()
-    assert levels(tallies.slots()) == [Level.ERROR]
+    assert levels() == [Level.ERROR]
 
 
-def levels(found):
-    return [each.level for each in found]
-
-
-def test_command_closes_slots_and_says_so(make_slots, capsys, monkeypatch):
+def test_command_closes_slots_and_says_so(make_slots, monkeypatch):
     study = make_slots()
     monkeypatch.setattr(batch_command, "workers", lambda: nullcontext(study.work))
-    call_command("close_slots", "slots", "--through", "2017-10-29")
-    printed = json.loads(capsys.readouterr().out)
-    assert printed.pop("batch")
-    assert printed == {
+    told = printed("close_slots", "slots", "--through", "2017-10-29")
+    assert told.pop("batch")
+    assert told == {
         "study": "slots", "through": "2017-10-30T00:00:00+01:00", "slots_closed": 98, "published": True,
     }  # fmt: skip
-    with pytest.raises(CommandError, match="already closed"):
-        call_command("close_slots", "slots", "--through", "2017-10-29T18:00")
-    with pytest.raises(CommandError, match="must be a time such as"):
-        call_command("close_slots", "slots", "--through", "noon")
+    for through, words in (("2017-10-29T18:00", "already closed"), ("noon", "must be a time such as")):
+        with pytest.raises(CommandError, match=words):
+            call_command("close_slots", "slots", "--through", through)
 
 
 def test_study_is_not_closed_while_slots_of_its_days_are_open(make_slots, tmp_path):
@@ -350,8 +313,11 @@ def test_study_is_not_closed_while_slots_of_its_days_are_open(make_slots, tmp_pa
     assert waiting_days(study.study) == set()
 
 
-def check_deaths(make_slots, tmp_path, *, way, n_deaths=None):
-    """Kill the worker at these statements of a closing, each time in its own study."""
+@pytest.mark.parametrize("way", ["slots", "days"])
+@pytest.mark.parametrize(
+    "n_deaths", [pytest.param(4, marks=pytest.mark.database), pytest.param(20, marks=pytest.mark.long)]
+)
+def test_a_death_at_any_statement_of_a_closing_changes_nothing(make_slots, tmp_path, way, n_deaths):
     rows = some_rows(seed=5, n=200)
 
     def begun(slug):
@@ -359,37 +325,16 @@ def check_deaths(make_slots, tmp_path, *, way, n_deaths=None):
         study.upload(write(tmp_path, rows))
         close_slots(study, 11)
         if way == "slots":
-            at = datetime.fromtimestamp(START + 60 * 1800, PARIS)
-            batch = requests.request_close_slots(study.study, through=at, by="test")
+            batch = requests.request_close_slots(study.study, through=at_slot(60), by="test")
         else:
             batch = requests.request_close_days(study.study, through=1, by="test")
         study.queue.clear()
         study.queue.append(("advance", str(batch.pk)))
         return study, batch
 
-    undisturbed, _ = begun("undisturbed")
-    n_statements, expected = statements_of(undisturbed.work), published(undisturbed)
-    assert len(expected) > 40
-    for n in spread(n_deaths or n_statements, over=n_statements):
-        study, batch = begun(f"killed-at-{n}")
-        assert dies(study.work, at=n)
-        resume(study, batch)
-        assert batch.state == Batch.State.DONE, f"killed at statement {n}"
-        assert np.array_equal(published(study), expected), f"killed at statement {n}"
-        assert not OutboxSlots.objects.filter(batch__study=study.study).exists()
-        assert VaultPublication.objects.exclude(slots=None).filter(study=study.study).count() == 2
+    def result_of(study):
+        crossed = VaultPublication.objects.exclude(slots=None).filter(study=study.study).count()
+        waiting = OutboxSlots.objects.filter(batch__study=study.study).exists()
+        return published(study).tolist(), crossed, waiting
 
-
-WAYS = ("slots", "days")
-
-
-@pytest.mark.database
-@pytest.mark.parametrize("way", WAYS)
-def test_deaths_spread_over_the_statements_of_a_closing_change_nothing(make_slots, tmp_path, way):
-    check_deaths(make_slots, tmp_path, way=way, n_deaths=4)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("way", WAYS)
-def test_death_at_any_statement_of_a_closing_changes_nothing(make_slots, tmp_path, way):
-    check_deaths(make_slots, tmp_path, way=way)
+    check_deaths(begun, result_of, n_deaths=n_deaths)

@@ -117,20 +117,6 @@ def answers(pipeline: Pipeline) -> list[list[int]]:
     return [study.unseal_answers(row).static.tolist() for row in rows.order_by("shard")]
 
 
-def test_first_text_of_a_subscriber_counts(make_pipeline, definition, subscribers, tmp_path):
-    rows = rows_of(subscribers)
-    blank = [{"msisdn": row["msisdn"]} for row in rows]
-    lines = {"blank.csv": blank, "full.csv": rows, "both.csv": [*blank, *rows]}
-    files = [write_rows(tmp_path / name, rows[0], each) for name, each in lines.items()]
-    known = []
-    for slug, paths in {"two": files[:2], "one": files[2:]}.items():
-        pipeline = make_pipeline(slug=slug, extract=replace(definition.extract, attributes="subscribers"))
-        last = pipeline.upload(*paths, profile=SUBSCRIBERS)[-1]
-        assert last.notes["conflicting_value"] == 0
-        known.append(answers(pipeline))
-    assert (known[0], last.rows_ignored) == (known[1], {"duplicate": len(rows)})
-
-
 def test_a_second_text_is_noted_and_the_first_answer_is_final(subscribers, apart, tmp_path):
     rows = rows_of(subscribers)
     swapped = [b | {"msisdn": a["msisdn"]} for a, b in zip(rows, rows[1:] + rows[:1], strict=True)]

@@ -73,9 +73,8 @@ def test_whoever_asked_or_could_act_as_them_approves_nothing_and_anyone_may_refu
 def test_an_approval_is_of_the_epsilon_that_was_seen(filled):
     first, second = ask(filled), ask(filled, day=2)
     filled.finished(requests.approve_undo(first, voided_days=1, by="petra"))
-    with pytest.raises(
-        UndoDecisionError, match="so undoing the uploads for this day would raise epsilon further"
-    ):
+    further = "so undoing the uploads for this day would raise epsilon further"
+    with pytest.raises(UndoDecisionError, match=further):
         requests.approve_undo(second, voided_days=1, by="petra")
     assert filled.finished(requests.approve_undo(second, voided_days=2, by="petra")).state == Batch.State.DONE
 

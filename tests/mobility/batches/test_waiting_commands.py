@@ -46,11 +46,8 @@ def test_a_command_that_meets_no_database_for_a_moment_prints_its_json(
 
     def told_by(slug, kill):
         pipeline, words, compared = prepared(make_pipeline, few, command, slug=slug)
-        works = nullcontext(
-            partial(pipeline.work, retries=True)
-        )  # this process, whenever they are maintained
+        works, told = nullcontext(partial(pipeline.work, retries=True)), []  # in this process
         monkeypatch.setattr(batch_command, "workers", lambda: works)
-        told = []
         run(lambda: told.append(printed(command, *words)), kill)
         return [told[0][name] for name in compared]
 
@@ -78,11 +75,8 @@ def test_a_database_that_does_not_answer_is_waited_for_and_not_for_ever(db, monk
 
     with connections["vault"].execute_wrapper(back):
         assert patiently(work) == "done"
-    waiting, over = capsys.readouterr().err.splitlines()
-    assert (waiting, over) == (
-        "a database is not responding: waiting for it",
-        "all databases are responding again",
-    )
+    waits, over = "a database is not responding: waiting for it", "all databases are responding again"
+    assert capsys.readouterr().err.splitlines() == [waits, over]
     monkeypatch.setattr(patience, "PATIENCE_S", 0.05)
     asked.clear()
     with connections["default"].execute_wrapper(away), pytest.raises(DatabasesAwayError):

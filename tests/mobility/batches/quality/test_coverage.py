@@ -12,7 +12,6 @@ import pytest
 from mobility.batches.quality import look_back as module
 from mobility.batches.quality import words
 from mobility.batches.quality.coverage import DayStatus, cover
-from mobility.batches.quality.deliveries import total_hours
 from mobility.batches.quality.facts import Facts, Share, checks_of, columns_of_reasons, merged_checks
 from mobility.batches.quality.look_back import LEAST_HOUR_ROWS, LEAST_USUAL, SilentHours, like_days, look_back
 from mobility.extracts.profiles.definition import Profile, default_profile
@@ -34,10 +33,6 @@ def statuses(coverage, source=0):
     return [day.status.value for day in coverage.sources[source].days]
 
 
-def day_of(coverage, day):
-    return coverage.sources[0].days[day - 1]
-
-
 class TestHours:
     @pytest.mark.parametrize(
         ("study", "day", "expected"),
@@ -51,15 +46,6 @@ class TestHours:
     def test_rows_are_expected_in_visitor_hours_that_the_clock_has(self, study, day, expected):
         assert study.visitor_hours(day) == expected
 
-    def test_days_have_dates_and_weekdays(self):
-        study = calendar(days=14)
-        assert (study.date_of(1), study.date_of(14)) == (date(2024, 5, 1), date(2024, 5, 14))
-        assert [study.same_weekday(*days) for days in ((1, 8), (8, 1), (1, 7))] == [True, True, False]
-
-    def test_hours_of_files_add_up(self):
-        files = [delivery(1, {1: FULL}), delivery(2, {1: day_hours(20, silent=(9,)), 2: FULL})]
-        assert (total_hours(files, 1)[8:12], total_hours([], 1)) == ((120, 100, 120, 120), (0,) * 24)
-
 
 class TestHistory:
     def test_what_was_there_before_a_moment_is_strictly_earlier(self):
@@ -71,12 +57,6 @@ class TestHistory:
         files = [delivery(at, {1: FULL, 2: FULL}) for at in (1, 3, 5)]
         found = history(*files, undone={1: [2, 4]})
         assert (found.taken_in(1), found.taken_in(2)) == ([files[2]], files)
-
-    def test_failed_files_are_known_but_not_taken_in(self):
-        good, bad = delivery(1, {1: FULL}), delivery(2, {1: FULL}, failure="refused")
-        found = history(good, bad)
-        assert (found.since_undone(1), found.latest(1), found.latest(2)) == ([good, bad], bad, None)
-        assert found.taken_in(1) == [good]
 
     def test_a_row_without_all_its_columns_has_no_empty_values(self):
         row = {
@@ -116,19 +96,20 @@ class TestDays:
         assert statuses(covered(*files, **options)) == expected.split()
 
     def test_days_say_what_they_hold_and_what_is_wrong(self):
-        complete = covered(WAITING, delivery(2, {1: FULL}))
-        assert (day_of(complete, 1).rows, day_of(complete, 1).files) == (800, 2)
-        assert (complete.sources[0].count(DayStatus.COMPLETE), complete.unattributed) == (1, ())
-        assert day_of(covered(WAITING), 1).more_to_come
-        silent = day_of(covered(delivery(1, {1: GAP, 2: FULL, 3: FULL})), 1).silent
-        assert [(hours.begin, hours.end) for hours in silent] == [(9, 10)]
-        failed = covered(delivery(1, {1: FULL}), BAD)
-        assert (day_of(failed, 1).failed, day_of(failed, 1).files, failed.unattributed) == (BAD, 1, ())
-        assert day_of(covered(BAD, delivery(3, {1: FULL})), 1).failed is None
         again = [delivery(1, {1: FULL}), delivery(3, {1: FULL})]
-        for files, n in ((again[:1], 0), (again, 1)):
-            found = day_of(covered(*files, undone={1: [2]}), 1)
-            assert (found.rows, found.files) == (400 * n, n)
+        for files, options, rows, n_files, failed in (
+            ([WAITING, delivery(2, {1: FULL})], {}, 800, 2, None),
+            ([delivery(1, {1: FULL}), BAD], {}, 400, 1, BAD),
+            ([BAD, delivery(3, {1: FULL})], {}, 400, 1, None),
+            (again[:1], {"undone": {1: [2]}}, 0, 0, None),
+            (again, {"undone": {1: [2]}}, 400, 1, None),
+        ):
+            found = covered(*files, **options)
+            (day, *_), unattributed = found.sources[0].days, found.unattributed
+            assert (day.rows, day.files, day.failed, unattributed) == (rows, n_files, failed, ())
+        assert covered(WAITING).sources[0].days[0].more_to_come
+        silent = covered(delivery(1, {1: GAP, 2: FULL, 3: FULL})).sources[0].days[0].silent
+        assert [(hours.begin, hours.end) for hours in silent] == [(9, 10)]
 
     def test_each_source_has_days_of_its_own(self):
         files = [delivery(1, {1: FULL}), delivery(2, {2: FULL}, source="roaming")]
@@ -136,6 +117,7 @@ class TestDays:
         assert [source.source for source in found.sources] == ["default", "roaming"]
         assert statuses(found, 0) == ["complete", "missing", "missing"]
         assert statuses(found, 1) == ["missing", "complete", "missing"]
+        assert [source.count(DayStatus.COMPLETE) for source in found.sources] == [1, 1]
 
     def test_a_file_without_days_is_named_apart_until_it_has_come_under_the_same_name(self):
         broken = delivery(1, filename="may.csv", failure="truncated")
@@ -189,7 +171,6 @@ class TestFacts:
     def test_each_reason_names_the_columns_that_it_can_concern(self):
         columns = columns_of_reasons(PROFILE)
         assert columns["bad_timestamp"] == columns["nonexistent_time"] == ["time"]
-        assert columns["empty_subscriber"] == ["msisdn"]
         assert columns["empty_cell"] == columns["outside_area"] == ["cell_id"]
         assert columns["unknown_value"] == ["gender", "age", "region"]
         assert "wrong_columns" not in columns
@@ -413,10 +394,6 @@ class TestWords:
     def test_a_moment_says_its_offset(self):
         when = datetime.fromtimestamp(1714543200, ZoneInfo("Europe/Paris"))
         assert words.moment(when) == "Wed 1 May 2024, 08:00:00 (UTC+02:00)"
-
-    def test_every_state_of_a_day_has_words(self):
-        for words_of in (words.status_words, words.status_help):
-            assert len({words_of(status) for status in DayStatus}) == len(DayStatus)
 
     def test_what_is_not_listed_is_counted(self):
         facts = Facts.of({"unmatched_more": 1, "unmatched_hidden": 1234})

@@ -11,6 +11,7 @@ from django.test import override_settings
 from mobility.base.errors import StagingUnavailableError
 from mobility.batches.storages import BLOCK_BYTES, Pieces, staging_storage, whole_blocks
 from tests.mobility.conftest import S3
+from tests.mobility.pipeline import raising
 
 
 def save(name, *pieces):
@@ -74,11 +75,7 @@ class TestFolder:
 
     def test_a_save_that_fails_leaves_the_old_object_and_no_other(self, data_dir, monkeypatch):
         save("a/x", b"old")
-
-        def fail(_):
-            raise OSError(28, "No space left on device")
-
-        monkeypatch.setattr(os, "fsync", fail)
+        monkeypatch.setattr(os, "fsync", raising(OSError(28, "No space left on device")))
         with pytest.raises(OSError, match="No space"):
             save("a/x", b"new")
         assert staging_storage().read_range("a/x") == b"old"
@@ -95,13 +92,8 @@ class TestFolder:
 
     def test_what_is_saved_is_durable(self, data_dir, monkeypatch):
         synced = []
-        real = os.fsync
-
-        def note(descriptor):
-            synced.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
-            real(descriptor)
-
-        monkeypatch.setattr(os, "fsync", note)
+        name_of = lambda descriptor: Path(f"/proc/self/fd/{descriptor}").readlink().name  # noqa: E731
+        monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(name_of(descriptor)))
         save("a/x", b"1")
         assert ([name.startswith(".x.") for name in synced], synced[1]) == ([True, False], "a")
 
