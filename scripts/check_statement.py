@@ -33,6 +33,7 @@ TENTH_M = Fraction(501, 10_000)  # half of the last digit of lengths
 MAX_CODES, MAX_TALLY_CELLS = 65_534, 8_000_000
 MAX_PARTS = 3
 MAX_CUTS, MAX_NUMBER = 127, 10**9
+MAX_MOVES = 100  # of a day, with their full weight
 THRESHOLDS = {
     "grr": ("threshold",),
     "oue": ("threshold_p", "threshold_q"),
@@ -277,8 +278,8 @@ class Plan:
     def has_question(self, index: int) -> bool:
         """Return whether people have one permanent question: on categories reported more than twice."""
         asked = self.asked[index]
-        is_asked = self.mechanism == "smp-question" and asked["kind"] == "daily" and "scale" not in asked
-        return is_asked and (asked["max_values"] or self.days) > 2
+        is_asked = self.mechanism == "smp-question" and asked["kind"] == "daily"
+        return is_asked and not asked.keys() & {"scale", "moves"} and (asked["max_values"] or self.days) > 2
 
     def limits(self) -> list[tuple[int | None, int]]:
         """Days on which a person reports as the plan limits them, and the most that it may say."""
@@ -316,7 +317,7 @@ class Plan:
 
     def has_valid_parts(self) -> bool:
         """Return whether joint indicators are sampled, differ, and are daily if one of their parts is."""
-        whole = {row["slug"]: row["kind"] for row in self.asked if "parts" not in row}
+        whole = {row["slug"]: row["kind"] for row in self.asked if not row.keys() & {"parts", "moves"}}
         joint = [row for row in self.asked if "parts" in row]
         return len({frozenset(row["parts"]) for row in joint}) == len(joint) and all(
             (row["kind"] == "daily") == ("daily" in {whole.get(part) for part in row["parts"]})
@@ -351,6 +352,20 @@ class Plan:
             for row in numbers
         )
 
+    def has_valid_moves(self) -> bool:
+        """Return whether moves are sampled, daily, and of all pairs of places and the outside."""
+        return all(
+            self.mechanism.startswith("smp-")
+            and row["kind"] == "daily"
+            and not row.keys() & {"parts", "scale"}
+            and "presence" not in self.spec
+            and row["moves"]["per_day"] in range(1, MAX_MOVES + 1)
+            and row["moves"]["places"] >= 1
+            and row["domain_size"] == (row["moves"]["places"] + 1) ** 2
+            for row in self.asked
+            if "moves" in row
+        )
+
     @property
     def hides(self) -> bool:
         """Return whether made-up reports hide which one is the answer, also from who sees all of a person."""
@@ -380,6 +395,7 @@ def check_spec(plan: Plan, found: Findings) -> None:
         "presence": hidden is None or (oracle in ("grr", "adp") and not plan.has_fakes),
         "parts": plan.has_valid_parts(),
         "scale": plan.has_valid_scales(),
+        "moves": plan.has_valid_moves(),
         "presence and location": hidden is None or "location" not in plan.spec,
         "tallies": plan.tallies == [name for name in TALLIES if name in plan.tallies],
         "presence and tallies": hidden is None or not plan.tallies,
@@ -424,14 +440,19 @@ def check_indicator(entry: Json, plan: Plan, index: int, said_epsilon: str, foun
     """Probabilities from epsilon, and what one answer loses from the probabilities."""
     asked, k, share = plan.asked[index], len(entry["categories"]), plan.share(index)
     where, epsilon = f"indicator {entry['slug']}", Fraction(asked["epsilon"])
+    is_of_all = asked["max_values"] in (None, plan.days)
     for name, value in (
         ("slug", asked["slug"]),
         ("kind", asked["kind"]),
         ("values_per_person", plan.values(index)),
         ("threshold_out_of", str(WORD)),
-        ("unions_of_days", asked["kind"] == "static" or asked["max_values"] in (None, plan.days)),
+        ("unions_of_days", asked["kind"] == "static" or (is_of_all and "moves" not in asked)),
     ):
         found.equal(f"{where}, {name}", entry[name], value)
+    moves = entry.get("moves")
+    found.equal(f"{where}, moves", moves is None, "moves" not in asked)
+    for name, number in asked.get("moves", {}).items():
+        found.equal(f"{where}, moves.{name}", moves and moves[name], number)
     found.equal(f"{where}, number of categories", k, asked["domain_size"])
     found.equal(f"{where}, asked_share", Fraction(entry["asked_share"]), share)
     found.equal(f"{where}, nominal_epsilon", Fraction(entry["nominal_epsilon"]), epsilon)
@@ -452,7 +473,7 @@ def check_indicator(entry: Json, plan: Plan, index: int, said_epsilon: str, foun
         possible = list(questions(epsilon, k))
         n_codes = possible[0].thresholds[-1]
         found.holds(f"{where}, codes", n_codes <= max_codes(plan.days), f"{n_codes} cannot be tallied")
-    elif asked.get("parts") or plan.mechanism == "smp-question":
+    elif asked.get("parts") or "moves" in asked or plan.mechanism == "smp-question":
         possible = codes(epsilon, k, days=plan.days)
     else:
         possible = channels(plan.mechanism, epsilon, k, share=share if plan.has_fakes else Fraction(1))

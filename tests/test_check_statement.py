@@ -208,6 +208,24 @@ def believed(statement, *others):
                 yield key
 
 
+@pytest.mark.parametrize("mechanism", ["smp-grr", "smp-question"])
+def test_each_number_of_moves_is_derived_and_other_plans_of_them_are_refused(mechanism):
+    trips = factory.moves("trips", "a", "b", "c", max_values=3)
+    statement = written(factory.create(factory.GENDER, trips, epsilon="0.7", mechanism=mechanism))
+    assert texts(statement) == []
+    assert statement["indicators"][1]["moves"] == {"places": 3, "per_day": 6}
+    assert not statement["indicators"][1]["unions_of_days"]
+    assert set(believed(statement)) == {"voided_days"}
+    for change in (
+        {"moves": {"places": 4, "per_day": 6}},
+        {"moves": {"places": 3, "per_day": 0}},
+        {"kind": "static", "max_values": None},
+    ):
+        forged = copy.deepcopy(statement)
+        forged["plan"]["spec"]["indicators"][1] |= change
+        assert any(text.startswith("plan.spec, moves") for text in texts(forged)), change
+
+
 @pytest.mark.parametrize("mechanism", ["smp-grr", "spl-grr"])
 def test_each_number_of_presence_is_derived(mechanism):
     plan = planned(mechanism, presence_epsilon=Decimal(1), presence_days=2)

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,8 @@ from ldp.protocols.channels import GrrChannel, PureChannel, SupportProbabilities
 from ldp.protocols.faked_reports import PriorFakedChannel
 from ldp.protocols.histogram import HistogramChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
+
+ENDLESS: Final = 2**60  # visitors, if those of a window are taken as a sample of people like them
 
 Floats = NDArray[np.float64]
 

@@ -27,7 +27,7 @@ from ldp.estimation.approximate_errors import (
     report_laws,
 )
 from ldp.estimation.error_curves import LEVEL, ErrorCurve, error_curve
-from ldp.estimation.joint.linear import ENDLESS
+from ldp.estimation.estimators import ENDLESS
 from ldp.estimation.noisy_estimators import UnionNoise, noisy_total
 from ldp.estimation.numbers import mean_variance
 from ldp.privacy.accounting import Certificate, certify

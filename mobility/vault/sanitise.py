@@ -96,6 +96,19 @@ class StudySanitiser:
         raw = [codes[place.rows, place.slot] for place in places]
         return self._reports(places, raw, pseudonyms, kind="static")
 
+    def picked_moves(
+        self,
+        indicator: int,
+        pseudonyms: Pseudonyms,
+        starts: NDArray[np.int64],
+        moves: NDArray[np.int32],
+        *,
+        day: int,
+    ) -> NDArray[np.uint16]:
+        """Raw code of one move of the day of each subscriber; other parameters as the library has them."""
+        picked = self._sanitiser.picked_moves(indicator, pseudonyms, starts=starts, codes=moves, day=day)
+        return picked.astype(np.uint16)
+
     def daily_answers(
         self,
         pseudonyms: Pseudonyms,
@@ -118,7 +131,7 @@ class StudySanitiser:
         for column, place in enumerate(places):
             days = self._sanitiser.answer_days(place.indicator, pseudonyms[place.rows])
             raw.append(_on_day(days, day, codes[place.rows, column]))
-        reports = self._reports(places, raw, pseudonyms, kind="daily")
+        reports = self._reports(places, raw, pseudonyms, kind="daily", day=day)
         if self._locations is not None:
             if grid_codes is None:
                 raise ValueError("grid_codes must be given: the plan has locations")
@@ -127,9 +140,15 @@ class StudySanitiser:
         return reports
 
     def _reports(
-        self, places: list[Place], raw: list[NDArray[np.uint16]], pseudonyms: Pseudonyms, *, kind: Kind
+        self,
+        places: list[Place],
+        raw: list[NDArray[np.uint16]],
+        pseudonyms: Pseudonyms,
+        *,
+        kind: Kind,
+        day: int = 0,
     ) -> NDArray[np.uint16]:
-        """Reports of one kind, of the raw codes at each place."""
+        """Reports of one kind, of the raw codes at each place; on the day, if they are daily."""
         reports = np.full((len(pseudonyms), self.words(kind)), NO_VALUE, np.uint16)
         if self.plan.has_fakes:
             values = [np.full(len(pseudonyms), -1, np.int32)] * self.plan.d
@@ -140,8 +159,10 @@ class StudySanitiser:
                 reports[:, place.words] = sent[place.indicator]
             return reports
         for place, codes in zip(places, raw, strict=True):
-            sent_one = self._sanitiser.report(place.indicator, pseudonyms[place.rows], _values(codes))
-            reports[place.rows, place.words] = sent_one
+            people = pseudonyms[place.rows]
+            reports[place.rows, place.words] = self._sanitiser.report(
+                place.indicator, people, _values(codes), day=day
+            )
         return reports
 
     def _location_words(self, kind: Kind) -> list[int]:

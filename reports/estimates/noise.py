@@ -29,9 +29,9 @@ class Figures(NamedTuple):
     ci_low: Sequence[float]
     ci_high: Sequence[float]
     consistent: Sequence[float]
-    visitors: Sequence[float]
-    visitors_ci_low: Sequence[float]
-    visitors_ci_high: Sequence[float]
+    visitors: Sequence[float | None]
+    visitors_ci_low: Sequence[float | None]
+    visitors_ci_high: Sequence[float | None]
 
     def scaled(self, factor: float) -> "Figures":
         """Return the same, scaled to a number of persons per visitor."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ldp import PlanSpec, all_unions, pure_frequencies, union
 from ldp.estimation import windows as ldp_windows
+from ldp.estimation.estimators import ENDLESS
 from ldp.estimation.multiple import above_zero
 from ldp.estimation.noisy_estimators import NoisyTotal
 from ldp.estimation.windows import IndicatorTallies
@@ -44,9 +45,9 @@ class Estimate:
     """One category in one window; all but the counts are None where no one answered.
 
     `frequency` is unbiased and may leave [0, 1]; `consistent` is its nearest distribution. `visitors` is
-    scaled to the population by the market share. `reports` is None, too, where the small-cell rule suppresses
-    the window. `status` says whether the numbers are reliable, and if not, why. `category_fr` is for
-    pages only.
+    scaled to the population by the market share; a move has none. `reports` is None, too, where the
+    small-cell rule suppresses the window. `status` says whether the numbers are reliable, and if not, why.
+    `category_fr` is for pages only.
     """
 
     category: str
@@ -254,6 +255,11 @@ def check_union(indicator: Indicator, window: Window) -> None:
             "The date range for %(indicator)s must be a single day, because each person gives an answer on "
             "only %(n)d of %(days)d days. Requested: days %(first)d to %(last)d."
         )
+        if indicator.max_moves is not None:
+            text = gettext(
+                "The date range for %(indicator)s must be a single day, because moves are counted by day. "
+                "Flows add up several days. Requested: days %(first)d to %(last)d."
+            )
         got = {"first": window.first_day, "last": window.last_day, "days": indicator.study.days}
         raise UnionNotAvailableError(text % {**got, "indicator": indicator.slug, "n": indicator.max_values})
 
@@ -337,10 +343,14 @@ def _figures(
     by_category = n_reports if loaded.spec.scale is None else union(loaded.by_category, **window._asdict())
     if np.min(by_category) == 0:
         return None
+    # Which of a person's moves was reported is a draw, too: all reports are a sample.
+    n_population = n_visitors if loaded.spec.moves is None else ENDLESS
     result = pure_frequencies(
-        counts, n_reports=by_category, n_population=n_visitors, channel=loaded.channel, level=LEVEL
+        counts, n_reports=by_category, n_population=n_population, channel=loaded.channel, level=LEVEL
     )
-    scale = _scale(study, n_visitors)
     shares = (result.frequency, result.std_error, result.ci_low, result.ci_high, result.consistent)
+    if loaded.spec.moves is not None:  # shares of reports stand for moves, not for visitors
+        return Figures(*(column.tolist() for column in shares), *[[None] * len(counts)] * 3)
+    scale = _scale(study, n_visitors)
     of_visitors = (column * scale for column in (result.frequency, result.ci_low, result.ci_high))
     return Figures(*(column.tolist() for column in (*shares, *of_visitors)))

@@ -44,6 +44,7 @@ LDP_MODULES: Final = (
     "geo/precision.py",
     "privacy/__init__.py",
     "privacy/joint.py",
+    "privacy/moves.py",
     "privacy/plans.py",
     "privacy/presence.py",
     "privacy/slots.py",

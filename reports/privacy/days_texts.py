@@ -8,11 +8,11 @@ from reports.base import formats
 
 
 def repeated(spec: PlanSpec) -> list[int]:
-    """Positions of daily indicators on which a person reports more than once."""
+    """Positions of daily indicators on which a person repeats answers; moves have new noise every day."""
     return [
         index
         for index, asked in enumerate(spec.indicators)
-        if asked.kind == "daily" and spec.values_per_person(index) > 1
+        if asked.kind == "daily" and asked.moves is None and spec.values_per_person(index) > 1
     ]
 
 
@@ -20,12 +20,21 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
     """Return the unprotected facts of daily values, by name; nothing without daily indicators."""
     if all(asked.kind == "static" for asked in spec.indicators):
         return {}
-    sentences = [
-        gettext(
-            "Changes: the values of a daily indicator are protected. Whether a value changes from one "
-            "day to the next is not protected, because the same value always gives the same answer."
+    moves = [asked.slug for asked in spec.indicators if asked.moves is not None]
+    sentences = []
+    if any(asked.kind == "daily" and asked.moves is None for asked in spec.indicators):
+        sentences.append(
+            gettext(
+                "Changes: the values of a daily indicator are protected. Whether a value changes from one "
+                "day to the next is not protected, because the same value always gives the same answer."
+            )
         )
-    ]
+    if moves:
+        text = gettext(
+            "Moves (%(indicators)s): noise is new every day, so reports do not show whether moves repeat. "
+            "Only if a day is undone and read again does the same move give the same report."
+        )
+        sentences.append(text % {"indicators": ", ".join(moves)})
     if spec.has_fakes:
         sentences.append(
             gettext(

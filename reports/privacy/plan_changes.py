@@ -46,7 +46,7 @@ _WEIGHED_OF_PLAN = (
 )  # fmt: skip
 _WEIGHED_OF_INDICATOR = (
     "slug", "name", "name_fr", "categories", "categories_fr", "epsilon", "max_values", "weight", "parts",
-    "scale", "groups",
+    "scale", "groups", "max_moves",
 )  # fmt: skip
 
 
@@ -203,6 +203,10 @@ def _of_indicator(old: IndicatorDefinition, new: IndicatorDefinition) -> Iterato
         yield _other(_combines(new))
     if old.scale != new.scale:
         yield _other(gettext("The cuts, minimum or unit of %(slug)s change.") % values)
+    if old.max_moves and new.max_moves and old.max_moves != new.max_moves:
+        most = {**values, "old": old.max_moves, "new": new.max_moves}
+        text = gettext("%(slug)s: moves per day with full weight change from %(old)d to %(new)d.")
+        yield _harmless(text % most)
     if old.weight != new.weight:
         yield _harmless(gettext("%(slug)s is asked more or less often than before (weight).") % values)
     if old.name != new.name:

@@ -191,6 +191,9 @@ class Indicator(models.Model):
         help_text="names of categories that reports add up, by name of their group",
     )
     max_values = models.PositiveSmallIntegerField(null=True, blank=True, help_text="daily: days answered")
+    max_moves = models.PositiveSmallIntegerField(
+        null=True, blank=True, help_text="moves: of a day, with their full weight; null = something else"
+    )
 
     class Meta:
         ordering = ["study", "position"]

@@ -13,8 +13,12 @@ Counts = NDArray[np.int64]
 
 
 def has_unions(indicator: Indicator) -> bool:
-    """Return whether a union of several days can be counted: everyone answers on each present day."""
-    return indicator.kind == Indicator.Kind.STATIC or indicator.max_values in (None, indicator.study.days)
+    """Return whether a union of several days can be counted: everyone answers on each present day.
+
+    Moves are counted by day only.
+    """
+    answers_daily = indicator.max_values in (None, indicator.study.days) and indicator.max_moves is None
+    return indicator.kind == Indicator.Kind.STATIC or answers_daily
 
 
 def scale_of(indicator: Indicator) -> Scale | None:

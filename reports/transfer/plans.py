@@ -77,10 +77,11 @@ def _replace_indicators(study: Study, definition: StudyDefinition) -> list[Indic
     kept: dict[str, Indicator] = {}
     for row in study.indicators.all():
         asked = next((each for each in definition.indicators if each.slug == row.slug), None)
-        if asked is not None and (asked.kind, list(asked.categories), asked.max_values) == (
+        if asked is not None and (asked.kind, list(asked.categories), asked.max_values, asked.max_moves) == (
             row.kind,
             row.categories,
             row.max_values,
+            row.max_moves,
         ):
             kept[row.slug] = row
         else:

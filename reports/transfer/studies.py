@@ -163,6 +163,7 @@ def create_indicators(
             kind=indicator.kind,
             categories=list(indicator.categories),
             max_values=indicator.max_values,
+            max_moves=indicator.max_moves,
         )
         row.position, row.name, row.name_fr = position, indicator.name, indicator.name_fr
         row.categories_fr = indicator.categories_fr and list(indicator.categories_fr)

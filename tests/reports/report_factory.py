@@ -75,6 +75,12 @@ def joint(slug: str, *parts: IndicatorDefinition, **changes: Any) -> IndicatorDe
     return indicator(slug, *combined([part.categories for part in parts], "no value"), column=None, **changes)
 
 
+def moves(slug: str, *zones: str, per_day: int = 6, **changes: Any) -> IndicatorDefinition:
+    names = tuple(" / ".join(each) for each in product((*zones, "outside"), repeat=2))
+    asked = {"kind": "daily", "column": None, "derive": "moves", "max_moves": per_day}
+    return indicator(slug, *names, **(asked | changes))
+
+
 GENDER = indicator("gender", "F", "M", "NR")
 AGE = indicator("age", "<18", "18-24", "25 & older")
 STAY = indicator("stay", "short", "long", kind="daily", column=None, derive="visit_duration")
@@ -163,7 +169,7 @@ def _delta(spec: ldp.PlanSpec, people: People, *, sanitiser: ldp.Sanitiser) -> l
     tally_stays(people.bitmaps, delta.stays, tallies=spec.tallies, sign=1)
     static = sanitiser.reports(people.pseudonyms, _values(spec, people, sanitiser, day=None))
     by_day = [
-        sanitiser.reports(people.pseudonyms, _values(spec, people, sanitiser, day=day))
+        sanitiser.reports(people.pseudonyms, _values(spec, people, sanitiser, day=day), day=day + 1)
         for day in range(spec.days)
     ]
     for index, asked in enumerate(spec.indicators):

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.errors import LdpError
-from ldp.estimation.estimators import project_simplex
+from ldp.estimation.estimators import ENDLESS, project_simplex
 from ldp.estimation.joint.crosstab import Codes, Reports
-from ldp.estimation.joint.linear import ENDLESS, linear_covariance_matrix
+from ldp.estimation.joint.linear import linear_covariance_matrix
 
 Floats = NDArray[np.float64]
 MAX_TESTED_CELLS: Final = 1000  # the covariances of more take seconds

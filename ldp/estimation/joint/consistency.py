@@ -20,10 +20,10 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp.estimation.estimators import pure_variance
+from ldp.estimation.estimators import ENDLESS, pure_variance
 from ldp.estimation.joint.association import Margin
 from ldp.estimation.joint.crosstab import CrossTable, Reports, Shares
-from ldp.estimation.joint.linear import ENDLESS, linear_variances
+from ldp.estimation.joint.linear import linear_variances
 
 Floats = NDArray[np.float64]
 _MAX_ROUNDS: Final = 2000

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
 from statistics import NormalDist
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +27,6 @@ Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 CodeChannel = GrrChannel | DesignChannel
 LinearChannel = CodeChannel | UnaryChannel
-ENDLESS: Final = 2**60  # visitors, if those of a window are taken as a sample of people like them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

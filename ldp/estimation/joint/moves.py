@@ -26,9 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.errors import LdpError
-from ldp.estimation.estimators import project_simplex, pure_frequencies
+from ldp.estimation.estimators import ENDLESS, project_simplex, pure_frequencies
 from ldp.estimation.joint.crosstab import Codes, Floats, Reports, Shares
-from ldp.estimation.joint.linear import ENDLESS
 from ldp.privacy.moves import MoveSpec
 from ldp.protocols.projective import CodeChannel
 

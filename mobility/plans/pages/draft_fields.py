@@ -9,7 +9,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from mobility.extracts.form_fields import Field
 from mobility.plans.pages.draft_typed import KEYS, Typed
-from reports.studies.studyfile import NIGHT_ZONE, Problem
+from reports.studies.studyfile import MOVES, NIGHT_ZONE, Problem
 from reports.studies.studyfile.definition import DERIVED
 from reports.studies.studyfile.numbers import DERIVED_NUMBERS, NUMBER
 from reports.studies.studyfile.sections import MECHANISMS, SLOT_NOISES, UNITS
@@ -59,6 +59,7 @@ LABELS: Final[dict[str, Promise]] = {
     "indicator.cuts": gettext_lazy("Thresholds (“cuts” in the study file), one per line"),
     "indicator.derive": gettext_lazy("Value computed from a day's events"),
     "indicator.max_values": gettext_lazy("Maximum answers per person (optional)"),
+    "indicator.max_moves": gettext_lazy("Moves per day with full weight (optional)"),
     "indicator.epsilon": gettext_lazy("Separate epsilon for this indicator (optional)"),
     "indicator.weight": gettext_lazy("Weight (optional)"),
     "indicator.night_from": gettext_lazy("Night starts at (optional)"),
@@ -140,6 +141,11 @@ HINTS: Final[dict[str, Promise | str]] = {
     ),
     "indicator.max_values": gettext_lazy(
         "Maximum number of days on which each person answers. Leave empty for all days of the study."
+    ),
+    "indicator.max_moves": gettext_lazy(
+        "Used only for moves between zones. Each person reports one move of the day, chosen at random. On "
+        "days with more moves than this number, each move counts for less. Larger numbers give less accurate "
+        "results. Leave empty for 6."
     ),
     "indicator.epsilon": gettext_lazy("Leave empty to use the plan's epsilon."),
     "indicator.weight": gettext_lazy(
@@ -292,6 +298,7 @@ def derived_words(derive: str) -> str:
     words = {
         "visit_duration": gettext("duration of the visit"),
         "main_zone": gettext("zone in which the person spent the most time"),
+        MOVES: gettext("moves between zones"),
         NIGHT_ZONE: gettext("night zone"),
     }
     return words.get(derive, derive)

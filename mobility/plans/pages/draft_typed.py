@@ -180,6 +180,7 @@ DAILY_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {
     "categories_fr": _lines,
     "groups": _groups,
     "max_values": _whole,
+    "max_moves": _whole,
     "night_from": str,
     "night_to": str,
 }
@@ -204,7 +205,8 @@ KEYS: Final = {
 
 def _text(value: Any) -> str:
     if isinstance(value, dict):
-        return "\n".join(f"{name}: {category}" for name, of in value.items() for category in of)
+        groups = ((name, of) for name, of in value.items() if isinstance(of, list))
+        return "\n".join(f"{name}: {category}" for name, of in groups for category in of)
     if isinstance(value, list):
         return "\n".join(map(str, value))
     return format(value.normalize(), "f") if isinstance(value, Decimal) else str(value)

@@ -1,4 +1,4 @@
-"""Raw values of a day, which are sanitised before they are kept: duration, main cell, zones."""
+"""Raw values of a day, which are sanitised before they are kept: duration, main cell, zones, a move."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
@@ -14,11 +14,13 @@ from mobility.extracts.rows.nights import nights_of
 from mobility.vault.sanitise import StudySanitiser
 from mobility.vault.state import positions
 from mobility.vault.state.days import DaySightings
+from mobility.vault.state.moves import moves_of_day
 from mobility.vault.state.slots import slot_counter
 from mobility.vault.state.stays import NO_CELL, PlaceRules, Who, longest_stays
 from mobility.vault.state.visits import StaticValues
 from reports.studies.studyfile import (
     MAIN_ZONE,
+    MOVES,
     NIGHT_ZONE,
     OF_ZONES,
     VISIT_DURATION,
@@ -60,14 +62,14 @@ class DailyValues:
         ]
         # Whether days need the raw static parts of those who are asked for a daily combination.
         self.has_static_parts = any(each is not None and each.static_sizes for each in self._joints)
-        self._scales = [each.scale for each in plan.indicators if each.kind == "daily"]
+        self._daily = [(place, each) for place, each in enumerate(plan.indicators) if each.kind == "daily"]
         self._zone_of_cell = _zone_codes(definition)
         self._nights = nights_of(definition)
         self.slots = slot_counter(definition)
         location = definition.location
         self._grid_code_of_cell = None if location is None else np.array(location.places, np.uint16)
         # Everyone reports a place, and on its zone only who is asked.
-        of_day = self._answers(MAIN_ZONE) if location is None else _everyone
+        of_day = self._answers(MAIN_ZONE, MOVES) if location is None else _everyone
         self.rules: PlaceRules | None = None
         if of_day is not None or self._nights is not None or self.slots is not None:
             self.rules = PlaceRules(
@@ -110,13 +112,18 @@ class DailyValues:
         """
         codes = np.full((len(rows), len(self._derived)), NO_VALUE, np.uint16)
         found: dict[str, Codes] = {}
-        sources = zip(self._derived, self._joints, self._scales, strict=True)
-        for column, (derived, joint, scale) in enumerate(sources):
+        sources = zip(self._derived, self._joints, self._daily, strict=True)
+        for column, (derived, joint, (place, asked)) in enumerate(sources):
             # A combination is known once all its parts are.
             if (NIGHT_ZONE in derived) != (part == "night"):
                 continue
-            if scale is not None:  # of the length of stay
-                codes[:, column] = scale.levels((seen.last[rows] - seen.first[rows]) // MINUTE_S)
+            if asked.scale is not None:  # of the length of stay
+                codes[:, column] = asked.scale.levels((seen.last[rows] - seen.first[rows]) // MINUTE_S)
+                continue
+            if asked.moves is not None:
+                people = seen.pseudonym[rows]
+                starts, moves = moves_of_day(seen.stays, self._zone_of_cell, people, asked.moves)
+                codes[:, column] = self._sanitiser.picked_moves(place, people, starts, moves, day=day)
                 continue
             for derive in derived:
                 if derive and derive not in found:
@@ -148,9 +155,9 @@ class DailyValues:
             cells = self.night_cells(seen, pseudonyms, day=day)
         return _of_cells(cells, self._zone_of_cell)
 
-    def _answers(self, derive: str) -> Who | None:
-        """Return the rows that answer an indicator with that value; None if there is none."""
-        columns = [column for column, derived in enumerate(self._derived) if derive in derived]
+    def _answers(self, *derives: str) -> Who | None:
+        """Return the rows that answer an indicator with one of these values; None if there is none."""
+        columns = [column for column, derived in enumerate(self._derived) if {*derives} & {*derived}]
         if not columns:
             return None
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from status import Status, estimates_status, window_status  # type: ignore[import-not-found]
 
-from ldp.estimation.estimators import pure_frequencies
+from ldp.estimation.estimators import ENDLESS, pure_frequencies
 from ldp.estimation.unions import union
 from ldp.privacy.plans import PlanSpec
 from ldp.protocols.projective_space import value_counts, value_reports
@@ -140,18 +140,20 @@ def estimates_of(
     """Estimates of all categories in one window."""
     n_visitors, counts, about = int(tallies[0]), *tallies[2:]
     names = ("frequency", "std_error", "ci_low", "ci_high", "consistent")
+    no_visitors = dict.fromkeys(("visitors", "visitors_ci_low", "visitors_ci_high"))
     if about.min() == 0:
-        blanks = dict.fromkeys((*names, "visitors", "visitors_ci_low", "visitors_ci_high"))
+        blanks = dict.fromkeys(names) | no_visitors
         if int(tallies[1]) and status == Status.OK:  # some cuts of a number have reports
             status = Status.NOT_RELIABLE
         return [
             {"category": category, "reports": int(n), **blanks, "status": str(status)}
             for category, n in zip(indicator["categories"], counts, strict=True)
         ]
+    of_moves = plan.indicators[plan.index(indicator["slug"])].moves is not None
     result = pure_frequencies(
         counts,
         n_reports=about,
-        n_population=n_visitors,
+        n_population=ENDLESS if of_moves else n_visitors,
         channel=plan.channel(plan.index(indicator["slug"])),
         level=study["ci_level"],
     )
@@ -165,6 +167,7 @@ def estimates_of(
             "visitors": row["frequency"] * scale,
             "visitors_ci_low": row["ci_low"] * scale,
             "visitors_ci_high": row["ci_high"] * scale,
+            **(no_visitors if of_moves else {}),
             "status": str(status),
         }
         rows.append({"category": category, "reports": int(counts[code]), **row})

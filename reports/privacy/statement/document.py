@@ -21,6 +21,7 @@ from ldp import (
     PlanSpec,
     certify,
 )
+from ldp.privacy.moves import MoveSpec
 from ldp.privacy.plans import AnswerChannel
 from ldp.protocols.channels import exact_text
 from ldp.protocols.numbers.threshold import Scale, ThresholdChannel
@@ -65,7 +66,7 @@ class Protection:
     """Privacy text of a page about one indicator; epsilons are certified, not nominal.
 
     `epsilon_value` is what this value loses, all reports of a person seen together. `parts` are the names of
-    the indicators that a joint one combines; `scale` is that of a number.
+    the indicators that a joint one combines; `scale` is that of a number, and `moves` are those of a day.
     """
 
     unit: str
@@ -83,6 +84,7 @@ class Protection:
     has_question: bool = False
     parts: tuple[str, ...] = ()
     scale: Scale | None = None
+    moves: MoveSpec | None = None
 
     @property
     def is_unary(self) -> bool:
@@ -150,6 +152,7 @@ def protections(plan: Plan) -> dict[str, Protection]:
             has_question=spec.has_question(index),
             parts=tuple(names[part] for part in asked.parts),
             scale=asked.scale,
+            moves=asked.moves,
         )
         for index, (asked, entry) in enumerate(zip(spec.indicators, certificate.indicators, strict=True))
     }
@@ -368,6 +371,7 @@ def _indicator(
         "protocol": protocol_of(channel),
         **_design(channel),
         **_cuts(asked.scale, channel),
+        **({} if asked.moves is None else {"moves": asdict(asked.moves)}),
         "asked_share": exact_text(spec.asked_share(index)),
         "typed_epsilon": None if typed is None else _plain(typed),
         "nominal_epsilon": exact_text(asked.epsilon),

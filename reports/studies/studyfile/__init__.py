@@ -2,6 +2,7 @@
 
 from reports.studies.studyfile.definition import (
     MAIN_ZONE,
+    MOVES,
     NIGHT_ZONE,
     OF_ZONES,
     VISIT_DURATION,
@@ -21,6 +22,7 @@ from reports.studies.studyfile.problems import Problem, StudyFileError
 
 __all__ = [
     "MAIN_ZONE",
+    "MOVES",
     "NIGHT_ZONE",
     "OF_ZONES",
     "VISIT_DURATION",

@@ -5,11 +5,13 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from math import isqrt
 from typing import Any, Final, Literal, Self, get_args
 
 from ldp import IndicatorRequest, PlanSpec, build_plan
 from ldp.geo.grid import Grid
 from ldp.geo.location import LocationSpec
+from ldp.privacy.moves import MoveSpec
 from ldp.privacy.plans import Kind, Mechanism, PresenceTally
 from ldp.protocols.channels import Unit
 from ldp.protocols.numbers.threshold import Scale
@@ -29,13 +31,14 @@ VISIT_DURATION = "visit_duration"
 # Band h holds stays of [h-1, h) hours; the last one runs from 10 to 18 hours, both included.
 VISIT_DURATION_BANDS: tuple[str, ...] = (*(f"Duration {h}h" for h in range(2, 11)), "Duration 10h-18h")
 MAIN_ZONE, NIGHT_ZONE = "main_zone", "night_zone"
-# Sources of a daily indicator; the zones of the area are the categories of the last two.
-OF_ZONES: tuple[str, ...] = (MAIN_ZONE, NIGHT_ZONE)
+MOVES = "moves"
+# Sources of a daily indicator; the zones of the area are the categories of two, and pairs of them of moves.
+OF_ZONES: tuple[str, ...] = (MAIN_ZONE, NIGHT_ZONE, MOVES)
 DERIVED: tuple[str, ...] = (VISIT_DURATION, *OF_ZONES)
 DEFAULT_POPULATION = "subscribers"
 # Keys that JSON leaves out where a study file does: hashes of definitions without them stay what they were.
 _LEFT_OUT: Final = frozenset(
-    {"name_fr", "categories_fr", "zones_fr", "tallies", "slots", "parts", "scale", "groups"}
+    {"name_fr", "categories_fr", "zones_fr", "tallies", "slots", "parts", "scale", "groups", "max_moves"}
 )
 
 
@@ -81,6 +84,7 @@ class IndicatorDefinition:
 
     parts : of a joint indicator, which reads no column: slugs of those that it combines
     scale : of a number, whose categories are "this cut or more"
+    max_moves : of moves, whose categories are pairs of zones: moves of a day that keep their full weight
     categories_fr : in the order of `categories`; None = the same names in French
     night_from, night_to : of night_zone: minutes of the local evening and of the morning after it, which is
         no longer part of the night
@@ -103,6 +107,14 @@ class IndicatorDefinition:
     parts: tuple[str, ...] = ()
     scale: Scale | None = None
     groups: Groups = ()
+    max_moves: int | None = None
+
+    @property
+    def moves(self) -> MoveSpec | None:
+        """Return moves as the library takes them; None of what is not derived from them."""
+        if self.max_moves is None:
+            return None
+        return MoveSpec(places=isqrt(len(self.categories)) - 1, per_day=self.max_moves)
 
     @property
     def shown_name(self) -> str:
@@ -298,6 +310,7 @@ class StudyDefinition:
                     weight=indicator.weight,
                     parts=indicator.parts,
                     scale=indicator.scale,
+                    moves=indicator.moves,
                 )
                 for indicator in self.indicators
             ],

@@ -3,12 +3,15 @@
 from dataclasses import replace
 from decimal import Decimal
 from itertools import product
+from math import isqrt
 from typing import Any
 
 from ldp.privacy.joint import joint_size
+from ldp.privacy.moves import DEFAULT_MOVES, MOST_MOVES
 from ldp.privacy.plans import MAX_PARTS, MAX_TALLY_CELLS
 from reports.studies.studyfile.definition import (
     DERIVED,
+    MOVES,
     NIGHT_ZONE,
     OF_ZONES,
     VISIT_DURATION,
@@ -25,8 +28,9 @@ from reports.studies.studyfile.table import Table, text_problem, with_plain_spac
 
 MAX_INDICATORS = 255
 MAX_CATEGORIES = 65_534
-# Of a part without a value, in the names of combinations.
+# Of a part without a value, in the names of combinations; and of all that is no zone, in those of moves.
 NO_VALUE_NAME, NO_VALUE_NAME_FR = "no value", "sans valeur"
+OUTSIDE_NAME, OUTSIDE_NAME_FR = "outside", "hors zones"
 NIGHT_KEYS = ("night_from", "night_to")
 NIGHT_FROM, NIGHT_TO = 22 * 60, 6 * 60  # where the study file does not say
 # Pages of a study with the address of an indicator's page.
@@ -119,6 +123,8 @@ def _check_suits(table: Table, plan: PlanDefinition, *, kind: str, epsilon: Deci
     if not mechanism.startswith("smp-"):
         table.refuse("weight", f"must be absent: under {mechanism} every indicator is asked equally often")
         table.refuse("parts", f"must be absent under {mechanism}: only smp plans have joint indicators")
+        if (derive := table.values.get("derive")) == MOVES:
+            table.add("derive", f"must not be {MOVES} under {mechanism}: only smp plans have moves", derive)
         if kind == NUMBER:
             table.add("kind", f"must not be {NUMBER} under {mechanism}: only smp plans have numbers", kind)
     if kind == "daily" and mechanism.startswith("rsfd-") and plan.unit == "attribute":
@@ -132,7 +138,7 @@ def _check_suits(table: Table, plan: PlanDefinition, *, kind: str, epsilon: Deci
 def _unread(table: Table) -> dict[str, Any]:
     for key in ("column", "categories", "categories_fr", "derive", "max_values", *NIGHT_KEYS, "cuts"):
         table.has(key)
-    for key in ("minimum", "unit"):
+    for key in ("minimum", "unit", "max_moves"):
         table.has(key)
     return {"column": None, "derive": None, "categories": (), "max_values": None}
 
@@ -140,7 +146,7 @@ def _unread(table: Table) -> dict[str, Any]:
 def _read_static(table: Table, *, days: int) -> dict[str, Any]:
     table.refuse("derive", "must be absent: a static indicator reads a column")
     table.refuse("max_values", "must be absent: only a daily indicator has several values")
-    _refuse_night(table)
+    _refuse_of_days(table)
     categories = _read_categories(table, days=days)
     return {
         "column": table.text("column"),
@@ -154,7 +160,7 @@ def _read_static(table: Table, *, days: int) -> dict[str, Any]:
 def _read_joint(table: Table, *, days: int) -> dict[str, Any]:
     for key in ("column", "categories", "categories_fr", "derive"):
         table.refuse(key, "must be absent: an indicator with parts combines their values")
-    _refuse_night(table)
+    _refuse_of_days(table)
     parts = table.raw("parts")
     has_limit = table.has("max_values")
     if has_limit and table.values.get("kind") == "static":
@@ -177,7 +183,7 @@ def _with_parts(
     root: Table, indicators: tuple[IndicatorDefinition, ...], *, days: int
 ) -> tuple[IndicatorDefinition, ...]:
     """Give joint indicators the combinations of their parts as categories, or note why that cannot be."""
-    whole = {each.slug: each for each in indicators if not (each.parts or each.scale)}
+    whole = {each.slug: each for each in indicators if not (each.parts or each.scale or each.max_moves)}
     first_with: dict[frozenset[str], str] = {}
     found = []
     for each in indicators:
@@ -201,7 +207,8 @@ def _are_parts(table: Table, indicator: IndicatorDefinition, whole: dict[str, In
             table.add("parts", "must name each indicator once", part)
             return False
         if part not in whole:
-            table.add("parts", "must name indicators of this study that have no parts", part)
+            rule = f"must name indicators of this study that have categories, no parts and no {MOVES}"
+            table.add("parts", rule, part)
             return False
     kind = "daily" if any(whole[part].kind == "daily" for part in indicator.parts) else "static"
     if indicator.kind != kind:
@@ -228,14 +235,16 @@ def _combination(
     return replace(indicator, categories=combined, categories_fr=combined_fr)
 
 
-def _combined(table: Table, names: list[tuple[str, ...]], *, none: str) -> tuple[str, ...]:
+def _combined(
+    table: Table, names: list[tuple[str, ...]], *, none: str, key: str = "parts"
+) -> tuple[str, ...]:
     """Names of all combinations, in the order of their codes; notes two that look the same."""
     found = tuple(" / ".join(each) for each in product(*((*of_part, none) for of_part in names)))
     seen: set[str] = set()
     for name in map(with_plain_spaces, found):
         if name in seen:
             rule = f'must not have two combinations of one name: rename categories with " / " or "{none}"'
-            table.add("parts", rule, name)
+            table.add(key, rule, name)
             break
         seen.add(name)
     return found
@@ -262,7 +271,23 @@ def _read_daily(table: Table, *, days: int) -> dict[str, Any]:
         "categories_fr": None if is_of_zones else _read_french(table, VISIT_DURATION_BANDS),
         "max_values": table.integer("max_values", low=1, high=days) if has_limit else None,
         **_read_night(table),
+        **_read_moves(table),
     }
+
+
+def _read_moves(table: Table) -> dict[str, int | None]:
+    """Return how many moves of a day keep their full weight."""
+    derive = table.values.get("derive")
+    if derive == MOVES:
+        return {"max_moves": table.integer("max_moves", low=1, high=MOST_MOVES, default=DEFAULT_MOVES)}
+    if derive in DERIVED:
+        _refuse_moves(table)
+    table.has("max_moves")
+    return {"max_moves": None}
+
+
+def _refuse_moves(table: Table) -> None:
+    table.refuse("max_moves", f"must be absent: only {MOVES} have it")
 
 
 def _read_night(table: Table) -> dict[str, int | None]:
@@ -282,6 +307,12 @@ def _read_night(table: Table) -> dict[str, int | None]:
     return {"night_from": start, "night_to": end}
 
 
+def _refuse_of_days(table: Table) -> None:
+    """Refuse what only some values of a day have."""
+    _refuse_night(table)
+    _refuse_moves(table)
+
+
 def _refuse_night(table: Table) -> None:
     for key in NIGHT_KEYS:
         table.refuse(key, f"must be absent: only {NIGHT_ZONE} has a night")
@@ -292,24 +323,11 @@ def with_zones(
 ) -> tuple[IndicatorDefinition, ...]:
     """Give the categories that others decide on, or note why that cannot be.
 
-    Those that are derived from zones have the area's zones, and joint ones the combinations of their parts.
+    Those that are derived from zones have the area's zones or pairs of them, and joint ones the combinations
+    of their parts.
     """
-    zones, zones_fr = (area.zones, area.zones_fr) if area is not None else ((), None)
-    most = _most_categories(days)
-    for indicator in indicators:
-        key = f"indicator[{indicator.slug}].derive"
-        if indicator.derive not in OF_ZONES:
-            continue
-        if area is None or not zones:
-            rule = "needs [area] with zones: name a file of zones, or give the cells a column zone"
-            root.add(key, rule, indicator.derive)
-        elif not 2 <= len(zones) <= most:
-            rule = f"needs an area of 2 to {most} zones in a study of {days} days"
-            root.add(key, rule, len(zones))
     of_zones = tuple(
-        replace(indicator, categories=zones, categories_fr=zones_fr)
-        if indicator.derive in OF_ZONES
-        else indicator
+        _with_zones_of(root, indicator, area, days=days) if indicator.derive in OF_ZONES else indicator
         for indicator in indicators
     )
     for each in of_zones:
@@ -320,7 +338,7 @@ def with_zones(
 
 def _read_groups(table: Table) -> Groups:
     """Return groups of categories as written; `_check_groups` compares them with the categories."""
-    if table.has("parts") or table.values.get("kind") == NUMBER:
+    if table.has("parts") or table.values.get("kind") == NUMBER or table.values.get("derive") == MOVES:
         table.refuse("groups", "must be absent: only a single indicator with categories has groups")
         return ()
     groups = table.table("groups", required=False)
@@ -352,6 +370,28 @@ def _check_groups(table: Table, indicator: IndicatorDefinition) -> None:
             elif member in group_of:
                 table.add(name, f"must not have a category of the group {group_of[member]} again", member)
             group_of[member] = name
+
+
+def _with_zones_of(
+    root: Table, indicator: IndicatorDefinition, area: AreaDefinition | None, *, days: int
+) -> IndicatorDefinition:
+    """Give one indicator its categories."""
+    table = Table({}, f"indicator[{indicator.slug}]", root.problems)
+    zones, zones_fr = (area.zones, area.zones_fr) if area is not None else ((), None)
+    most = _most_categories(days)
+    if indicator.derive == MOVES:
+        most = isqrt(most) - 1  # pairs, with outside as one more zone
+    if not zones:
+        rule = "needs [area] with zones: name a file of zones, or give the cells a column zone"
+        table.add("derive", rule, indicator.derive)
+    elif not 2 <= len(zones) <= most:
+        table.add("derive", f"needs an area of 2 to {most} zones in a study of {days} days", len(zones))
+    elif indicator.derive == MOVES:
+        pairs = _combined(table, [zones, zones], none=OUTSIDE_NAME, key="derive")
+        zones_fr = zones_fr or zones
+        pairs_fr = _combined(table, [zones_fr, zones_fr], none=OUTSIDE_NAME_FR, key="derive")
+        return replace(indicator, categories=pairs, categories_fr=pairs_fr)
+    return replace(indicator, categories=zones, categories_fr=zones_fr)
 
 
 def _most_categories(days: int) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ldp
-from ldp.estimation.joint.linear import ENDLESS
+from ldp.estimation.estimators import ENDLESS
 from ldp.estimation.joint.moves import MoveDay, balanced_moves, move_day, moves_of_sets, moves_of_values
 from ldp.estimation.multiple import above_zero
 from ldp.estimation.simulation import Crowd, epsilon_for_plan, forecast

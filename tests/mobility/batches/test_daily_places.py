@@ -144,14 +144,19 @@ def truth_of(rows):
     return Truth(visitors=visitors, main_cell=main_cell, ignored=ignored, **zones)
 
 
-def _longest(rows, *, until):
-    """Each quarter-hour's last event lasts until the next one's; the place in CELLS."""
+def last_in_quarters(rows):
+    """The last event of each quarter-hour, with its place in CELLS, negative: the first one decides ties."""
     last = {}
     for row in rows:
         quarter = int(row.at.timestamp()) // QUARTER_S
         place = -CELLS.index(row.cell)
         last[quarter] = max(last.get(quarter, (row.at, place)), (row.at, place))
-    kept = [last[quarter] for quarter in sorted(last)]
+    return [last[quarter] for quarter in sorted(last)]
+
+
+def _longest(rows, *, until):
+    """Each quarter-hour's last event lasts until the next one's; the place in CELLS."""
+    kept = last_in_quarters(rows)
     ends = [*(at for at, _ in kept[1:]), until or kept[-1][0]]
     stays = Counter()
     for (at, place), end in zip(kept, ends, strict=True):

@@ -11,6 +11,7 @@ from typing import get_args
 import pytest
 from django.utils import translation
 
+from ldp.privacy.moves import MoveSpec
 from ldp.privacy.plans import Mechanism
 from ldp.privacy.presence import PresenceSpec
 from ldp.protocols.numbers.threshold import Scale
@@ -227,8 +228,8 @@ def test_the_plan_is_the_library_s_with_exact_epsilons() -> None:
         ('column = "age"', 'column = "age"\ngroups = {all = ["young", "old"], some = ["old"]}', 'indicator[age_band].groups.some: must not have a category of the group all again, got "old"'),
         ('column = "age"', 'column = "age"\ngroups = {old = ["young"]}', "indicator[age_band].groups.old: must differ from the categories"),
         ('column = "age"', 'column = "age"\ngroups = {all = []}', "indicator[age_band].groups.all: must have at least one category, got a list"),
-        ('derive = "visit_duration"', "", 'indicator[visit_duration].derive: is missing, must be one of visit_duration, main_zone, night_zone'),
-        ('derive = "visit_duration"', 'derive = "work_zone"', 'indicator[visit_duration].derive: must be one of visit_duration, main_zone, night_zone, got "work_zone"'),
+        ('derive = "visit_duration"', "", 'indicator[visit_duration].derive: is missing, must be one of visit_duration, main_zone, night_zone, moves'),
+        ('derive = "visit_duration"', 'derive = "work_zone"', 'indicator[visit_duration].derive: must be one of visit_duration, main_zone, night_zone, moves, got "work_zone"'),
         ('derive = "visit_duration"', 'derive = "visit_duration"\nmax_values = 4', "indicator[visit_duration].max_values: must be a whole number from 1 to 3, got 4"),
         ('derive = "visit_duration"', 'derive = "visit_duration"\nmax_values = 0', "indicator[visit_duration].max_values: must be a whole number from 1 to 3, got 0"),
         ('derive = "visit_duration"', 'derive = "visit_duration"\ncolumn = "x"', 'indicator[visit_duration].column: must be absent: a daily indicator is derived from the events of the day, got "x"'),
@@ -323,8 +324,8 @@ MANY_OF_BOTH = "[" + ", ".join(f'"c{i}"' for i in range(22_000)) + "]"
         ('["age_band", "home"]', '["age_band"]', "parts: must be a list of 2 to 3 slugs of indicators, got a list"),
         ('["age_band", "home"]', '["age_band", 5]', "parts: must be a list of 2 to 3 slugs of indicators, got a list"),
         ('["age_band", "home"]', '["home", "home"]', 'parts: must name each indicator once, got "home"'),
-        ('["age_band", "home"]', '["home", "work"]', 'parts: must name indicators of this study that have no parts, got "work"'),
-        ('["age_band", "home"]', '["home", "both"]', 'parts: must name indicators of this study that have no parts, got "both"'),
+        ('["age_band", "home"]', '["home", "work"]', 'parts: must name indicators of this study that have categories, no parts and no moves, got "work"'),
+        ('["age_band", "home"]', '["home", "both"]', 'parts: must name indicators of this study that have categories, no parts and no moves, got "both"'),
         ('["age_band", "home"]', '["home", "visit_duration"]', "kind: must be daily: a joint indicator is daily if one of its parts is"),
         ('["age_band", "home"]', '["age_band", "home"]\nmax_values = 2', "max_values: must be absent: only a daily indicator has several values"),
         (TWO_PARTS, TWO_PARTS + joint("again", "home", "age_band"), "parts: must not be those of both again"),
@@ -386,6 +387,59 @@ def test_numbers_have_a_category_for_each_cut_in_both_languages() -> None:
 def test_numbers_that_cannot_be_asked_are_refused(old, new, expected) -> None:
     found = problems(edited(old, new, text=NUMBER))
     assert [line for line in found if expected in line], found
+
+
+MOVES = WITH_AREA.replace('derive = "visit_duration"', 'derive = "moves"')
+TWO_ZONES = {"cells_csv": CELLS, "zones_geojson": zones(zone("Centre"), zone("Nord"))}
+
+
+def test_moves_have_pairs_of_zones_and_outside_as_categories() -> None:
+    study = parse(MOVES, **TWO_ZONES)
+    trips = study.indicators[-1]
+    assert trips.categories == (
+        "Centre / Centre", "Centre / Nord", "Centre / outside", "Nord / Centre", "Nord / Nord", "Nord / outside",
+        "outside / Centre", "outside / Nord", "outside / outside",
+    )  # fmt: skip
+    assert trips.categories_fr[2] == "Centre / hors zones"
+    asked = study.plan_spec().indicators[-1]
+    assert (asked.moves, asked.domain_size) == (MoveSpec(places=2, per_day=6), 9)
+    few = parse(
+        MOVES.replace('derive = "moves"', 'derive = "moves"\nmax_moves = 3\nmax_values = 2'), **TWO_ZONES
+    )
+    assert (few.indicators[-1].max_moves, few.indicators[-1].max_values) == (3, 2)
+    assert few.plan_spec().indicators[-1].moves == MoveSpec(places=2, per_day=3)
+    for each in (study, few):
+        assert through_json(each) == each == read_tables(tables_of(each), like=each)
+    assert "max_moves" not in json.dumps(parse(STUDY).to_json())  # so that hashes stay what they were
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('derive = "moves"', 'derive = "moves"\nmax_moves = 0', "max_moves: must be a whole number from 1 to 100, got 0"),
+        ('derive = "moves"', 'derive = "moves"\ncategories = ["a", "b"]', "categories: must be absent: they are the zones of [area]"),
+        ('derive = "moves"', 'derive = "moves"\ngroups = {a = ["b"]}', "groups: must be absent"),
+        ('derive = "moves"', 'derive = "main_zone"\nmax_moves = 2', "max_moves: must be absent: only moves have it"),
+        ('column = "age"', 'column = "age"\nmax_moves = 2', "max_moves: must be absent: only moves have it"),
+        (AREA + 'zones = "zones.geojson"\n', "", "derive: needs [area] with zones"),
+        ("smp-grr", "spl-grr", "derive: must not be moves under spl-grr: only smp plans have moves"),
+        ("epsilon = 1.0", "epsilon = 1.0\npresence_epsilon = 0.5\npresence_days = 2", "absent with the moves visit_duration"),
+        ("[area]", joint("both", "age_band", "visit_duration") + "[area]", "have categories, no parts and no moves"),
+    ],
+)  # fmt: skip
+def test_moves_that_cannot_be_asked_are_refused(old, new, expected) -> None:
+    found = problems(edited(old, new, text=MOVES), **TWO_ZONES)
+    assert [line for line in found if expected in line], found
+
+
+def test_moves_need_zones_that_fit_and_differ_from_outside() -> None:
+    many = zones(zone("Centre"), *(zone(f"z{i}") for i in range(44)))
+    found = problems(MOVES.replace("days = 3", "days = 62"), cells_csv=CELLS, zones_geojson=many)
+    assert any(
+        "derive: needs an area of 2 to 43 zones in a study of 62 days, got 45" in each for each in found
+    )
+    same = {"cells_csv": CELLS, "zones_geojson": zones(zone("Centre"), zone("outside"))}
+    assert any("rename categories" in each for each in problems(MOVES, **same))
 
 
 def test_zones_have_french_names_in_their_file() -> None:
