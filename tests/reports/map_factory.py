@@ -79,14 +79,8 @@ def publish_located(
     delta = factory._delta(spec, people, sanitiser=ldp.Sanitiser(spec, prf))
     sanitiser = LocationSanitiser(spec.location, prf, spec.version)
     answered = sanitiser.answer_days(people.pseudonyms, days=study.days) & people.bitmaps
-    days = [
-        np.where(
-            answered >> np.uint64(day) & np.uint64(1) == 1,
-            sanitiser.reports(people.pseudonyms, np.ascontiguousarray(places[:, day])),
-            NO_ANSWER,
-        ).astype(np.uint16)
-        for day in range(study.days)
-    ]
-    words = np.stack(days, axis=1)[:, :, np.newaxis]
+    days = [sanitiser.reports(people.pseudonyms, column.copy()) for column in places.T]
+    is_answered = answered[:, np.newaxis] >> np.arange(study.days, dtype=np.uint64) & np.uint64(1) == 1
+    words = np.where(is_answered, np.stack(days, axis=1), NO_ANSWER).astype(np.uint16)[:, :, np.newaxis]
     ldp.tally_reports(people.bitmaps, words, delta, index=spec.d, is_unary=False, sign=1)
     factory.apply(study, plan, delta)

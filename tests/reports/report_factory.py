@@ -51,17 +51,9 @@ def render_file(selection: Selection, *, ending: str) -> bytes:
 
 
 def indicator(slug: str, *categories: str, **changes: Any) -> IndicatorDefinition:
-    values: dict[str, Any] = {
-        "slug": slug,
-        "name": slug.replace("_", " ").capitalize(),
-        "kind": "static",
-        "column": slug,
-        "derive": None,
-        "categories": categories,
-        "epsilon": None,
-        "max_values": None,
-    }
-    return IndicatorDefinition(**(values | changes))
+    none = dict.fromkeys(("derive", "epsilon", "max_values"))
+    named = {"slug": slug, "name": slug.replace("_", " ").capitalize(), "column": slug}
+    return IndicatorDefinition(**none | named | {"kind": "static", "categories": categories} | changes)
 
 
 def joint(slug: str, *parts: IndicatorDefinition, **changes: Any) -> IndicatorDefinition:
@@ -106,23 +98,12 @@ def definition(
 ) -> StudyDefinition:
     plan: dict[str, Any] = {"mechanism": mechanism, "unit": unit, "epsilon": Decimal(epsilon)}
     plan["tallies"] = tallies
-    values: dict[str, Any] = {
-        "slug": "fair-2024",
-        "name": "The fair",
-        "timezone": "Europe/Paris",
-        "first_day": date(2024, 5, 30),
-        "days": 4,
-        "expected_subscribers": None,
-        "market_share": Decimal(1),
-        "min_publication": 1,
-        "small_cell": 0,
-        "visitor": VisitorRule(min_minutes=60, from_minute=360, to_minute=1439),
-        "extract": ExtractProfile(**EXTRACT),
-        "plan": PlanDefinition(**plan, epsilon_profile=None),
-        "indicators": indicators or (GENDER, AGE, STAY),
-        "area": None,
-    }
-    return StudyDefinition(**(values | changes))
+    values: dict[str, Any] = {"slug": "fair-2024", "name": "The fair", "timezone": "Europe/Paris"}
+    values |= {"first_day": date(2024, 5, 30), "days": 4, "expected_subscribers": None, "area": None}
+    values |= {"market_share": Decimal(1), "min_publication": 1, "small_cell": 0}
+    values |= {"visitor": VisitorRule(min_minutes=60, from_minute=360, to_minute=1439)}
+    values |= {"extract": ExtractProfile(**EXTRACT), "indicators": indicators or (GENDER, AGE, STAY)}
+    return StudyDefinition(**values | {"plan": PlanDefinition(**plan, epsilon_profile=None)} | changes)
 
 
 def create(*indicators: IndicatorDefinition, **changes: Any) -> Study:
@@ -174,20 +155,12 @@ def _delta(spec: ldp.PlanSpec, people: People, *, sanitiser: ldp.Sanitiser) -> l
     ]
     for index, asked in enumerate(spec.indicators):
         daily = [reports[index] for reports in by_day]
-        ldp.tally_reports(
-            people.bitmaps,
-            static[index] if asked.kind == "static" else np.stack(daily, axis=1),
-            delta,
-            index=index,
-            is_unary=spec.is_unary(index),
-            sign=1,
-        )
+        words = static[index] if asked.kind == "static" else np.stack(daily, axis=1)
+        ldp.tally_reports(people.bitmaps, words, delta, index=index, is_unary=spec.is_unary(index), sign=1)
     return delta
 
 
-def _values(
-    spec: ldp.PlanSpec, people: People, sanitiser: ldp.Sanitiser, *, day: int | None
-) -> list[NDArray[np.int32]]:
+def _values(spec: ldp.PlanSpec, people: People, sanitiser: ldp.Sanitiser, *, day: int | None) -> Any:
     """Values of the static indicators, or of the daily ones on a day; -1 for all others."""
     columns = []
     for index, asked in enumerate(spec.indicators):

@@ -21,13 +21,9 @@ from tests.reports import report_factory as factory
 
 HALVES = ZoneLevel(name="halves", zones=("West", "East"), within=(0, 1, 0, 1), geojson={})
 DEFINITION = SlotsDefinition(
-    minutes=30,
-    hold_minutes=60,
-    slots_per_day=48,
-    epsilon_day=Decimal(1),
-    delta=Decimal("0.000001"),
-    levels=(HALVES,),
-)
+    minutes=30, hold_minutes=60, slots_per_day=48, levels=(HALVES,),
+    epsilon_day=Decimal(1), delta=Decimal("0.000001"),
+)  # fmt: skip
 
 
 def create(slots: SlotsDefinition = DEFINITION, **changes: Any) -> Study:
@@ -42,14 +38,10 @@ def without_noise(**changes: Any) -> SlotsDefinition:
 def publish(study: Study, counts: NDArray[np.int64]) -> None:
     plan = Plan.objects.get(study=study)
     closed = StudySlots.objects.get(study=study).closed
-    apply_publication(
-        study_slug=study.slug,
-        publication_id=uuid4(),
-        plan_hash=plan.spec_hash,
-        delta=ldp.Delta.zero(ldp.PlanSpec.from_json(plan.spec)),
-        voided_days=0,
-        slots=SlotCounts(first_slot=closed, counts=counts.astype(np.int64)),
-    )
+    delta = ldp.Delta.zero(ldp.PlanSpec.from_json(plan.spec))
+    slots = SlotCounts(first_slot=closed, counts=counts.astype(np.int64))
+    told = {"study_slug": study.slug, "publication_id": uuid4(), "plan_hash": plan.spec_hash}
+    apply_publication(**told, delta=delta, voided_days=0, slots=slots)
 
 
 def counts_of(study: Study, people: Callable[[int], Any], *, slots: int) -> NDArray[np.int64]:

@@ -219,13 +219,6 @@ def test_union_of_an_indicator_with_few_answers_is_refused() -> None:
     assert len(by_baseline(stay, 2).rows) == 2
 
 
-@pytest.mark.parametrize("mechanism", ["spl-grr", "smp-oue", "smp-adp", "rsfd-grr", "rsfd-ouez", "rsfd-adp"])
-def test_every_mechanism_can_be_compared(mechanism) -> None:
-    gender = factory.published(factory.GENDER, factory.AGE, mechanism=mechanism).indicators.get(slug="gender")
-    for found in (by_windows(gender, BUSY, CALM), by_categories(gender, BUSY, 2), by_baseline(gender, 2)):
-        assert all(row.low < row.difference < row.high for row in found.rows)
-
-
 @pytest.fixture
 def few() -> Indicator:
     gender = factory.published(n=400).indicators.get(slug="gender")

@@ -1,4 +1,4 @@
-"""Forecasts rest on published figures only, are computed once for each state of a study, and are kept."""
+"""Forecasts rest on published figures only, are computed once for each state, and follow holidays."""
 
 from datetime import date
 from decimal import Decimal
@@ -7,9 +7,13 @@ import numpy as np
 import pytest
 
 from ldp.estimation.series.forecast import forecast
+from ldp.estimation.series.grid import Series
+from ldp.estimation.series.levels import DayFigures, forecast_days
 from reports.estimates.models import DayNote
+from reports.estimates.queries import Window, indicator_reports
 from reports.forecasts import actions, computing
 from reports.forecasts.actions import Kind, State, is_current, kept_forecast, refresh
+from reports.forecasts.holidays import holidays_between
 from reports.forecasts.models import KeptForecast
 from reports.forecasts.queries import day_forecast, slot_forecast
 from reports.forecasts.series import category_days, slot_series, visitor_days
@@ -168,14 +172,63 @@ def test_shares_have_the_variance_of_their_estimates_and_exact_totals_have_none(
     (visitors,) = visitor_days(study)
     assert not visitors.figures.variances.any()
     assert np.flatnonzero(np.isnan(visitors.figures.values)).tolist() == [2]
-    report = factory_reports(study)[0]
+    (report,) = indicator_reports(study.indicators.get(), [Window(1, 1)])
     shares = category_days(study.indicators.get())[0].figures
     assert shares.values[0] == report.estimates[0].frequency
     assert shares.variances[0] == report.estimates[0].std_error ** 2
     assert np.isnan(shares.values[2])
 
 
-def factory_reports(study):
-    from reports.estimates.queries import Window, indicator_reports
+BASTILLE = date(2026, 7, 14)  # a Tuesday
+DAY = 12
 
-    return indicator_reports(study.indicators.get(), [Window(1, 1)])
+
+@pytest.mark.parametrize(
+    ("asked", "timezone", "found"),
+    [("", "Europe/Paris", set()), ("FR", "UTC", {BASTILLE}), ("timezone", "Europe/Paris", {BASTILLE}),
+     ("timezone", "Europe/Madrid", set()), ("timezone", "UTC", set()), ("XX", "Europe/Paris", set())],
+)  # fmt: skip
+def test_a_setting_or_the_time_zone_names_the_country(settings, asked, timezone, found) -> None:
+    settings.MOBILITY_HOLIDAYS = asked
+    assert holidays_between(date(2026, 7, 1), 31, timezone=timezone) == found
+
+
+@pytest.mark.django_db
+def test_a_study_counts_its_holidays_as_sundays_and_a_changed_setting_is_a_new_forecast(settings) -> None:
+    slots = slot_factory.published(days=16, slots=48, first_day=date(2026, 7, 10))
+    days = factory.published(factory.GENDER, days=16, first_day=date(2026, 7, 10), slug="days")
+    assert slot_series(presence(slots)).series.sundays == frozenset()
+    refresh(days)
+    row = kept_forecast(days, "days")
+    assert is_current(row)
+    settings.MOBILITY_HOLIDAYS = "timezone"
+    assert slot_series(presence(slots)).series.sundays == {4}
+    assert visitor_days(days)[0].figures.weekdays[:9].tolist() == [4, 5, 6, 0, 6, 2, 3, 4, 5]
+    assert not is_current(row)
+
+
+def test_a_holiday_to_come_is_forecast_like_a_sunday() -> None:
+    weekly = np.array([70.0, 71, 72, 73, 74, 40, 20])
+    weekdays = np.arange(42) % 7
+    weekdays[36] = 6  # a Tuesday
+    figures = DayFigures(values=np.tile(weekly, 5), variances=np.zeros(35), weekdays=weekdays)
+    assert forecast_days(figures, days=2).values == pytest.approx([70, 20], abs=0.05)
+
+
+def test_the_clock_of_a_holiday_is_that_of_a_sunday() -> None:
+    given = {"slots_per_day": DAY, "first_slot": DAY, "sundays": frozenset({1, 3})}
+    series = Series(values=np.ones((3 * DAY, 1)), **given)
+    rows = np.array([0, DAY + 2, 2 * DAY + 2, 3 * DAY + 5])
+    assert series.slots_of_week(rows).tolist() == [DAY, 6 * DAY + 2, 3 * DAY + 2, 6 * DAY + 5]
+    assert series.until(DAY).sundays == {1, 3}
+
+
+def test_holidays_move_a_forecast_of_slots_towards_sundays() -> None:
+    random = np.random.default_rng(1)
+    slots = np.arange(70 * DAY)
+    low = (slots // DAY) % 7 == 6
+    rhythm = 1000 + 50 * np.sin(2 * np.pi * slots / DAY) - 300 * low
+    values = (rhythm + random.normal(0, 5, len(slots)))[:, None]
+    plain = Series(values=values, slots_per_day=DAY)
+    aware = Series(values=values, slots_per_day=DAY, sundays=frozenset({70}))
+    assert forecast(aware, horizons=[4]).values[0, 0] < forecast(plain, horizons=[4]).values[0, 0] - 10

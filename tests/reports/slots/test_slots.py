@@ -1,6 +1,5 @@
 """Slots: intervals, comparisons and facts that noise can carry; their page, map, files, API and command."""
 
-import csv
 import html
 import io
 import json
@@ -37,7 +36,7 @@ from reports.slots.query import time_text, view_of
 from reports.studies.studyfile.parse import check_small_cells
 from tests.reports import report_factory as factory
 from tests.reports import slot_factory
-from tests.reports.page_texts import printed
+from tests.reports.page_texts import csv_rows, printed
 
 pytestmark = pytest.mark.django_db
 
@@ -55,9 +54,8 @@ def test_an_interval_has_the_width_of_the_noise_scaled_after_it() -> None:
     assert shown.people == 4 * 2200
     assert (shown.people - shown.low, shown.high - shown.people) == pytest.approx([4 * 1.959964 * sd] * 2)
     assert 35 < sd < 50  # of two levels and 48 slots at epsilon 1
-    exact = presence(slot_factory.published(definition=slot_factory.without_noise(), slug="exact")).figure(
-        36, zone
-    )
+    without = slot_factory.published(definition=slot_factory.without_noise(), slug="exact")
+    exact = presence(without).figure(36, zone)
     assert (exact.low, exact.people, exact.high) == (2200, 2200, 2200)
 
 
@@ -98,9 +96,7 @@ def test_few_people_on_a_day_with_visitors_are_figures() -> None:
     assert presence(study).status(0) == SlotStatus.OK
 
 
-def test_slots_stay_published_while_the_broker_is_away(
-    monkeypatch, django_capture_on_commit_callbacks
-) -> None:
+def test_slots_stay_published_while_the_broker_is_away(monkeypatch, django_capture_on_commit_callbacks):
     def refuse(*_: object, **__: object) -> None:
         raise BrokerAwayError
 
@@ -119,14 +115,8 @@ def test_a_view_is_the_latest_slot_and_refuses_what_is_not_there() -> None:
     assert time_text(default.found, view(study, "day=2024-05-31").slot) == "18:00"
     again = view(study, default.query(at="10:00", level="halves", zone=["5"]))
     assert (again.day, again.slot, again.zones[0].place) == (3, 96 + 20, 5)
-    for query in (
-        "day=2024-06-03",
-        "day=x",
-        "at=10:10",
-        "level=x",
-        "zone=4",
-        "day=2024-05-31&with=2024-05-31",
-    ):
+    same_day = "day=2024-05-31&with=2024-05-31"
+    for query in ("day=2024-06-03", "day=x", "at=10:10", "level=x", "zone=4", same_day):
         with pytest.raises(WindowError):
             view(study, query)
     with pytest.raises(NoSlotsError):
@@ -173,9 +163,8 @@ def test_facts_are_told_only_where_noise_can_carry_them() -> None:
     assert sentences[1].startswith("In total, people spent about 31,200 hours in North west on this day")
     assert sentences[2] == "Busiest zone at 18:00: North west."
     assert texts.sentence(shown).startswith("North west: about 2,200 people at 18:00, between 2,1")
-    assert texts.change_sentence(shown, facts.change(shown)).startswith(
-        "No clear difference from Sat 1 Jun 2024"
-    )
+    said = texts.change_sentence(shown, facts.change(shown))
+    assert said.startswith("No clear difference from Sat 1 Jun 2024")
     flat = view(study, "day=2024-05-30&at=18:00&zone=1")
     assert facts.peak(flat.found, flat.zones[0], day=1) is None
     empty = view(study, "day=2024-05-30&at=18:00&zone=3")
@@ -238,9 +227,8 @@ def table(study, **changes):
 def test_the_page_answers_first_and_says_what_protects(reader, slotted) -> None:
     text = shown(reader, f"{BASE}/?{EVENING}")
     answer = text.index("North west: about 4,400 people at 18:00, between 4,226 and 4,574.")
-    assert (
-        answer < text.index("People in each slot, Thu 30 May 2024") < text.index("hour by hour over the week")
-    )
+    table_at = text.index("People in each slot, Thu 30 May 2024")
+    assert answer < table_at < text.index("hour by hour over the week")
     assert "Compared with the person being absent, epsilon is 1, except with a probability of one in" in text
     assert "probability of one in 1,000,000 (delta)." in text
     assert "whether a person came on a day is not protected" in text and "not apply to time slots" in text
@@ -284,10 +272,8 @@ def test_a_share_link_shows_the_view_and_nothing_else(reader, slotted, client) -
     assert "Download the data" not in text and "data-days" not in client.get(link).content.decode()
     shares = reader.get("/access/shares/").content.decode()
     assert "Presence by time" in shares and html.escape(f"{BASE}/?{EVENING}") in shares
-    assert (
-        LedgerEntry.objects.get(facts__link__isnull=False, facts__until__isnull=False).facts["what"]
-        == "presence"
-    )
+    made = LedgerEntry.objects.get(facts__link__isnull=False, facts__until__isnull=False)
+    assert made.facts["what"] == "presence"
 
 
 def test_files_keep_what_was_published(reader) -> None:
@@ -295,17 +281,16 @@ def test_files_keep_what_was_published(reader) -> None:
     counts = slot_factory.counts_of(study, slot_factory.daily, slots=48)
     counts[3, 3] = -7
     slot_factory.publish(study, counts)
-    rows = list(csv.DictReader(io.StringIO(reader.get(f"{BASE}.csv").content.decode())))
+    rows = csv_rows(reader.get(f"{BASE}.csv"))
     assert len(rows) == 48 * 6
     row = rows[3 * 6 + 3]
     assert (row["zone"], row["count"], float(row["people"]), row["status"]) == ("South east", "-7", -14, "ok")
-    assert float(row["ci_high"]) - float(row["people"]) == pytest.approx(
-        1.959964 * float(row["std_error"]), abs=2e-3
-    )
+    half = float(row["ci_high"]) - float(row["people"])
+    assert half == pytest.approx(1.959964 * float(row["std_error"]), abs=2e-3)
     assert row["slot_start"] == "2024-05-30T01:30:00+02:00" and float(row["epsilon_day"]) <= 1
     later = json.loads(reader.get(f"{BASE}.json?from=2024-05-31&to=2024-05-31&zone=West").content)
     assert later["slots"][0]["status"] == "not_yet" and later["slots"][0]["zones"][0]["people"] is None
-    sdmx = list(csv.DictReader(io.StringIO(reader.get(f"{BASE}.sdmx.csv?zone=West").content.decode())))
+    sdmx = csv_rows(reader.get(f"{BASE}.sdmx.csv?zone=West"))
     assert (sdmx[0]["FREQ"], sdmx[0]["TIME_PERIOD"]) == ("N", "2024-05-30T00:00:00+02:00/PT30M")
     assert (sdmx[0]["CATEGORY"], sdmx[0]["OBS_VALUE"]) == ("halves/West", "2400.0")
     book = zipfile.ZipFile(io.BytesIO(reader.get(f"{BASE}.xlsx?zone=West").content))
@@ -328,12 +313,9 @@ def test_map_files_have_time_and_the_shape_of_larger_zones(slotted) -> None:
     assert len(frame) == len(features) == 48 * 6 < MAX_FEATURES["geojson"]
 
 
-def test_the_drawing_shows_the_view(slotted) -> None:
+def test_drawing_and_report_of_a_day_have_its_answer_every_slot_and_what_protects(reader, slotted) -> None:
     svg = to_svg(table(slotted, options=f"{EVENING}&with=2024-05-31", is_drawn=True)).decode()
     assert "North west: about 4,400 people at 18:00" in svg and svg.startswith("<?xml")
-
-
-def test_the_report_of_a_day_has_its_answer_every_slot_and_what_protects(reader, slotted) -> None:
     shown_table = table(slotted, options=EVENING, is_drawn=True)
     assert to_pdf(shown_table) == to_pdf(shown_table)  # no moment of the download is in it
     book = pypdf.PdfReader(io.BytesIO(reader.get(f"{BASE}.pdf?{EVENING}").content))

@@ -232,9 +232,8 @@ class TestTaken:
         assert received.facts["sha256"] == digest_of(body)
 
     def test_a_study_without_data_gives_way_to_its_sender(self, created, definition):
-        renamed = replace(
-            definition, name="Renamed", name_fr="Renommée\u00a0: 2018", first_day=date(2018, 6, 1)
-        )
+        named = {"name": "Renamed", "name_fr": "Renommée\u00a0: 2018"}
+        renamed = replace(definition, **named, first_day=date(2018, 6, 1))
         assert (created.create(renamed).json(), Study.objects.get().name) == ({"is_new": True}, "Renamed")
         assert created.create(renamed).json() == {"is_new": False}
         actors = [entry.actor for entry in LedgerEntry.objects.filter(kind="study.created")]
@@ -419,41 +418,32 @@ def test_a_study_or_closing_that_is_none_is_refused(north, definition):
     assert Study.objects.get().state == "open"
 
 
-def test_joint_indicators_are_handed_over_with_their_parts_and_codes(north, definition):
+WITHOUT_PARTS = ("gender", [["gender"], "age"], ["gender"], ["gender", "stay"], None)
+WITHOUT_CUTS = (3, [], {"cuts": [60]}, {"cuts": [1, 2, 3]}, {"cuts": [2, 1]}, {"cuts": [60, 120], "unit": 5})
+
+
+def number_of(definition):
+    number = replace(definition.indicators[-1], slug="spent", scale=Scale(cuts=(60, 120), unit="min"))
+    return replace(number, categories=("60 min or more", "120 min or more"), categories_fr=None)
+
+
+@pytest.mark.parametrize(("key", "wrong"), [("parts", WITHOUT_PARTS), ("scale", WITHOUT_CUTS)])
+def test_joint_indicators_and_numbers_are_handed_over_with_their_codes(north, definition, key, wrong):
     parts = [each for each in definition.indicators if each.slug in ("gender", "age")]
-    wider = replace(definition, indicators=(*definition.indicators, joint("both", *parts)))
-    for bad in ("gender", [["gender"], "age"], ["gender"], ["gender", "stay"], None):
+    added = joint("both", *parts) if key == "parts" else number_of(definition)
+    wider = replace(definition, indicators=(*definition.indicators, added))
+    for bad in wrong:
         content = json.loads(body_of(wider))
-        content["definition"]["indicators"][-1]["parts"] = bad
+        content["definition"]["indicators"][-1][key] = bad
         body = to_body(content)
         assert north.post(SLUG, body, north.headers("study", body)).status_code == 422, bad
     assert north.create(wider).json() == {"is_new": True}
-    delta = delta_of(wider)
-    last = wider.plan_spec().tally_sizes[-1] - 1
-    delta.counts[-1][last, 0, 1] = delta.n_reports[-1][0, 1] = 7
+    delta, size = delta_of(wider), wider.plan_spec().tally_sizes[-1]
+    delta.counts[-1][size - 1, 0, 1] = delta.n_reports[-1][0, 1] = 7
     assert north.publish(publication_of(wider, packed=delta.pack())).status_code == 200
-    tally = Tally.objects.get(indicator__slug="both")
-    assert np.frombuffer(bytes(tally.counts), "<i8").reshape(last + 1, 8, 8)[last, 0, 1] == 7
-    assert last + 1 > len(tally.indicator.categories)
-
-
-def test_numbers_are_handed_over_with_their_cuts(north, definition):
-    scale = Scale(cuts=(60, 120), unit="min")
-    number = replace(
-        definition.indicators[-1], slug="spent", categories=("60 min or more", "120 min or more"), scale=scale
-    )
-    wider = replace(definition, indicators=(*definition.indicators, replace(number, categories_fr=None)))
-    for bad in (3, [], {"cuts": [60]}, {"cuts": [1, 2, 3]}, {"cuts": [2, 1]}, {"cuts": [60, 120], "unit": 5}):
-        content = json.loads(body_of(wider))
-        content["definition"]["indicators"][-1]["scale"] = bad
-        body = to_body(content)
-        assert north.post(SLUG, body, north.headers("study", body)).status_code == 422, bad
-    assert north.create(wider).json() == {"is_new": True}
-    delta = delta_of(wider)
-    delta.counts[-1][3, 0, 1] = delta.n_reports[-1][0, 1] = 7
-    assert north.publish(publication_of(wider, packed=delta.pack())).status_code == 200
-    tally = Tally.objects.get(indicator__slug="spent")
-    assert np.frombuffer(bytes(tally.counts), "<i8").reshape(4, 8, 8)[3, 0, 1] == 7
+    tally = Tally.objects.get(indicator__slug=added.slug)
+    assert np.frombuffer(bytes(tally.counts), "<i8").reshape(size, 8, 8)[size - 1, 0, 1] == 7
+    assert size > len(tally.indicator.categories)
 
 
 def receipts(*facts):
