@@ -154,18 +154,6 @@ def test_error_of_a_day_against_a_baseline_is_bounded(kind, of, day, baseline) -
         check_runs(estimates, target)
 
 
-def test_days_with_the_same_visitors_share_their_noise() -> None:
-    presence = np.full(600, 0b111)
-    codes = np.arange(600) % 4
-    tallies = tallies_of(presence, codes, days=3, channel=KEPT)
-    alone = sample_of(tallies, Window(2, 2)).estimates()
-    difference = day_difference(tallies, day=2, baseline=[1, 3], of="frequency")
-    same = difference.estimate()
-    assert same.value == pytest.approx(0, abs=1e-12)
-    assert same.std_error == pytest.approx(0, abs=1e-6)
-    assert np.all(baseline_mean(difference).estimate().std_error <= alone.std_error + 1e-12)
-
-
 def test_days_without_a_shared_visitor_are_independent_and_one_day_is_its_own_mean() -> None:
     presence = np.array([0b01] * 300 + [0b10] * 300)
     tallies = tallies_of(presence, np.arange(600) % 4, days=2, channel=KEPT)

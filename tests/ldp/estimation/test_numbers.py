@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 from fractions import Fraction
+from itertools import permutations
 from math import inf
 from typing import Any
 
@@ -68,18 +69,10 @@ def test_variance_of_the_mean_is_that_of_disjoint_samples() -> None:
     sure = threshold_channel(epsilon=Fraction(64), spacings=scale.spacings)
     numbers = np.array([0, 1, 1, 2, 3, 5])
     means = []
-    for first in range(6):
-        for second in range(first + 1, 6):
-            rest = [i for i in range(6) if i not in (first, second)]
-            for third in range(4):
-                for fourth in range(third + 1, 4):
-                    groups = [
-                        numbers[[first, second]],
-                        numbers[[rest[third], rest[fourth]]],
-                        numbers[[each for i, each in enumerate(rest) if i not in (third, fourth)]],
-                    ]
-                    shares = [(group >= cut).mean() for group, cut in zip(groups, scale.cuts, strict=True)]
-                    means.append(np.dot(scale.spacings, shares))
+    for order in permutations(numbers):
+        groups = np.reshape(order, (3, 2))
+        shares = [(group >= cut).mean() for group, cut in zip(groups, scale.cuts, strict=True)]
+        means.append(np.dot(scale.spacings, shares))
     survival = [(numbers >= cut).mean() for cut in scale.cuts]
     found = mean_variance(survival, scale=scale, channel=sure, n_reports=[2, 2, 2], n_population=6)
     assert found == pytest.approx(np.var(means), rel=1e-9)
@@ -131,6 +124,8 @@ def test_quantiles_of_sure_answers_are_those_of_the_numbers() -> None:
     assert [(each.low, each.high) for each in found.values()] == [(0, 60), (60, 120), (120, 180), (180, 300)]
     assert all((each.ci_low, each.ci_high) == (each.low, each.high) for each in found.values())
     refuses(r"share must be in \(0, 1\)", threshold_quantile, shares, scale=SCALE, share=1.0)
+    codes[:2] = 0
+    refuses("each of 5 cuts must have reports", threshold_survival, codes, channel=sure, n_population=N)
 
 
 def tallies(run: int, kind: Any) -> IndicatorTallies:
@@ -146,9 +141,8 @@ def tallies(run: int, kind: Any) -> IndicatorTallies:
     else:
         ldp.tally_daily(bitmaps, np.stack(days, axis=1), counts, sign=1)
     ldp.tally_visitors(bitmaps, visitors, sign=1)
-    return IndicatorTallies(
-        counts=counts, n_reports=counts.sum(axis=0), visitors=visitors, kind=kind, channel=CHANNEL
-    )
+    tallied = {"counts": counts, "n_reports": counts.sum(axis=0), "visitors": visitors}
+    return IndicatorTallies(**tallied, kind=kind, channel=CHANNEL)
 
 
 @pytest.mark.parametrize(
@@ -166,11 +160,8 @@ def test_differences_of_means_are_unbiased_and_cover(kind, first, second, is_exa
     grown = [STAYS, STAYS + 50, STAYS + 100] if kind == "daily" else [STAYS] * 3
 
     def mean(window: Window) -> float:
-        of = [
-            grown[max(window.first_day, start) - 1][who]
-            for who, start, stop in groups
-            if window.first_day <= stop and start <= window.last_day
-        ]
+        there = [group for group in groups if window.first_day <= group[2] and group[1] <= window.last_day]
+        of = [grown[max(window.first_day, start) - 1][who] for who, start, _ in there]
         return truth_of(np.concatenate(of))[0]
 
     true, scores = mean(second) - mean(first), []
@@ -184,19 +175,13 @@ def test_differences_of_means_are_unbiased_and_cover(kind, first, second, is_exa
     assert not is_exact or spread > 1 - 4 * (1 / 240) ** 0.5
 
 
-def test_a_cut_without_reports_has_no_mean() -> None:
-    counts, _ = counts_of(1)
-    counts[:2] = 0
-    refuses("each of 5 cuts must have reports", threshold_survival, counts, channel=CHANNEL, n_population=N)
-
-
 @pytest.mark.parametrize("mechanism", ["smp-grr", "smp-oue", "smp-adp"])
 def test_a_plan_foretells_the_errors_of_its_numbers(mechanism: str) -> None:
     def plan_at(epsilon: Decimal) -> ldp.PlanSpec:
         number = {"slug": "stay", "kind": "daily", "domain_size": 5, "scale": SCALE}
         asked = [
-            ldp.IndicatorRequest(slug="sex", kind="static", domain_size=2),
-            ldp.IndicatorRequest(**number),
+            ldp.IndicatorRequest(**each)
+            for each in ({"slug": "sex", "kind": "static", "domain_size": 2}, number)
         ]
         plan = {"mechanism": mechanism, "unit": "profile", "version": 1, "days": 4, "indicators": asked}
         return ldp.build_plan(epsilon=epsilon, **plan)

@@ -124,10 +124,6 @@ class TestDifference:
         assert static.difference_shared == static.difference
         assert daily.difference < daily.difference_shared < 1.5 * daily.difference
 
-    def test_few_visitors_find_none(self) -> None:
-        (found,) = simulation.forecast(make_plan(("static", 40)), crowd=simulation.Crowd(visitors=100))
-        assert found.difference is None
-
     @given(f=st.floats(0, 0.9), n=st.floats(300, 1e6), share=st.floats(0.05, 1))
     def test_it_solves_its_equation(self, f: float, n: float, share: float) -> None:
         curve = error_curve(make_plan(("static", 4)).channel(0), n_reports=share * n, n_visitors=n)

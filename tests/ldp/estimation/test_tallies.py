@@ -182,17 +182,9 @@ PACKED = filled(3, [2, 5], seed=9).pack()
 
 
 def test_damaged_bytes_are_refused() -> None:
-    for damaged in (
-        b"",
-        b"LDPD",
-        b"PK\x03\x04" + PACKED[4:],
-        PACKED[:7],
-        PACKED[:-1],
-        PACKED + b"\0",
-        PACKED[:5] + b"\x04" + PACKED[6:],
-        PACKED[:5] + b"\x02" + PACKED[6:],
-        PACKED[:-20] + bytes(20),
-    ):
+    other_days = [PACKED[:5] + days + PACKED[6:] for days in (b"\x04", b"\x02")]
+    cut = [b"", PACKED[:4], PACKED[:7], PACKED[:-1]]
+    for damaged in (*cut, b"PK\x03\x04" + PACKED[4:], PACKED + b"\0", *other_days, PACKED[:-20] + bytes(20)):
         refuses("packed delta must", ldp.Delta.unpack, damaged)
 
 

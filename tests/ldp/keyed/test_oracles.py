@@ -151,18 +151,6 @@ def test_hashed_reports_are_those_of_the_reference() -> None:
         assert support[v] == np.count_nonzero(cells == reports.cells)
 
 
-def test_cells_are_uniform_and_independent() -> None:
-    """Basis of q = 1/g: over the seeds, pairs of cells of two values are uniform."""
-    n, g = 90_000, 3
-    seeds = np.arange(n, dtype=np.uint64)
-    first, second = (hashing.hash_values(seeds, values=value, n_cells=g) for value in (4, 5))
-    pairs = g * first + second
-    counts = np.bincount(pairs.astype(np.int64), minlength=g * g)
-    expected = n / g**2
-    assert np.sum((counts - expected) ** 2 / expected) < 30  # chi-square, 8 degrees of freedom: 0.0002
-    refuses("bound must be >= 1, got 0", hashing.hash_values, seeds, values=4, n_cells=0)
-
-
 def test_biased_subsets_are_drawn_again_from_the_next_counters() -> None:
     channel = ldp.subset_channel(epsilon=Fraction(1, 10), domain_size=8)
     assert channel.subset_size == 4
@@ -319,11 +307,8 @@ def test_biased_points_are_drawn_again_with_both_words() -> None:
     prf = FixedPrf(lambda pseudonym, *, value, counter: bits[counter][pseudonym])  # noqa: ARG005
     values = [1, 2, 4]
     drawn = answer_all(np.array(values, np.int32), channel=channel, prf=prf).tolist()
-    words = [(0, 1), (0, 3), (top, 2)]
-    assert drawn == [
-        reference_point(value, word, first < channel.threshold, channel=channel)
-        for value, (first, word) in zip(values, words, strict=True)
-    ]
+    expected = [(1, 1, True), (2, 3, True), (4, 2, False)]
+    assert drawn == [reference_point(v, word, is_in, channel=channel) for v, word, is_in in expected]
 
 
 @pytest.mark.parametrize("size", [1, 2, 8, 64])
@@ -356,6 +341,8 @@ def test_values_and_reports_that_do_not_fit_are_refused() -> None:
     answer = partial(answer_all, pseudonyms=np.zeros(1, np.uint64))
     mechanisms = {"grr": grr, "oue": unary, "olh": hashing, "subset": subset, "hadamard": hadamard}
     mechanisms |= {"projective": projective}
+    seeds = np.arange(9, dtype=np.uint64)
+    refuses("bound must be >= 1, got 0", hashing.hash_values, seeds, values=4, n_cells=0)
     for name, mechanism in (*mechanisms.items(), ("histogram", histogram)):
         maker = getattr(ldp, f"{name}_channel")
         settings = {"channel": maker(epsilon=Fraction(1), domain_size=8), "mechanism": mechanism}

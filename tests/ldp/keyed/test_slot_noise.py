@@ -66,15 +66,6 @@ def iter_of(*words: int) -> Callable[[], int]:
     return lambda: next(given)
 
 
-@pytest.mark.parametrize("x", ["0", "1/3", "1", "5/2"])
-def test_a_decision_has_the_probability_of_the_exponential(x: str) -> None:
-    source = noise_of._source(KEY, 1, 1, 1)
-    n = 4000
-    share = sum(noise_of._is_with_exp(Fraction(x), source) for _ in range(n)) / n
-    p = math.exp(-float(Fraction(x)))
-    assert share == pytest.approx(p, abs=4 * math.sqrt(p * (1 - p) / n) + 1e-12)
-
-
 def test_noise_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(noise_of, "_MAX_DRAWS", 64)
     source = noise_of._source(KEY, 1, 1, 1)

@@ -94,12 +94,11 @@ def test_largest_plan_is_certified() -> None:
 def answers_law(values: tuple[int, ...], channel) -> dict[tuple[object, ...], Fraction]:
     """Answers to the values of one indicator: equal values share one permanent answer."""
     rows, distinct = chances(channel), sorted(set(values))
-    return {
-        tuple(kept[distinct.index(value)] for value in values): prod(
-            (rows[y][value] for y, value in zip(kept, distinct, strict=True)), start=Fraction(1)
-        )
-        for kept in product(rows, repeat=len(distinct))
-    }
+    found = {}
+    for kept in product(rows, repeat=len(distinct)):
+        terms = (rows[y][value] for y, value in zip(kept, distinct, strict=True))
+        found[tuple(kept[distinct.index(value)] for value in values)] = prod(terms, start=Fraction(1))
+    return found
 
 
 def profile_law(plan: PlanSpec, profile: tuple[tuple[int, ...], ...]) -> dict[tuple[object, ...], Fraction]:
@@ -143,12 +142,6 @@ def test_daily_indicator_adds_up(mechanism: str, domain_size: int, days: int, ma
     assert epsilon_of(max(found.values())) == certificate.epsilon_profile
     if domain_size > m:  # else no single value can change without changing which values are equal
         assert epsilon_of(max(found[(i,)] for i in range(2))) == certificate.epsilon_attribute
-
-
-def test_a_changed_value_is_not_hidden_and_not_promised() -> None:
-    channel = make_plan(("daily", 3)).answer_channel(0)
-    assert any(first != second for first, second in answers_law((0, 1), channel))
-    assert all(first == second for first, second in answers_law((0, 0), channel))
 
 
 @pytest.mark.parametrize("mechanism", get_args(Mechanism))

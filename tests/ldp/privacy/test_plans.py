@@ -200,15 +200,9 @@ def test_json_of_plans_without_fake_data_is_as_it_was() -> None:
 
 
 def test_json_of_another_shape_is_refused() -> None:
-    for change in (
-        {"epsilon": "much"},
-        {"epsilon": None},
-        {"days": None},
-        {"days": "7"},
-        {"indicators": [{"slug": "a"}]},
-        {"indicators": 5},
-        {"indicators": [PLAN.to_json()["indicators"][0] | {"epsilon": "1/0"}]},
-        {"indicators": [PLAN.to_json()["indicators"][0] | {"epsilon": "much"}]},
-    ):
+    stored = PLAN.to_json()["indicators"][0]
+    asked = [5, [{"slug": "a"}], [stored | {"epsilon": "1/0"}], [stored | {"epsilon": "much"}]]
+    wrong = [{"epsilon": "much"}, {"epsilon": None}, {"days": None}, {"days": "7"}]
+    for change in (*wrong, *({"indicators": each} for each in asked)):
         with pytest.raises(ldp.PlanError, match="plan must be an object as to_json writes it"):
             ldp.PlanSpec.from_json(PLAN.to_json() | change)

@@ -13,6 +13,7 @@ from ldp.errors import InvalidBudgetError, PlanError
 from ldp.privacy.accounting import certify_presence
 from ldp.privacy.slot_losses import certify_slots
 from ldp.privacy.slots import SlotNoise, SlotSpec, gaussian_epsilon, slot_noise, zcdp_epsilon, zcdp_order
+from tests.ldp.exact import refuses
 
 # Its logging keeps the error stream that it finds, and closes it with all handlers: not that of the tests.
 with redirect_stderr(sys.__stderr__):
@@ -32,11 +33,8 @@ def exact_delta(variance: float, *, shift: int, epsilon: float) -> float:
     width = int(40 * math.sqrt(variance)) + shift
     law = {z: math.exp(-(z**2) / (2 * variance)) for z in range(-width, width + 1)}
     total = sum(law.values())
-    excess = (
-        (law.get(z, 0.0) - math.exp(epsilon) * law.get(z - shift, 0.0)) / total
-        for z in range(-width, width + 1)
-    )
-    return sum(max(each, 0.0) for each in excess)
+    excess = (law[z] - math.exp(epsilon) * law.get(z - shift, 0.0) for z in law)
+    return sum(max(each, 0.0) for each in excess) / total
 
 
 def test_losses_add_up_over_slots_levels_and_days() -> None:
@@ -50,6 +48,7 @@ def test_losses_add_up_over_slots_levels_and_days() -> None:
     assert one.epsilon(days=7) == zcdp_epsilon(one.rho_of_days(7), delta=DELTA)
     assert one.epsilon_of_slot() == zcdp_epsilon(Fraction(1, 400), delta=DELTA)
     assert one.epsilon(days=2) > one.epsilon(days=1) > one.epsilon_of_slot() > 0
+    assert zcdp_epsilon(Fraction(0), delta=DELTA) == gaussian_epsilon(0.0, delta=1e-6) == 0
 
 
 @pytest.mark.parametrize("variance", [0.25, 1, 4, 30])
@@ -69,10 +68,6 @@ def test_a_certificate_lies_between_the_curve_and_the_simple_bound(rho: str, del
     assert gaussian_epsilon(float(loss), delta=float(chance)) <= certified + 1e-12 <= simple + 2e-12
 
 
-def test_nothing_lost_is_nothing() -> None:
-    assert zcdp_epsilon(Fraction(0), delta=DELTA) == gaussian_epsilon(0.0, delta=1e-6) == 0
-
-
 @pytest.mark.parametrize("rho", [150.0, 450.0, 700.0, 70_000.0])
 def test_the_curve_of_a_large_loss_is_close_to_its_certificate(rho: float) -> None:
     certified = float(zcdp_epsilon(Fraction(rho), delta=DELTA))
@@ -85,15 +80,6 @@ def test_the_curve_of_a_large_loss_is_close_to_its_certificate(rho: float) -> No
 def test_the_curve_reproduces_the_noise_that_a_person_needs(epsilon: str, slots: int, printed: float) -> None:
     found = gaussian_epsilon(slots / (2 * printed**2), delta=1e-6)
     assert found == pytest.approx(float(Fraction(epsilon)), rel=0.005)
-
-
-@pytest.mark.parametrize(
-    ("sd", "one_zone", "nested"), [(88.0, 3.23, 4.74), (143.3, 1.90, 2.77), (180.3, 1.49, 2.16)]
-)
-def test_the_curve_reproduces_losses_of_65_days(sd: float, one_zone: float, nested: float) -> None:
-    rho = 3120 / (2 * sd**2)
-    found = gaussian_epsilon(rho, delta=1e-7), gaussian_epsilon(2 * rho, delta=1e-7)
-    assert found == pytest.approx((one_zone, nested), abs=0.006)
 
 
 @pytest.mark.parametrize("slots", [1, 48])
@@ -127,17 +113,11 @@ def test_the_noise_of_a_plan_is_certified_to_the_last_digit_of_what_is_asked() -
         ({"delta": Fraction(1, 2)}, InvalidBudgetError, "got 0.5"),
     ],
 )
-def test_values_out_of_range_are_refused(
-    change: dict[str, object], error: type[Exception], words: str
-) -> None:
-    with pytest.raises(error, match=words):
-        noise(**change)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("epsilon", [Fraction(1, 1001), Fraction(21)])
-def test_epsilon_out_of_range_is_refused(epsilon: Fraction) -> None:
-    with pytest.raises(InvalidBudgetError, match="epsilon_day must be in"):
-        slot_noise(epsilon_day=epsilon, delta=DELTA, slots_per_day=48, levels=1)
+def test_values_out_of_range_are_refused(change, error, words) -> None:
+    refuses(words, noise, error=error, **change)
+    for epsilon in (Fraction(1, 1001), Fraction(21)):
+        asked = {"epsilon_day": epsilon, "delta": DELTA, "slots_per_day": 48, "levels": 1}
+        refuses("epsilon_day must be in", slot_noise, error=InvalidBudgetError, **asked)
 
 
 # The least noise, a little, and that of epsilon 1 for a day, a day at two levels, and a week.
@@ -146,9 +126,7 @@ NOISES = [("1/4", 1), ("4", 48), ("858", 48), ("1970.77", 96), ("6000", 336)]
 
 @pytest.mark.parametrize(("variance", "slots"), NOISES)
 @pytest.mark.parametrize("delta", ["1/1000", "1/1000000"])
-def test_a_certificate_is_never_below_what_dp_accounting_computes(
-    variance: str, slots: int, delta: str
-) -> None:
+def test_a_certificate_is_never_below_what_dp_accounting_computes(variance, slots, delta) -> None:
     spread, chance = math.sqrt(Fraction(variance)), Fraction(delta)
     rho = Fraction(slots) / (2 * Fraction(variance))
     certified = float(zcdp_epsilon(rho, delta=chance))

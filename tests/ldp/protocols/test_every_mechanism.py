@@ -68,14 +68,12 @@ def realistic_fake_data(protocol, epsilon, k):
 
 
 ONE_ROUND = ["grr", "sue", "oue", "the", "blh", "olh", "subset", "hadamard", "projective", "adp"]
+UNARY = ["l-sue", "l-oue", "l-osue", "l-soue"]
 MECHANISMS = {
     **{name: partial(one_round, getattr(ldp, f"{name}_channel")) for name in ONE_ROUND},
     "she": partial(one_round, ldp.histogram_channel),
     "l-grr": partial(two_rounds, ldp.lgrr_channel, ldp.GrrReporter),
-    **{
-        name: partial(two_rounds, partial(ldp.lue_channel, name), ldp.UnaryReporter)
-        for name in ("l-sue", "l-oue", "l-osue", "l-soue")
-    },
+    **{name: partial(two_rounds, partial(ldp.lue_channel, name), ldp.UnaryReporter) for name in UNARY},
     "allomfree": partial(two_rounds, ldp.allomfree_channel, None),
     "biloloha": partial(two_rounds, partial(ldp.loloha_channel, buckets=2), ldp.HashReporter),
     "ololoha": partial(two_rounds, ldp.loloha_channel, ldp.HashReporter),

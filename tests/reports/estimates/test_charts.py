@@ -197,12 +197,6 @@ def test_every_vendored_file_is_listed_with_its_checksum(folder) -> None:
     assert files == {name: digest for name, _, _, digest in listed(ROOT / folder)}
 
 
-def test_plotly_is_of_the_version_that_is_listed() -> None:
-    versions = {name: version for name, version, _, _ in listed(ROOT / "static/vendor")}
-    head = (STATIC / "vendor/plotly/plotly-basic.min.js").read_text()[:200]
-    assert f"v{versions['plotly/plotly-basic.min.js']}\n" in head
-
-
 # --- words ----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("write", "texts"),

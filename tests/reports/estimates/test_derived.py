@@ -237,20 +237,6 @@ def test_no_figure_tells_of_a_day_that_the_small_cell_rule_hides() -> None:
     assert [point.status for point in back] == [Status.SUPPRESSED, Status.SUPPRESSED]  # 20 stay away on day 3
 
 
-def test_few_hide_what_can_be_subtracted_from_others() -> None:
-    later, new = (factory.create(small_cell=100, slug=slug) for slug in ("later", "new"))
-    # Visitors of days 1 and 2 less those of day 1, if no one was on both, would be those of day 2.
-    publish_bitmaps(later, [0b0001] * 960 + [0b0010] * 40)
-    back = movement(of(later), show=Show.BACK_WITHIN, cohort=1).points
-    assert {(point.status, point.low) for point in back} == {(Status.SUPPRESSED, None)}
-    # Those of day 2 less who is new would be who returns.
-    publish_bitmaps(new, [0b0011] * 960 + [0b0110] * 40)
-    day = movement(of(new)).totals[1]
-    assert (day.coverage.visitors, day.arrivals, day.returning) == (1000, None, None)
-    returning = movement(of(new), show=Show.RETURNING).points[1]
-    assert (returning.status, returning.low) == (Status.SUPPRESSED, None)
-
-
 def test_a_difference_with_a_small_complement_is_hidden() -> None:
     for people, is_new_hidden, is_last_hidden in (
         ({0b0011: 50, 0b0010: 50, 0b0110: 50}, False, False),

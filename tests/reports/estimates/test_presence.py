@@ -167,9 +167,8 @@ def test_pages_say_about_give_intervals_and_why_there_are_no_differences(closed,
     ):
         assert [words for words in said if words not in shown(reader, path)] == []
     days = "from=2024-05-30&to=2024-05-30&with_from=2024-05-31&with_to=2024-05-31"
-    assert "New and returning visitors are not available for this study" in shown(
-        reader, f"/studies/{closed.slug}/gender/movement/"
-    )
+    moved = shown(reader, f"/studies/{closed.slug}/gender/movement/")
+    assert "New and returning visitors are not available for this study" in moved
     for asked in (f"?kind=windows&{days}", ""):
         text = shown(reader, f"/studies/{closed.slug}/gender/compare/{asked}")
         assert "This study adds presence noise" in text

@@ -252,13 +252,13 @@ def test_json_and_csv_have_the_agreed_names_in_plan_order(fair) -> None:
 def test_values_are_those_of_the_selectors(fair) -> None:
     asked = ("--indicator", "age", "--from", "2024-05-31", "--to", "2024-06-01")
     (record,) = json.loads(export("fair-2024", *asked))
-    report = queries.window_report(fair.indicators.get(slug="age"), Window(2, 3))
+    report = report_of(fair, "age", 2, 3)
     estimates = [{name: getattr(each, name) for name in ESTIMATE_KEYS} for each in report.estimates]
-    plan = {"plan_version": 1, "mechanism": "smp-grr", "epsilon": 1.0, "unit": "profile"}
-    window = {"study": "fair-2024", "indicator": "age", "first_day": "2024-05-31", "last_day": "2024-06-01"}
-    told = {"n_visitors": report.n_visitors, "n_reports": report.n_reports, "status": "ok", "ci_level": 0.95}
+    told = {"study": "fair-2024", "indicator": "age", "first_day": "2024-05-31", "last_day": "2024-06-01"}
+    told |= {"plan_version": 1, "mechanism": "smp-grr", "epsilon": 1.0, "unit": "profile", "status": "ok"}
+    told |= {"n_visitors": report.n_visitors, "n_reports": report.n_reports, "ci_level": 0.95}
     told |= {"timezone": "Europe/Paris", "software_version": software()["version"]}
-    assert record == window | plan | told | {"estimates": estimates}
+    assert record == told | {"estimates": estimates}
 
 
 def test_errors_name_what_is_wrong(fair) -> None:
@@ -281,9 +281,8 @@ def test_words_name_the_categories_that_someone_is_in_for_certain(reader) -> Non
 
     def words(*counts: int) -> str:
         rows = zip(found.estimates, counts, strict=True)
-        return estimates_texts.present_words(
-            replace(found, estimates=tuple(replace(each, reports=count) for each, count in rows))
-        )
+        changed = tuple(replace(each, reports=count) for each, count in rows)
+        return estimates_texts.present_words(replace(found, estimates=changed))
 
     n, first = found.n_reports, found.estimates[0].category
     assert f"There are visitors in at least 1 of {k} categories: {first}." in words(n, *[0] * (k - 1))
@@ -310,9 +309,8 @@ def test_words_pages_and_pdf_name_the_scaled_number_and_the_totals_that_are_not(
     for name, word in {"indicator": "Visitors", "days": "Visitors", "movement": "All visitors"}.items():
         words, text = f"{word} (exact, not scaled)", text_of(page(reader, name, "gender"))
         assert (words in text, "Visitors (exact)" in text) == (True, False)
-    assert (
-        text_of(page(reader, "study")).count("seen by the network and are not scaled") == 2
-    )  # choice of days, chart
+    # The choice of days, and the chart:
+    assert text_of(page(reader, "study")).count("seen by the network and are not scaled") == 2
     assert "Visitors, all days (exact, not scaled)" in text_of(page(reader, "studies"))
     gender = fifth.indicators.get(slug="gender")
     for selection in (select_window(gender, Window(1, 4)), select_days(gender)):

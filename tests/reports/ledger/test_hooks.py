@@ -72,11 +72,8 @@ def test_files_of_places_and_of_commands_are_in_the_ledger(reader) -> None:
 
 def test_every_file_of_the_zone_is_noted() -> None:
     files = [pattern for pattern in urlpatterns if "." in str(pattern.pattern) and pattern.name]
-    handed = [
-        pattern
-        for pattern in files
-        if not pattern.name.endswith(("map_days", "maps_days", "presence_frames"))
-    ]
+    frames = ("map_days", "maps_days", "presence_frames")
+    handed = [pattern for pattern in files if not pattern.name.endswith(frames)]
     for pattern in handed:
         names, view = [], pattern.callback
         while view is not None:

@@ -243,7 +243,7 @@ def test_every_value_has_a_class_and_order_is_kept(values) -> None:
     assert [scale.class_of(value) for value in sorted(values)] == classes.tolist()
     assert len(set(scale.labels())) == len(scale.breaks) + 1
     low, high = min(values), max(values)
-    if 0 < low < high:  # largest and least are told apart
+    if 0 < low < high:
         assert scale.class_of(low) < scale.class_of(high) == len(scale.breaks)
 
 

@@ -198,10 +198,8 @@ def test_window_is_chosen_without_javascript(fair, signed_in) -> None:
         page.select_option(field_, day)
     page.click("text=Show")
     assert page.url.endswith("?from=2024-05-31&to=2024-06-01")
-    assert (
-        page.locator(".toolbar summary .only-wide").inner_text()
-        == "Fri 31 May 2024 to Sat 1 Jun 2024 (2 days)"
-    )
+    title = page.locator(".toolbar summary .only-wide").inner_text()
+    assert title == "Fri 31 May 2024 to Sat 1 Jun 2024 (2 days)"
     assert page.locator("table.table tbody tr").count() == 3
     assert page.locator("noscript").is_visible()
 

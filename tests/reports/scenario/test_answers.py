@@ -100,16 +100,10 @@ def test_a_link_holds_any_question_about_62_days() -> None:
         assert asked(study, old) == question
 
 
-def test_nights_are_days_in_a_row() -> None:
-    study = factory.published()
-    assert answer(asked(study, "nights=2")).people == answer(asked(study, "in_a_row=3")).people
-
-
 def test_sentences_are_whole_in_both_languages() -> None:
     study = factory.published()
-    numbers = Answer(
-        status=Status.OK, total=9, is_noisy=False, people=Bar(least=0, most=9233, estimate=280.4)
-    )
+    people = Bar(least=0, most=9233, estimate=280.4)
+    numbers = Answer(status=Status.OK, total=9, is_noisy=False, people=people)
     said = {}
     for language in ("en", "fr"):
         with translation.override(language):
@@ -152,9 +146,7 @@ def test_questions_that_cannot_be_answered_are_refused_with_what_works(query: st
 
 
 def test_studies_and_indicators_without_scenarios_are_refused_with_what_works() -> None:
-    study = factory.published(factory.GENDER, factory.HALF_STAY, factory.STAY.__class__(**{
-        **{name: getattr(factory.STAY, name) for name in factory.STAY.__slots__}, "slug": "daily",
-    }))  # fmt: skip
+    study = factory.published(factory.GENDER, factory.HALF_STAY, replace(factory.STAY, slug="daily"))
     half, daily, gender = (study.indicators.get(slug=slug) for slug in ("stay", "daily", "gender"))
     assert "all people" in refusal(study, daily)
     assert "from day to day" in refusal(study, half)
@@ -226,6 +218,5 @@ def test_long_questions_are_known_before_they_are_computed() -> None:
 def test_patterns_are_named_by_runs_of_days() -> None:
     study = factory.create()
     question = Question(study=study, days=4, kind=Kind.EXACTLY, k=2)
-    assert texts.pattern_text(question, Bar(least=0, most=1, estimate=0, days=(1, 2, 4))) == (
-        "30 May to 31 May, 2 Jun"
-    )
+    bar = Bar(least=0, most=1, estimate=0, days=(1, 2, 4))
+    assert texts.pattern_text(question, bar) == "30 May to 31 May, 2 Jun"

@@ -1,6 +1,5 @@
 """The page of scenarios: questions by form and address, progress of long ones, and files."""
 
-import csv
 import html
 import io
 import json
@@ -18,7 +17,7 @@ from reports.models import ExportFile, LedgerEntry
 from reports.pages import scenario as page
 from reports.scenario import queries
 from tests.reports import report_factory as factory
-from tests.reports.page_texts import printed
+from tests.reports.page_texts import csv_rows, printed
 
 pytestmark = pytest.mark.django_db
 BASE = "/studies/fair-2024/"
@@ -55,17 +54,14 @@ def test_the_form_leads_to_an_address_that_names_the_question(reader, fair) -> N
     response = reader.get(f"{BASE}age/scenario/?{chosen}")
     address = f"{BASE}age/scenario/?present=2024-05-30,2024-06-02&absent=2024-06-01"
     assert (response.status_code, response["Location"]) == (302, address)
-    assert "people visited on 30 May, 2 Jun but did not visit on 1 Jun" in shown(
-        reader, f"{BASE}scenario/?present=2024-05-30,2024-06-02&absent=2024-06-01"
-    )
+    answered = shown(reader, f"{BASE}scenario/?present=2024-05-30,2024-06-02&absent=2024-06-01")
+    assert "people visited on 30 May, 2 Jun but did not visit on 1 Jun" in answered
     nothing = reader.get(f"{BASE}scenario/?day-2024-05-30=any")
     text = shown(reader, nothing["Location"], status=400)
     assert "Mark at least one day" in text and "Present on all 4 days" in text
 
 
-def test_what_takes_long_is_computed_by_a_worker_and_kept_until_the_tally_changes(
-    reader, fair, monkeypatch
-) -> None:
+def test_what_takes_long_is_computed_by_a_worker_and_kept_till_the_tally_changes(reader, fair, monkeypatch):
     monkeypatch.setattr(queries, "AT_ONCE_S", -1)
     sent = []
     monkeypatch.setattr(actions, "_send", lambda row: sent.append(row.pk))
@@ -106,7 +102,7 @@ def test_refusals_lead_to_what_works(reader, fair) -> None:
 def test_files_have_the_rows_of_the_page(reader, fair) -> None:
     found = queries.answer(page.question_of(reader.get("/").wsgi_request.GET, study=fair))
     address = f"{BASE}scenario"
-    rows = list(csv.DictReader(io.StringIO(reader.get(f"{address}.csv").content.decode())))
+    rows = csv_rows(reader.get(f"{address}.csv"))
     assert [row["figure"] for row in rows] == ["people"] + ["pattern"] * 15
     assert (float(rows[0]["least"]), float(rows[0]["most"])) == (found.people.least, found.people.most)
     is_known = {row["interval"]: row["least"] == row["most"] for row in rows}
@@ -139,9 +135,7 @@ def test_the_command_prints_what_the_file_of_the_page_has(reader, fair) -> None:
     assert by_command.facts["question"] == "present=2024-05-30,2024-05-31"
 
 
-def test_the_api_sends_the_rows_of_the_file_and_asks_to_come_back_for_long_ones(
-    reader, fair, monkeypatch
-) -> None:
+def test_the_api_sends_the_rows_of_the_file_and_asks_to_come_back_for_long_ones(reader, fair, monkeypatch):
     api = "/api/v1/studies/fair-2024/"
     monkeypatch.setattr(queries, "AT_ONCE_S", 60)
     for where, of_page in (("", ""), ("indicators/age/", "age/")):

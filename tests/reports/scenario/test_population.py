@@ -195,9 +195,8 @@ def test_command_writes_what_the_ledger_has(fair, tmp_path, capsys) -> None:
     facts = {"way": "command", "format": "population", "seed": "5"}
     for asked in ({}, {"people": "40"}):
         if asked:
-            call_command(
-                "synthesise", fair.slug, "--out", str(tmp_path / "40"), "--seed", "5", "--people", "40"
-            )
+            out = ("--out", str(tmp_path / "40"))
+            call_command("synthesise", fair.slug, *out, "--seed", "5", "--people", "40")
             assert json.loads(capsys.readouterr().out)["people"] == 40
         entry = LedgerEntry.objects.latest("number")
         assert (entry.kind, entry.study, entry.facts) == ("export.made", fair.slug, facts | asked)

@@ -40,12 +40,8 @@ def counted(people: dict[tuple[int, ...], int], question) -> int:
 
 
 def longest_run(pattern: tuple[int, ...]) -> int:
-    return max(
-        last - first + 1
-        for first in pattern
-        for last in pattern
-        if set(range(first, last + 1)) <= set(pattern)
-    )
+    runs = (range(first, last + 1) for first in pattern for last in pattern if first <= last)
+    return max(len(run) for run in runs if set(run) <= set(pattern))
 
 
 class PatternProgram:

@@ -63,12 +63,6 @@ def test_exactly_so_many_days_of_fimu(k, least, most):
     assert found(exactly_days(k, days=7)) == (least, most)
 
 
-def test_three_days_in_a_row_of_fimu():
-    answer = scenario_people(tally_of(fimu(), days=7), days_in_a_row(3, days=7))
-    assert (answer.least, answer.most, round(answer.estimate)) == (3_264, 39_169, 20_518)
-    assert counted(fimu(), lambda pattern: longest_run(pattern) >= 3) == 22_042
-
-
 @given(people=crowds(5))
 @settings(max_examples=8, deadline=None)
 def test_bounds_are_sharp_and_hold_the_truth_for_any_question(people):

@@ -116,11 +116,8 @@ def test_reports_of_hidden_windows_change_nothing():
     keep = ~on_first | (np.cumsum(on_first) <= 7)  # seven people on day 1
     tallies = replace(reported(presence[keep], values[keep], seed=5), small_cell=20)
     counts = tallies.counts.copy()
-    for previous, day, sign in (
-        (0, 1, 1),
-        (1, 2, 1),
-        (0, 2, -1),
-    ):  # those of day 2 were there on day 1, too
+    # Those of day 2 were there on day 1, too.
+    for previous, day, sign in ((0, 1, 1), (1, 2, 1), (0, 2, -1)):
         counts[:2, previous, day] += sign * np.array([1, -1])
     others = replace(tallies, counts=counts)
     changed = all_unions(counts) != all_unions(tallies.counts)

@@ -82,9 +82,8 @@ def test_estimates_of_questions_are_the_sums_of_those_of_their_patterns(people):
 
 def test_flows_and_scenario_must_have_the_same_days():
     flows = flows_of(tally_of({(1, 2): 3}, days=2))
-    refuses(
-        "a scenario must have the 2 days of the tally, got 3", likely_people, flows, exactly_days(1, days=3)
-    )
+    message = "a scenario must have the 2 days of the tally, got 3"
+    refuses(message, likely_people, flows, exactly_days(1, days=3))
     refuses("n must be >= 1, got 0", likeliest_patterns, flows, n=0)
 
 
@@ -142,9 +141,8 @@ def test_flows_of_people_are_their_own_projection():
 def test_each_pattern_has_the_bounds_of_the_scenario_that_fixes_every_day():
     tally = tally_of(fimu(), days=7)
     found = likely_patterns(tally, n=127)
-    assert [each.pattern for each in found] == [
-        pattern for pattern, _ in likeliest_patterns(flows_of(tally), n=127)
-    ]
+    likeliest = likeliest_patterns(flows_of(tally), n=127)
+    assert [each.pattern for each in found] == [pattern for pattern, _ in likeliest]
     for each in found:
         absent = set(range(1, 8)) - set(each.pattern)
         exact = scenario_people(tally, on_days(days=7, present=each.pattern, absent=absent))
