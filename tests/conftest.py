@@ -118,7 +118,6 @@ ON_SITE = ("accessibility", "exports", "governance", "readers", "uploads")  # ea
 
 
 def group_of(test: str) -> str:
-    """Long tests of a file share what is started, those on each database for themselves."""
     path, _, name = test.partition("::")
     stem = Path(path).stem.removeprefix("test_")
     database = re.search(r"sqlite|postgresql", name) if "/e2e/" in path else None
@@ -126,8 +125,6 @@ def group_of(test: str) -> str:
 
 
 class Groups(LoadScopeScheduling):
-    """Gives each process whole groups. Those of xdist (`xdist_group`) do nothing with the present pytest."""
-
     def _split_scope(self, nodeid: str) -> str:
         return group_of(nodeid)
 
@@ -137,7 +134,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Groups | Non
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that drive a browser, or take long, come first: in the end no process waits for the other."""
     in_browser = {item.path for item in items if item.get_closest_marker("e2e")}
     places = {group: place for place, group in enumerate(LONGEST)}
 

@@ -27,10 +27,10 @@ from ldp.protocols.channels import Unit
 from reports.models import Plan, Study
 from reports.privacy.statement.document import privacy_statement
 from reports.studies.studyfile.definition import LocationDefinition, PlanDefinition
-from reports.studies.studyfile.slots_definition import SlotsDefinition
 from scripts import check_statement
 from scripts.check_statement import Bounds, check, exp_bounds, log_bounds, rounded_up
 from tests.reports import report_factory as factory
+from tests.reports import slot_factory
 
 pytestmark = pytest.mark.django_db
 SCRIPT = Path(check_statement.__file__)
@@ -39,9 +39,7 @@ FINE = Context(prec=120)
 MANY = factory.indicator("region", *(f"r{i}" for i in range(30)))
 GRID = Grid(x0_m=0, y0_m=0, step_m=100, n_x=20, n_y=10)
 PLACES = LocationDefinition(level=Decimal("1.38629436"), radius_m=400, max_values=3, grid=GRID, places=())
-SLOTS = SlotsDefinition(
-    minutes=30, hold_minutes=60, slots_per_day=48, epsilon_day=Decimal(1), delta=Decimal("0.000001")
-)
+SLOTS = replace(slot_factory.DEFINITION, levels=())
 NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?|[0-9]+/[0-9]+|[0-9a-f]{64}|[0-9]{4}-[0-9]{2}-[0-9]{2}")
 # Typed values without a promise, and statements of the software about itself: no claim follows from them.
 TYPED = {"market_share", "min_publication", "small_cell", "visitor", "area", "software", "name", "categories"}

@@ -198,7 +198,6 @@ def location_of(path: str) -> str:
 
 
 def test_who_sends_a_form_slowly_holds_no_thread_and_the_proxy_asks_anew_where_the_server_is():
-    """A body is complete in memory before a thread gets it; uploads come through, a few per address."""
     server = NGINX[NGINX.index("listen 443") : NGINX.index("    location ")]
     assert ("proxy_request_buffering" in server, "limit_conn mobility_address 40;" in server) == (False, True)
     assert "client_body_timeout 15s;" in server

@@ -355,7 +355,6 @@ def test_generated_pages_are_what_the_code_says_and_the_study_file_page_names_ev
 
 
 def test_nothing_is_loaded_from_another_host_search_needs_no_server_and_links_lead_somewhere(folder, site):
-    """The index is a script, and the theme loads what stands for workers where there are none."""
     loaded = {address for page in site.values() for address in page.loaded}
     assert loaded
     assert {address for address in loaded if urlsplit(address).scheme or urlsplit(address).netloc} == set()

@@ -127,7 +127,6 @@ def test_a_line_that_systemd_may_read_otherwise_is_refused(run, line):
 
 
 def test_the_home_folder_is_that_of_the_account(run):
-    """Root's is closed to the service: libpq would fail there, or continue without TLS."""
     assert run("PRINT=HOME", HOME="/nowhere").stdout.strip() == ACCOUNT.pw_dir
 
 

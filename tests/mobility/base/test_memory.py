@@ -99,7 +99,6 @@ def test_freed_memory_is_used_again(tmp_path) -> None:
 
 
 def test_a_process_has_a_limit_of_memory_that_threads_and_arrow_live_with(tmp_path) -> None:
-    """0 means none; a limit of 300 MB is lifted where it was met."""
     assert printed(tmp_path, LIMIT) == ["True", "refused", "refused"]
 
 
@@ -136,7 +135,6 @@ def test_a_thread_steps_back_alone() -> None:
 @pytest.mark.skipif(not AUTOGROUP.exists(), reason="this kernel does not group processes by session")
 @pytest.mark.parametrize(("leads", "session"), [(True, "7"), (False, "0")])
 def test_a_session_steps_back_if_its_leader_is_the_worker(leads: bool, session: str) -> None:
-    """In a session that someone else leads, as a terminal, only the process itself does."""
     command = [sys.executable, "-c", CHILD]
     if not leads:
         command = ["sh", "-c", '"$@"; true', "sh", *command]

@@ -51,7 +51,6 @@ ONE_DAY = "?kind=baseline&from=2024-05-30&to=2024-05-30"
 
 
 def of(names, *, about=None, **given):
-    """Return one rule for several addresses, whose names are separated by blanks."""
     return {name: Rule(about=about or {}, **given) for name in names.split()}
 
 

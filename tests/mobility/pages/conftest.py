@@ -136,7 +136,6 @@ def study(data_dir, definition) -> VaultStudy:
 
 @pytest.fixture(autouse=True)
 def run_batches(monkeypatch):
-    """Do what a worker does with every batch that waits; until it is called, they wait."""
     asked = []
     monkeypatch.setattr(dispatching, "send", lambda task, *ids, **_: asked.append((task, *ids)))
 

@@ -36,7 +36,6 @@ def said(response: HttpResponse) -> str:
 
 
 def check_markup(html: str) -> None:
-    """The policy of the site lets no inline ones in."""
     assert not re.search(r"\sstyle=|\son\w+=|<style", html)
     inline = re.findall(r"<script(?![^>]*\ssrc=)([^>]*)>", html)
     assert all('type="application/json"' in attributes for attributes in inline)

@@ -68,8 +68,6 @@ def check_problem(response, status, words):
 
 
 class Body:
-    """A body in chunks as the server hands it over: it can be read, and nothing else."""
-
     def __init__(self, chunks):
         self._chunks = chunks
 

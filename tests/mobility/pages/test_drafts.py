@@ -19,16 +19,14 @@ from reports.privacy.budget.actions import propose_cap
 from reports.studies.policies import Role
 from reports.studies.studyfile import AreaDefinition, StudyDefinition
 from reports.studies.studyfile.sections import RESERVED_STUDIES
-from reports.studies.studyfile.slots_definition import SlotsDefinition
 from tests.mobility.pages.pages import AS_ADMINISTRATOR, check_markup, html_of, lacks, page, said, says
 from tests.mobility.pages.small_study import STUDY
+from tests.reports import slot_factory
 from tests.reports.page_texts import signed_in
 
 pytestmark = AS_ADMINISTRATOR
 ZONED = AreaDefinition(cells=(), zones=("a", "b"), geojson=None)
-SLOTS = SlotsDefinition(
-    minutes=30, hold_minutes=60, slots_per_day=48, epsilon_day=Decimal(1), delta=Decimal("0.000001")
-)
+SLOTS = replace(slot_factory.DEFINITION, levels=())
 CREATE_URL, LIST_URL = "/administrator/create/", "/administrator/drafts/"
 
 

@@ -333,7 +333,6 @@ def test_sizes_are_in_megabytes(done, total, words):
 class TestWaiting:  # while an analyst server that runs apart does not have everything
     @pytest.fixture(autouse=True)
     def batch(self, study, settings) -> Batch:
-        """A batch that is done, in a zone that hands over to a server that is down."""
         settings.HANDS_OVER, settings.MOBILITY_ANALYST_URL = True, SERVER
         VaultPublication.objects.create(study=study, number=1, subscribers=200, delta=b"")
         problem = "the analyst server cannot be reached"

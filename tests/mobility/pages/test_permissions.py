@@ -100,13 +100,11 @@ class TestAddresses:
 
 
 def headers_of(response):
-    """Headers but for the length (a page repeats its own address) and the id of the request."""
     left_out = {"Content-Length", "X-Request-ID"}
     return {name: value for name, value in response.headers.items() if name not in left_out}
 
 
 def words_of(response):
-    """A page without what is new in each: the token against forged requests, and its own address."""
     text = re.sub(r'(csrfmiddlewaretoken" value|name="next" value)="[^"]*"', "", response.content.decode())
     return text.replace(response.request["PATH_INFO"], "")
 
@@ -193,7 +191,6 @@ class TestPages:
 
     @pytest.mark.parametrize("role", [role for role in Role if role != Role.OPERATOR], ids=str)
     def test_pages_offer_only_what_works(self, world, request, role):
-        """Every link and form that a reader sees leads somewhere (of links that differ in values, one)."""
         client, links = world.client(role), {}
         pages = ["/", "/studies/", *(f"/studies/fair/{end}" for end in ("", "statement/", "maps/", "home/"))]
         pages += [f"/studies/fair/age/{end}" for end in ("days/", "compare/?kind=windows", "movement/")]
@@ -299,7 +296,6 @@ def test_a_feed_opens_its_study_and_no_other(client, world):
     Batch.objects.update(created_by="feed nightly")
 
     def statuses():
-        """Return the statuses of batches, and of files without a length: 411 comes after the admission."""
         asked, sent = [world.of[OWN], world.of[OTHER], UNKNOWN], bearer(text)
         batches = [client.get(reverse("api:batch", args=[each["batch"]]), **sent) for each in asked]
         files = [client.put(reverse("api:extract", args=[each["slug"], "x.csv"]), **sent) for each in asked]

@@ -333,7 +333,6 @@ def check_deaths(make_pipeline, few, *, n_deaths=None):
         return pipeline
 
     def same(certificate: dict[str, Any]) -> dict[str, Any]:
-        """Return all but times and names, and what a death while cancelling leaves to be found."""
         erased = {**certificate["erased"], "staged_uploads": None}
         keys = [key["id"].partition("-")[0] for key in certificate["keys"]][:1]
         times = {"closed_at": None, "erased_at": None}
@@ -476,66 +475,65 @@ def two(make_pipeline, few):
     return pair
 
 
-@pytest.mark.database
-def test_nothing_of_the_demo_stays_and_nothing_else_goes(two):
-    gone, stays = two
-    before, held = stays.tallies(), rows_left(stays)
-    assert PresenceShard.objects.filter(study=gone.study).exists()
-    remove_demo(by="adam")
-    assert Study.objects.get().slug == VaultStudy.objects.get().slug == "real-2017"
-    assert (rows_left(stays), Batch.objects.exclude(study=stays.study).exists()) == (held, False)
-    assert [keystore().exists(each.study.key_id) for each in two] == [False, True]
-    assert [path for path in (demo.folder(), demo.accounts_file()) if path.exists()] == []
-    assert (stays.tallies(), staging.staged_batches()) == (before, set())
-    with pytest.raises(NoDemoError):
+class TestDemo:
+    @pytest.mark.database
+    def test_nothing_of_the_demo_stays_and_nothing_else_goes(self, two):
+        gone, stays = two
+        before, held = stays.tallies(), rows_left(stays)
+        assert PresenceShard.objects.filter(study=gone.study).exists()
         remove_demo(by="adam")
+        assert Study.objects.get().slug == VaultStudy.objects.get().slug == "real-2017"
+        assert (rows_left(stays), Batch.objects.exclude(study=stays.study).exists()) == (held, False)
+        assert [keystore().exists(each.study.key_id) for each in two] == [False, True]
+        assert [path for path in (demo.folder(), demo.accounts_file()) if path.exists()] == []
+        assert (stays.tallies(), staging.staged_batches()) == (before, set())
+        with pytest.raises(NoDemoError):
+            remove_demo(by="adam")
 
-
-def test_kept_views_and_links_of_the_demo_go_and_those_of_others_stay(two, analyst, administrator):
-    for person in (analyst, administrator):
-        for name, address in (
-            ("demo", "/studies/fimu-2017/gender/?from=2017-05-31"),
-            ("start", "/studies/fimu-2017/"),
-            ("real", "/studies/real-2017/gender/"),
-            ("compared", "/studies/real-2017/gender/compare/?kind=studies&with=fimu-2017/gender"),
-        ):
-            save_view(name=name, address=address, by=person)
-    remove_demo(by="adam")
-    for person in (analyst, administrator):
-        assert [view.name for view in SavedView.objects.filter(owner=person)] == ["compared", "real"]
-    assert "analyst" in User.objects.values_list("username", flat=True)  # the account, not its file
-
-
-def test_interrupted_removal_is_done_again(two, monkeypatch):
-    with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="power cut"):
-        patch.setattr(demo_removal, "compact", raising(RuntimeError("power cut")))
+    def test_kept_views_and_links_of_the_demo_go_and_those_of_others_stay(self, two, analyst, administrator):
+        for person in (analyst, administrator):
+            for name, address in (
+                ("demo", "/studies/fimu-2017/gender/?from=2017-05-31"),
+                ("start", "/studies/fimu-2017/"),
+                ("real", "/studies/real-2017/gender/"),
+                ("compared", "/studies/real-2017/gender/compare/?kind=studies&with=fimu-2017/gender"),
+            ):
+                save_view(name=name, address=address, by=person)
         remove_demo(by="adam")
-    assert Study.objects.filter(slug="fimu-2017").exists()
-    remove_demo(by="adam")
-    assert not Study.objects.filter(slug="fimu-2017").exists()
+        for person in (analyst, administrator):
+            assert [view.name for view in SavedView.objects.filter(owner=person)] == ["compared", "real"]
+        assert "analyst" in User.objects.values_list("username", flat=True)  # the account, not its file
 
-
-def test_study_of_a_person_under_that_name_is_no_demo(two):
-    Study.objects.update(is_demo=False, created_by="demo")
-    with pytest.raises(NoDemoError, match="there is no demo"):
+    def test_interrupted_removal_is_done_again(self, two, monkeypatch):
+        with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="power cut"):
+            patch.setattr(demo_removal, "compact", raising(RuntimeError("power cut")))
+            remove_demo(by="adam")
+        assert Study.objects.filter(slug="fimu-2017").exists()
         remove_demo(by="adam")
-    with pytest.raises(loading.DemoError, match="not the demo"):
-        loading.ensure_study()  # its people would mix with real ones
-    assert Study.objects.count() == 2
-    assert Tally.objects.exists()
+        assert not Study.objects.filter(slug="fimu-2017").exists()
 
+    def test_study_of_a_person_under_that_name_is_no_demo(self, two):
+        Study.objects.update(is_demo=False, created_by="demo")
+        with pytest.raises(NoDemoError, match="there is no demo"):
+            remove_demo(by="adam")
+        with pytest.raises(loading.DemoError, match="not the demo"):
+            loading.ensure_study()  # its people would mix with real ones
+        assert Study.objects.count() == 2
+        assert Tally.objects.exists()
 
-def test_one_click_and_a_confirmation_of_an_administrator(two, administrator, analyst, operator, client):
-    assert client.post(DEMO_PAGE).status_code == 302
-    for person in (analyst, operator):
-        client.force_login(person)
-        assert client.post(DEMO_PAGE).status_code == 404
-        assert DEMO_PAGE not in client.get("/").content.decode()
-    client.force_login(administrator)
-    home = client.get("/").content.decode()
-    assert (DEMO_PAGE in home, home.count("demo: fictional people")) == (True, 1)
-    assert "No other study is affected" in client.get(DEMO_PAGE).content.decode()
-    assert Study.objects.count() == 2  # neither others nor looking remove anything
-    page = client.post(DEMO_PAGE, follow=True).content.decode()
-    assert ("The demo has been removed" in page, DEMO_PAGE in page) == (True, False)
-    assert (Study.objects.count(), client.get(DEMO_PAGE).status_code) == (1, 404)
+    def test_one_click_and_a_confirmation_of_an_administrator(
+        self, two, administrator, analyst, operator, client
+    ):
+        assert client.post(DEMO_PAGE).status_code == 302
+        for person in (analyst, operator):
+            client.force_login(person)
+            assert client.post(DEMO_PAGE).status_code == 404
+            assert DEMO_PAGE not in client.get("/").content.decode()
+        client.force_login(administrator)
+        home = client.get("/").content.decode()
+        assert (DEMO_PAGE in home, home.count("demo: fictional people")) == (True, 1)
+        assert "No other study is affected" in client.get(DEMO_PAGE).content.decode()
+        assert Study.objects.count() == 2  # neither others nor looking remove anything
+        page = client.post(DEMO_PAGE, follow=True).content.decode()
+        assert ("The demo has been removed" in page, DEMO_PAGE in page) == (True, False)
+        assert (Study.objects.count(), client.get(DEMO_PAGE).status_code) == (1, 404)

@@ -3,7 +3,6 @@
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
-from decimal import Decimal
 from threading import Barrier
 from uuid import uuid4
 
@@ -26,7 +25,6 @@ from reports.models import Indicator, LedgerEntry, Plan, PlanIndicator, Publicat
 from reports.privacy.statement.document import privacy_statement
 from reports.studies.queries import current_plan
 from reports.studies.studyfile import StudyDefinition
-from reports.studies.studyfile.slots_definition import SlotsDefinition
 from reports.transfer.plans import PlanInUseError
 from reports.transfer.publications import apply_publication
 from reports.transfer.slots import PublicationError
@@ -34,6 +32,7 @@ from reports.transfer.studies import StudyExistsError
 from tests.mobility.batches.killing import Killed, dies
 from tests.mobility.pipeline import fresh, raising
 from tests.mobility.plans.test_drafts import with_epsilon
+from tests.reports import slot_factory
 
 IN_BOTH = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
 pytestmark = [IN_BOTH, pytest.mark.usefixtures("data_dir")]
@@ -176,11 +175,8 @@ class TestReplacing:
         assert apply_publication(**sent, publication_id=uuid4(), plan_hash=current.spec_hash)
 
     def test_slots_are_those_of_the_plan_in_force_and_final_once_one_is_published(self, definition):
-        by_slot = SlotsDefinition(
-            minutes=60, hold_minutes=60, slots_per_day=24, epsilon_day=Decimal(1), delta=Decimal("0.000001")
-        )
         for version, minutes in ((2, 60), (3, 120)):
-            changed = replace(by_slot, minutes=minutes, slots_per_day=12)
+            changed = replace(slot_factory.DEFINITION, minutes=minutes, slots_per_day=12, levels=())
             draft = drafts.draft_of_study(SLUG, by="adam")
             drafts.save_draft(draft, replace(definition, slots=changed), revision=1, by="adam")
             publish_draft(approved(draft), revision=2, by="adam")

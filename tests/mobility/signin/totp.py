@@ -9,7 +9,6 @@ PERIOD_S = 30
 
 
 def code_of(secret: str, *, at: float | None = None) -> str:
-    """The six digits that an app shows at a time, now by default."""
     step = int((time.time() if at is None else at) // PERIOD_S)
     digest = hmac.new(base64.b32decode(secret), struct.pack(">Q", step), "sha1").digest()
     offset = digest[-1] & 0xF

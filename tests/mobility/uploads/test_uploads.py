@@ -314,7 +314,6 @@ class TestHold:
 
     @staticmethod
     def _taken_over(batch: Batch) -> int:
-        """Send one more frame as soon as that is possible; returns how far the upload is then."""
         for _ in range(200):
             at = fresh(batch).bytes_received
             try:

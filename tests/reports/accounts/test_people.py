@@ -69,7 +69,6 @@ def token(name, study, *, by, days=1):
 
 
 def pending_sign_in(account):
-    """A session whose password was right, and whose second factor is still asked for."""
     session = Client().session
     session["account_login"] = {"user_pk": str(account.pk)}
     session.save()

@@ -56,7 +56,6 @@ def drawn(monkeypatch):
 
 
 def file_of(reader, address):
-    """Every file leads to the privacy statement of its study."""
     answer = reader.get(address)
     assert answer.status_code == 200, address
     assert answer["Link"] == f'<{STATEMENT}>; rel="describedby"'

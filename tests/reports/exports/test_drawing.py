@@ -57,7 +57,6 @@ def svg_of(selection):
 
 
 def texts(svg):
-    """Return the texts of a chart in the order of drawing: a comment before its outlines has each."""
     return [html.unescape(text) for text in re.findall(r"<!-- (.*?) -->", svg.decode(), re.DOTALL)]
 
 

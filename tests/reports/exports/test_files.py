@@ -58,7 +58,6 @@ class TestWhatIsMadeByAWorker:
     @pytest.mark.parametrize("ending", FORMATS[Scope.WINDOW])
     @pytest.mark.parametrize("scope", Scope)
     def test_only_small_tables_are_made_at_once(self, scope, ending):
-        """Rows of text 5,000 at most, of a spreadsheet 500; nothing that is drawn or has shapes."""
         size = 500 if ending == "xlsx" else 5_000
         is_table = ending in ("csv", "json", "sdmx.csv", "parquet", "xlsx")
         for n_categories, fits in ((size // 20, True), (size // 20 + 1, False)):
@@ -215,7 +214,6 @@ class TestOneAtATime:
         assert ExportFile.objects.get().state == State.WAITING
 
     def test_the_next_waits_until_the_worker_of_the_last_has_stopped(self, reader, fair, sent, monkeypatch):
-        """Otherwise an account that requests and leaves has as many workers as it requests files."""
 
         def ask_for_another_and_write(*_, tick):
             ExportFile.objects.update(asked_at=ago(11))

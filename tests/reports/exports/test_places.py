@@ -290,7 +290,6 @@ class TestPictures:
         assert "not computed yet" not in texts(svg)
 
     def test_north_is_up_and_both_maps_stand_side_by_side(self, computed):
-        """One crowded square in the south west of the noisy map distinguishes the corners of the grid."""
         tally = LocationTally.objects.get()
         counts = np.zeros_like(tally.array)
         counts[0, 0, 1] = 900

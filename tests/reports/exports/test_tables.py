@@ -96,7 +96,6 @@ def read_back(findings, ending):
 
 
 def check_files(findings):
-    """Every cell of a file is that of the table, as its format gives it back, and so each time."""
     for ending, form in FORMATS[MOVEMENT].items():
         rows = read_back(findings, ending)
         assert len(rows) == len(findings.rows) > 0

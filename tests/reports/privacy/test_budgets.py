@@ -106,19 +106,14 @@ def test_a_study_that_was_closed_without_data_cost_nothing() -> None:
 
 
 def test_days_touch_periods() -> None:
-    first, last = date(2023, 11, 30), date(2024, 1, 1)
+    first, last, span = date(2023, 11, 30), date(2024, 1, 1), spending.Span
     months = ["2023-11", "2023-12", "2024-01"]
     for period, spans in {"year": ["2023", "2024"], "month": months, "ever": ["ever"]}.items():
         found = list(spending.spans_of(first, last, period=period))
-        assert [str(span) for span in found] == spans
-        assert all(span.touches(first, last) and span.period == period for span in found)
-    for outside in (
-        spending.Span(year=2022),
-        spending.Span(year=2025),
-        spending.Span(year=2023, month=10),
-        spending.Span(year=2024, month=2),
-    ):
-        assert not outside.touches(first, last)
+        assert [str(each) for each in found] == spans
+        assert all(each.touches(first, last) and each.period == period for each in found)
+    outside = span(year=2022), span(year=2025), span(year=2023, month=10), span(year=2024, month=2)
+    assert not any(each.touches(first, last) for each in outside)
 
 
 @database

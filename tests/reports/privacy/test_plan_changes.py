@@ -13,11 +13,15 @@ from typing import Any
 import pytest
 
 from reports.privacy.plan_changes import Direction, plan_changes, second_person_reasons
+from reports.privacy.statement.document import protections
+from reports.privacy.total_texts import total_words
 from reports.simulator.plan_effects import plan_effects
+from reports.studies.queries import current_plan
 from reports.studies.studyfile import StudyDefinition, StudyFileError, VisitorRule, parse_study
 from reports.studies.studyfile.redraft import Tables, read_tables, tables_of
-from reports.studies.studyfile.slots_definition import SlotsDefinition
 from tests import demo_study
+from tests.reports import report_factory as factory
+from tests.reports import slot_factory
 from tests.reports.studies.test_studyfile import edited
 
 WEAKER, STRONGER, OTHER = Direction.WEAKER, Direction.STRONGER, Direction.OTHER
@@ -61,9 +65,7 @@ LOOSE = both(plan(epsilon_profile=Decimal(9)), study(small_cell=50, min_publicat
 NOISY = plan(presence_epsilon=Decimal(1), presence_days=7)
 
 
-SLOTS = SlotsDefinition(
-    minutes=30, hold_minutes=60, slots_per_day=20, epsilon_day=Decimal(1), delta=Decimal("0.000001")
-)
+SLOTS = replace(slot_factory.DEFINITION, slots_per_day=20, levels=())
 
 
 def slots(**changes: Any) -> Edit:
@@ -201,6 +203,32 @@ def test_what_is_new_or_gone_stands_alone(demo) -> None:
     assert few.before is None
     assert all(row.before is None and row.after is not None for row in few.rows)
     assert few.rows[0].after.half_width == pytest.approx(10 * many.rows[0].after.half_width, rel=0.01)
+
+
+TOTAL = "All answers of one person together have at most epsilon "
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("asked_for", "changes", "expected"),
+    [((factory.GENDER, factory.STAY), {"days": 7}, "7, for 7 daily answers of epsilon 1 on “Stay”."),
+     ((factory.GENDER, factory.AGE), {}, "1, for 1 answer of epsilon 1 on “Gender”."),
+     ((factory.GENDER, factory.LENGTH), {}, "2, for 2 different answers of epsilon 1 on “Length”."),
+     ((factory.GENDER, factory.STAY), {"mechanism": "spl-grr", "epsilon": "5"}, "12.5, the sum of all answers: 2.5 + 4 \u00d7 2.5."),
+     ((factory.GENDER, factory.AGE), {"mechanism": "rsfd-grr"}, "1, because only the reports on one indicator are real.")],
+)  # fmt: skip
+def test_the_total_is_explained_by_the_answers_that_it_adds_up(asked_for, changes, expected) -> None:
+    assert total_words(current_plan(factory.create(*asked_for, **changes))) == TOTAL + expected
+
+
+@pytest.mark.django_db
+def test_undone_days_count_and_the_picture_has_as_many_dots_as_answers_are_true() -> None:
+    plan = current_plan(factory.create(factory.GENDER, factory.STAY))
+    plan.voided_days = 2
+    assert total_words(plan) == TOTAL + "6, for 6 daily answers of epsilon 1 on “Stay”."
+    gender = protections(plan)["gender"]  # e / (e + 2) = 0.576
+    assert sum(dot.is_true for dot in gender.dots) == gender.kept_of_100 == 58
+    assert len({(dot.x, dot.y) for dot in gender.dots}) == 100
 
 
 EVERYTHING = edited(

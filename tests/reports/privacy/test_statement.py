@@ -407,111 +407,110 @@ def test_slots_have_a_promise_of_their_own_and_pages_say_what_it_leaves_out(
     assert ("The noise on time slots and the presence noise together" in text) == bool(hidden)
 
 
-def test_every_letter_of_both_articles_has_its_section(study) -> None:
-    articles = " ".join(each.article for each in dpia_pack(study).sections)
-    expected = [f"30 (1) {letter}" for letter in "abcdef"] + [f"35 (7) {letter}" for letter in "abcd"]
-    assert [each for each in (*expected, "35 (9)") if each not in articles] == []
-    points = section(study, "Necessity and proportionality").points
-    assert "Data minimisation: only the columns needed for one indicator are read." in points
+class TestDataProtectionPack:
+    def test_every_letter_of_both_articles_has_its_section(self, study) -> None:
+        articles = " ".join(each.article for each in dpia_pack(study).sections)
+        expected = [f"30 (1) {letter}" for letter in "abcdef"] + [f"35 (7) {letter}" for letter in "abcd"]
+        assert [each for each in (*expected, "35 (9)") if each not in articles] == []
+        points = section(study, "Necessity and proportionality").points
+        assert "Data minimisation: only the columns needed for one indicator are read." in points
 
+    def test_recipients_are_the_accounts_that_reach_the_study_now(self, study, person) -> None:
+        assert set(rows(study, "Recipients").values()) == {("0",)}
+        person("vera", Role.VIEWER)
+        person("adam", Role.ADMINISTRATOR)
+        person("olga", Role.OPERATOR, Role.ANALYST)
+        person("anna", Role.ANALYST)
+        User.objects.filter(username="anna").update(is_active=False)
+        there = {"operator": "1", "analyst": "1", "administrator": "1", "privacy officer": "0", "viewer": "1"}
+        assert {name: n for name, (n,) in rows(study, "Recipients").items()} == there
 
-def test_recipients_are_the_accounts_that_reach_the_study_now(study, person) -> None:
-    assert set(rows(study, "Recipients").values()) == {("0",)}
-    person("vera", Role.VIEWER)
-    person("adam", Role.ADMINISTRATOR)
-    person("olga", Role.OPERATOR, Role.ANALYST)
-    person("anna", Role.ANALYST)
-    User.objects.filter(username="anna").update(is_active=False)
-    there = {"operator": "1", "analyst": "1", "administrator": "1", "privacy officer": "0", "viewer": "1"}
-    assert {name: n for name, (n,) in rows(study, "Recipients").items()} == there
+    def test_time_limits_are_those_of_the_statement_and_of_uploads_in_force(self, study) -> None:
+        title = "Time limits for erasure"
+        assert rows(study, title) == {row["text"]: (row["until"],) for row in retention(study)}
+        assert section(study, title).to_fill
+        study.key_until = date(2030, 1, 1)
+        assert not section(study, title).to_fill
+        assert "2030-01-01" in " ".join(until for (until,) in rows(study, title).values())
+        for expires_s, told in (
+            (86_400, "after 24 hours."),
+            (5400, "after 2 hours."),
+            (600, "after an hour."),
+        ):
+            with override_settings(MOBILITY_UPLOAD_EXPIRES_S=expires_s):
+                (staged,) = section(study, title).paragraphs
+            assert staged.endswith(told)
 
+    def test_the_risk_of_a_value_is_computed_from_the_probabilities_in_use(self, study) -> None:
+        spec, certificate = certified(study.plans.get())
+        k, ratio = spec.indicators[0].domain_size, float(certificate.indicators[0].ratio)
+        guessed = guess_success(spec.channel(0), prior=[1 / k] * k)
+        found = rows(study, "Risk: an attacker learns a person's value")[study.indicators.get().name]
+        assert found == tuple(formats.percent(share) for share in (1 / k, guessed, ratio / (1 + ratio)))
 
-def test_time_limits_are_those_of_the_statement_and_of_uploads_in_force(study) -> None:
-    title = "Time limits for erasure"
-    assert rows(study, title) == {row["text"]: (row["until"],) for row in retention(study)}
-    assert section(study, title).to_fill
-    study.key_until = date(2030, 1, 1)
-    assert not section(study, title).to_fill
-    assert "2030-01-01" in " ".join(until for (until,) in rows(study, title).values())
-    for expires_s, told in ((86_400, "after 24 hours."), (5400, "after 2 hours."), (600, "after an hour.")):
-        with override_settings(MOBILITY_UPLOAD_EXPIRES_S=expires_s):
-            (staged,) = section(study, title).paragraphs
-        assert staged.endswith(told)
+    def test_the_risk_of_a_daily_value_has_a_column_for_one_known_day(self) -> None:
+        study = factory.create(factory.GENDER, factory.STAY, slug="both")
+        spec, _ = certified(study.plans.get())
+        title = "Risk: an attacker learns a person's value"
+        figures = [formats.MISSING, formats.percent(known_day_success(spec.channel(1)))]
+        assert [row[-1] for row in rows(study, title).values()] == figures
+        assert "except other reports from the same person" in section(study, title).paragraphs[0]
+        assert "No epsilon limits how often this succeeds" in section(study, title).paragraphs[1]
 
+    def test_what_is_not_protected_is_a_risk(self, study) -> None:
+        spec, _ = certified(study.plans.get())
+        located = map_factory.create_located(slug="places-2024", n=300)
+        risks = [section(each, "Risks not covered by the guarantee").points for each in (study, located)]
+        assert risks[0] == tuple(limit["text"] for limit in not_protected(spec))
+        assert len(risks[1]) > len(risks[0])
+        data = [rows(each, "Data subjects and data") for each in (study, located)]
+        assert ["Main place on each day, with noise" in each for each in data] == [False, True]
 
-def test_the_risk_of_a_value_is_computed_from_the_probabilities_in_use(study) -> None:
-    spec, certificate = certified(study.plans.get())
-    k, ratio = spec.indicators[0].domain_size, float(certificate.indicators[0].ratio)
-    guessed = guess_success(spec.channel(0), prior=[1 / k] * k)
-    found = rows(study, "Risk: an attacker learns a person's value")[study.indicators.get().name]
-    assert found == tuple(formats.percent(share) for share in (1 / k, guessed, ratio / (1 + ratio)))
+    @pytest.mark.parametrize(
+        ("changed", "label", "answers"),
+        [
+            ({"MOBILITY_ZONE": "analyst"}, "Operator zone and analyst zone run separately", ("no", "yes")),
+            ({"HTTPS": True}, "Encrypted connections only (HTTPS)", ("no", "yes")),
+            ({"MOBILITY_SECOND_FACTOR": "required"}, "Second factor required of administrators and privacy officers", ("no", "yes")),
+            ({"MOBILITY_SECOND_PERSON": False}, "Second person required for changes that weaken a plan", ("yes", "no")),
+        ],
+    )  # fmt: skip
+    def test_measures_are_those_in_force(self, study, changed, label, answers) -> None:
+        before = rows(study, "Measures")[label]
+        with override_settings(**changed):
+            assert (*before, *rows(study, "Measures")[label]) == answers
 
+    def test_markdown_has_everything_and_a_box_for_each_open_point(self, study) -> None:
+        Study.objects.update(name="Fair *2024* | <b>")
+        pack = dpia_pack(Study.objects.get())
+        text = to_markdown(pack)
+        assert text.count("- [ ] **") == pack.n_open > 10
+        assert "# Data protection pack: Fair \\*2024\\* | \\<b\\>" in text
+        for each in pack.sections:
+            assert f". {each.title}".replace("*", "\\*") in text
+            if each.table is not None:
+                assert len(re.findall(r"^\| ", text, re.MULTILINE)) >= len(each.table.rows) + 2
 
-def test_the_risk_of_a_daily_value_has_a_column_for_one_known_day() -> None:
-    study = factory.create(factory.GENDER, factory.STAY, slug="both")
-    spec, _ = certified(study.plans.get())
-    title = "Risk: an attacker learns a person's value"
-    figures = [formats.MISSING, formats.percent(known_day_success(spec.channel(1)))]
-    assert [row[-1] for row in rows(study, title).values()] == figures
-    assert "except other reports from the same person" in section(study, title).paragraphs[0]
-    assert "No epsilon limits how often this succeeds" in section(study, title).paragraphs[1]
-
-
-def test_what_is_not_protected_is_a_risk(study) -> None:
-    spec, _ = certified(study.plans.get())
-    located = map_factory.create_located(slug="places-2024", n=300)
-    risks = [section(each, "Risks not covered by the guarantee").points for each in (study, located)]
-    assert risks[0] == tuple(limit["text"] for limit in not_protected(spec))
-    assert len(risks[1]) > len(risks[0])
-    data = [rows(each, "Data subjects and data") for each in (study, located)]
-    assert ["Main place on each day, with noise" in each for each in data] == [False, True]
-
-
-@pytest.mark.parametrize(
-    ("changed", "label", "answers"),
-    [
-        ({"MOBILITY_ZONE": "analyst"}, "Operator zone and analyst zone run separately", ("no", "yes")),
-        ({"HTTPS": True}, "Encrypted connections only (HTTPS)", ("no", "yes")),
-        ({"MOBILITY_SECOND_FACTOR": "required"}, "Second factor required of administrators and privacy officers", ("no", "yes")),
-        ({"MOBILITY_SECOND_PERSON": False}, "Second person required for changes that weaken a plan", ("yes", "no")),
-    ],
-)  # fmt: skip
-def test_measures_are_those_in_force(study, changed, label, answers) -> None:
-    before = rows(study, "Measures")[label]
-    with override_settings(**changed):
-        assert (*before, *rows(study, "Measures")[label]) == answers
-
-
-def test_markdown_has_everything_and_a_box_for_each_open_point(study) -> None:
-    Study.objects.update(name="Fair *2024* | <b>")
-    pack = dpia_pack(Study.objects.get())
-    text = to_markdown(pack)
-    assert text.count("- [ ] **") == pack.n_open > 10
-    assert "# Data protection pack: Fair \\*2024\\* | \\<b\\>" in text
-    for each in pack.sections:
-        assert f". {each.title}".replace("*", "\\*") in text
-        if each.table is not None:
-            assert len(re.findall(r"^\| ", text, re.MULTILINE)) >= len(each.table.rows) + 2
-
-
-def test_the_document_can_be_read_and_printed(study, client, administrator, tmp_path) -> None:
-    client.force_login(administrator)
-    pack = dpia_pack(study)
-    pdf = client.get(f"/studies/{study.slug}/dpia.pdf").content
-    assert pdf.startswith(b"%PDF-")
-    text = " ".join(" ".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(pdf)).pages).split())
-    assert [each.title for each in pack.sections if each.title not in text] == []
-    html = client.get(f"/studies/{study.slug}/dpia/").content.decode()
-    assert text.count("To complete:") == html.count("To complete:") == pack.n_open
-    written = client.get(f"/studies/{study.slug}/dpia.md")
-    assert written["Content-Disposition"] == f'attachment; filename="{study.slug}_dpia.md"'
-    assert written.content.decode() == to_markdown(pack)
-    assert client.get(f"/studies/{study.slug}/dpia.html").status_code == 404
-    assert printed("dpia", study.slug).strip() == to_markdown(pack).strip()
-    for name, start in (("pack.md", to_markdown(pack).encode()), ("pack.pdf", b"%PDF-")):
-        printed("dpia", study.slug, out=tmp_path / name)
-        assert (tmp_path / name).read_bytes().startswith(start)
-    with pytest.raises(CommandError, match=r"--out must end in .md or .pdf, got pack.doc"):
-        printed("dpia", study.slug, out=tmp_path / "pack.doc")
-    with pytest.raises(CommandError, match=r"STUDY must be the slug of a study \(.+\), got nowhere"):
-        printed("dpia", "nowhere")
+    def test_the_document_can_be_read_and_printed(self, study, client, administrator, tmp_path) -> None:
+        client.force_login(administrator)
+        pack = dpia_pack(study)
+        pdf = client.get(f"/studies/{study.slug}/dpia.pdf").content
+        assert pdf.startswith(b"%PDF-")
+        text = " ".join(
+            " ".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(pdf)).pages).split()
+        )
+        assert [each.title for each in pack.sections if each.title not in text] == []
+        html = client.get(f"/studies/{study.slug}/dpia/").content.decode()
+        assert text.count("To complete:") == html.count("To complete:") == pack.n_open
+        written = client.get(f"/studies/{study.slug}/dpia.md")
+        assert written["Content-Disposition"] == f'attachment; filename="{study.slug}_dpia.md"'
+        assert written.content.decode() == to_markdown(pack)
+        assert client.get(f"/studies/{study.slug}/dpia.html").status_code == 404
+        assert printed("dpia", study.slug).strip() == to_markdown(pack).strip()
+        for name, start in (("pack.md", to_markdown(pack).encode()), ("pack.pdf", b"%PDF-")):
+            printed("dpia", study.slug, out=tmp_path / name)
+            assert (tmp_path / name).read_bytes().startswith(start)
+        with pytest.raises(CommandError, match=r"--out must end in .md or .pdf, got pack.doc"):
+            printed("dpia", study.slug, out=tmp_path / "pack.doc")
+        with pytest.raises(CommandError, match=r"STUDY must be the slug of a study \(.+\), got nowhere"):
+            printed("dpia", "nowhere")

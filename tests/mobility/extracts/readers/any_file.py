@@ -1,6 +1,6 @@
 """Any file at all, and what must become of it: a slow reading of text in plain Python, one line at a time.
 
-Used by `test_chunks.py` for seconds and by `scripts/fuzz_readers.py` for as long as one likes.
+Used by `test_broken_files.py` for seconds and by `scripts/fuzz_readers.py` for as long as one likes.
 """
 
 import csv
@@ -240,7 +240,6 @@ class Dribble(io.RawIOBase):
 
 
 def check(data: bytes, *, block: int, step: int, piece: int = 1 << 20) -> None:
-    """Read a file whole and in chunks, in blocks of some size, and compare."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reader, "BLOCK_BYTES", block)
         whole = outcomes(data, [ChunkPlan.whole(len(data))], piece=piece)

@@ -1,4 +1,4 @@
-"""Broken files, and the exact message of each: error, place and fix. Never a value."""
+"""Broken files, and the exact message of each: error, place and fix, never a value; any file in chunks."""
 # ruff: noqa: E501  (a table reads best with one file a line)
 
 import gzip
@@ -12,13 +12,17 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from mobility.base.errors import MobilityError
 from mobility.batches.reading import check_counts
-from mobility.extracts.readers import Source
+from mobility.extracts.chunk_plans import ChunkPlan
+from mobility.extracts.readers import Layout, Source
+from mobility.extracts.readers.chunks import GRAIN_BYTES, plan_chunks, read_chunk
 from mobility.extracts.readers.opening import read_extract
 from mobility.extracts.rows.counts import RowCounts
-from tests.mobility.extracts.readers.any_file import check, written
+from tests.mobility.extracts.readers.any_file import COLUMNS, check, cut, files, written
 from tests.mobility.extracts.readers.test_csv import Pieces, zstd
 from tests.mobility.extracts.rows.small_extract import HEADER, coder_of, definition_of
 
@@ -279,3 +283,77 @@ IN_MEMORY = [(name, data) for name, data, _ in CASES if isinstance(data, bytes)]
 @pytest.mark.parametrize("data", [data for _, data in IN_MEMORY], ids=[name for name, _ in IN_MEMORY])
 def test_broken_file_in_chunks(data: bytes) -> None:
     check(data, block=4 << 20, step=max(len(data) // 7, 1))
+
+
+GZIPPED = gzip.compress(b"a,b\n" * 10, mtime=0)  # the same bytes in every process: they name a test
+LAYOUT = Layout(columns=("a", "b"), delimiter="comma")
+COLUMNS_LINE, ONE_ROW = ",".join(COLUMNS).encode(), b"336001,2017-03-25T12:00:00,c1,F,,65+"
+
+
+def n_rows(stream: io.IOBase, plan: ChunkPlan) -> int:
+    return sum(len(block.lines) for block in read_chunk(stream, plan, layout=LAYOUT, source=Source()))
+
+
+def plans_of(data: bytes, target: int, size: int | None = None) -> list[ChunkPlan]:
+    return plan_chunks(io.BytesIO(data), size=size or len(data), target_bytes=target)
+
+
+class TestChunks:
+    @settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+    @given(
+        data=files,
+        block=st.sampled_from([64, 300, 4 << 20]),
+        step=st.integers(1, 400),
+        piece=st.integers(1, 500),
+    )
+    @example(COLUMNS_LINE + b"\r" + ONE_ROW + b"\n" + ONE_ROW + b"\r" + ONE_ROW + b"\n", 300, 1, 50)
+    def test_any_file_is_read_or_refused_as_a_whole_and_in_chunks(self, data, block, step, piece) -> None:
+        check(data, block=block, step=step, piece=piece)
+
+    def test_lone_carriage_returns_all_belong_to_the_first_chunk(self) -> None:
+        data = b"a,b\r" + b"1,2\r" * 9
+        assert [n_rows(io.BytesIO(data), plan) for plan in cut(len(data), 10)] == [9, 0, 0, 0]
+
+    def test_a_chunk_reads_no_further_than_its_last_line(self) -> None:
+        data = b"a,b\n" + b"1,2\n" * (1 << 20)
+        read = 0
+
+        class Counting(io.BytesIO):
+            def readinto(self, buffer: memoryview) -> int:
+                nonlocal read
+                n = super().readinto(buffer)
+                read += n
+                return n
+
+        assert n_rows(Counting(data), ChunkPlan(kind="bytes", begin=1 << 20, end=2 << 20)) == 1 << 18
+        assert read < (1 << 20) + (256 << 10)
+
+    @pytest.mark.parametrize(("target", "step"), [(1, 1), (GRAIN_BYTES, 1), (11 << 20, 2), (12 << 20, 3)])
+    def test_plain_text_is_cut_at_frames(self, target: int, step: int) -> None:
+        size = 30 << 20
+        plans = plans_of(b"a,b\n1,2\n", target, size=size)
+        assert [plan.begin for plan in plans] == list(range(0, size, step * GRAIN_BYTES))
+        assert [plan.end for plan in plans] == [*(plan.begin for plan in plans[1:]), size]
+        assert {plan.kind for plan in plans} == {"bytes"}
+
+    @pytest.mark.parametrize(
+        "data", [b"", b"a,b\n", GZIPPED, b"\xff\xfea\0", b"PAR1", b"PK\x03\x04", b"BZh91AY&SY"]
+    )
+    def test_what_is_small_packed_or_wrong_is_one_chunk(self, data: bytes) -> None:
+        size = len(data) if data in (b"", b"a,b\n") else 64 << 20
+        assert plans_of(data, 1, size=size) == [ChunkPlan(kind="whole", begin=0, end=size)]
+
+    @given(n=st.integers(0, 60), group=st.integers(1, 25), target=st.integers(1, 3000))
+    def test_row_groups_are_shared_out_in_order(self, n: int, group: int, target: int) -> None:
+        table = pa.table(
+            {"a": [f"{i}" for i in range(n)], "b": [None if i % 7 == 3 else "é" for i in range(n)]}
+        )
+        data = written(table, row_group_size=group)
+        plans = plans_of(data, target)
+        rows = [n_rows(io.BytesIO(data), plan) for plan in plans]
+        assert sum(rows) == n
+        if n:
+            assert [plan.first_row for plan in plans] == [sum(rows[:place]) + 1 for place in range(len(rows))]
+            assert {plan.kind for plan in plans} == {"row_groups"}
+        if target == 1:
+            assert len(plans) == max(-(-n // group), 1)

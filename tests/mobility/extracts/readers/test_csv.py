@@ -150,15 +150,6 @@ def test_any_text_is_read_as_the_csv_module_reads_each_line(
         assert found == by_the_book(data, columns, separator=separator)
 
 
-def test_bytes_come_out_as_they_are_and_latin1_as_utf8() -> None:
-    value = bytes(byte for byte in range(1, 128) if byte not in b',"\r\n') + "é€𝄞".encode()
-    assert read(b"a,b\n1," + value + b"\n") == Found([(2, b"1", value)], [])
-    value = bytes(byte for byte in range(1, 256) if byte not in b',"\r\n')
-    found = read(b"a,b\n1,2\n1," + value + b"\n\xe9,2\n")
-    utf8 = value.decode("latin-1").encode()
-    assert found == Found([(2, b"1", b"2"), (3, b"1", utf8), (4, b"\xc3\xa9", b"2")], [])
-
-
 def test_header_is_read_by_name() -> None:
     assert read(b"x,b,x,a,y\n1,2,3,4,5\n", ["a", "b"]) == Found([(2, b"4", b"2")], [])
     assert read(b"x,b,x,a,y\n1,2,3,4,5\n", ["b"]) == Found([(2, b"2")], [])
@@ -306,76 +297,72 @@ def zstd(data: bytes) -> bytes:
     return bytes(pa.Codec("zstd").compress(data, asbytes=True))
 
 
-@pytest.mark.parametrize("block", [16, 64, reader.BLOCK_BYTES])
-@pytest.mark.parametrize(("pack", "between"), [(gzip.compress, b""), (zstd, SKIPPABLE)])
-def test_several_members_or_frames_wherever_they_are_cut(pack, between, block, monkeypatch) -> None:
-    monkeypatch.setattr(reader, "BLOCK_BYTES", block)
-    for cut in range(len(DATA) + 1):
-        packed = pack(DATA[:cut]) + pack(b"") + between + pack(DATA[cut:])
-        assert (read(packed, piece=5), read(between + packed)) == (FOUND, FOUND)
-
-
-def test_truncated_gzip_is_refused() -> None:
-    assert read(gzip.compress(DATA) + bytes(100)) == FOUND  # padded with zeros it is complete
-    packed = gzip.compress(b"a,b\n33699887766,2\n")
-    two = packed + packed
-    for length in [*range(2, len(packed)), *range(len(packed) + 1, len(two))]:
-        assert DAMAGED in failure(two[:length])
-    for garbage in (b"1,2\n", b"\x00\x001,2\n", b"\x1f", b"\x1f\x8b"):
-        assert DAMAGED in failure(packed + garbage)
-
-
-@pytest.mark.parametrize(("pack", "least"), [(gzip.compress, 0.9), (zstd, 0.1)])
-def test_altered_bytes_are_refused_or_make_no_difference(pack, least) -> None:
-    packed = pack(b"a,b\n" + b"".join(b"%d,%d\n" % (n, n * n) for n in range(40)))
-    whole, refused = read(packed), 0
-    for place in range(len(packed)):
-        try:
-            found = read(packed[:place] + bytes([packed[place] ^ 0x80]) + packed[place + 1 :])
-            assert found == whole or pack is zstd
-        except BatchFormatError:
-            refused += 1
-    assert refused > least * (len(packed) - 10)  # the header says little
-
-
-def test_compression_is_told_by_the_first_bytes() -> None:
-    assert compression_of(gzip.compress(b"")) == "gzip"
-    assert compression_of(zstd(b"")) == compression_of(SKIPPABLE) == "zstd"
-    assert compression_of(b"a,b\n") == compression_of(b"") == ""
-    for pack, name in ((gzip.compress, "gzip"), (zstd, "zstd")):
-        source = Source()
-        read(pack(DATA), source=source)
-        assert source.compression == name
-
-
-@pytest.mark.parametrize("pack", [gzip.compress, zstd])
-def test_a_bomb_is_never_larger_than_a_few_buffers(pack: type[bytes]) -> None:
-    size = 1 << 28
-    packed = pack(bytes(size))
-    assert len(packed) < size // 900
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    pool = pa.default_memory_pool()
-    tracemalloc.start()
-    plain = decompressed(buffered(io.BytesIO(packed)), compression=compression_of(packed))
-    total, arrow, part = 0, 0, bytearray(1 << 16)
-    while n := plain.readinto(part):
-        total += n
-        arrow = max(arrow, pool.bytes_allocated())
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert total == size
-    assert peak < 4 << 20
-    assert arrow < 8 << 20
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40 << 10  # KiB
-
-
 def failing_disk(data: bytes):
     for start in range(0, len(data), 10):
         yield data[start : start + 10]
     raise OSError(5, "Input/output error")
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstd])
-def test_errors_of_the_disk_are_not_the_files(pack: type[bytes]) -> None:
-    with pytest.raises(OSError, match=r"\[Errno 5\] Input/output error"):
-        list(read_extract(Pieces(failing_disk(pack(DATA * 100)[:-12])), layout=Layout(columns=COLUMNS)))
+class TestCompressed:
+    @pytest.mark.parametrize("block", [16, 64, reader.BLOCK_BYTES])
+    @pytest.mark.parametrize(("pack", "between"), [(gzip.compress, b""), (zstd, SKIPPABLE)])
+    def test_several_members_or_frames_wherever_they_are_cut(self, pack, between, block, monkeypatch) -> None:
+        monkeypatch.setattr(reader, "BLOCK_BYTES", block)
+        for cut in range(len(DATA) + 1):
+            packed = pack(DATA[:cut]) + pack(b"") + between + pack(DATA[cut:])
+            assert (read(packed, piece=5), read(between + packed)) == (FOUND, FOUND)
+
+    def test_truncated_gzip_is_refused(self) -> None:
+        assert read(gzip.compress(DATA) + bytes(100)) == FOUND  # padded with zeros it is complete
+        packed = gzip.compress(b"a,b\n33699887766,2\n")
+        two = packed + packed
+        for length in [*range(2, len(packed)), *range(len(packed) + 1, len(two))]:
+            assert DAMAGED in failure(two[:length])
+        for garbage in (b"1,2\n", b"\x00\x001,2\n", b"\x1f", b"\x1f\x8b"):
+            assert DAMAGED in failure(packed + garbage)
+
+    @pytest.mark.parametrize(("pack", "least"), [(gzip.compress, 0.9), (zstd, 0.1)])
+    def test_altered_bytes_are_refused_or_make_no_difference(self, pack, least) -> None:
+        packed = pack(b"a,b\n" + b"".join(b"%d,%d\n" % (n, n * n) for n in range(40)))
+        whole, refused = read(packed), 0
+        for place in range(len(packed)):
+            try:
+                found = read(packed[:place] + bytes([packed[place] ^ 0x80]) + packed[place + 1 :])
+                assert found == whole or pack is zstd
+            except BatchFormatError:
+                refused += 1
+        assert refused > least * (len(packed) - 10)  # the header says little
+
+    def test_compression_is_told_by_the_first_bytes(self) -> None:
+        assert compression_of(gzip.compress(b"")) == "gzip"
+        assert compression_of(zstd(b"")) == compression_of(SKIPPABLE) == "zstd"
+        assert compression_of(b"a,b\n") == compression_of(b"") == ""
+        for pack, name in ((gzip.compress, "gzip"), (zstd, "zstd")):
+            source = Source()
+            read(pack(DATA), source=source)
+            assert source.compression == name
+
+    @pytest.mark.parametrize("pack", [gzip.compress, zstd])
+    def test_a_bomb_is_never_larger_than_a_few_buffers(self, pack: type[bytes]) -> None:
+        size = 1 << 28
+        packed = pack(bytes(size))
+        assert len(packed) < size // 900
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        pool = pa.default_memory_pool()
+        tracemalloc.start()
+        plain = decompressed(buffered(io.BytesIO(packed)), compression=compression_of(packed))
+        total, arrow, part = 0, 0, bytearray(1 << 16)
+        while n := plain.readinto(part):
+            total += n
+            arrow = max(arrow, pool.bytes_allocated())
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert total == size
+        assert peak < 4 << 20
+        assert arrow < 8 << 20
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40 << 10  # KiB
+
+    @pytest.mark.parametrize("pack", [bytes, gzip.compress, zstd])
+    def test_errors_of_the_disk_are_not_the_files(self, pack: type[bytes]) -> None:
+        with pytest.raises(OSError, match=r"\[Errno 5\] Input/output error"):
+            list(read_extract(Pieces(failing_disk(pack(DATA * 100)[:-12])), layout=Layout(columns=COLUMNS)))

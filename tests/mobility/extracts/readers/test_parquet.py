@@ -219,7 +219,6 @@ def test_columns_that_arrow_would_end_the_process_for_are_refused(columns: bytes
 
 
 def test_long_values_of_a_dictionary_are_not_written_out_for_every_row() -> None:
-    """70,000 rows that share a value of 100 kB, in a dictionary with more entries than rows of a block."""
     n, long = 70_000, "x" * 100_000
     texts = pa.array([long, *map(str, range(n))])
     places = pa.array([0] * n + list(range(n)), pa.int32())
@@ -336,7 +335,6 @@ def varint(n: int) -> bytes:
 
 
 def test_every_kind_of_thrift_value_is_passed_over() -> None:
-    """Written by the specification of the compact protocol; the last field shows that all were."""
     value = b"".join(
         [
             b"\x11", b"\x12", b"\x13\x05",  # true, false, a byte

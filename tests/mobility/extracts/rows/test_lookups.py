@@ -148,64 +148,64 @@ def test_members_are_found_and_nothing_else(members: set[int], others: list[int]
 FORMS = CellForms(["a", "x" * 70, "1", "12345"])
 
 
-@given(values=st.lists(st.binary(max_size=20), max_size=10))
-def test_without_a_list_a_cell_is_the_checksum_of_its_trimmed_text(values: list[bytes]) -> None:
-    codes = CellCodes(None, first_day=FIRST_DAY, days=2).codes_of(
-        texts_of(values), np.ones(len(values), np.uint8)
-    )
-    assert codes.view(np.uint32).tolist() == [zlib.crc32(value.strip()) for value in values]
-
-
 def unmatched(texts: Texts, forms: CellForms = FORMS) -> RowCounts:
     counts = RowCounts()
     count_unmatched(texts, counts, forms=forms)
     return counts
 
 
-@given(names=st.lists(st.sampled_from([" a", "a", "b ", "é", "x" * 30, "x" * 15 + "y" * 15]), max_size=30))
-def test_unmatched_cells_are_counted_by_text(names: list[str]) -> None:
-    counts = unmatched(texts_of([name.encode() for name in names]))
-    assert (counts.unmatched_cells, counts.unmatched_more) == (Counter(name.strip() for name in names), 0)
-
-
-def test_only_so_many_texts_are_kept_and_none_that_is_long() -> None:
-    counts = unmatched(texts_of([b"%d" % (n % 3000) for n in range(6000)] + [b"x" * 64, b"x" * 65]))
-    assert list(counts.unmatched_cells) == [f"{n}" for n in range(CELLS_KEPT)]
-    assert (set(counts.unmatched_cells.values()), counts.unmatched_more) == ({2}, 6002 - 2 * CELLS_KEPT)
-
-
-def test_identifiers_in_an_area_of_plain_digits_are_counted_and_kept_nowhere() -> None:
-    names = [b"208019876543210", b"33698765432", b"208011234519999", b"33698765432"]
-    counts = unmatched(texts_of(names), CellForms(["208011234512345", "33612345678"]))
-    assert (counts.to_json()["unmatched_cells"], counts.unmatched_hidden) == ({"208011234519999": 1}, 3)
-
-
-@pytest.mark.parametrize(
-    ("text", "is_shown"),
-    [
-        ("FR-101", True), ("BE-9999", True),  # other letters and digits, same runs
-        ("FR-1", False), ("FR-10000", False),  # shorter and longer than every cell of that form
-        ("208-01-77", True), ("33612345678", False), ("FR101", False), ("", False), ("=1+1", False),
-        ("Été.101", True),  # any letter is a letter
-        ("FR-101\n", False),
-    ],
-)  # fmt: skip
-def test_a_text_needs_the_runs_and_the_length_of_a_known_cell(text: str, is_shown: bool) -> None:
-    assert CellForms(["FR-101", "FR-2000", "lac.101", "208-01-77"]).has(text) is is_shown
-
-
 LONG = ["208011234512345", "20801123451", "33612111111", "33100000", "208-01-9001-12909", "1234"]
 
 
-@pytest.mark.parametrize(
-    ("text", "is_shown"),
-    [
-        ("208011234519999", True),  # an unknown cell of a known place
-        ("208019876543210", False),  # an IMSI of the same network
-        ("20801987654", False), ("33612345678", False), ("33100001", True), ("33109999", False),
-        ("208-01-9001-17777", True), ("208-01-3361-23456", False),
-        ("4711", True),  # too few digits to distinguish anyone
-    ],
-)  # fmt: skip
-def test_with_many_digits_a_text_needs_the_beginning_of_a_known_cell(text: str, is_shown: bool) -> None:
-    assert CellForms(LONG).has(text) is is_shown
+class TestCells:
+    @given(values=st.lists(st.binary(max_size=20), max_size=10))
+    def test_without_a_list_a_cell_is_the_checksum_of_its_trimmed_text(self, values: list[bytes]) -> None:
+        codes = CellCodes(None, first_day=FIRST_DAY, days=2).codes_of(
+            texts_of(values), np.ones(len(values), np.uint8)
+        )
+        assert codes.view(np.uint32).tolist() == [zlib.crc32(value.strip()) for value in values]
+
+    @given(
+        names=st.lists(st.sampled_from([" a", "a", "b ", "é", "x" * 30, "x" * 15 + "y" * 15]), max_size=30)
+    )
+    def test_unmatched_cells_are_counted_by_text(self, names: list[str]) -> None:
+        counts = unmatched(texts_of([name.encode() for name in names]))
+        assert (counts.unmatched_cells, counts.unmatched_more) == (Counter(name.strip() for name in names), 0)
+
+    def test_only_so_many_texts_are_kept_and_none_that_is_long(self) -> None:
+        counts = unmatched(texts_of([b"%d" % (n % 3000) for n in range(6000)] + [b"x" * 64, b"x" * 65]))
+        assert list(counts.unmatched_cells) == [f"{n}" for n in range(CELLS_KEPT)]
+        assert (set(counts.unmatched_cells.values()), counts.unmatched_more) == ({2}, 6002 - 2 * CELLS_KEPT)
+
+    def test_identifiers_in_an_area_of_plain_digits_are_counted_and_kept_nowhere(self) -> None:
+        names = [b"208019876543210", b"33698765432", b"208011234519999", b"33698765432"]
+        counts = unmatched(texts_of(names), CellForms(["208011234512345", "33612345678"]))
+        assert (counts.to_json()["unmatched_cells"], counts.unmatched_hidden) == ({"208011234519999": 1}, 3)
+
+    @pytest.mark.parametrize(
+        ("text", "is_shown"),
+        [
+            ("FR-101", True), ("BE-9999", True),  # other letters and digits, same runs
+            ("FR-1", False), ("FR-10000", False),  # shorter and longer than every cell of that form
+            ("208-01-77", True), ("33612345678", False), ("FR101", False), ("", False), ("=1+1", False),
+            ("Été.101", True),  # any letter is a letter
+            ("FR-101\n", False),
+        ],
+    )  # fmt: skip
+    def test_a_text_needs_the_runs_and_the_length_of_a_known_cell(self, text: str, is_shown: bool) -> None:
+        assert CellForms(["FR-101", "FR-2000", "lac.101", "208-01-77"]).has(text) is is_shown
+
+    @pytest.mark.parametrize(
+        ("text", "is_shown"),
+        [
+            ("208011234519999", True),  # an unknown cell of a known place
+            ("208019876543210", False),  # an IMSI of the same network
+            ("20801987654", False), ("33612345678", False), ("33100001", True), ("33109999", False),
+            ("208-01-9001-17777", True), ("208-01-3361-23456", False),
+            ("4711", True),  # too few digits to distinguish anyone
+        ],
+    )  # fmt: skip
+    def test_with_many_digits_a_text_needs_the_beginning_of_a_known_cell(
+        self, text: str, is_shown: bool
+    ) -> None:
+        assert CellForms(LONG).has(text) is is_shown

@@ -1,22 +1,29 @@
-"""Rows of a subscriber extract, counted and sanitised as they are read; joint ones, there and in events."""
+"""Rows of a subscriber extract, counted and sanitised as they are read; joint ones; lists of opt-outs."""
 
+import gzip
 import io
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ldp.kernels.entropy import KeyedPrf
+from mobility.base.errors import BatchFormatError
 from mobility.extracts.profiles.definition import default_profile, subscribers_profile
+from mobility.extracts.readers import Source
+from mobility.extracts.readers import csv as reader
 from mobility.extracts.readers.opening import read_extract
 from mobility.extracts.rows.counts import RowCounts
 from mobility.extracts.rows.events import NO_VALUE, concatenate
+from mobility.extracts.rows.opt_out_lists import LONGEST_BYTES, opted_out_of, read_list
 from mobility.vault.sanitise import StudySanitiser
 from mobility.vault.state.subscribers import NOBODY, SubscriberCoder, SubscriberRows, join_rows
 from mobility.vault.state.visits import group_events
 from tests.mobility.extracts.rows import small_extract
+from tests.mobility.extracts.rows.small_extract import PSEUDONYM_KEY, pseudonym_of
 
 NONE = int(NO_VALUE)
 MECHANISMS = ("smp-grr", "spl-grr", "rsfd-ouez")
@@ -132,42 +139,43 @@ def only(slug: str, profile):
     return replace(profile, columns={slug: profile.columns[slug]})
 
 
-def test_whoever_is_asked_both_gives_one_code_of_both() -> None:
-    assert codes_of(inline()) == expected(has_joint=True)
+class TestJoints:
+    def test_whoever_is_asked_both_gives_one_code_of_both(self) -> None:
+        assert codes_of(inline()) == expected(has_joint=True)
 
+    @pytest.mark.parametrize(("kept", "place"), [("gender", 0), ("age", 2)])
+    def test_files_with_one_part_say_nothing_of_both(self, kept: str, place: int) -> None:
+        found = codes_of(inline(profile=only(kept, default_profile(PLANS["joint"]))))
+        known = expected(has_joint=False)
+        assert found == {
+            who: code if small_extract.asked_of(who, d=4) == place else NONE for who, code in known.items()
+        }
+        of_people = only(kept, subscribers_profile(PLANS["joint"]))
+        rows, _ = read(
+            "Ä,s1,F",
+            "65+,s2,M",
+            definition=PLANS["spl-grr"],
+            profile=only(kept, subscribers_profile(PLANS["spl-grr"])),
+        )
+        assert (rows.static == NONE).any(axis=0).tolist() == [kept != "gender", kept != "age"]
+        rows, _ = read(*(f"Ä,{who},F" for who, _, _ in PEOPLE), definition=PLANS["joint"], profile=of_people)
+        asked = [small_extract.asked_of(who, d=4) for who in rows.pseudonym.tolist()]
+        assert (rows.static[np.array(asked) == JOINT] == NONE).all()
 
-@pytest.mark.parametrize(("kept", "place"), [("gender", 0), ("age", 2)])
-def test_files_with_one_part_say_nothing_of_both(kept: str, place: int) -> None:
-    found = codes_of(inline(profile=only(kept, default_profile(PLANS["joint"]))))
-    known = expected(has_joint=False)
-    assert found == {
-        who: code if small_extract.asked_of(who, d=4) == place else NONE for who, code in known.items()
-    }
-    of_people = only(kept, subscribers_profile(PLANS["joint"]))
-    rows, _ = read(
-        "Ä,s1,F",
-        "65+,s2,M",
-        definition=PLANS["spl-grr"],
-        profile=only(kept, subscribers_profile(PLANS["spl-grr"])),
-    )
-    assert (rows.static == NONE).any(axis=0).tolist() == [kept != "gender", kept != "age"]
-    rows, _ = read(*(f"Ä,{who},F" for who, _, _ in PEOPLE), definition=PLANS["joint"], profile=of_people)
-    asked = [small_extract.asked_of(who, d=4) for who in rows.pseudonym.tolist()]
-    assert (rows.static[np.array(asked) == JOINT] == NONE).all()
-
-
-def test_the_order_of_files_does_not_matter() -> None:
-    """The earliest row counts, with the value that it lacks; a file with one part changes nothing."""
-    fewer = inline(profile=only("age", default_profile(PLANS["joint"])))
-    early, late = inline(second=1), inline(second=2, people=[(who, 0, 0) for who, _, _ in PEOPLE])
-    one, other = (
-        group_events(concatenate(parts, slots=1)).values
-        for parts in ([fewer, early, late], [late, early, fewer])
-    )
-    assert (one.pseudonym.tolist(), one.codes.tolist()) == (other.pseudonym.tolist(), other.codes.tolist())
-    asked = {who for who in one.pseudonym.tolist() if small_extract.asked_of(who, d=4) == JOINT}
-    known, found = expected(has_joint=True), codes_of(one)
-    assert {who: found[who] for who in asked} == {who: known[who] for who in asked}
+    def test_the_order_of_files_does_not_matter(self) -> None:
+        fewer = inline(profile=only("age", default_profile(PLANS["joint"])))
+        early, late = inline(second=1), inline(second=2, people=[(who, 0, 0) for who, _, _ in PEOPLE])
+        one, other = (
+            group_events(concatenate(parts, slots=1)).values
+            for parts in ([fewer, early, late], [late, early, fewer])
+        )
+        assert (one.pseudonym.tolist(), one.codes.tolist()) == (
+            other.pseudonym.tolist(),
+            other.codes.tolist(),
+        )
+        asked = {who for who in one.pseudonym.tolist() if small_extract.asked_of(who, d=4) == JOINT}
+        known, found = expected(has_joint=True), codes_of(one)
+        assert {who: found[who] for who in asked} == {who: known[who] for who in asked}
 
 
 def rows_of(drawn: list[tuple[int, list[int]]]) -> SubscriberRows:
@@ -202,3 +210,93 @@ def test_shards_together_are_the_whole_in_order(drawn, bits, cut) -> None:
         mine = [row for row in drawn if row[0] >> (64 - bits) == shard]
         rows = join_rows(stored, words=2)
         assert list(zip(rows.pseudonym.tolist(), rows.static.tolist(), strict=True)) == mine
+
+
+COLUMN = "msisdn"
+
+
+def read_names(data: bytes, source: Source | None = None) -> tuple[list[int], RowCounts]:
+    counts, found = RowCounts(), []
+    for block in read_list(io.BytesIO(data), name=COLUMN, source=source):
+        found += opted_out_of(block, counts, name=COLUMN, pseudonym_key=PSEUDONYM_KEY).tolist()
+    assert (counts.rows_read, len(found)) == (counts.accepted + counts.rejected.total(), counts.accepted)
+    return found, counts
+
+
+def names(*people: str) -> list[int]:
+    return [pseudonym_of(person) for person in people]
+
+
+MISFITS = {
+    "wrong_columns": [
+        b"alice,bob", b"alice;bob", b"alice\tbob", b"alice|", b'ali"ce', b'"alice', b"a" * (LONGEST_BYTES + 1)
+    ],
+    "bad_text": [b"ali\0ce", b"\xc3\xa4\xff"],
+    "empty_subscriber": [b'""', b"   "],
+}  # fmt: skip
+
+
+class TestOptOutLists:
+    @pytest.mark.parametrize(
+        "data",
+        [b"alice\nbob\n", b"alice\r\nbob", b"alice\rbob\r", b"\n\nalice\n\r\n\nbob\n\n",
+         b"\xef\xbb\xbfalice\nbob\n", b"  alice\t\nbob  \n", b'"alice"\n"bob"\n', b"msisdn\nalice\nbob\n",
+         b"\n msisdn\nalice\nbob\n", b"MSISDN\nalice\nbob\n", b'"Msisdn"\nalice\nbob\n',
+         b'\xef\xbb\xbf"msisdn"\r\nalice\r\nbob\r\n', gzip.compress(b"alice\nbob\n", mtime=0),
+         pa.compress(b"alice\nbob\n", codec="zstd", asbytes=True)],
+    )  # fmt: skip
+    def test_two_people(self, data: bytes) -> None:
+        found, counts = read_names(data)
+        assert (found, counts.rows_read, counts.accepted) == (names("alice", "bob"), 2, 2)
+
+    def test_only_a_first_line_is_a_header(self) -> None:
+        assert read_names(b"alice\nmsisdn\n")[0] == names("alice", "msisdn")
+        assert (read_names(b"msisdn\nmsisdn\n")[0], read_names(b"phone\n")[0]) == (
+            names("msisdn"),
+            names("phone"),
+        )
+        for nobody in (b"", b"\n\n", b"msisdn\n"):
+            found, counts = read_names(nobody)
+            assert (found, counts.rows_read) == ([], 0)
+
+    def test_names_are_text_of_either_encoding(self) -> None:
+        for encoding in ("utf-8", "latin-1"):
+            source = Source()
+            assert read_names("Zoé\nÄnne\n".encode(encoding), source)[0] == names("Zoé", "Änne")
+            assert source.facts() == {"format": "csv", "encoding": encoding}
+        found, counts = read_names(b"\xef\xbb\xbfalice\n\xe4nne\n")  # a byte order mark says UTF-8
+        assert (found, counts.rejected) == (names("alice"), {"bad_text": 1})
+
+    @pytest.mark.parametrize(("reason", "line"), [(why, line) for why in MISFITS for line in MISFITS[why]])
+    def test_line_that_is_no_subscriber(self, line: bytes, reason: str) -> None:
+        found, counts = read_names("Zoé\n".encode() + line + b"\nbob\n\nx,y\n")
+        assert (found, counts.lines.pop(reason)[0]) == (names("Zoé", "bob"), 2)
+        others = counts.rejected - counts.rejected.__class__({reason: 1})
+        assert others == {"wrong_columns": 1}
+
+    def test_lines_of_misfits_are_in_order(self) -> None:
+        _, counts = read_names(b"a;b\na,b\na;b\n\nalice\na,b\n")
+        assert counts.lines == {"wrong_columns": [1, 2, 3, 6]}
+        longest = "a" * LONGEST_BYTES
+        assert read_names(longest.encode())[0] == names(longest)
+
+    def test_blocks_together_are_the_whole(self, monkeypatch) -> None:
+        monkeypatch.setattr(reader, "BLOCK_BYTES", 64)
+        people = [f"s{i}" for i in range(500)]
+        found, counts = read_names("\n".join(["msisdn", *people[:250], "a;b", *people[250:]]).encode())
+        assert (found, counts.lines) == (names(*people), {"wrong_columns": [252]})
+        assert read_names(b"msisdn\n" * 60)[0] == names("msisdn") * 59
+
+    @pytest.mark.parametrize(
+        ("data", "message"),
+        [
+            (b"PAR1" + bytes(8), "send the opt-out list as text, with one subscriber on each line"),
+            (b"PK\x03\x04" + bytes(8), "the file is a zip archive"),
+            (gzip.compress(b"alice\n" * 99, mtime=0)[:-9], "the gzip stream is damaged or ends early"),
+            ("alice\n".encode("utf-16"), "the file is text in UTF-16"),
+        ],
+    )
+    def test_other_files_are_refused(self, data: bytes, message: str) -> None:
+        with pytest.raises(BatchFormatError, match=message) as caught:
+            read_names(data)
+        assert "alice" not in str(caught.value)

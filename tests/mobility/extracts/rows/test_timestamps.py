@@ -95,7 +95,6 @@ def expected(stated: datetime, period: Period) -> tuple[int, ...]:
 
 
 def local_times(period: Period) -> list[datetime]:
-    """Draw local times on both sides of a change, which may not exist; and at the ends of every day."""
     minutes = [period.change + timedelta(minutes=m) for m in range(-26 * 60, 26 * 60)]
     hours = (-24, -1, -0.5, -0.25, 0, 0.25, 0.5, 1, 24)
     seconds = [period.change + timedelta(hours=h, seconds=s) for h in hours for s in range(-2, 3)]
