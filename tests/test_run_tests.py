@@ -12,13 +12,14 @@ from unittest.mock import Mock, patch
 import psutil
 import pytest
 from django.conf import settings
+from xdist.scheduler.loadscope import LoadScopeScheduling
 
 from scripts import test_costs
 from scripts.long_tests import TABLE, choose
 from scripts.mutants import DoesNotApplyError, Mutant
 from scripts.run_tests import Run
 from scripts.test_costs import Cost
-from tests.conftest import LONGEST, ON_SITE
+from tests.conftest import LONGEST, ON_SITE, Groups
 
 ZONES, ALL = "tests/e2e/test_zones.py", "tests/test_all.py"
 GUARDS = {
@@ -46,24 +47,14 @@ def cost(name: str, cpu_s: float) -> Cost:
     return Cost(name=name, n_tests=1, cpu_s=cpu_s, wall_s=cpu_s)
 
 
-def test_each_process_gets_whole_groups(tmp_path: Path) -> None:
-    """Else both processes start the same installation: pytest and xdist once disagreed on names of tests."""
-    test = "import os, pathlib\n" + "".join(
-        f"def test_{n}():\n    with pathlib.Path('{tmp_path}', __name__.split('.')[-1]).open('a') as file:\n"
-        "        print(os.environ['PYTEST_XDIST_WORKER'], file=file)\n"
-        for n in range(6)
-    )
-    for stem in ("test_outage", "test_broker"):
-        (tmp_path / f"{stem}.py").write_text(test)
-    (tmp_path / "conftest.py").write_text("from tests.conftest import pytest_xdist_make_scheduler\n")
-    options = ["-n", "2", "--dist", "loadgroup", "-p", "no:cacheprovider"]
-    words = [sys.executable, "-m", "pytest", "-q", *options, "--import-mode=importlib", str(tmp_path)]
-    ran = subprocess.run(words, check=False, cwd=settings.BASE_DIR, capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stdout
-    workers = [(tmp_path / stem).read_text().split() for stem in ("test_outage", "test_broker")]
-    assert [len(each) for each in workers] == [6, 6]
-    assert sorted(set(workers[0]) | set(workers[1])) == ["gw0", "gw1"]
-    assert len(set(workers[0])) == len(set(workers[1])) == 1
+def test_long_tests_of_a_file_are_one_group_and_those_on_each_database_apart() -> None:
+    """A process gets whole groups: else both start the same installation."""
+    assert hasattr(LoadScopeScheduling, "_split_scope")  # what xdist asks
+    for test, group in (
+        ("tests/e2e/test_outage.py::test_a[x]", "outage"), ("tests/e2e/test_exports.py::test_b", "site"),
+        ("tests/e2e/test_upgrade.py::test_c[sqlite-1]", "upgrade-sqlite"), ("test_y.py::t[sqlite]", "y"),
+    ):  # fmt: skip
+        assert Groups._split_scope(None, test) == group
 
 
 def test_each_group_of_long_tests_is_there() -> None:
