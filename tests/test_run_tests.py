@@ -49,7 +49,7 @@ def cost(name: str, cpu_s: float) -> Cost:
 
 def test_long_tests_of_a_file_are_one_group_and_those_on_each_database_apart() -> None:
     """A process gets whole groups: else both start the same installation."""
-    assert hasattr(LoadScopeScheduling, "_split_scope")  # what xdist asks
+    assert hasattr(LoadScopeScheduling, "_split_scope")  # asked by xdist
     for test, group in (
         ("tests/e2e/test_outage.py::test_a[x]", "outage"), ("tests/e2e/test_exports.py::test_b", "site"),
         ("tests/e2e/test_upgrade.py::test_c[sqlite-1]", "upgrade-sqlite"), ("test_y.py::t[sqlite]", "y"),
