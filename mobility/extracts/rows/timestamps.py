@@ -157,17 +157,24 @@ def _place(  # type: ignore[no-untyped-def]
     kinds, stamps, utc_from, offset_s, utc_end, local_start, days, outcome, utc, day, minute
 ):
     length_s = days * DAY_S
+    # Of the last valid row: its kind, and which times of this kind are of the same day and offset.
+    known, low, high, shift, midnight, today = INSTANT, np.int64(0), np.int64(0), np.int64(0), np.int64(0), 0
     for row in range(len(stamps)):
-        day[row], minute[row], utc[row] = 0, 0, stamps[row]
+        stamp = stamps[row]
+        if kinds[row] == known and low <= stamp < high:  # nearly always
+            outcome[row], utc[row], day[row] = VALID, stamp - shift, today
+            minute[row] = np.uint32(stamp - midnight) // np.uint32(60)
+            continue
+        day[row], minute[row], utc[row] = 0, 0, stamp
         if kinds[row] == UNREADABLE:
             outcome[row] = BAD
             continue
         if kinds[row] == INSTANT:
-            segment = _segment_of_utc(stamps[row], utc_from, utc_end)
+            segment = _segment_of_utc(stamp, utc_from, utc_end)
         else:
-            segment = _segment_of_local(stamps[row], utc_from, offset_s, utc_end)
+            segment = _segment_of_local(stamp, utc_from, offset_s, utc_end)
             # Far from the study the zone's rules are not at hand: its first or last offset is near enough.
-            edge = 0 if stamps[row] < local_start else len(offset_s) - 1
+            edge = 0 if stamp < local_start else len(offset_s) - 1
             utc[row] -= offset_s[segment if segment >= 0 else edge]
         if segment == -2:
             outcome[row] = NONEXISTENT
@@ -176,12 +183,23 @@ def _place(  # type: ignore[no-untyped-def]
         if segment < 0 or local < 0 or local >= length_s:
             outcome[row] = OUTSIDE_PERIOD
             continue
-        outcome[row] = VALID
-        # Unsigned and of 32 bits: divisions by a constant become a multiplication.
-        second = np.uint32(local)
-        whole_days = second // np.uint32(DAY_S)
-        day[row] = whole_days + np.uint32(1)
-        minute[row] = (second - whole_days * np.uint32(DAY_S)) // np.uint32(60)
+        known, shift, today = kinds[row], stamp - utc[row], local // DAY_S + 1
+        midnight = stamp - local % DAY_S
+        low, high = _range_of(segment, kinds[row] == NAIVE, utc_from, offset_s, utc_end)
+        low, high = max(low, midnight), min(high, midnight + DAY_S)
+        outcome[row], day[row], minute[row] = VALID, today, local % DAY_S // 60
+
+
+@numba.njit(cache=True, nogil=True)
+def _range_of(segment, is_local, utc_from, offset_s, utc_end):  # type: ignore[no-untyped-def]
+    """First time of a segment, and the first after it; of local times without those of earlier segments."""
+    offset = offset_s[segment] if is_local else 0
+    low = utc_from[segment] + offset
+    high = (utc_from[segment + 1] if segment + 1 < len(utc_from) else utc_end) + offset
+    if is_local:
+        for earlier in range(segment):
+            low = max(low, utc_from[earlier + 1] + offset_s[earlier])
+    return low, high
 
 
 @numba.njit(cache=True, nogil=True)

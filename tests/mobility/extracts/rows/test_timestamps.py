@@ -132,6 +132,15 @@ def test_instants_in_every_format(period: Period) -> None:
             assert found(event_times_of(column, clock=CLOCKS[period])) == wanted
 
 
+@every_period
+def test_a_local_time_and_the_same_numbers_with_an_offset_are_told_apart(period: Period) -> None:
+    """Neighbours share day and offset only if both are local times, or neither is."""
+    both = [each for time in local_times(period)[::7] for each in (time, time.replace(tzinfo=UTC))]
+    assert read([each.isoformat().encode() for each in both], ISO, period) == [
+        expected(each, period) for each in both
+    ]
+
+
 def test_a_clock_knows_changes_of_the_studys_own_days() -> None:
     assert one("2017-03-26T02:30:00") == (OUTSIDE_PERIOD,)
 
