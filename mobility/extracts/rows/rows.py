@@ -1,6 +1,6 @@
 """Rows of an extract to coded events: pseudonyms, days, cells and values; every other row is counted."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -175,21 +175,24 @@ class RowCoder:
             rows = np.flatnonzero(judged.outcome == _ACCEPTED).astype(np.int32)
         counts.reject("wrong_columns", block.misshapen)
         counts.reject("bad_text", block.bad_text)
+        rejected = judged.rejected[: facts[outcomes.N_REJECTED]]
+        reasons = judged.outcome[rejected]
         for outcome, reason in enumerate(outcomes.OUTCOMES[1:], start=1):
             if not judged.tallies[outcome]:
                 continue
             if reason in REJECTED:
-                counts.reject(reason, block.lines[judged.outcome == outcome])
+                of_reason = rejected[reasons == outcome]
+                counts.reject(reason, block.lines[of_reason])
                 if reason == "unknown_value":
                     for value, codes in zip(self._values, coded.values, strict=True):
-                        counts.note_unknown(value.column, codes[judged.outcome == outcome] == UNKNOWN)
+                        counts.note_unknown(value.column, codes[of_reason] == UNKNOWN)
             else:
                 counts.ignore(reason, int(judged.tallies[outcome]))
         counts.located = int(facts[outcomes.LOCATED])
         counts.locatable_of = int(facts[: outcomes.EMPTY_CELLS + 1].sum())
         if facts[outcomes.FIRST] != outcomes.NEVER:
             counts.note_events(int(facts[outcomes.FIRST]), int(facts[outcomes.LAST]))
-        self._note_columns(coded, judged, block, counts)
+        self._note_columns(coded, judged, rejected, block, counts)
         if n_unmatched := facts[outcomes.UNMATCHED]:
             texts = block.texts(self._profile.cell or "")
             count_unmatched(texts.of_rows(judged.unmatched[:n_unmatched]), counts, forms=self._cells.forms)
@@ -224,7 +227,9 @@ class RowCoder:
     def _is_in_hours(self, minute: NDArray[np.int16]) -> NDArray[np.bool_]:
         return (self._visitor.from_minute <= minute) & (minute <= self._visitor.to_minute)
 
-    def _note_columns(self, coded: Coded, judged: Judged, block: RowBlock, counts: RowCounts) -> None:
+    def _note_columns(
+        self, coded: Coded, judged: Judged, rejected: NDArray[np.int32], block: RowBlock, counts: RowCounts
+    ) -> None:
         """Note values that are missing."""
         profile = self._profile
         names = [profile.subscriber, profile.cell or "", *(value.column for value in self._values)]
@@ -232,11 +237,11 @@ class RowCoder:
             if n_empty:
                 counts.empty[name] += n_empty
         if judged.facts[outcomes.BAD_TIMES] and profile.timestamp:
-            bad = (coded.times.outcome == timestamps.BAD) & ~coded.has_opted_out
+            bad = rejected[coded.times.outcome[rejected] == timestamps.BAD]
             _note_empty(profile.timestamp, block.columns[profile.timestamp], bad, counts)
         if profile.cell is not None and not self._cells.is_listed:
             cells = block.texts(profile.cell)
-            _note_empty(profile.cell, cells, ~coded.has_opted_out, counts)
+            _note_empty(profile.cell, cells, np.flatnonzero(~coded.has_opted_out), counts)
 
     def _collect_codes(self, rows: NDArray[np.int32], values: NDArray[np.int32], events: Events) -> None:
         """Raw codes that may be answered: all of them, or the one of the indicator that was picked."""
@@ -257,14 +262,14 @@ class RowCoder:
         _collect_asked(rows, values, asked, column_of, events.codes)
 
 
-def _note_empty(name: str, column: Column, rows: NDArray[np.bool_], counts: RowCounts) -> None:
+def _note_empty(name: str, column: Column, rows: NDArray[np.integer[Any]], counts: RowCounts) -> None:
     """Count those of some rows that have no value in a column."""
     if isinstance(column, Texts):
         texts = trimmed(column.of_rows(rows))
         is_empty = texts.begins == texts.ends
         n = int((is_empty if texts.of_row is None else is_empty[texts.of_row]).sum())
     else:
-        n = int((column.is_null().to_numpy(zero_copy_only=False) & rows).sum())
+        n = int(column.is_null().to_numpy(zero_copy_only=False)[rows].sum())
     if n:
         counts.empty[name] += n
 
