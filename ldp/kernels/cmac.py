@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from ldp.errors import LdpError
 from ldp.kernels import codes
 from ldp.kernels.codes import Places
-from ldp.kernels.entropy import BUFFER_BLOCKS, aes_ecb, output_buffer, slices
+from ldp.kernels.entropy import BUFFER_BLOCKS, BlockBuffer, aes_ecb, slices
 from ldp.kernels.streams import BLOCK_BYTES
 
 Words = NDArray[np.uint64]
@@ -47,41 +47,20 @@ def cmac64_of(key: bytes, data: NDArray[np.uint8], begins: Places, ends: Places)
     begins, ends : ndarray of int32 or int64, shape (n,); message i is data[begins[i]:ends[i]], which must lie
         within `data`: it is not checked
     """
-    encryptor = aes_ecb(key).encryptor()
-    masks = _masks(encryptor)
-    tags = np.empty(begins.size, np.uint64)
-    blocks = np.empty(2 * min(begins.size, BUFFER_BLOCKS), np.uint64)
-    sealed = output_buffer(blocks.size // 2)
-    n_long = 0
+    cipher = aes_ecb(key)
+    masks = _masks(cipher.encryptor())
+    tags, longer = np.empty(begins.size, np.uint64), np.empty(min(begins.size, BUFFER_BLOCKS), np.int32)
+    buffer = BlockBuffer(cipher, longer.size)
     for part in slices(tags.size):
-        size = tags[part].size
-        n_long += codes.cmac_short(data, begins[part], ends[part], masks, blocks)
-        encryptor.update_into(blocks[: 2 * size].view(np.uint8).data, sealed.data)
-        tags[part] = sealed[: BLOCK_BYTES * size].view(np.uint64)[::2].byteswap()
-    if n_long:
-        _replace_long(encryptor, data, begins, ends, masks=masks, tags=tags)
+        places = begins[part], ends[part]
+        n = codes.cmac_first(data, *places, masks, buffer.blocks, longer)
+        states, done = buffer.seal(tags[part].size), 1
+        codes.first_words(states, tags[part])
+        while n:  # seldom
+            codes.cmac_next(data, *places, longer[:n], done, masks, states, buffer.blocks)
+            states, done = buffer.seal(n), done + 1
+            n = codes.cmac_tags(*places, longer[:n], done, states, tags[part])
     return tags
-
-
-def _replace_long(
-    encryptor: CipherContext,
-    data: NDArray[np.uint8],
-    begins: Places,
-    ends: Places,
-    *,
-    masks: Words,
-    tags: Words,
-) -> None:
-    """Write the tags of the messages that need more than one block."""
-    long = np.flatnonzero(ends - begins > BLOCK_BYTES)
-    n_blocks = ends[long] - begins[long] + BLOCK_BYTES - 1 >> 4
-    for length in np.flatnonzero(np.bincount(n_blocks)):
-        group = long[n_blocks == length]
-        for part in slices(group.size):
-            messages = group[part]
-            tags[messages] = _group(
-                encryptor, data, begins, ends, messages=messages, n_blocks=int(length), masks=masks
-            )
 
 
 def _masks(encryptor: CipherContext) -> Words:
@@ -92,23 +71,3 @@ def _masks(encryptor: CipherContext) -> Words:
         subkey = (subkey << 1 & (1 << 128) - 1) ^ (0x87 if subkey >> 127 else 0)
         masks.append(np.frombuffer(subkey.to_bytes(BLOCK_BYTES), "<u8"))
     return np.stack(masks).astype(np.uint64)
-
-
-def _group(
-    encryptor: CipherContext,
-    data: NDArray[np.uint8],
-    begins: Places,
-    ends: Places,
-    *,
-    messages: NDArray[np.int64],
-    n_blocks: int,
-    masks: Words,
-) -> Words:
-    """Tags of the messages that fill `n_blocks` blocks."""
-    sealed = output_buffer(messages.size)
-    state = np.zeros((messages.size, 2), np.uint64)
-    for block in range(n_blocks):
-        codes.cmac_absorb(data, begins, ends, messages, block, n_blocks, masks, state)
-        encryptor.update_into(state.view(np.uint8).reshape(-1).data, sealed.data)
-        state = sealed[: state.nbytes].view(np.uint64).reshape(state.shape)
-    return state[:, 0].byteswap()

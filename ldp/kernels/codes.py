@@ -173,16 +173,20 @@ def load_word(data: NDArray[np.uint8], begin: int, size: int) -> np.uint64:
 
 
 @njit(cache=True, nogil=True)
-def cmac_short(
+def cmac_first(
     data: NDArray[np.uint8],
     begins: Places,
     ends: Places,
     masks: NDArray[np.uint64],
     blocks: NDArray[np.uint64],
+    longer: NDArray[np.int32],
 ) -> int:
-    """Fill the only block of each message of up to 16 bytes, two words each; how many messages are longer."""
+    """Fill the first block of each message, two words each, the only one of up to 16 bytes padded and masked.
+
+    Fills `longer` with the places of messages of more than one block; returns how many there are.
+    """
     # By length: which bytes of either word belong to the message, and what is added to them.
-    within, added = np.zeros((17, 2), np.uint64), np.empty((17, 2), np.uint64)
+    within, added = np.zeros((18, 2), np.uint64), np.zeros((18, 2), np.uint64)
     for size in range(17):
         padded = 1 if size < 16 else 0
         for word in range(2):
@@ -191,44 +195,85 @@ def cmac_short(
             added[size, word] = masks[padded, word]
         if padded:
             added[size, size >> 3] ^= np.uint64(0x80) << np.uint64(8 * (size & 7))
-    longer = 0
+    within[17] = within[16]
+    n = 0
     for i in range(begins.shape[0]):
         length = ends[i] - begins[i]
-        longer += length > 16
-        row = np.uint64(min(length, 16))
+        if length > 16:
+            longer[n] = i
+            n += 1
+        row = np.uint64(min(length, 17))
         if begins[i] + 16 <= data.shape[0]:
             first, second = load_word(data, begins[i], 8), load_word(data, begins[i] + 8, 8)
         else:
             first, second = load_word(data, begins[i], length), load_word(data, begins[i] + 8, length - 8)
         blocks[2 * i] = first & within[row, 0] ^ added[row, 0]
         blocks[2 * i + 1] = second & within[row, 1] ^ added[row, 1]
-    return longer
+    return n
 
 
 @njit(cache=True, nogil=True)
-def cmac_absorb(
+def cmac_next(
     data: NDArray[np.uint8],
     begins: Places,
     ends: Places,
-    messages: NDArray[np.int64],
-    block: int,
-    n_blocks: int,
+    longer: NDArray[np.int32],
+    done: int,
     masks: NDArray[np.uint64],
-    state: NDArray[np.uint64],
+    states: NDArray[np.uint64],
+    blocks: NDArray[np.uint64],
 ) -> None:
-    """XOR one block of each message into its state (words little-endian); the last one padded and masked."""
-    for i in range(messages.shape[0]):
-        begin = begins[messages[i]] + 16 * block
-        size = min(ends[messages[i]] - begin, 16)
-        state[i, 0] ^= load_word(data, begin, size)
-        state[i, 1] ^= load_word(data, begin + 8, size - 8)
-        if block == n_blocks - 1:
-            padded = 0
-            if size < 16:
-                padded = 1
-                state[i, size >> 3] ^= np.uint64(0x80) << np.uint64(8 * (size & 7))
-            state[i, 0] ^= masks[padded, 0]
-            state[i, 1] ^= masks[padded, 1]
+    """Fill the block after the first `done` ones of each longer message: added to what the cipher made.
+
+    states : two words each; after the first block those of all messages, then of the longer ones alone
+    """
+    for j in range(longer.shape[0]):
+        i = longer[j]
+        state = i if done == 1 else j
+        begin = begins[i] + 16 * done
+        size = min(ends[i] - begin, 16)
+        first = states[2 * state] ^ load_word(data, begin, size)
+        second = states[2 * state + 1] ^ load_word(data, begin + 8, size - 8)
+        if begin + size == ends[i]:
+            padded = 1 if size < 16 else 0
+            if padded and size < 8:
+                first ^= np.uint64(0x80) << np.uint64(8 * size)
+            elif padded:
+                second ^= np.uint64(0x80) << np.uint64(8 * (size - 8))
+            first ^= masks[padded, 0]
+            second ^= masks[padded, 1]
+        blocks[2 * j], blocks[2 * j + 1] = first, second
+
+
+@njit(cache=True, nogil=True)
+def cmac_tags(
+    begins: Places,
+    ends: Places,
+    longer: NDArray[np.int32],
+    done: int,
+    states: NDArray[np.uint64],
+    tags: NDArray[np.uint64],
+) -> int:
+    """Write the tags of longer messages with `done` blocks; moves the others, and their states, to the front.
+
+    Returns how many others there are.
+    """
+    n = 0
+    for j in range(longer.shape[0]):
+        i = longer[j]
+        if ends[i] - begins[i] <= 16 * done:
+            tags[i] = swap(states[2 * j])
+        else:
+            longer[n], states[2 * n], states[2 * n + 1] = i, states[2 * j], states[2 * j + 1]
+            n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def first_words(sealed: NDArray[np.uint64], words: NDArray[np.uint64]) -> None:
+    """First word of each cipher block."""
+    for i in range(words.shape[0]):
+        words[i] = swap(sealed[2 * i])
 
 
 @njit(cache=True, nogil=True, inline="always")
