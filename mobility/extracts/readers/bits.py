@@ -31,6 +31,17 @@ def _matches(_context: Any, data: Any, _at: Any, _byte: Any) -> Emitted:
     return types.uint64(data, types.intp, types.uint8), emit
 
 
+def _unusual(_context: Any, data: Any, _at: Any) -> Emitted:
+    """Bit i is set where data[at + i] is a control character or not ASCII: below 32 as a signed number."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lanes = _load(context, builder, signature, arguments)
+        bounds = ir.Constant(_LANES, [32] * WIDTH)
+        return builder.bitcast(builder.icmp_signed("<", lanes, bounds), ir.IntType(WIDTH))
+
+    return types.uint64(data, types.intp), emit
+
+
 def _high_bits(_context: Any, data: Any, _at: Any) -> Emitted:
     """Bit i is set where data[at + i] >= 128."""
 
@@ -66,6 +77,6 @@ def _load(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     return builder.load(builder.bitcast(place, _LANES.as_pointer()), align=1)
 
 
-matches, high_bits, trailing_zeros, ones = (
-    cast(Word, intrinsic(emitter)) for emitter in (_matches, _high_bits, _trailing_zeros, _ones)
+matches, unusual, high_bits, trailing_zeros, ones = (
+    cast(Word, intrinsic(emitter)) for emitter in (_matches, _unusual, _high_bits, _trailing_zeros, _ones)
 )

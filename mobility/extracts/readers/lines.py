@@ -11,7 +11,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from mobility.extracts.readers.bits import WIDTH, high_bits, matches, ones, trailing_zeros
+from mobility.extracts.readers.bits import WIDTH, high_bits, matches, ones, trailing_zeros, unusual
 
 QUOTE, LF, CR = b'"\n\r'
 # Bytes of a block beyond fields, delimiters and line ends.
@@ -58,14 +58,16 @@ def find_ends(data, n, delimiter, ends, lasts):  # type: ignore[no-untyped-def]
     line_ends = quotes = high = nuls = lone = carry = np.uint64(0)
     for at in range(0, n, WIDTH):
         inside = _ALL if n - at >= WIDTH else (_ONE << np.uint64(n - at)) - _ONE
-        feeds, returns = matches(data, at, LF) & inside, matches(data, at, CR) & inside
-        line_ends += ones(feeds | returns)
-        lone |= ((returns << _ONE) | carry) & ~feeds
-        carry = returns >> np.uint64(WIDTH - 1)
-        quotes |= matches(data, at, QUOTE) & inside
-        high |= high_bits(data, at) & inside
-        nuls |= matches(data, at, 0) & inside
+        feeds = matches(data, at, LF) & inside
         left = (matches(data, at, delimiter) & inside) | feeds
+        quotes |= matches(data, at, QUOTE) & inside
+        if carry | (unusual(data, at) & inside & ~left):
+            returns = matches(data, at, CR) & inside
+            line_ends += ones(returns & ~feeds)
+            lone |= ((returns << _ONE) | carry) & ~feeds
+            carry = returns >> np.uint64(WIDTH - 1)
+            high |= high_bits(data, at) & inside
+            nuls |= matches(data, at, 0) & inside
         # Always the same number of steps: a processor guesses right then. Surplus entries are overwritten.
         place = n_lines
         n_lines += ones(feeds)
@@ -85,6 +87,7 @@ def find_ends(data, n, delimiter, ends, lasts):  # type: ignore[no-untyped-def]
                 ends[place + np.uint64(step)] = np.int32(base + trailing_zeros(left))
                 left &= left - _ONE
             place += np.uint64(SPARE)
+    line_ends += n_lines
     has = (QUOTES if quotes else 0) | (HIGH_BITS if high else 0) | (NULS if nuls else 0)
     if n > 0 and data[n - 1] != LF:
         has |= LONE_CRS if data[n - 1] == CR else 0
