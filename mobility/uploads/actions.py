@@ -1,8 +1,9 @@
 """Acceptance of files: one service for the browser's uploads, the API, the watched folder and the command.
 
 A file is sealed frame by frame while it arrives. A frame is noted when it is durable, together with the state
-of the content hash: d_0 = H(key, ""), d_i = H(key, d_(i-1) || frame i). H is keyed BLAKE3, or HMAC-SHA256 in
-studies of earlier releases. So an upload that broke off continues after its last whole frame, on any host.
+of the content hash: d_0 = H(key, T("")), d_i = H(key, d_(i-1) || T(frame i)). H is keyed BLAKE3, and T the
+AES-GMAC under another key, a universal hash: no one sees it. In studies of earlier releases T is nothing, and
+in the oldest H is HMAC-SHA256. So an upload that broke off continues after its last whole frame, on any host.
 """
 
 import hmac
@@ -32,6 +33,7 @@ from mobility.uploads.leases import Hold, free_until
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultStudy
 from mobility.vault.profiles import find_profile
+from mobility.vault.sealing import tag
 from mobility.vault.unlocking import UnlockedStudy, unlock
 
 log = logging.getLogger(__name__)
@@ -322,10 +324,13 @@ class _Frames:
 
 def _chained(study: UnlockedStudy, before: bytes, frame: bytes | memoryview) -> bytes:
     """State of the content hash after one more frame."""
-    if study.row.content_digest == VaultStudy.ContentDigest.HMAC_SHA256:
+    kinds = VaultStudy.ContentDigest
+    if study.row.content_digest == kinds.HMAC_SHA256:
         state = hmac.new(study.content_key, before, "sha256")
         state.update(frame)
         return state.digest()
+    if study.row.content_digest == kinds.GMAC:
+        frame = tag(frame, key=study.frame_key)
     return blake3(before, key=study.content_key).update(frame).digest()
 
 

@@ -33,6 +33,11 @@ class UnlockedStudy:
         """Files are recognised by a keyed hash: without the key it tells nothing of them."""
         return derive_subkey(self.master_key, purpose="content", length=32)
 
+    @cached_property
+    def frame_key(self) -> bytes:
+        """Key of the tags of frames, which only `content_key` turns into a hash that is stored."""
+        return derive_subkey(self.master_key, purpose="content/frame", length=32)
+
 
 def unlock(row: VaultStudy) -> UnlockedStudy:
     """Read the study's key; Raises: as `read_key`."""

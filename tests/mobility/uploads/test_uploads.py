@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 from blake3 import blake3
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import GCM
 from django.utils import timezone
 
 from mobility.base import errors
@@ -55,15 +58,22 @@ def receive(stream: Any, study: VaultStudy, **options: Any) -> Batch:
 
 
 def content_hash(study: VaultStudy, data: bytes) -> str:
-    key = open_study(study).content_key
+    key, frame_key = open_study(study).content_key, open_study(study).frame_key
 
-    def digest(text: bytes) -> bytes:
-        is_old = study.content_digest == "hmac-sha256"
-        return hmac.digest(key, text, "sha256") if is_old else blake3(text, key=key).digest()
+    def digest(before: bytes, frame: bytes) -> bytes:
+        match study.content_digest:
+            case "hmac-sha256":
+                return hmac.digest(key, before + frame, "sha256")
+            case "blake3":
+                return blake3(before + frame, key=key).digest()
+        gmac = Cipher(AES(frame_key), GCM(bytes(12))).encryptor()
+        gmac.authenticate_additional_data(frame)
+        gmac.finalize()
+        return blake3(before + gmac.tag, key=key).digest()
 
-    state = digest(b"")
+    state = digest(b"", b"")
     for start in range(0, len(data), FRAME):
-        state = digest(state + data[start : start + FRAME])
+        state = digest(state, data[start : start + FRAME])
     return state.hex()
 
 
@@ -105,9 +115,10 @@ class TestOneStream:
             frames = staging_storage().listdir(str(batch.pk))[1] if size else []
             assert len(frames) == -(-size // FRAME)
 
-    def test_a_study_of_an_earlier_release_goes_on_with_its_own_content_hash(self, study):
-        assert study.content_digest == "blake3"
-        study.content_digest = "hmac-sha256"
+    @pytest.mark.parametrize("digest", ["hmac-sha256", "blake3"])
+    def test_a_study_of_an_earlier_release_goes_on_with_its_own_content_hash(self, study, digest):
+        assert study.content_digest == "gmac"
+        study.content_digest = digest
         study.save()
         batch = fresh(receive(io.BytesIO(FILE), study))
         check_stored(batch, FILE)
