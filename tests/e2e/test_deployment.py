@@ -46,25 +46,6 @@ KERNELS: Final = "var/cache/mobility-reports"
 BROKER: Final = "var/lib/redis"
 HEADER: Final = "/srv/feeds/header"
 VAULT_FILES: Final = "/etc/mobility-reports/vault_"
-LOADED: Final = """
-import json, sys, importlib, mobility.wsgi, mobility.celery
-from django.conf import settings
-from django.db import connections
-mobility.celery.app.loader.import_default_modules()
-refused = {}
-for name in ("mobility.models", "mobility.uploads.actions"):
-    try:
-        importlib.import_module(name)
-        refused[name] = ""
-    except Exception as error:
-        refused[name] = type(error).__name__
-words = ("mobility.models", "mobility.extracts.rows", "mobility.vault")
-print(json.dumps({
-    "loaded": sorted(name for name in sys.modules if name.startswith(words)),
-    "refused": refused, "databases": sorted(settings.DATABASES), "connections": sorted(connections),
-    "keystore": settings.MOBILITY_KEYSTORE_DIR.exists(),
-}))
-"""
 
 
 @dataclass
@@ -329,27 +310,6 @@ def test_the_broker_saves_nothing(deployment):
         words = f"AUTH {password}\\r\\nCONFIG GET save\\r\\nQUIT\\r\\n"
         told = host.shell(f"exec 3<>/dev/tcp/127.0.0.1/6379; printf '{words}' >&3; cat <&3")
         assert told.splitlines() == ["+OK", "*2", "$4", "save", "$0", "", "+OK"]
-
-
-def asked(host):
-    """Return memory maps of a process of this zone that loads as servers do, with the same settings."""
-    host.write("/srv/loaded.py", LOADED)
-    line = (
-        "set -a; . /etc/mobility-reports/settings; cd /opt/mobility-reports; "
-        "DJANGO_SETTINGS_MODULE=mobility.settings PYTHONPATH=. setpriv --reuid mobility --regid mobility "
-        "--init-groups .venv/bin/python /srv/loaded.py"
-    )
-    return json.loads(host.shell(line))
-
-
-def test_the_analyst_process_can_import_nothing_of_the_vault(deployment):
-    theirs = asked(deployment.reports)
-    assert theirs["databases"] == theirs["connections"] == ["default"]
-    assert set(theirs["refused"].values()) == {"RuntimeError"}
-    assert not theirs["keystore"]
-    ours = asked(deployment.north)
-    assert (ours["databases"], "mobility.models" in ours["loaded"]) == (["default", "vault"], True)
-    assert set(ours["refused"].values()) == {""}
 
 
 def test_running_analyst_processes_know_no_vault(deployment):

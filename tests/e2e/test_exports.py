@@ -80,18 +80,6 @@ def test_each_file_of_a_window_is_fetched_by_keyboard_and_has_its_numbers(site, 
     assert [each["frequency"] for each in json.loads(contents["json"])[0]["estimates"]] == shares
 
 
-def test_files_of_the_days_and_of_the_study(site, two_days, sign_in):
-    page = sign_in("analyst")
-    for path, n_windows in ((f"/studies/{STUDY}/gender/days/", 7), (f"/studies/{STUDY}/", 7 * 28)):
-        page.goto(site.address + path)
-        page.locator(".downloads summary").click()
-        for label in page.locator(".downloads a").all_inner_texts():
-            name, content = fetched(page, label)
-            assert content, name
-            if label == "JSON":
-                assert len(json.loads(content)) == n_windows
-
-
 def test_bundle_recomputes_what_the_command_exports(site, two_days, sign_in, tmp_path):
     page = sign_in("analyst")
     page.goto(f"{site.address}/studies/{STUDY}/")

@@ -114,14 +114,6 @@ def visitors_of(deployment, slug):
     return int(union(np.frombuffer(counts, "<i8").reshape(days + 1, days + 1), first_day=1, last_day=1))
 
 
-def test_search_finds_a_file_of_data_or_temporary_folder_or_log(deployment):
-    for place, text in (("data/logs", "canary-of-a-log"), ("tmp/deep", "canary-of-tmp")):
-        file = deployment.root / place / "file"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"line with {text}")
-        assert deployment.traces(Search((text,))) == [f"{file}: {text} as text"]
-
-
 def test_search_finds_redis_dump_and_log(deployment):
     with deployment.client() as client:
         client.set("key", b"x canary-of-redis y")

@@ -5,7 +5,6 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.conftest import fill_in
 from tests.e2e.every_page import press_on, tab_to
 from tests.e2e.test_accessibility import open_page
 
@@ -118,14 +117,6 @@ def test_a_reader_switches_to_french_and_reads_numbers_and_charts(site, report_s
     expect(page.locator("h1")).to_have_text("Études")
     switch(page, "English")
     expect(page.locator("h1")).to_have_text("Studies")
-
-
-def test_the_browser_asks_for_french_before_anybody_chose(site, watched):
-    page = watched(locale="fr-FR")
-    page.goto(f"{site.address}/sign-in/")
-    expect(page.locator("h1")).to_have_text("Se connecter")
-    fill_in(page, "nobody", "wrong")
-    expect(page.get_by_role("alert")).to_contain_text("ou le mot de passe est incorrect")
 
 
 def test_languages_and_kinds_of_comparison_are_chosen_without_scripts(site, report_study, sign_in):

@@ -91,8 +91,6 @@ def test_everything_comes_back_but_what_was_destroyed(drill):
     all_that_was_kept_comes_back(drill, kept)
     what_came_later_is_sent_again(drill, kept, with_third=with_third)
     a_closed_study_stays_closed(drill, kept)
-    if drill.site.postgres:  # as above, but for the keystore and the ledger, which are files
-        a_ledger_kept_elsewhere_tells_what_was_closed(drill, kept)
 
 
 def keep_two_days(drill):
@@ -156,23 +154,6 @@ def a_closed_study_stays_closed(drill, kept):
     state = "SELECT COUNT(*) FROM mobility_vaultstudy WHERE certificate IS NULL"
     assert drill.site.query("vault", state) == [(1,)]
     assert drill.site.query("vault", "SELECT COUNT(DISTINCT study_id) FROM mobility_presenceshard") == [(1,)]
-
-
-def a_ledger_kept_elsewhere_tells_what_was_closed(drill, kept):
-    """Also when the keystore with its tombstones is gone as well."""
-    drill.site.manage("close_study", STUDY, "--drop-unpublished")
-    ledger = drill.safe / "ledger.jsonl"
-    drill.site.run_text("export_ledger", "--out", str(ledger))
-    drill.lose_everything()
-    drill.site.manage("restore", kept.backup, "--yes", "--ledger", str(ledger))
-    words = drill.restore_keys(kept.escrow), ("verify_ledger", "--head", str(kept.head))
-    told, checked = drill.site.values(*words)
-    assert (told["refused"], told["restored"]) == (kept.keys, ["ledger"])
-    assert sorted(told["studies_closed_again"]) == [STUDY, SECOND]
-    assert checked["ok"]
-    assert drill.study_keys() == []
-    drill.site.worker.start()
-    assert "closed" in drill.refused("ingest", STUDY, str(drill.files[0]))
 
 
 def _nothing_secret_is_in(backup, drill):
