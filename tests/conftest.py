@@ -114,7 +114,7 @@ LONGEST = (
     "restore_drill-postgresql", "upgrade-postgresql", "upgrade-sqlite", "restore_drill-sqlite", "kill_soak",
     "outage", "embedded", "demo_command", "no_trace", "sign_in",
 )  # fmt: skip
-ON_SITE = ("accessibility", "exports", "governance", "readers", "uploads")  # each adds to it, in this order
+ON_SITE = ("accessibility", "exports", "readers", "uploads")  # each adds to it, in this order
 
 
 def group_of(test: str) -> str:

@@ -1,13 +1,10 @@
 """Short forms of benchmarks: what comparisons say holds as often as they say, errors are as foretold."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import stats
 
-import ldp
 from benchmarks import compare_coverage, locations, scenario_coverage, simulator, soak
 from benchmarks import derived_coverage as coverage
 from benchmarks.compare_coverage import KINDS, MEASURES
@@ -97,19 +94,6 @@ def test_the_crowd_is_what_anybody_can_count():
     crowd = simulator.expected_crowd()
     assert crowd.visitors == pytest.approx(190_345 / 7)
     assert crowd.in_all(7) == pytest.approx(88_935)
-
-
-def test_the_others_draw_the_same_noise():
-    stream, epsilon = ldp.KeyedStream(bytes(16)), math.log(4) / 200
-    u1, u2, u3 = ((stream.words(20_000) >> np.uint64(11)) * 2.0**-53 + 2.0**-54 for _ in range(3))
-    law = stats.gamma(2, scale=1 / epsilon)  # of the length of planar Laplace noise
-    for east, north in (
-        locations.numpy_shifts(epsilon, u1, u2, u3), locations.lambert_shifts(epsilon, u1, u3),
-    ):  # fmt: skip
-        below = law.cdf(np.hypot(east, north))
-        turns = np.arctan2(north, east) / (2 * math.pi) % 1
-        for found in (below, turns):
-            assert stats.kstest(found, "uniform").statistic * math.sqrt(20_000) < 1.95
 
 
 def test_more_noise_moves_more_people_of_the_demo():

@@ -15,7 +15,6 @@ from django.conf import settings
 
 from benchmarks import ingest, ingest_files, ingest_stages
 from benchmarks.ingest_files import BAD_TIMESTAMP, FORMATS, REJECTED, Truth, days_of, write_csv
-from benchmarks.ingest_peers import GROUPERS, JOBS, PARSERS
 from benchmarks.ingest_study import COLUMNS, DAYS, write_study
 from tests.reference import read_extract, read_study
 
@@ -97,17 +96,6 @@ def test_only_a_batch_that_holds_the_truth_passes():
         other = {"duplicate": 5} if isinstance(value, dict) else value + 1
         with pytest.raises(SystemExit, match=name):
             ingest.check(BATCH | {name: other}, TRUTH)
-
-
-@pytest.mark.long
-def test_peers_read_all_rows_of_every_format(plain):
-    path, truth = plain
-    for name in JOBS:
-        expected = truth.without_misshapen() if name == "pyarrow parse" else truth
-        assert JOBS[name](path) == expected.rows, name
-        for form in FORMATS.values() if name in (*PARSERS, *GROUPERS) else ():
-            rows = JOBS[name](form.make(path))
-            assert form.truth_of(truth).without_misshapen().rows <= rows <= truth.rows, name
 
 
 def test_stages_are_functions_of_the_pipeline():

@@ -17,7 +17,6 @@ from benchmarks.reproduce import (
     distances,
     document,
     exact,
-    figures,
     forecasts,
     gains,
     marginals,
@@ -264,20 +263,11 @@ def test_simulated_windows_have_the_exact_variance(solution):
     assert found.mean() == pytest.approx(expected.mean(), rel=0.1)
 
 
-def test_runs_repeat_and_are_independent_and_charts_are_the_same_bytes_again(findings, tmp_path):
-    settings = [gains.Setting(protocol="l-oue", alpha="0.3", epsilon_inf=each) for each in ("1", "2")]
-    first, again = gains.errors(settings[0], 2), gains.errors(settings[0], 2)
+def test_runs_repeat_and_are_independent():
+    setting = gains.Setting(protocol="l-oue", alpha="0.3", epsilon_inf="1")
+    first, again = gains.errors(setting, 2), gains.errors(setting, 2)
     assert first.tolist() == again.tolist()
     assert first[0] != first[1]
-    modules = (gains, windows, solutions, recognition)
-    names = [each.name for module in modules for each in module.settings()]
-    assert len(set(names)) == len(names)
-    for name in ("first", "again"):
-        figures.draw_solutions(findings.solution_runs, tmp_path / f"{name}.svg")
-    chart = (tmp_path / "first.svg").read_bytes()
-    assert chart == (tmp_path / "again.svg").read_bytes()
-    assert b"<dc:date>" not in chart
-    assert b"fill: #ffffff" in chart
 
 
 def test_document_is_current_as_far_as_it_is_exact(cells):

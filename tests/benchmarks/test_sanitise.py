@@ -5,7 +5,6 @@ import pytest
 
 from benchmarks import sanitise
 from benchmarks.jobs import DOMAIN_SIZES, JOBS, Subscribers, make_subscribers
-from benchmarks.peers import libraries
 from ldp import KeyedPrf
 
 N = 20_000
@@ -35,14 +34,3 @@ def test_threads_count_what_one_counts():
             assert np.array_equal(together, alone)
     assert sanitise.blocks_each(JOBS["Smp[GRR]"], PEOPLE) == 2
     assert sanitise.blocks_each(JOBS["Spl[GRR]"], PEOPLE) == 6
-
-
-@pytest.mark.long
-def test_other_libraries_do_the_same_job():
-    people = same_value(1, n=12_000)  # the value that all have stands out by 7 standard errors
-    for library in libraries():
-        for name, job in library.jobs.items():
-            found = job(people)
-            assert [len(column) for column in found] == list(DOMAIN_SIZES), name
-            if name != "Spl[GRR]":  # a sixth of epsilon: it would take ten times as many
-                assert [int(np.argmax(column)) for column in found] == [1] * 6, name

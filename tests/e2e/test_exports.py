@@ -10,7 +10,6 @@ import subprocess
 import sys
 import zipfile
 
-import geopandas
 import pytest
 from playwright.sync_api import expect
 
@@ -121,19 +120,3 @@ def test_reported_places_become_a_density(site, place_study, sign_in):
     page.keyboard.press("+")
     page.get_by_role("button", name="Next day").press("Enter")
     expect(page.locator("[data-title]")).to_have_text("Wed 31 May 2017")
-
-
-def test_zones_are_downloaded_as_the_map_has_them(site, place_study, sign_in):
-    page = sign_in("analyst")
-    page.goto(f"{site.address}/studies/{place_study}/sleeping_area/?{WINDOW}")
-    page.locator(".toolbar summary", has_text="Display").click()
-    page.get_by_role("link", name="Map", exact=True).click()
-    page.wait_for_selector(".map__plot .shapelayer path, .map__plot .scatterlayer path")
-    page.get_by_text("Download the data").click()
-    _, content = fetched(page, "GeoJSON")
-    frame = geopandas.read_file(io.BytesIO(content))
-    assert set(frame["category"]) >= {"City of Belfort", "NR"}
-    table = page.locator(".table tbody tr").filter(has_text="City of Belfort")
-    reports = int(table.locator("td").last.inner_text().replace(",", ""))
-    assert frame.set_index("category").loc["City of Belfort", "reports"] == reports
-    assert b'id="zone-0"' in fetched(page, "SVG")[1]

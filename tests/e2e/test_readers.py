@@ -117,23 +117,3 @@ def test_a_reader_switches_to_french_and_reads_numbers_and_charts(site, report_s
     expect(page.locator("h1")).to_have_text("Études")
     switch(page, "English")
     expect(page.locator("h1")).to_have_text("Studies")
-
-
-def test_languages_and_kinds_of_comparison_are_chosen_without_scripts(site, report_study, sign_in):
-    page = sign_in("analyst", java_script_enabled=False, viewport={"width": 390, "height": 844})
-    address = f"{site.address}/studies/{report_study}/gender/compare/"
-    page.goto(address)
-    for language, code in (("Français", "fr"), ("English", "en")):
-        switch(page, language)
-        expect(page).to_have_url(address)
-        expect(page.locator("html")).to_have_attribute("lang", code)
-    for kind in ("Two categories", "A day and a baseline", "Two studies", "Two date ranges"):
-        link = page.get_by_role("link", name=kind)
-        if not link.is_visible():
-            page.locator("summary:has(#question-title)").click()
-        link.click()
-        if not page.get_by_role("button", name="Compare").is_visible():
-            page.locator("summary:has(#question-title)").click()
-        page.get_by_role("button", name="Compare").click()
-        # The other study of this site may have no data yet.
-        expect(page.locator("main")).to_contain_text(re.compile("Differences|Nothing to compare"))

@@ -70,17 +70,6 @@ def numbers_in(text):
     return [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", plain)]
 
 
-def test_same_file_again_changes_nothing_and_another_file_fails_with_its_reason(
-    site, extract, later_days, tmp_path, sign_in
-):
-    wrong = tmp_path / "wrong.csv"
-    wrong.write_text("a,b\n1,2\n")
-    operator = sign_in("operator")
-    for file, told in ((extract[1], "This file has already been processed"), (wrong, "no column 'msisdn'")):
-        upload(operator, site, file)
-        expect(operator.locator("main")).to_contain_text(told, timeout=60_000)
-
-
 @pytest.fixture(scope="module")
 def operators_file(tmp_path_factory):
     """CDRs as 3GPP names them: semicolons, Latin-1, days first, a year of birth and a postcode."""

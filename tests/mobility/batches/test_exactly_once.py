@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from ldp.errors import LdpError
 from ldp.estimation.tallies import Delta
-from mobility.base.errors import BatchFormatError, CancelError, SupersededError
-from mobility.batches import coding, finalisation, reading, running
+from mobility.base.errors import CancelError, SupersededError
+from mobility.batches import finalisation, reading, running
 from mobility.batches.finalisation import cancel, fail, stopped
 from mobility.batches.publication import day_transitions, merging, publishing, receipts
 from mobility.batches.states import activate
@@ -205,22 +205,6 @@ def test_work_that_kills_every_worker_or_takes_too_long_ends_and_says_so(pipelin
     resume(pipeline, batch)
     assert (batch.state, "stopped unexpectedly" in batch.failure) == (State.FAILED, end is Killed)
     assert ENDLESS[end] in batch.failure
-
-
-def test_chunk_that_cannot_be_read_alone_is_read_whole(make_pipeline, extract, small_chunks, monkeypatch):
-    expected = make_pipeline(slug="chunks")
-    expected.upload(extract[0])
-    pipeline = make_pipeline(slug="whole")
-    real = coding.read_chunk
-
-    def only_whole(stream, plan, **kwargs):
-        if plan.kind != "whole":
-            raise BatchFormatError("line 3 of something: not to be seen by anybody")
-        return real(stream, plan, **kwargs)
-
-    monkeypatch.setattr(coding, "read_chunk", only_whole)
-    (batch,) = pipeline.upload(extract[0])
-    assert (batch.state, batch.reads_whole, pipeline.tallies()) == (State.DONE, True, expected.tallies())
 
 
 @pytest.mark.parametrize("state", Batch.CANCELLABLE)

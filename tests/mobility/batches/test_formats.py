@@ -4,23 +4,18 @@ import csv
 import gzip
 import io
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 import pytest
 
 from mobility.batches import outcomes, reading
 from mobility.demo.extract import write_extract
 from mobility.demo.population import load_facts
-from mobility.extracts.profiles.definition import SUBSCRIBERS
 from mobility.vault.models.batch import Batch
-from tests.mobility.pipeline import Pipeline
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
 PATTERNS = load_facts()["presence_patterns"]
@@ -87,62 +82,26 @@ def test_every_format_gives_the_same_tallies(make_pipeline, extract, tmp_path):
     assert any(map(any, plain[1].values()))
 
 
-@pytest.fixture(scope="module")
-def week(tmp_path_factory):
+@pytest.fixture
+def week(tmp_path):
     """All of the demo's rows in one file, with those that are malformed."""
-    folder = tmp_path_factory.mktemp("week")
-    write_extract(folder, seed=1)
-    path = folder / "week.csv"
+    write_extract(tmp_path, seed=1)
+    path = tmp_path / "week.csv"
     with path.open("wb") as out:
-        for number, day in enumerate(sorted(folder.glob("fimu*.csv"))):
+        for number, day in enumerate(sorted(tmp_path.glob("fimu*.csv"))):
             out.write(day.read_bytes().partition(b"\n")[2] if number else day.read_bytes())
             day.unlink()
     return path
 
 
-def check_totals(pipeline: Pipeline) -> None:
-    for first, last in combinations_with_replacement(range(1, 8), 2):
-        published = sum(n for days, n in PATTERNS.items() if "1" in days[first - 1 : last])
-        assert pipeline.visitors(first, last) == published
-
-
 @pytest.mark.slow
-def test_totals_hold_with_attributes_inline(make_pipeline, week):
+def test_the_28_totals_of_the_demo_hold(make_pipeline, week):
     pipeline = make_pipeline()
     (batch,) = pipeline.upload(week)
     assert batch.state == Batch.State.DONE, batch.failure
-    check_totals(pipeline)
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_totals_hold_with_attributes_in_a_subscriber_extract(make_pipeline, definition, week, tmp_path):
-    """Parquet holds the rows that have the shape of the header, as text."""
-    names = week.open().readline().strip().split(",")
-    table = arrow_csv.read_csv(
-        week,
-        parse_options=arrow_csv.ParseOptions(invalid_row_handler=lambda _: "skip"),
-        convert_options=arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
-    )
-    static = [each for each in definition.indicators if each.column]
-    for each in static:
-        table = table.filter(pc.is_in(table[each.column], pa.array(each.categories)))
-    columns = [str(each.column) for each in static]
-    first = table.group_by("msisdn", use_threads=False).aggregate([(name, "first") for name in columns])
-    people = first.select(["msisdn", *(f"{name}_first" for name in columns)])
-    pq.write_table(people.rename_columns(["msisdn", *columns]), tmp_path / "people.parquet")
-    events = table.select(["msisdn", "timestamp", "cell_id"])
-    pq.write_table(events, tmp_path / "events.parquet", row_group_size=200_000)
-
-    pipeline = make_pipeline(extract=replace(definition.extract, attributes="subscribers"))
-    (known,) = pipeline.upload(tmp_path / "people.parquet", profile=SUBSCRIBERS)
-    (batch,) = pipeline.upload(tmp_path / "events.parquet")
-    assert (known.state, batch.state) == (Batch.State.DONE, Batch.State.DONE), known.failure + batch.failure
-    assert known.checks["subscribers"] > 88_935  # not everyone stays long enough to be a visitor
-    check_totals(pipeline)
-    # Everyone has an answer to the static question that they are asked.
-    answers = sum(pipeline.answers(each.slug, 1, 7) for each in (*static, definition.indicators[-1]))
-    assert answers == 88_935
+    for first, last in combinations_with_replacement(range(1, 8), 2):
+        published = sum(n for days, n in PATTERNS.items() if "1" in days[first - 1 : last])
+        assert pipeline.visitors(first, last) == published
 
 
 def test_chunks_that_disagree_on_the_encoding_are_read_in_order(make_pipeline, extract, tmp_path, request):

@@ -17,7 +17,6 @@ from mobility.batches import outcomes, requests
 from mobility.batches.publication import merging
 from mobility.batches.publication.publishing import catch_up
 from mobility.batches.publication.slots import waiting_days
-from mobility.extracts.profiles.definition import OPT_OUT
 from mobility.management import batch_command
 from mobility.models import Batch, OutboxSlots, VaultPublication, VaultStudy
 from mobility.operations.doctor import tallies
@@ -171,20 +170,6 @@ def test_first_slots_of_a_person_count_also_after_the_day_was_undone(make_slots,
     assert counts[:7, 0].tolist() == [0, 0, 0, 0, 1, 1, 1]
     assert counts[:, 0].sum() == 3 + 2 + 5
     assert counts[7:, 0].tolist() == [2, 2, 1, 1, 1, *[0] * 18]
-
-
-def test_people_who_opted_out_count_nowhere_from_then_on(make_slots, tmp_path):
-    study, rows = make_slots(epsilon_day=None, delta=None), some_rows(seed=3)
-    study.upload(write(tmp_path, rows))
-    close_slots(study, 30)
-    people = tmp_path / "people.txt"
-    people.write_text("330001\n330002\n")
-    study.upload(people, profile=OPT_OUT)
-    study.upload(write(tmp_path, [("330001", 100 * 1800, 0)]))
-    study.close_days(through=DAYS)
-    left = recount([row for row in rows if row[0] not in ("330001", "330002")])
-    assert np.array_equal(published(study), np.concatenate([recount(rows)[:30], left[30:]]))
-    assert not np.array_equal(left[30:], recount(rows)[30:])
 
 
 def test_slots_take_no_number_from_totals_that_wait(make_slots, tmp_path):

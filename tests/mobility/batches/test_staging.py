@@ -196,18 +196,6 @@ class TestReader:
     def uploads():
         return cache(lambda length: staged(PLAIN[:length]))
 
-    def test_a_frame_that_nobody_asks_for_may_be_gone(self) -> None:
-        """The next one is fetched during the work; its result matters when it is read."""
-        batch = staged(PLAIN)
-        staging.staging_storage().delete(frame_name(batch, 2))
-        reader = UploadReader(batch)
-        for place in (0, FRAME, 0):
-            reader.seek(place)
-            assert reader.read(FRAME) == PLAIN[place : place + FRAME]
-        reader.seek(2 * FRAME)
-        with pytest.raises(SealBrokenError, match="frame 2 of the staged upload is missing"):
-            reader.read(1)
-
     def test_few_frames_are_held_whatever_is_read(self, monkeypatch):
         monkeypatch.setattr(staging, "FRAME_BYTES", 1 << 16)
         n = 3 * staging.FRAMES_KEPT

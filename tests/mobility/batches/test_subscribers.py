@@ -92,16 +92,6 @@ def test_attributes_may_come_apart(make_pipeline, definition, clean, subscribers
     assert pipeline.tallies() == inline.tallies()
 
 
-def test_attributes_of_an_open_day_are_published_with_it(make_pipeline, clean, subscribers, apart, tmp_path):
-    inline = make_pipeline(slug="inline")
-    inline.upload(clean[0])
-    bare = without_people(clean[0], tmp_path / "bare", columns=EVENT_COLUMNS)
-    apart.upload(bare, more_to_come=True)
-    apart.upload(subscribers, profile=SUBSCRIBERS)
-    apart.close_days(through=1)
-    assert apart.tallies() == inline.tallies()
-
-
 @pytest.mark.database
 def test_subscriber_extract_is_kept_as_sanitised_reports_only(subscribers, apart):
     (batch,) = apart.upload(subscribers, profile=SUBSCRIBERS)

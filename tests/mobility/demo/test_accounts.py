@@ -29,7 +29,7 @@ def test_demo_has_one_account_for_each_role_which_sees_every_study(tmp_path) -> 
     assert (len(set(passwords.values())), ensure_demo_accounts(file)) == (len(Role), passwords)
 
 
-def test_demo_of_an_earlier_version_gets_the_roles_that_it_lacks_and_keeps_what_was_changed(tmp_path) -> None:
+def test_demo_gets_the_roles_that_it_lacks_and_keeps_what_was_changed(tmp_path) -> None:
     file = tmp_path / "accounts.json"
     before = ensure_demo_accounts(file)
     User.objects.get(username="viewer").delete()
@@ -41,16 +41,12 @@ def test_demo_of_an_earlier_version_gets_the_roles_that_it_lacks_and_keeps_what_
     after = ensure_demo_accounts(file)
     assert after == before | {"viewer": after["viewer"]} == json.loads(file.read_text())
     assert can_sign_in(after | {"analyst": "a new one of my own"})
-
-
-def test_lost_file_gives_new_passwords_that_work(tmp_path) -> None:
-    before = ensure_demo_accounts(tmp_path / "accounts.json")
+    file.unlink()  # lost: new passwords that work
     kept = User.objects.get(username="operator")
-    (tmp_path / "accounts.json").unlink()
-    after = ensure_demo_accounts(tmp_path / "accounts.json")
-    assert before["operator"] != after["operator"]
+    again = ensure_demo_accounts(file)
+    assert before["operator"] != again["operator"]
     assert User.objects.get(username="operator").pk == kept.pk  # the account's objects stay
-    assert can_sign_in(after)
+    assert can_sign_in(again)
 
 
 def test_an_account_of_a_person_whose_name_counts_as_the_same_is_not_taken_over(tmp_path, person) -> None:

@@ -13,7 +13,6 @@ from mobility.operations.alerts import rules as alerts
 from mobility.operations.findings import CODES, Finding, Level
 from mobility.operations.models import Alert, AlertWatch
 from mobility.operations.probes import looking
-from mobility.operations.status import status
 from tests.mobility.operations.probe_world import disk
 
 pytestmark = [pytest.mark.django_db(databases=["default", "vault"]), pytest.mark.usefixtures("data_dir")]
@@ -53,17 +52,6 @@ def test_what_is_seen_once_is_told_to_nobody_and_what_comes_and_goes_once():
     assert looks(disk(), *[FINE] * 15) == []
     assert not Alert.objects.exists()
     assert looks(*[disk(), FINE] * 10) == [f"opened: {DISK}"]
-
-
-def test_what_only_an_older_release_could_find_stops_nothing_and_ends():
-    """After an upgrade: an old finding has no words, and new ones are sent all the same."""
-    since = timezone.now() - timedelta(hours=1)
-    old = {"zone": "all", "level": "error", "since": since, "told": {}}
-    Alert.objects.create(code="of_an_older_release", seen_at=START - timedelta(minutes=5), **old)
-    assert looks(disk(), disk()) == [f"opened: {DISK}"]
-    assert [str(line.name) for line in status()["alerts"]] == ["Low disk space: data folder"]
-    looks(disk(), begin_s=600)
-    assert Alert.objects.get(code="of_an_older_release").ended_at is not None
 
 
 def test_what_is_no_longer_looked_at_since_a_setting_was_taken_away_is_over(settings):

@@ -392,17 +392,6 @@ class TestOfPostgres:
         assert (slugs(), set(count_rows("vault"))) == ({"before"}, set(before))
         assert sql("SELECT COUNT(*) FROM pg_proc WHERE proname = 'of_later'") == [(0,)]
 
-    def test_programs_later_than_the_server_restore_too(self, place, as_script):
-        """They begin with settings that it does not have. A row that reads like one of these stays."""
-        sql("CREATE TABLE one_line (words text)", "INSERT INTO one_line VALUES ('SET of_later = 0;')")
-        try:
-            dump = make_backup(place, by="olga").folder / "vault.dump"
-            as_script("| sed '0,/^SET lock_timeout/s//SET of_later = 0;\\n&/'")
-            load(dump, alias="vault")
-            assert sql("SELECT words FROM one_line") == [("SET of_later = 0;",)]
-        finally:
-            sql("DROP TABLE one_line")
-
     def test_a_program_that_is_missing_or_older_is_said_so(self, place, tmp_path, monkeypatch):
         old = tmp_path / "bin" / "pg_dump"
         _program(old, "#!/bin/sh\necho 'pg_dump (PostgreSQL) 9.6.24'\n")

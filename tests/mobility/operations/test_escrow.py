@@ -160,16 +160,6 @@ def test_the_list_of_an_escrow_destroys_no_key(escrow, recipient, tmp_path, caps
     assert (keystore().destroyed(), VaultStudy.objects.filter(closed_at=None).count()) == ([], 2)
 
 
-def test_a_key_made_again_is_no_destroyed_one_and_another_of_that_name_stays(escrow, recipient):
-    """Studies of earlier versions used a name twice: the last word of the ledger counts."""
-    for kind in (LedgerKind.KEY_DESTROYED, LedgerKind.KEY_CREATED):
-        record(kind, study="market", facts={"key": MARKET})
-    (keystore().folder / f"{MARKET}.key").unlink()
-    (keystore().folder / f"{FAIR}.key").write_bytes(bytes(32))
-    told = restore_keys(escrow, private_key=recipient, by="olga")
-    assert (told["restored"], told["differs"], keystore().read(FAIR)) == ([MARKET], [FAIR], bytes(32))
-
-
 def test_a_damaged_key_stops_no_other(escrow, recipient, settings, tmp_path, capsys):
     keys = {key_id: keystore().read(key_id) for key_id in (FAIR, MARKET)}
     (keystore().folder / f"{FAIR}.key").write_bytes(b"")

@@ -157,9 +157,11 @@ def test_a_day_without_places_is_packed_as_before_there_were_any() -> None:
 def test_whoever_is_taken_out_is_nowhere() -> None:
     nights = whereabouts_of((1, 80_000, 4), (3, 80_000, 4))
     people = sightings_of({1: (5, 9, ()), 3: (6, 6, ())}, slots=0)
-    left = replace(people, stays=whereabouts_of(*BY_DAY), nights=nights).without(np.array([1], np.uint64))
+    places = {"stays": whereabouts_of(*BY_DAY), "nights": nights, "slots": nights}
+    left = replace(people, **places).without(np.array([1], np.uint64))
     assert seen_in(left) == {3: (6, 6, ())}
     assert (rows_of(left.stays), rows_of(left.nights)) == (BY_DAY[2:], [(3, 80_000, 4)])
+    assert rows_of(left.slots) == [(3, 80_000, 4)]
 
 
 def test_files_that_know_only_places_of_a_day_merge_with_others() -> None:

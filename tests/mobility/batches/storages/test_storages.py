@@ -1,7 +1,6 @@
 """Requirements of staging on a storage, of both kinds of storage."""
 
 import os
-import threading
 from pathlib import Path
 
 import pytest
@@ -46,20 +45,6 @@ class TestEvery:
         for name in ("a", "never"):
             staging_storage().delete_folder(name)
         assert staging_storage().listdir("")[0] == ["ab"]
-
-    def test_readers_never_see_a_mixture_of_two_writers(self):
-        def write(byte):
-            for _ in range(10):
-                save("a/x", byte * 100_000)
-
-        save("a/x", b"0" * 100_000)
-        writers = [threading.Thread(target=write, args=(byte,)) for byte in (b"1", b"2")]
-        for writer in writers:
-            writer.start()
-        while any(writer.is_alive() for writer in writers):
-            found = staging_storage().read_range("a/x")
-            assert (len(found), len(set(found))) == (100_000, 1)
-        assert staging_storage().listdir("a") == ([], ["x"])
 
 
 class TestFolder:

@@ -1,52 +1,15 @@
-"""Load, hosts and capacity: what counts as an answer, bytes that are counted, costs that are foretold."""
+"""Capacity: costs of batches that are foretold, and the shards, chunks and tasks of a country."""
 
 import io
 import json
 
 import pytest
 
-from benchmarks import capacity, load_report
+from benchmarks import capacity
 from benchmarks.capacity import Cost, Work
-from benchmarks.load_feeds import Sent
-from benchmarks.load_readers import Asked
-from benchmarks.load_report import Outage, Run
 from mobility.batches.reading import chunk_bytes
 from mobility.extracts.readers.chunks import plan_chunks
 from mobility.plans.studies import shard_count
-
-OUTAGE = Outage(what="postgres", stopped=100.0, started=103.0, settled=105.0)
-
-
-def asked(at, *, status=200, seconds=0.1, retry_after=False):
-    error = "" if status < 400 and status else f"answered {status}"
-    return Asked(page="home", at=at, seconds=seconds, status=status, error=error, retry_after=retry_after)
-
-
-def run(*requests, outages=(OUTAGE,), state="done"):
-    batch = {"state": state, "failure": ""}
-    return Run(
-        warm_at=10.0, asked=[asked(20), asked(21), *requests],
-        sent=[Sent(study="load-1", began=11, received=12, ended=200, batch=batch)],
-        outages=outages, used=[], rows_per_file=1000, analysts=2, think_s=1, wrong_totals=[],
-    )  # fmt: skip
-
-
-def test_errors_slow_pages_and_failed_batches_miss_the_goal_but_no_refusal_while_a_server_is_away():
-    refused = run(asked(101, status=503, retry_after=True))
-    assert load_report.missed(run()) == load_report.missed(refused) == []
-    wrong = [
-        asked(50, status=503, retry_after=True),  # no outage
-        asked(101, status=503),  # does not say when to come again
-        asked(101, status=0),  # no answer
-        asked(98, seconds=31.0),  # waited for the server too long
-        asked(5, status=500),  # before the server is warm
-    ]
-    assert load_report.errors(run(*wrong, asked(99, seconds=29.0))) == wrong
-    assert load_report.missed(run(*wrong))[0].startswith("5 of 7 requests went wrong")
-    slow = load_report.missed(run(*[asked(30, seconds=0.6) for _ in range(20)]))
-    assert [text.partition(":")[0] for text in slow] == ["all", "home"]
-    assert load_report.missed(run(state="failed")) == ["load-1: the batch is failed: "]
-
 
 ROW_S, PERSON_S, TASK_S = 1e-6, 4e-6, 0.05
 WAL_PERSON, WAL_TASK = 30.0, 20_000.0
