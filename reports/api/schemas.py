@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from reports.api.parameters import Day as GivenDay
 
 Share = Annotated[float | None, Field(description="share of the visitors; null if there is none to show")]
+Moved = Annotated[float | None, Field(description="number of moves, scaled by the market share")]
 Number = Annotated[float | None, Field(description="number of visitors, scaled by the market share")]
 Visitors = Annotated[
     int | None,
@@ -224,6 +225,45 @@ class Flows(Strict):
     origin_indicator: Slug
     destination_indicator: Slug
     rows: list[FlowRow]
+    market_share: float
+    ci_level: float = Field(description="confidence level")
+    timezone: str = Field(description="IANA time zone")
+    software_version: str
+
+
+class MoveRow(Strict):
+    """Moves of one pair; null: all origins or destinations."""
+
+    origin: str | None
+    destination: str | None
+    moves: Moved
+    moves_ci_low: Moved
+    moves_ci_high: Moved
+    moves_per_visitor_day: float | None
+    std_error: float | None = Field(description="of moves per visitor-day")
+    ci_low: float | None
+    ci_high: float | None
+    moves_balanced: float | None = Field(description="as many to each zone as from it")
+    larger_than_noise: Literal["yes", "no"] | None = Field(description="null for totals")
+    status: Status
+
+
+class Moves(Strict):
+    """Moves between zones."""
+
+    study: Slug
+    indicator: Slug
+    first_day: date
+    last_day: date
+    plan_version: int
+    mechanism: str
+    epsilon: float = Field(description="nominal epsilon of one answer")
+    unit: Literal["attribute", "profile"] = Field(description="privacy unit")
+    n_visitors: int = Field(description="visitor-days")
+    n_reports: int
+    n_days: int = Field(description="number of days with figures")
+    max_moves: int = Field(description="moves of a day that count in full")
+    rows: list[MoveRow]
     market_share: float
     ci_level: float = Field(description="confidence level")
     timezone: str = Field(description="IANA time zone")

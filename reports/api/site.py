@@ -381,11 +381,15 @@ def association(
     return association_answer(request, found, rows=rows, columns=columns, window=window)
 
 
-@api.get(STUDY + "/flows", response=answers(schemas.Flows), summary=gettext_noop("Flows between places"))
+@api.get(
+    STUDY + "/flows",
+    response=answers(schemas.Flows | schemas.Moves),
+    summary=gettext_noop("Flows between places"),
+)
 def flows(
     request: HttpRequest, study: str, first: From = None, last: To = None, indicator: str = ""
 ) -> HttpResponseBase:
-    """Return people by origin and destination."""
+    """Return people by origin and destination, or moves."""
     refuse_unknown(request, "from", "to", "indicator")
     found = study_of(request, study)
     window = None if first is None and last is None else _window(found, first, last)

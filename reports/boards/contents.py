@@ -95,10 +95,16 @@ class Shown:
             (
                 *flows_texts.flow_names(self.flows, flow),
                 flows_texts.people_cell(flow.figure),
-                flows_texts.share_cell(flow.figure),
+                flows_texts.share_cell(flow.figure, of_moves=self.flows.pair.moves is not None),
             )
             for flow in self.flows.listed[:LARGEST]
         ]
+
+    @property
+    def flow_titles(self) -> tuple[str, ...]:
+        """Heads of the columns of the largest flows."""
+        flows = self.flows
+        return () if flows is None else (flows_texts.people_title(flows), flows_texts.share_title(flows))
 
     @property
     def list_words(self) -> str:
@@ -107,9 +113,10 @@ class Shown:
 
 
 def indicator_tiles(indicators: Iterable[Indicator]) -> list[Tile]:
-    """Tiles of the page of a study: a chart for each indicator."""
+    """Tiles of the page of a study: a chart for each indicator, or the largest moves."""
     return [
-        Tile(key=place, kind=Kind.INDICATOR, of=each.slug) for place, each in enumerate(indicators, start=1)
+        Tile(key=place, kind=Kind.INDICATOR if each.max_moves is None else Kind.FLOWS, of=each.slug)
+        for place, each in enumerate(indicators, start=1)
     ]
 
 

@@ -65,7 +65,8 @@ def _of_indicators(study: Study) -> Iterator[Offer]:
     indicators = list(study.indicators.all())
     specs = {each.slug: each for each in PlanSpec.from_json(current_plan(study).spec).indicators}
     for each in indicators:
-        yield Offer(kind=Kind.INDICATOR, of=each.slug, name=each.shown_name)
+        if each.max_moves is None:  # moves are flows only
+            yield Offer(kind=Kind.INDICATOR, of=each.slug, name=each.shown_name)
     for each in indicators:
         if specs[each.slug].scale is not None:
             yield Offer(kind=Kind.NUMBER, of=each.slug, name=each.shown_name)

@@ -186,9 +186,12 @@ def _cells(found: CrossTable, view: View, *, window: Status, scale: float | None
         yield _with_statuses(found.cells[row], statuses, scale=scale)
 
 
-def figures_of_whole(shares: Shares, *, window: Status, scale: float | None) -> list[Figure]:
-    """Figures of the parts of one whole."""
-    status = estimates_status(window, ci_low=shares.ci_low.tolist(), ci_high=shares.ci_high.tolist())
+def figures_of_whole(
+    shares: Shares, *, window: Status, scale: float | None, most: float = 1.0
+) -> list[Figure]:
+    """Figures of the parts of one whole; `most` is what an estimated share of 1 stands for."""
+    low, high = (each / most for each in (shares.ci_low, shares.ci_high))
+    status = estimates_status(window, ci_low=low.tolist(), ci_high=high.tolist())
     return _with_statuses(shares, [status] * shares.value.size, scale=scale)
 
 

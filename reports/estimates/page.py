@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.urls import reverse
 from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
 
@@ -19,10 +19,15 @@ from reports.studies.texts import crumbs_to
 def indicator_page(
     request: HttpRequest, slug: str, indicator_slug: str, *, is_below: bool = False
 ) -> tuple[Indicator, dict[str, Any]]:
-    """The indicator of an address, and what pages about it, or below its page, share."""
+    """The indicator of an address, and what pages about it, or below its page, share.
+
+    Http404 for a page below that of moves, which are flows only.
+    """
     study = study_or_404(request, slug)
     indicators = list(study.indicators.all())
     indicator = indicator_or_404(indicator_slug, among=indicators)
+    if is_below and indicator.max_moves is not None:
+        raise Http404
     above = (
         [(indicator.shown_name, reverse("reports:indicator", args=[slug, indicator_slug]))]
         if is_below

@@ -1,5 +1,6 @@
-"""Figures of flows: visitors or visitor-days by pair of places, with what is surely larger than noise."""
+"""Figures of flows: visitors, visitor-days or moves by pair of places, with what is larger than noise."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,10 +9,14 @@ from numpy.typing import NDArray
 
 from ldp.estimation.joint.crosstab import Reports, Shares, shares_of
 from ldp.estimation.joint.flows import sums_of_sets, sums_of_values
+from ldp.estimation.joint.moves import MoveDay, balanced_moves, move_day, moves_of_sets, moves_of_values
 from ldp.estimation.multiple import above_zero
+from ldp.estimation.unions import union
+from ldp.privacy.moves import MoveSpec
 from reports.base.status import Status
+from reports.crosstab.joints import Joint
 from reports.crosstab.queries import MAX_CELLS, Figure, figures_of_whole, measure_all
-from reports.estimates.queries import LEVEL, Window, WindowReport
+from reports.estimates.queries import LEVEL, Window, WindowReport, reports_with_tallies
 from reports.flows.pairs import PlacePair
 
 LARGEST: Final = 10  # pairs of the short list
@@ -30,27 +35,37 @@ class Flow:
 class Flows:
     """People by origin and destination in one window; figures in `visitors` are visitor-days if of days.
 
+    Of moves they are moves, and shares are moves per visitor-day.
+
     Parameters
     ----------
     reports : of the window, or of each of its days that has figures
     n_days_missing : days without figures, which no sum contains
+    n_people, n_reports : visitors of the network that figures are parts of, or visitor-days, and reports
     cells : by code of the origin, then of the destination; none where there would be too many
     is_listed : bool, shape (origins, destinations); pairs that someone surely has, all right at once in 95%
     outflow, inflow : totals by origin, and by destination
     moving, staying : of two zones that differ, and of one and the same; None unless both parts are zones
+    whole : all moves; None of people
+    balanced : float64, as `cells`; the nearest moves of which as many reach each place as leave it; or None
+    answers : of the window, if it is a single one, for further questions
     """
 
     pair: PlacePair
     window: Window
     reports: tuple[WindowReport, ...]
     n_days_missing: int
+    n_people: int
+    n_reports: int
     cells: list[list[Figure]]
     is_listed: NDArray[np.bool_]
     outflow: list[Figure]
     inflow: list[Figure]
     moving: Figure | None
     staying: Figure | None
-    days: tuple[Reports, ...]
+    whole: Figure | None = None
+    balanced: NDArray[np.float64] | None = None
+    answers: Reports | None
 
     @property
     def of_days(self) -> bool:
@@ -58,18 +73,25 @@ class Flows:
         return self.pair.is_daily and self.window.days > 1
 
     @property
-    def n_people(self) -> int:
-        """Visitors of the network that figures are parts of, or their visitor-days."""
-        return sum(day.n_population for day in self.days)
-
-    @property
     def listed(self) -> list[Flow]:
         """Pairs of two places that are surely not noise, the largest first."""
+        # People without a place are no flow; to or from outside they move.
+        shown = self.is_listed if self.pair.moves is not None else self.is_listed[:-1, :-1]
         found = [
             Flow(origin=row, destination=column, figure=self.cells[row][column])
-            for row, column in np.argwhere(self.is_listed[:-1, :-1]).tolist()
+            for row, column in np.argwhere(shown).tolist()
         ]
         return sorted(found, key=lambda flow: -(flow.figure.visitors or 0.0))
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs that may be listed."""
+        rows, columns = self.is_listed.shape
+        return int((rows if self.pair.moves is not None else rows - 1) * (columns - 1))
+
+    def is_possible(self, origin: int, destination: int) -> bool:
+        """Return whether there can be such a pair: no one moves from a place to itself."""
+        return self.pair.moves is None or origin != destination
 
     def catchment(self, destination: int) -> list[tuple[Flow, Figure | None]]:
         """Origins of the people at a destination, the largest first.
@@ -79,11 +101,12 @@ class Flows:
         flows = [
             Flow(origin=row, destination=destination, figure=cells[destination])
             for row, cells in enumerate(self.cells)
+            if self.is_possible(row, destination)
         ]
         within: list[Figure | None] = [None] * len(flows)
-        if len(self.days) == 1:
-            codes = self.pair.joint.codes[:, [destination]]
-            within = [*_of_whole(shares_of(self.days[0], parts=codes), total=1.0, scale=None)]
+        if self.answers is not None:
+            codes = self.pair.codes[[flow.origin for flow in flows]][:, [destination]]
+            within = [*_of_whole(shares_of(self.answers, parts=codes), total=1.0, scale=None)]
         return sorted(zip(flows, within, strict=True), key=lambda each: -(each[0].figure.visitors or 0.0))
 
 
@@ -104,7 +127,16 @@ def flows_of(pair: PlacePair, window: Window) -> Flows:
     NoCrosstabError : counts have presence noise
     """
     by_day = [Window(day, day) for day in range(window.first_day, window.last_day + 1)]
-    measured = measure_all(pair.joint, by_day if pair.is_daily else [window])
+    windows = by_day if pair.is_daily else [window]
+    if pair.moves is not None:
+        return _moves(pair, window, windows, spec=pair.moves)
+    if pair.joint is None:
+        raise ValueError(f"{pair.indicator.slug} must be a joint indicator or moves")
+    return _people(pair, window, windows, joint=pair.joint)
+
+
+def _people(pair: PlacePair, window: Window, windows: Sequence[Window], *, joint: Joint) -> Flows:
+    measured = measure_all(joint, windows)
     there = [each for each in measured if each.reports is not None and each.report.status != Status.OUTAGE]
     if not there:
         raise NoFlowsError(measured[0].report.status)
@@ -115,13 +147,11 @@ def flows_of(pair: PlacePair, window: Window) -> Flows:
     def figures(found: Shares) -> list[Figure]:
         return _of_whole(found, total=total, scale=scale)
 
-    codes = pair.joint.codes
+    codes = pair.codes
     counts = np.stack([each.counts for each in there])
     listed = above_zero(
         counts, n_reports=[day.n_reports for day in days], channel=days[0].channel, error=1 - LEVEL
     )
-    cells = figures(sums_of_values(days))
-    n_rows, n_columns = codes.shape
     both = sums_of_sets(days, [pair.moving, pair.staying]) if pair.has_zones_at_both_ends else None
     moving, staying = (None, None) if both is None else figures(both)
     return Flows(
@@ -129,14 +159,77 @@ def flows_of(pair: PlacePair, window: Window) -> Flows:
         window=window,
         reports=tuple(each.report for each in there),
         n_days_missing=len(measured) - len(there),
-        cells=[cells[row * n_columns : (row + 1) * n_columns] for row in range(n_rows)],
+        n_people=sum(day.n_population for day in days),
+        n_reports=sum(day.n_reports for day in days),
+        cells=_in_rows(figures(sums_of_values(days)), codes.shape[1]),
         is_listed=listed.reshape(codes.shape),
         outflow=figures(sums_of_sets(days, list(codes))),
         inflow=figures(sums_of_sets(days, list(codes.T))),
         moving=moving,
         staying=staying,
-        days=days,
+        answers=days[0] if len(days) == 1 else None,
     )
+
+
+def _moves(pair: PlacePair, window: Window, windows: Sequence[Window], *, spec: MoveSpec) -> Flows:
+    ((reports, tallies),) = reports_with_tallies([pair.indicator], [list(windows)])
+    there = [each for each in reports if each.n_reports and each.status != Status.OUTAGE]
+    if not there:
+        raise NoFlowsError(reports[0].status)
+    counts = [union(tallies.counts, **each.window._asdict()) for each in there]
+    days = [
+        _move_day(each, of_day, channel=tallies.channel) for each, of_day in zip(there, counts, strict=True)
+    ]
+    n_people, n_reports = (
+        sum(getattr(each, name) or 0 for each in there) for name in ("n_visitors", "n_reports")
+    )
+    scale = 1 / float(pair.indicator.study.market_share)
+
+    def figures(found: Shares) -> list[Figure]:
+        return _of_whole(found, total=float(n_people), scale=scale, most=spec.per_day)
+
+    codes, is_edge = pair.codes, ~np.eye(len(pair.codes), dtype=np.bool_)
+    listed = np.zeros(codes.shape, np.bool_)
+    # New bits each day: the reports that support a move which no one makes add up to one binomial.
+    listed[is_edge] = above_zero(
+        np.sum(counts, axis=0)[codes[is_edge]], n_reports=n_reports, channel=tallies.channel, error=1 - LEVEL
+    )
+    sides = [codes[row][is_edge[row]] for row in range(len(codes))]
+    others = [codes.T[row][is_edge[row]] for row in range(len(codes))]
+    *totals, moving, whole = figures(
+        moves_of_sets(days, [*sides, *others, pair.moving, codes[is_edge]], spec=spec)
+    )
+    return Flows(
+        pair=pair,
+        window=window,
+        reports=tuple(there),
+        n_days_missing=len(reports) - len(there),
+        n_people=n_people,
+        n_reports=n_reports,
+        cells=_in_rows(figures(moves_of_values(days, spec=spec)), len(codes)),
+        is_listed=listed,
+        outflow=totals[: len(codes)],
+        inflow=totals[len(codes) :],
+        moving=moving,
+        staying=None,
+        whole=whole,
+        balanced=balanced_moves(days, spec=spec).reshape(codes.shape) * scale,
+        answers=days[0].reports if len(days) == 1 else None,
+    )
+
+
+def _move_day(report: WindowReport, counts: NDArray[np.int64], *, channel: object) -> MoveDay:
+    return move_day(
+        counts,
+        channel=channel,  # type: ignore[arg-type]
+        n_reports=report.n_reports or 0,
+        n_visitors=report.n_visitors or 0,
+        level=LEVEL,
+    )
+
+
+def _in_rows(figures: list[Figure], n_columns: int) -> list[list[Figure]]:
+    return [figures[start : start + n_columns] for start in range(0, len(figures), n_columns)]
 
 
 def fits_a_page(flows: Flows) -> bool:
@@ -144,7 +237,11 @@ def fits_a_page(flows: Flows) -> bool:
     return flows.is_listed.size <= MAX_CELLS
 
 
-def _of_whole(found: Shares, *, total: float, scale: float | None) -> list[Figure]:
-    """Figures of amounts, as shares of the total and, with a scale, as people of the population."""
+def _of_whole(found: Shares, *, total: float, scale: float | None, most: float = 1.0) -> list[Figure]:
+    """Figures of amounts, as shares of the total and, with a scale, as people of the population.
+
+    `most` is what an estimated share of 1 stands for: widths are judged by it.
+    """
     parts = Shares(**{name: getattr(found, name) / total for name in Shares.__slots__})
-    return figures_of_whole(parts, window=Status.OK, scale=None if scale is None else total * scale)
+    scaled = None if scale is None else total * scale
+    return figures_of_whole(parts, window=Status.OK, scale=scaled, most=most)

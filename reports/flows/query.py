@@ -65,7 +65,7 @@ def pair_of(slug: str, pairs: Sequence[PlacePair]) -> PlacePair:
 def _zone(text: str, pair: PlacePair) -> int | None:
     if not text:
         return None
-    most = pair.destination.no_value - 1
+    most = len(pair.destination.file_names) - 2  # the last one is no zone
     if text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS and int(text) <= most:
         return int(text)
     raise WindowError(

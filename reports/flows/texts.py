@@ -10,8 +10,35 @@ from reports.crosstab.queries import Figure
 from reports.flows.queries import LARGEST, Flow, Flows
 
 
+def people_title(flows: Flows) -> str:
+    """Head of the column of figures."""
+    if flows.pair.moves is not None:
+        return gettext("Moves")
+    return gettext("Visitor-days") if flows.of_days else gettext("Visitors")
+
+
+def share_title(flows: Flows) -> str:
+    """Head of the column of shares."""
+    return gettext("Share of the total") if flows.pair.moves is None else gettext("Per 100 visitor-days")
+
+
+def table_title(flows: Flows) -> str:
+    """Title of the table of all pairs."""
+    pair = flows.pair
+    if pair.moves is not None:
+        return gettext("Moves between zones")
+    values = {"origin": pair.origin.name, "destination": pair.destination.name}
+    return gettext("%(origin)s by %(destination)s") % values
+
+
 def unit_words(flows: Flows) -> str:
     """Describe what the figures count."""
+    if flows.pair.moves is not None:
+        return gettext(
+            "Figures are moves from one zone to another. Each visitor starts and ends the day outside all "
+            "zones. On a day with more than %(n)d moves, each of a person's moves counts for less, so that "
+            "together they count as %(n)d. Figures for people who move more often are therefore too small."
+        ) % {"n": flows.pair.moves.per_day}
     if flows.of_days:
         return gettext(
             "Figures are visitor-days: a visitor who is present on several days counts on each of them, with "
@@ -24,6 +51,13 @@ def unit_words(flows: Flows) -> str:
 
 def error_words(flows: Flows) -> str:
     """Describe how intervals are computed."""
+    if flows.pair.moves is not None:
+        return gettext(
+            "The 95% interval is shown below each figure. It accounts for the random noise, for the fact "
+            "that each person reports only one move of the day, chosen at random, and for the fact that "
+            "only some visitors were asked. The noise is new every day, so the errors of several days "
+            "partly cancel."
+        )
     if not flows.of_days:
         return gettext(
             "The 95% interval is shown below each figure. It accounts for the random noise and for the "
@@ -52,12 +86,12 @@ def missing_words(flows: Flows) -> str:
 
 def list_words(flows: Flows) -> str:
     """Summarise the list of pairs, and say what is unknown of all others."""
-    n, rows, columns = len(flows.listed), len(flows.cells) - 1, len(flows.cells[0]) - 1
+    n, of_all = len(flows.listed), formats.number(flows.n_pairs)
     if not n:
         return gettext(
             "None of the %(all)s pairs of places can be distinguished from zero, because the noise is "
             "too large."
-        ) % {"all": formats.number(rows * columns)}
+        ) % {"all": of_all}
     shown = (
         ngettext(
             "%(n)s of %(all)s pairs of places can be distinguished from zero.",
@@ -69,7 +103,7 @@ def list_words(flows: Flows) -> str:
             "%(n)s of %(all)s pairs of places can be distinguished from zero. The table shows the "
             "%(most)d largest pairs."
         )
-    ) % {"n": formats.number(n), "all": formats.number(rows * columns), "most": LARGEST}
+    ) % {"n": formats.number(n), "all": of_all, "most": LARGEST}
     rest = gettext(
         "The other pairs cannot be distinguished from zero. The probability that any pair is listed by "
         "mistake is at most 5%."
@@ -78,28 +112,40 @@ def list_words(flows: Flows) -> str:
 
 
 def moving_words(flows: Flows) -> list[str]:
-    """Sentences on people whose two zones differ, and on those whose zones are the same."""
+    """Sentences on people whose two zones differ, and on those whose zones are the same, or on moves."""
     pair = flows.pair
+    if flows.moving is not None and flows.whole is not None:
+        texts = (
+            (gettext("All moves: %(figure)s."), flows.whole),
+            (gettext("Moves between two zones: %(figure)s."), flows.moving),
+        )
+        return [text % {"figure": amount(each, flows)} for text, each in texts]
     values = {"origin": pair.origin.name, "destination": pair.destination.name}
     found = []
     if flows.moving is not None:
         text = gettext("%(origin)s and %(destination)s are different zones: %(figure)s.")
-        found.append(text % {**values, "figure": amount(flows.moving)})
+        found.append(text % {**values, "figure": amount(flows.moving, flows)})
     if flows.staying is not None:
         text = gettext("%(origin)s and %(destination)s are the same zone: %(figure)s.")
-        found.append(text % {**values, "figure": amount(flows.staying)})
+        found.append(text % {**values, "figure": amount(flows.staying, flows)})
     return found
 
 
-def amount(figure: Figure) -> str:
+def amount(figure: Figure, flows: Flows) -> str:
     """A figure with its interval and its share in one line."""
     if figure.status != Status.OK:
         interval = formats.number_range(figure.visitors_ci_low, figure.visitors_ci_high)
         return f"{formats.blank_words(figure.status)} ({interval})"
-    return gettext("%(people)s (%(range)s), %(share)s of the total") % {
+    of_moves = flows.pair.moves is not None
+    text = (
+        gettext("%(people)s (%(range)s), %(share)s per 100 visitor-days")
+        if of_moves
+        else gettext("%(people)s (%(range)s), %(share)s of the total")
+    )
+    return text % {
         "people": formats.number(figure.visitors),
         "range": formats.number_range(figure.visitors_ci_low, figure.visitors_ci_high),
-        "share": formats.percent(figure.share),
+        "share": _per_100(figure.share) if of_moves else formats.percent(figure.share),
     }
 
 
@@ -123,10 +169,22 @@ def people_cell(figure: Figure, *, is_listed: bool = True) -> SafeString:
     return SafeString(f'<td class="number{faded}">{people}<br><span class="small">{interval}</span></td>')
 
 
-def share_cell(figure: Figure | None) -> SafeString:
-    """Cell of a share with its interval."""
+def share_cell(figure: Figure | None, *, of_moves: bool = False) -> SafeString:
+    """Cell of a share with its interval; of moves, of how many there are per 100 visitor-days."""
     if figure is None or figure.share is None or figure.status != Status.OK:
-        return SafeString(f'<td class="number">{formats.MISSING}</td>')
-    interval = escape(formats.percent_range(figure.ci_low, figure.ci_high))
-    share = escape(formats.percent(figure.share))
+        return no_cell()
+    interval, share = formats.percent_range(figure.ci_low, figure.ci_high), formats.percent(figure.share)
+    if of_moves:
+        ends = {"low": _per_100(figure.ci_low), "high": _per_100(figure.ci_high)}
+        interval, share = gettext("%(low)s to %(high)s") % ends, _per_100(figure.share)
+    interval, share = escape(interval), escape(share)
     return SafeString(f'<td class="number">{share}<br><span class="small">{interval}</span></td>')
+
+
+def no_cell() -> SafeString:
+    """Cell without a figure."""
+    return SafeString(f'<td class="number">{formats.MISSING}</td>')
+
+
+def _per_100(share: float | None) -> str:
+    return formats.MISSING if share is None else formats.decimal(100 * share, decimals=1)

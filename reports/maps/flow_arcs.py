@@ -10,9 +10,9 @@ import numpy as np
 from django.utils.translation import gettext
 
 from reports.base import formats
-from reports.crosstab.joints import Part
 from reports.crosstab.queries import Figure
 from reports.estimates.picker import window_title
+from reports.flows.pairs import Places
 from reports.flows.queries import Flow, Flows
 from reports.maps.scale import NOT_ASKED
 from reports.maps.shapes import AreaShapes, Path
@@ -108,8 +108,8 @@ def _zone_text(flows: Flows, name: str, shown: str) -> str:
     return "\n".join(lines)
 
 
-def _total(part: Part, totals: Sequence[Figure], name: str) -> Figure | None:
-    categories = part.indicator.categories
+def _total(part: Places, totals: Sequence[Figure], name: str) -> Figure | None:
+    categories = part.file_names[:-1]
     return totals[categories.index(name)] if name in categories else None
 
 

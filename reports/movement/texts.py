@@ -88,6 +88,8 @@ def reason_for_nothing(indicator: Indicator) -> str:
         return gettext("The study covers only one day, so there can be no returning visitors.")
     if has_unions(indicator):
         return ""
+    if indicator.max_moves is not None:
+        return gettext("Moves are counted by day, so no figures show who returns.")
     return gettext(
         "For this indicator, each person gives an answer on only %(m)d of the %(days)d days. It is "
         "therefore not known how many visitors in each category were also present on earlier days. Only "

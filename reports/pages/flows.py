@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils.safestring import SafeString
@@ -9,6 +10,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from reports.accounts.access import readers_only, study_or_404
+from reports.base import formats
 from reports.crosstab.queries import Figure, NoCrosstabError
 from reports.estimates.page import weekdays, window_page
 from reports.estimates.queries import WindowError, visitor_unions
@@ -41,6 +43,7 @@ def flows(request: HttpRequest, slug: str) -> HttpResponse:
     window = window_page(view.pair.indicator, view.window, visitors=visitors, options=view)
     context |= window | {"view": view, "pair": view.pair, "weekdays": weekdays()}
     context |= {"zone_name": ZONE, "zones": list(enumerate(view.pair.destination.names[:-1]))}
+    context["of_moves"] = view.pair.moves is not None
     try:
         context |= _figures(flows_of(view.pair, view.window), view)
     except NoFlowsError as error:
@@ -52,9 +55,12 @@ def flows(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _figures(found: Flows, view: FlowView) -> dict[str, Any]:
-    pair = found.pair
+    pair, of_moves = found.pair, found.pair.moves is not None
     return {
         "state": "figures",
+        "people_title": texts.people_title(found),
+        "share_title": texts.share_title(found),
+        "table_title": texts.table_title(found),
         "flows": found,
         "report": found.reports[0],
         "protection": protections(found.reports[0].plan)[pair.indicator.slug],
@@ -65,12 +71,16 @@ def _figures(found: Flows, view: FlowView) -> dict[str, Any]:
         "list_words": texts.list_words(found),
         "moving_words": texts.moving_words(found),
         "largest": [
-            (*texts.flow_names(found, flow), texts.people_cell(flow.figure), texts.share_cell(flow.figure))
+            (
+                *texts.flow_names(found, flow),
+                texts.people_cell(flow.figure),
+                texts.share_cell(flow.figure, of_moves=of_moves),
+            )
             for flow in found.listed[:LARGEST]
         ],
         "totals": [
-            (pair.origin.name, _totals(pair.origin.names, found.outflow)),
-            (pair.destination.name, _totals(pair.destination.names, found.inflow)),
+            (pair.origin.name, _totals(pair.origin.names, found.outflow, of_moves=of_moves)),
+            (pair.destination.name, _totals(pair.destination.names, found.inflow, of_moves=of_moves)),
         ],
         **_matrix(found),
         **_catchment(found, view),
@@ -78,30 +88,45 @@ def _figures(found: Flows, view: FlowView) -> dict[str, Any]:
     }
 
 
-def _totals(names: list[str], figures: list[Figure]) -> list[tuple[str, SafeString, SafeString]]:
+def _totals(
+    names: list[str], figures: list[Figure], *, of_moves: bool
+) -> list[tuple[str, SafeString, SafeString]]:
     rows = zip(names, figures, strict=True)
-    return [(name, texts.people_cell(each), texts.share_cell(each)) for name, each in rows]
+    return [(name, texts.people_cell(each), texts.share_cell(each, of_moves=of_moves)) for name, each in rows]
 
 
 def _matrix(found: Flows) -> dict[str, Any]:
     if not fits_a_page(found):
         return {"is_too_large": True}
+    origins, destinations = found.pair.origin.names, found.pair.destination.names
     is_listed = found.is_listed.tolist()
+
+    def cell(row: int, column: int) -> SafeString:
+        if not found.is_possible(row, column):
+            return texts.no_cell()
+        return texts.people_cell(found.cells[row][column], is_listed=is_listed[row][column])
+
     return {
-        "column_names": found.pair.destination.names,
+        "column_names": destinations,
         "rows": [
-            (
-                name,
-                SafeString(
-                    "".join(
-                        texts.people_cell(each, is_listed=listed)
-                        for each, listed in zip(cells, row, strict=True)
-                    )
-                ),
-            )
-            for name, cells, row in zip(found.pair.origin.names, found.cells, is_listed, strict=True)
+            (name, SafeString("".join(cell(row, column) for column in range(len(destinations)))))
+            for row, name in enumerate(origins)
         ],
+        "balanced": _balanced(found, origins),
     }
+
+
+def _balanced(found: Flows, origins: list[str]) -> list[tuple[str, list[str]]]:
+    """Balanced moves from each place to all others, and their sum, as whole numbers."""
+    if found.balanced is None:
+        return []
+    moves = found.balanced * ~np.eye(len(origins), dtype=np.bool_)
+    rows = []
+    for row, (name, cells) in enumerate(zip(origins, moves.tolist(), strict=True)):
+        numbers = [formats.number(each) for each in (*cells, sum(cells))]
+        numbers[row] = formats.MISSING
+        rows.append((name, numbers))
+    return rows
 
 
 def _catchment(found: Flows, view: FlowView) -> dict[str, Any]:

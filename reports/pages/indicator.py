@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 from typing import Any
+from urllib.parse import quote
 
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.gzip import gzip_page
@@ -13,6 +14,7 @@ from django.views.decorators.http import require_safe
 from ldp import PlanSpec
 from reports.accounts.access import readers_only
 from reports.base.status import WIDE_INTERVAL, Status
+from reports.crosstab.query import INDICATOR
 from reports.estimates import charts
 from reports.estimates import texts as estimates_texts
 from reports.estimates.noise import has_totals
@@ -45,8 +47,13 @@ from reports.studies.queries import has_unions
 @readers_only
 @gzip_page  # a map of thousands of zones is a megabyte
 def indicator(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
-    """Chart, table, totals and privacy of one window, or which kind of nothing there is."""
+    """Chart, table, totals and privacy of one window, or which kind of nothing there is; flows of moves."""
     found, context = indicator_page(request, slug, indicator_slug)
+    if found.max_moves is not None:
+        days = "".join(
+            f"&{name}={quote(request.GET[name])}" for name in ("from", "to") if name in request.GET
+        )
+        return redirect(f"{reverse('reports:flows', args=[slug])}?{INDICATOR}={found.slug}{days}")
     visitors = visitor_unions(found.study)
     options = ReportOptions.from_query(request.GET)
     context["options"] = options

@@ -125,10 +125,11 @@ def _no_flows(facts: Facts) -> Missing | None:
         return _without_noise(facts)
     why = gettext(
         "Each person reports on one indicator, so two places of a person cannot be linked later. This "
-        "question needs a joint indicator of two places. At least one of the two must be a zone of the "
-        "area."
+        "question needs a joint indicator of two places, of which at least one is a zone of the area, or an "
+        "indicator of moves between zones."
     )
-    return Missing(why=why, keys=("parts", "[area] zones"), chapter="compare.md", anchor="flows")
+    keys = ("parts", 'derive = "moves"', "[area] zones")
+    return Missing(why=why, keys=keys, chapter="compare.md", anchor="flows")
 
 
 def _crosstab_links(facts: Facts) -> Links:

@@ -41,8 +41,8 @@ class Facts:
 
     @cached_property
     def single(self) -> list[Indicator]:
-        """Indicators that answer for one attribute by category: neither combinations nor numbers."""
-        plain = {each.slug for each in self.spec.indicators if not each.parts and each.scale is None}
+        """Indicators that answer for one attribute by category: no combinations, numbers or moves."""
+        plain = {each.slug for each in self.spec.indicators if not (each.parts or each.scale or each.moves)}
         return [each for each in self.indicators if each.slug in plain]
 
     @cached_property

@@ -166,6 +166,8 @@ def _codes(
     indicator: Indicator, tallies: IndicatorTallies, presence: NDArray[np.uint64], *, plan: Plan, seed: int
 ) -> Any:
     """Values of the people: an array, or a text that says why there are none."""
+    if indicator.max_moves is not None:
+        return "is about moves"
     if not has_unions(indicator):
         return "answered on some days only"
     spec = PlanSpec.from_json(plan.spec)

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.core import signing
 from django.db.models import Count, Max, Q
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext
@@ -299,5 +299,7 @@ def _asked(request: HttpRequest, indicator: Indicator) -> tuple[Window, str]:
     if is_scenario(request.GET):
         return asked_scenario(request.GET, indicator)
     study = indicator.study
+    if indicator.max_moves is not None:  # moves have no report
+        raise Http404
     window = requested_window(request.GET, indicator=indicator, visitors=visitor_unions(study))
     return window, ReportOptions.from_query(request.GET).query(window_query(study, window))

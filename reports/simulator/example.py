@@ -24,6 +24,7 @@ from ldp import (
     pure_frequencies,
     tally_static,
 )
+from ldp.estimation.estimators import ENDLESS
 from ldp.estimation.noisy_estimators import UnionNoise, noisy_frequencies
 from ldp.estimation.simulation import has_union
 from ldp.keyed.noise.presence import noise_delta
@@ -161,7 +162,7 @@ def _reports(plan: PlanSpec, index: int, people: Words, values: NDArray[np.int32
         sends &= (sanitiser.answer_days(index, people) & np.uint64(1)).astype(np.bool_)
     people, values = people[sends], values[sends]
     if not plan.has_fakes:
-        return sanitiser.report(index, people, values)
+        return sanitiser.report(index, people, values, day=1)
     nothing = np.full(people.size, -1, np.int32)
     return sanitiser.reports(people, [values if each == index else nothing for each in range(plan.d)])[index]
 
@@ -172,6 +173,7 @@ def _estimates(
     """Return the publication of the last day, which has the most noisy cells if presence is hidden."""
     channel, noise = plan.channel(index), plan.answer_noise
     if noise is None:
+        n_population = n_population if plan.indicators[index].moves is None else ENDLESS
         return pure_frequencies(support, n_reports=n_reports, n_population=n_population, channel=channel)
     drawn = noise_delta(plan, prf=KeyedPrf(_KEY), first_day=plan.days, last_day=plan.days)
     return noisy_frequencies(

@@ -75,8 +75,8 @@ class Question(IndicatorRequest):
 
     @property
     def has_size(self) -> bool:
-        """Return whether its number of categories is its own: it follows from parts, or from cuts."""
-        return not self.parts and self.scale is None
+        """Return whether its number of categories is its own: it follows from parts, cuts or zones."""
+        return not self.parts and self.scale is None and self.moves is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -320,10 +320,10 @@ def with_sizes(questions: Sequence[Question], sizes: Mapping[str, int]) -> tuple
 def categories_possible(setting: Setting, index: int, *, half_width: float) -> int | None:
     """Most categories, fewer than there are, with which a day is so exact; None if not even two are.
 
-    None for a joint indicator, too: its combinations follow from its parts; and for a number.
+    None, too, where its number of categories is not its own.
     """
     question = setting.questions[index]
-    if question.parts or question.scale is not None:
+    if not question.has_size:
         return None
 
     def plan_of(n_categories: int) -> PlanSpec:
@@ -358,6 +358,7 @@ def questions_of_study(study: Study) -> tuple[Question, ...]:
             max_values=spec.indicators[index].max_values,
             parts=spec.indicators[index].parts,
             scale=spec.indicators[index].scale,
+            moves=spec.indicators[index].moves,
         )
         for index, each in enumerate(study.indicators.all())
     )
@@ -376,6 +377,7 @@ def questions_of_definition(definition: StudyDefinition) -> tuple[Question, ...]
             max_values=each.max_values,
             parts=each.parts,
             scale=each.scale,
+            moves=each.moves,
         )
         for each in definition.indicators
     )

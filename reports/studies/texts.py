@@ -29,7 +29,7 @@ def crumbs_to(study: Study | None = None) -> Crumbs:
 
 def plan_words(spec: PlanSpec) -> str:
     """Explain a plan's mechanism, in plain words."""
-    how = (_how(spec), _how_repeated(spec), _how_joint(spec), _how_number(spec))
+    how = (_how(spec), _how_repeated(spec), _how_joint(spec), _how_number(spec), _how_moves(spec))
     return " ".join(filter(None, (_who_answers(spec), *how, _what_fakes_hide(spec))))
 
 
@@ -210,6 +210,16 @@ def _how_number(spec: PlanSpec) -> str:
         "says whether the value is at or above this threshold, and is randomised with all of epsilon "
         "(1BitMean). One answer is kept for each side of the threshold, so a person has at most two "
         "different answers on any number of days."
+    )
+
+
+def _how_moves(spec: PlanSpec) -> str:
+    if not any(asked.moves is not None for asked in spec.indicators):
+        return ""
+    return gettext(
+        "For moves between zones, one of a person's moves of the day is drawn at random and randomised, "
+        "using the more accurate of GRR and projective response (PGR). The noise is new every day, so "
+        "answers do not show whether a move repeats, and the epsilons of all days add up."
     )
 
 

@@ -148,7 +148,7 @@ def _delta(spec: ldp.PlanSpec, people: People, *, sanitiser: ldp.Sanitiser) -> l
     delta = ldp.Delta.zero(spec)
     ldp.tally_visitors(people.bitmaps, delta.visitors, sign=1)
     tally_stays(people.bitmaps, delta.stays, tallies=spec.tallies, sign=1)
-    static = sanitiser.reports(people.pseudonyms, _values(spec, people, sanitiser, day=None))
+    static = sanitiser.reports(people.pseudonyms, _values(spec, people, sanitiser, day=None), day=1)
     by_day = [
         sanitiser.reports(people.pseudonyms, _values(spec, people, sanitiser, day=day), day=day + 1)
         for day in range(spec.days)

@@ -89,6 +89,7 @@ def _row(row: model.Row) -> dict[str, Any]:
         "epsilon": row.certified.epsilon,
         "n_reports": day.n_reports,
         "mean": _mean(row),
+        "is_number": row.question.scale is not None,
         "even": even,
         "day": texts.half_width(row.day_half_width),
         "at_zero": texts.plus_minus(day.half_width(0)),
@@ -108,7 +109,10 @@ def _row(row: model.Row) -> dict[str, Any]:
 
 
 def _mean(row: model.Row) -> str:
-    """Error of the mean of a number on one day, and of all days together; empty for categories."""
+    """Error of the mean of a number on one day and of all days together, or of moves; else empty."""
+    if row.question.moves is not None:
+        moves = formats.decimal(100 * row.question.moves.per_day * row.day_half_width, decimals=1)
+        return gettext("moves between two zones: ±%(moves)s per 100 visitors") % {"moves": moves}
     scale, day, union = row.question.scale, row.forecast.mean_error, row.forecast.union_mean_error
     if scale is None or day is None:
         return ""

@@ -6,7 +6,7 @@ from django.utils.translation import gettext
 from shapely.geometry import shape
 
 from reports.exports.errors import ExportError
-from reports.exports.findings.flows import FlowFindings, flow_row
+from reports.exports.findings.flows import FlowFindings, pair_row
 from reports.studies.models import Area
 
 
@@ -28,7 +28,7 @@ def to_geojson(findings: FlowFindings) -> bytes:
         features.append(
             {
                 "type": "Feature",
-                "properties": flow_row(*names, flow.figure, is_listed=True),
+                "properties": pair_row(flows, flow.origin, flow.destination),
                 "geometry": {"type": "LineString", "coordinates": [points[name] for name in names]},
             }
         )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
@@ -20,6 +21,12 @@ from reports.flows.pairs import place_pairs
 from reports.flows.queries import Flows, NoFlowsError, flows_of
 from reports.flows.query import flow_view
 from reports.studies.texts import status_reason
+
+_KINDS_OF_MOVES: Final = {
+    **dict.fromkeys(("moves", "moves_ci_low", "moves_ci_high", "moves_balanced"), Kind.PEOPLE),
+    **dict.fromkeys(("moves_per_visitor_day", "std_error", "ci_low", "ci_high"), Kind.NUMBER),
+    "max_moves": Kind.COUNT,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,31 +57,29 @@ def download_flows(request: HttpRequest, slug: str, file_format: str) -> HttpRes
 
 def no_pairs() -> str:
     """Say that a study has no flows."""
-    return gettext("This study has no joint indicator of two places, so it has no flows.")
+    return gettext("This study has no joint indicator of two places and no moves, so it has no flows.")
 
 
 def flow_findings(flows: Flows) -> FlowFindings:
     """All figures; a row without an origin or a destination is a total."""
     report, pair = flows.reports[0], flows.pair
-    head = head_of(report)
-    last = flows.reports[-1].last_date.isoformat()
-    n_reports = sum(day.n_reports for day in flows.days)
     return FlowFindings(
         name=f"{report.study.slug}_{pair.indicator.slug}_flows",
         title=gettext("Flows: %(name)s") % {"name": pair.indicator.shown_name},
         sheet="flows",
         reports=flows.reports,
         words=(texts.unit_words(flows), texts.error_words(flows), texts.missing_words(flows)),
-        before=head
-        | {"last_day": last, "n_visitors": flows.n_people, "n_reports": n_reports}
+        before=head_of(report)
         | {
-            "n_days": len(flows.days) if pair.is_daily else None,
-            "origin_indicator": pair.origin.slug,
-            "destination_indicator": pair.destination.slug,
-        },
+            "last_day": flows.reports[-1].last_date.isoformat(),
+            "n_visitors": flows.n_people,
+            "n_reports": flows.n_reports,
+            "n_days": len(flows.reports) if pair.is_daily else None,
+        }
+        | _source(flows),
         rows=list(_rows(flows)),
         after=tail_of(report),
-        kinds={"market_share": Kind.NUMBER, "n_days": Kind.COUNT},
+        kinds={"market_share": Kind.NUMBER, "n_days": Kind.COUNT} | (_KINDS_OF_MOVES if pair.moves else {}),
         codes={
             "larger_than_noise": {
                 "yes": gettext(
@@ -87,31 +92,61 @@ def flow_findings(flows: Flows) -> FlowFindings:
     )
 
 
+def _source(flows: Flows) -> Record:
+    """Return what both ends come from."""
+    if flows.pair.moves is not None:
+        return {"max_moves": flows.pair.moves.per_day}
+    origin, destination = flows.pair.parts
+    return {"origin_indicator": origin.slug, "destination_indicator": destination.slug}
+
+
 def _rows(flows: Flows) -> Iterator[Record]:
-    origins, destinations = flows.pair.origin.file_names, flows.pair.destination.file_names
-    for origin, cells, listed in zip(origins, flows.cells, flows.is_listed.tolist(), strict=True):
-        for destination, figure, is_listed in zip(destinations, cells, listed, strict=True):
-            yield flow_row(origin, destination, figure, is_listed=is_listed)
-    for origin, figure in zip(origins, flows.outflow, strict=True):
-        yield flow_row(origin, None, figure)
-    for destination, figure in zip(destinations, flows.inflow, strict=True):
-        yield flow_row(None, destination, figure)
+    n_rows, n_columns = flows.is_listed.shape
+    for row in range(n_rows):
+        for column in range(n_columns):
+            if flows.is_possible(row, column):
+                yield pair_row(flows, row, column)
+    for row, figure in enumerate(flows.outflow):
+        yield _row(flows, figure, origin=row)
+    for column, figure in enumerate(flows.inflow):
+        yield _row(flows, figure, destination=column)
 
 
-def flow_row(
-    origin: str | None, destination: str | None, figure: Figure, *, is_listed: bool | None = None
+def pair_row(flows: Flows, origin: int, destination: int) -> Record:
+    """One pair, with its numbers also where they are not reliable: the status says so."""
+    figure, is_listed = flows.cells[origin][destination], bool(flows.is_listed[origin, destination])
+    return _row(flows, figure, origin=origin, destination=destination, is_listed=is_listed)
+
+
+def _row(
+    flows: Flows,
+    figure: Figure,
+    *,
+    origin: int | None = None,
+    destination: int | None = None,
+    is_listed: bool | None = None,
 ) -> Record:
-    """One figure, with its numbers also where they are not reliable: the status says so."""
+    """A pair, or a total of one end."""
+    of_moves, pair = flows.pair.moves is not None, flows.pair
+    amount, share = ("moves", "moves_per_visitor_day") if of_moves else ("visitors", "frequency")
     return {
-        "origin": origin,
-        "destination": destination,
-        "visitors": figure.visitors,
-        "visitors_ci_low": figure.visitors_ci_low,
-        "visitors_ci_high": figure.visitors_ci_high,
-        "frequency": figure.share,
+        "origin": None if origin is None else pair.origin.file_names[origin],
+        "destination": None if destination is None else pair.destination.file_names[destination],
+        amount: figure.visitors,
+        f"{amount}_ci_low": figure.visitors_ci_low,
+        f"{amount}_ci_high": figure.visitors_ci_high,
+        share: figure.share,
         "std_error": figure.std_error,
         "ci_low": figure.ci_low,
         "ci_high": figure.ci_high,
+        **({} if flows.balanced is None else {"moves_balanced": _balanced(flows, origin, destination)}),
         "larger_than_noise": None if is_listed is None else "yes" if is_listed else "no",
         "status": str(figure.status),
     }
+
+
+def _balanced(flows: Flows, origin: int | None, destination: int | None) -> float | None:
+    """Balanced moves of a pair; none of a total."""
+    if flows.balanced is None or origin is None or destination is None:
+        return None
+    return float(flows.balanced[origin, destination])

@@ -1,0 +1,281 @@
+"""Moves between zones: their figures are right, and pages, files and answers of a study with them hold."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+import zipfile
+from decimal import Decimal
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from django.urls import reverse
+from jsonschema import Draft202012Validator
+
+import ldp
+from ldp.estimation.simulation import Crowd
+from ldp.privacy.moves import MoveSpec
+from reports.base import formats
+from reports.base.status import Status
+from reports.crosstab.queries import Figure
+from reports.estimates.queries import UnionNotAvailableError, Window, window_report
+from reports.flows.pairs import place_pairs
+from reports.flows.queries import Flows, NoFlowsError, flows_of
+from reports.maps.flow_arcs import arcs_of
+from reports.maps.shapes import area_shapes
+from reports.models import DayNote, Plan, Study
+from reports.questions.answers import answers
+from reports.questions.facts import Facts
+from reports.sharing import actions as access
+from reports.simulator.example import draw_example
+from reports.simulator.model import Setting, questions_of_study, simulate
+from tests.reports import report_factory as factory
+from tests.reports.map_factory import HOME, ZONES, area
+from tests.reports.page_texts import Markup, words
+
+pytestmark = pytest.mark.django_db
+PER_DAY, N, SLUG = 3, 5000, "fair-2024"
+SPEC = MoveSpec(places=4, per_day=PER_DAY)
+PAGE = f"/studies/{SLUG}/flows/"
+DAYS = range(1, 5)
+
+
+def moves_of(person: int, day: int) -> list[int]:
+    """Moves of a person on a day: in the west to and fro, up to five; every seventh is nowhere."""
+    kind = (person * 7 + day * (person % 5 == 0)) % 14
+    stays = [
+        (),
+        (0,),
+        (0, 1),
+        (1, 0),
+        (0, 1, 0),
+        (2,),
+        (2, 0),
+        (0, 1, 0, 1),
+        (0,),
+        (1,),
+        (0, 1),
+        (2, 1),
+        (0,),
+        (),
+    ]
+    path = (SPEC.outside, *stays[kind], SPEC.outside)
+    return [5 * a + b for a, b in pairwise(path) if a != b]
+
+
+MOVES = {day: [moves_of(person, day) for person in range(N)] for day in DAYS}
+
+
+def published(*, mechanism: str = "smp-grr", **changes: object) -> tuple[Study, np.ndarray]:
+    trips = factory.moves("trips", *ZONES, per_day=PER_DAY)
+    asked = {"epsilon": "4", "area": area(), "mechanism": mechanism}
+    study = factory.create(HOME, trips, **(asked | changes))
+    people = factory.crowd(study, n=N)
+    plan = Plan.objects.get(study=study)
+    sanitiser = ldp.Sanitiser(ldp.PlanSpec.from_json(plan.spec), ldp.KeyedPrf(bytes(16)))
+    for day, moves in MOVES.items():
+        starts = np.cumsum([0, *map(len, moves)])
+        codes = np.array([move for each in moves for move in each], np.int32)
+        people.daily["trips"][:, day - 1] = sanitiser.picked_moves(
+            1, people.pseudonyms, starts=starts, codes=codes, day=day
+        )
+    factory.publish(study, people)
+    return study, people.bitmaps
+
+
+def true_moves(bitmaps: np.ndarray, *days: int) -> np.ndarray:
+    """Moves of all visitors by pair, with their weights."""
+    found = np.zeros(25)
+    for day in days:
+        for person in np.flatnonzero(bitmaps >> np.uint64(day - 1) & np.uint64(1)):
+            moves = MOVES[day][person]
+            np.add.at(found, moves, min(1, PER_DAY / max(len(moves), 1)))
+    return found.reshape(5, 5)
+
+
+def flows(study: Study, first: int, last: int) -> Flows:
+    (pair,) = place_pairs(study)
+    return flows_of(pair, Window(first, last))
+
+
+@pytest.fixture
+def study() -> Study:
+    return published()[0]
+
+
+def holds(figures: list[Figure], truth: np.ndarray, scale: float = 1.0) -> float:
+    """Share of intervals with the true number."""
+    inside = [
+        each.visitors_ci_low <= n * scale <= each.visitors_ci_high
+        for each, n in zip(figures, truth, strict=True)
+    ]
+    return float(np.mean(inside))
+
+
+@pytest.mark.parametrize(("mechanism", "epsilon"), [("smp-grr", "4"), ("smp-question", "2")])
+def test_figures_are_moves_with_their_intervals_on_days_and_over_them(mechanism: str, epsilon: str) -> None:
+    study, bitmaps = published(mechanism=mechanism, epsilon=epsilon, market_share=Decimal("0.5"))
+    off = ~np.eye(5, dtype=np.bool_)
+    widths = []
+    for days in ((2,), tuple(DAYS)):
+        found, truth = flows(study, days[0], days[-1]), true_moves(bitmaps, *days)
+        cells = [each for row in found.cells for each in row]
+        edges = [each for each, is_edge in zip(cells, off.ravel(), strict=True) if is_edge]
+        assert holds(edges, truth[off], scale=2) > 0.8
+        totals = [*found.outflow, *found.inflow, found.whole, found.moving]
+        sums = [
+            *(truth * off).sum(axis=1),
+            *(truth * off).sum(axis=0),
+            (truth * off).sum(),
+            (truth * off)[:4, :4].sum(),
+        ]
+        assert holds(totals, np.array(sums), scale=2) > 0.8
+        assert found.n_people == sum(
+            np.count_nonzero(bitmaps >> np.uint64(day - 1) & np.uint64(1)) for day in days
+        )
+        assert found.whole.share == pytest.approx(found.whole.visitors / 2 / found.n_people)
+        widths.append(found.whole.visitors_ci_high - found.whole.visitors_ci_low)
+        assert found.balanced.min() >= 0 and found.is_possible(0, 1) and not found.is_possible(2, 2)
+        assert found.balanced.sum(axis=1) == pytest.approx(found.balanced.sum(axis=0), abs=0.1)
+        assert np.trace(found.balanced[:4, :4]) == 0
+    assert 1.5 * widths[0] < widths[1] < 3 * widths[0]  # not four times: noise is new each day
+
+
+def test_the_list_has_moves_that_people_make_and_no_stay_in_a_zone() -> None:
+    study, bitmaps = published(epsilon="6")
+    found, truth = flows(study, 1, 4), true_moves(bitmaps, *DAYS)
+    listed = {(flow.origin, flow.destination) for flow in found.listed}
+    assert {(4, 0), (0, 1), (1, 0), (0, 4)} <= listed
+    assert all(truth[pair] for pair in listed)
+    assert found.n_pairs == 20
+    arcs = arcs_of(found, area_shapes(study.area))
+    assert len(arcs) == len([pair for pair in listed if 4 not in pair]) >= 2
+    rows = flows(study, 2, 2).catchment(0)
+    assert len(rows) == 4 and sum(within.share for _, within in rows) == pytest.approx(1)
+    assert {within for _, within in found.catchment(0)} == {None}
+
+
+def test_hidden_days_and_outages_are_no_part_of_the_sums(study) -> None:
+    DayNote.objects.create(study=study, day=1, kind=DayNote.Kind.OUTAGE, text="Failed")
+    assert flows(study, 1, 4).n_days_missing == 1
+    Study.objects.update(small_cell=10**6)
+    with pytest.raises(NoFlowsError) as error:
+        flows(Study.objects.get(), 2, 3)
+    assert error.value.status == Status.SUPPRESSED
+
+
+def test_a_report_has_shares_of_single_days_and_no_visitors(study) -> None:
+    trips = study.indicators.get(slug="trips")
+    report = window_report(trips, Window(2, 2))
+    assert {each.visitors for each in report.estimates} == {None}
+    (pair,) = place_pairs(study)
+    found = flows_of(pair, Window(2, 2))
+    cells = [each for row in found.cells for each in row]
+    shares = [PER_DAY * each.frequency for each in report.estimates]
+    assert [each.share for each in cells] == pytest.approx(shares)
+    assert [each.std_error for each in cells] == pytest.approx(
+        [PER_DAY * e.std_error for e in report.estimates]
+    )
+    with pytest.raises(UnionNotAvailableError, match="moves are counted by day"):
+        window_report(trips, Window(1, 2))
+
+
+def test_the_page_shows_moves_their_balance_and_where_they_end(reader, study) -> None:
+    answer = reader.get(f"{PAGE}?indicator=trips&from=2024-05-30&to=2024-06-02&zone=1")
+    text, html, found = words(answer), answer.content.decode(), flows(study, 1, 4)
+    assert not Markup(html).refused
+    for part in (
+        f"{len(found.listed)} of 20 pairs of places", "Moves between zones", "Balanced moves",
+        "Moves to North &lt;east&gt;", "Per 100 visitor-days", "On a day with more than 3 moves",
+        formats.number(found.whole.visitors), "per 100 visitor-days", "outside all zones",
+    ):  # fmt: skip
+        assert part in text, part
+    assert "Visitor-days" not in text and "Cross-tabulation" not in text
+    assert "flows.geojson?indicator=trips" in html.replace("&amp;", "&")
+    french = words(reader.get(PAGE, headers={"Accept-Language": "fr"}))
+    assert "Déplacements équilibrés" in french and "moves" not in french.lower()
+
+
+def test_pages_of_an_indicator_lead_to_the_flows(reader, study) -> None:
+    moved = reader.get(f"/studies/{SLUG}/trips/?from=2024-05-31&to=2024-05-31")
+    assert moved.headers["Location"] == f"{PAGE}?indicator=trips&from=2024-05-31&to=2024-05-31"
+    for name in ("days", "compare", "movement", "scenario", "forecast_indicator"):
+        assert reader.get(reverse(f"reports:{name}", args=[SLUG, "trips"])).status_code == 404, name
+    overview = reader.get(f"/studies/{SLUG}/")
+    assert f'href="{PAGE}' in overview.content.decode() and "pairs of places" in words(overview)
+    asked = {str(each.question): each for each in answers(Facts(study))}
+    (links,) = [each.links for question, each in asked.items() if "from one zone to another" in question]
+    assert links == [("Flows", PAGE)]
+    shares = next(each for question, each in asked.items() if question.startswith("What share"))
+    assert [name for name, _ in shares.links] == ["Home"]
+    assert reader.get(f"/studies/{SLUG}/questions/").status_code == 200
+
+
+def test_files_and_programs_get_all_moves_and_the_balanced_ones(reader, client, study, analyst) -> None:
+    found, query = flows(study, 2, 3), "indicator=trips&from=2024-05-31&to=2024-06-01"
+    rows = list(
+        csv.DictReader(io.StringIO(reader.get(f"/studies/{SLUG}/flows.csv?{query}").content.decode()))
+    )
+    assert len(rows) == 20 + 10
+    first = rows[0]
+    assert (first["origin"], first["destination"], first["max_moves"]) == ("North west", "North <east>", "3")
+    assert float(first["moves"]) == pytest.approx(found.cells[0][1].visitors)
+    assert float(first["moves_balanced"]) == pytest.approx(found.balanced[0, 1])
+    assert (rows[20]["moves_balanced"], rows[20]["destination"]) == ("", "")
+    assert [row["larger_than_noise"] for row in rows].count("yes") == len(found.listed)
+    assert reader.get(f"/studies/{SLUG}/flows.xlsx?{query}").content[:2] == b"PK"
+    lines = json.loads(reader.get(f"/studies/{SLUG}/flows.geojson?{query}").content)
+    assert len(lines["features"]) == len(arcs_of(found, area_shapes(study.area)))
+    assert lines["features"][0]["properties"]["moves"] > 0
+    token = access.create_token(name="nightly", days=1, study=None, by=analyst)[1]
+    address = f"/api/v1/studies/{SLUG}/flows"
+    answer = client.get(f"{address}?{query}", headers={"Authorization": f"Bearer {token}"})
+    assert answer.json() == json.loads(reader.get(f"/studies/{SLUG}/flows.json?{query}").content)
+    document = reader.get("/api/v1/openapi.json").json()
+    schema = document["paths"]["/api/v1/studies/{study}/flows"]["get"]["responses"]["200"]
+    whole = schema["content"]["application/json"]["schema"] | {"components": document["components"]}
+    Draft202012Validator(whole).validate(answer.json())
+
+
+@pytest.mark.parametrize("name", ["indicator_file", "days_file"])
+def test_reports_as_files_have_no_visitors(reader, study, name) -> None:
+    base = reverse(f"reports:{name}", args=[SLUG, "trips", "csv"])
+    rows = list(csv.DictReader(io.StringIO(reader.get(base).content.decode())))
+    assert {row["visitors"] for row in rows} == {""} and {row["frequency"] for row in rows} != {""}
+    for ending in ("json", "xlsx", "pdf", "parquet", "png"):
+        address = reverse(f"reports:{name}", args=[SLUG, "trips", ending])
+        assert reader.get(address).status_code in (200, 404), ending
+    visitors = reader.get(reverse("reports:movement_file", args=[SLUG, "trips", "csv"]))
+    assert visitors.status_code == 200 and b"outside" not in visitors.content  # of all visitors only
+    for other in ("compare_file", "scenario_file", "forecast_indicator_file"):
+        assert reader.get(reverse(f"reports:{other}", args=[SLUG, "trips", "csv"])).status_code in (400, 404)
+
+
+def test_the_bundle_computes_moves_again_and_populations_leave_them_out(reader, study, tmp_path) -> None:
+    bundle = reader.get(f"/studies/{SLUG}/bundle.zip")
+    zipfile.ZipFile(
+        io.BytesIO(bundle.getvalue() if hasattr(bundle, "getvalue") else b"".join(bundle))
+    ).extractall(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "recompute.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert reader.get(f"/studies/{SLUG}/population.zip").status_code == 200
+
+
+def test_what_is_said_of_protection_is_true_of_moves(reader, study) -> None:
+    """New noise each day: nothing says that answers repeat, and the simulator and the pack know moves."""
+    text = words(reader.get(f"{PAGE}?indicator=trips"))
+    assert "one of the day's moves, drawn at random" in text.replace("&#x27;", "'")
+    assert "daily value changed" not in text and "Someone who knows the value on one day" not in text
+    statement = words(reader.get(f"/studies/{SLUG}/statement/"))
+    assert "noise is new every day" in statement and "Whether a value changes from one" not in statement
+    assert reader.get(f"/studies/{SLUG}/dpia/").status_code in (200, 404)
+    asked = {"mechanism": "smp-grr", "unit": "profile", "epsilon": Decimal(4), "days": 4}
+    setting = Setting(crowd=Crowd(visitors=5000), questions=questions_of_study(study), **asked)
+    row = simulate(setting).rows[1]
+    assert row.question.moves == SPEC and not row.question.has_size and row.forecast.union is None
+    example = draw_example(setting.plan_at(Decimal(4)), 1, n_visitors=3000)
+    assert example is not None and example.n_reports > 1000
