@@ -53,7 +53,7 @@ ROW_REASONS: Words = {
     "opted_out": _("Subscriber has opted out"),
     "outside_period": _("Event outside the study period"),
     "outside_area": _("Cell outside the area"),
-    "outside_hours": _("Event outside the hours that the study counts"),
+    "outside_hours": _("Event outside the daily hours of the study"),
     "day_closed": _("Day is already closed"),
     "duplicate": _("Same subscriber, time (to the second) and cell as another row"),
 }

@@ -38,7 +38,7 @@ FINE: Final[dict[str, tuple[Lazy, Lazy]]] = {
         _("The keystore contains the keys of all open studies. Keys: %(keys)s."),
     ),
     "key_due": (_("Key destruction"), _("No key is due for destruction soon.")),
-    "batch_failed": (_("Failed batches"), _("No unresolved failures in the last %(within_s)s.")),
+    "batch_failed": (_("Failed batches"), _("Unresolved failures in the last %(within_s)s: none.")),
     "batch_waiting": (
         _("Waiting batches"),
         _("Unfinished batches: %(batches)s. Waiting times are normal."),
@@ -96,7 +96,10 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ("workers_missing", ""): Trouble(
         _("No worker for the queue %(subject)s"),
         _("No worker for this queue has responded within the last minute."),
-        _("Start a worker. If one is running, check its log: it may be unable to reach the main database."),
+        _(
+            "Start a worker. If a worker is running, check its log: the worker may be unable to reach "
+            "the main database."
+        ),
     ),
     ("workers_missing", "asleep"): Trouble(
         _("The embedded worker is not running"),
@@ -107,13 +110,13 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
         _("The worker %(subject)s is not responding"),
         _("The worker last responded %(silent_s)s ago and did not report that it was stopping."),
         _(
-            "Check the worker's host and log, then restart the worker. If you removed it on purpose, no "
-            "action is needed, and it will disappear from this list after a day."
+            "Check the worker's host and log, then restart the worker. If you removed the worker on "
+            "purpose, no action is needed: it will disappear from this list after a day."
         ),
     ),
     ("queue_long", ""): Trouble(
         _("Tasks have been waiting too long in the queue %(subject)s"),
-        _("Waiting tasks: %(tasks)s. The oldest has waited for %(oldest_s)s."),
+        _("Waiting tasks: %(tasks)s. The oldest task has waited for %(oldest_s)s."),
         _("If the workers are always busy, start more of them. Otherwise, check their logs."),
     ),
     ("job_failed", ""): Trouble(
@@ -164,7 +167,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
         _("Other accounts can read the keystore"),
         _("Other accounts on this host can access the keystore folder."),
         _(
-            "Restrict access with chmod 700. Anyone who has read a key can undo the noise, so find out "
+            "Restrict access with chmod 700. Anyone who has read a key can remove the noise, so find out "
             "whether a key has been read."
         ),
     ),
@@ -209,7 +212,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ),
     ("batch_waiting", ""): Trouble(
         _("Batches in study %(subject)s are waiting"),
-        _("Batches waiting for their turn: %(batches)s. The oldest has waited for %(oldest_s)s."),
+        _("Batches waiting for their turn: %(batches)s. The oldest batch has waited for %(oldest_s)s."),
         _("Check that workers are running. If all workers are always busy, start more."),
     ),
     ("batch_waiting", "stuck"): Trouble(
@@ -225,7 +228,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ),
     ("batch_waiting", "held_up"): Trouble(
         _("A batch in study %(subject)s is paused"),
-        _("Batches waiting for a key or storage: %(batches)s. The oldest has waited for %(oldest_s)s."),
+        _("Batches waiting for a key or storage: %(batches)s. The oldest batch has waited for %(oldest_s)s."),
         _(
             "The batch's page names the missing key or storage. Mount it on every host that runs "
             "workers, and the batch resumes automatically. If the key or storage is lost permanently, "
@@ -242,7 +245,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ),
     ("day_open", ""): Trouble(
         _("Study %(subject)s has a day that is still open"),
-        _("Days waiting to be closed: %(days)s. The oldest is %(day)s, which ended %(over_s)s ago."),
+        _("Days waiting to be closed: %(days)s. The oldest day is %(day)s, which ended %(over_s)s ago."),
         _(
             "When all files for a day have arrived, close the day under Uploads or with manage.py "
             "close_days. The day will not be counted until then."
@@ -263,7 +266,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
         _("Totals for study %(subject)s are waiting to be handed over"),
         _(
             "Publications that the analyst server has not accepted: %(publications)s. The oldest "
-            "has waited for %(oldest_s)s."
+            "publication has waited for %(oldest_s)s."
         ),
         _(
             "Check that the analyst server is running and that this installation is registered there as "
@@ -319,7 +322,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ),
     ("ledger_broken", ""): Trouble(
         _("The ledger failed its integrity check"),
-        _("The last check found changed or missing entries. The first is entry %(number)s."),
+        _("The last check found changed or missing entries. The first of them is entry %(number)s."),
         _(
             "Keep a copy of the database in its current state, compare it with the last export, "
             "and inform the privacy officer."
@@ -355,8 +358,8 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
         _("Two zones share the main database"),
         _("Evidence: %(seen)s. Anyone with access to the analyst server could run code in this zone."),
         _(
-            "Stop both zones, then give each its own main database (docs/upgrading.md). No counts will be "
-            "lost."
+            "Stop both zones, then give each zone its own main database (docs/upgrading.md). No counts "
+            "will be lost."
         ),
     ),
     ("settings_unsafe", ""): Trouble(

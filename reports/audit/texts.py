@@ -167,12 +167,12 @@ def _left(facts: Facts) -> str:
     if left is None or key is None:
         return ""
     if left == 0 and not key:
-        return gettext("0 bytes of the raw file remain, and its key has been destroyed.")
+        return gettext("No data of the raw file remains, and its key has been destroyed.")
     if key:
         return gettext("The key of the raw file could not be destroyed. Check the keystore.")
     text = ngettext(
-        "%(n)s byte of ciphertext remains. Its key has been destroyed.",
-        "%(n)s bytes of ciphertext remain. Their key has been destroyed.",
+        "%(n)s byte of encrypted data remains. Its key has been destroyed.",
+        "%(n)s bytes of encrypted data remain. Their key has been destroyed.",
         left,
     )
     return text % {"n": number(left)}

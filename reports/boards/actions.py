@@ -58,7 +58,9 @@ def create_board(study: Study, *, name: str, by: User, copy_of: Board | None = N
     BoardError if the name is taken or out of range, or there are too many.
     """
     if Board.objects.filter(study=study, owner=by).count() >= MAX_BOARDS:
-        text = gettext("You already have %(n)d boards for this study. Remove one that you no longer need.")
+        text = gettext(
+            "You already have %(n)d boards for this study. Remove a board that you no longer need."
+        )
         raise BoardError(text % {"n": MAX_BOARDS})
     board = Board(study=study, owner=by, name=_checked_name(name))
     board.tiles = write_tiles(first_tiles(study)) if copy_of is None else copy_of.tiles
@@ -110,7 +112,7 @@ def add_tile(board: Board, value: str) -> Tile:
 
     def added(tiles: list[Tile]) -> list[Tile]:
         if len(tiles) >= MAX_TILES:
-            text = gettext("A board has at most %(n)d tiles. Remove one that you no longer need.")
+            text = gettext("A board has at most %(n)d tiles. Remove a tile that you no longer need.")
             raise BoardError(text % {"n": MAX_TILES})
         more = with_tile(tiles, offer.kind, of=offer.of)
         found.append(more[-1])
@@ -144,7 +146,7 @@ def _save(board: Board) -> None:
         with transaction.atomic():
             board.save()
     except IntegrityError as error:
-        text = gettext("You already have a board called “%(name)s” for this study.")
+        text = gettext("You already have a board named “%(name)s” for this study.")
         raise BoardError(text % {"name": board.name}) from error
 
 

@@ -137,7 +137,7 @@ def error_words(comparison: Comparison) -> str:
     few = comparison.report.study.small_cell
     hidden = gettext(
         "This study suppresses counts of fewer than %(n)s visitors. The error calculation therefore "
-        "ignores any overlap between the two sides of the comparison where it would reveal such a count."
+        "ignores an overlap between the two sides of the comparison if it would reveal such a count."
     )
     return f"{_bound_words(comparison)} {hidden % {'n': formats.number(few)} if few else ''}".rstrip()
 
@@ -145,8 +145,8 @@ def error_words(comparison: Comparison) -> str:
 def _bound_words(comparison: Comparison) -> str:
     if comparison.report.indicator.kind == "daily":
         return gettext(
-            "A person may give different answers on different days, so it is unknown how closely the "
-            "errors of the two sides of the comparison are related. The errors shown are therefore upper "
+            "A person may give different answers on different days. It is therefore unknown how closely "
+            "the errors of the two sides of the comparison are related. The errors shown are upper "
             "bounds: the intervals contain the true value at least 95 times in 100."
         )
     return gettext(

@@ -62,7 +62,9 @@ def verdict_of(measured: Measured, view: View) -> Verdict:
     return Verdict(
         found=found,
         sentence=gettext("No association between %(rows)s and %(columns)s was detected (p %(p)s).") % values,
-        limits=gettext("This does not show that they are independent: noise can hide a weak association."),
+        limits=gettext(
+            "This does not show that the two are independent, because noise can hide a weak association."
+        ),
     )
 
 

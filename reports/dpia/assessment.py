@@ -77,9 +77,9 @@ def _crossing(study: Study) -> str:
             "is added to each count once, when its day is closed."
         )
     text = gettext(
-        "Only counts of visitors and of randomised answers cross to the analyst zone. In each "
-        "publication, the net contribution of at least %(n)d subscribers to these counts changes. Even "
-        "so, the figures for a single window or indicator can change by just one person."
+        "Only counts of visitors and of randomised answers cross to the analyst zone. Each publication "
+        "covers changes for at least %(n)d subscribers, not counting changes that cancel each other out. "
+        "Even so, the figures for a single window or indicator can change by just one person."
     )
     return text % {"n": study.min_publication}
 
@@ -185,8 +185,8 @@ def _risk_of_slots(study: Study, spec: PlanSpec) -> tuple[Section, ...]:
         return ()
     head = (gettext("Period of a person's time slots"), gettext("Number of time slots"))
     losses = (
-        gettext("Epsilon compared with the person being absent"),
-        gettext("Epsilon compared with the person being elsewhere"),
+        gettext("Epsilon (compared with the person being absent)"),
+        gettext("Epsilon (compared with the person being elsewhere)"),
     )
     rows = tuple(
         (
@@ -214,9 +214,9 @@ def _attacker_words() -> str:
         "leave the operator zone. The columns show how often the attacker guesses the person's value "
         "correctly. For the first two columns of figures, all values are equally likely beforehand. The "
         "first of these columns is for an attacker without the report, and the second for an attacker "
-        "with it. The next column is the maximum that the guarantee allows for an attacker who has the "
-        "report and who, before seeing it, gave the value a chance of 50%. This maximum holds whatever "
-        "else the attacker knows, except other reports from the same person."
+        "with it. The next column is for an attacker who has the report and who gave the value a chance "
+        "of 50% before seeing it. It shows the maximum that the guarantee allows. This maximum holds "
+        "whatever else the attacker knows, except other reports from the same person."
     )
 
 
@@ -224,9 +224,9 @@ def _days_words(spec: PlanSpec) -> tuple[str, ...]:
     """Additional knowledge from reports of several days."""
     text = gettext(
         "Daily reports show whether the value has changed. The last column assumes an attacker who knows "
-        "a person's value on one day and has the person's reports for that day and another. It shows how "
-        "often the attacker correctly guesses the value on the other day if all values were equally "
-        "likely beforehand. No epsilon limits how often this succeeds."
+        "a person's value on one day and has the person's reports for that day and another day. It shows "
+        "how often the attacker correctly guesses the value on the other day, if all values were equally "
+        "likely beforehand. No epsilon limits this share."
     )
     return text, *filter(None, [two_categories(spec)])
 

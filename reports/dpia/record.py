@@ -49,7 +49,7 @@ def _purposes(study: Study) -> Section:
         paragraphs=(
             gettext(
                 "Statistics on presence in an area: estimated shares of visitors by indicator, per day "
-                "and per run of consecutive days, each with its margin of error. Days of the study: "
+                "and per range of consecutive days, each with its margin of error. Days of the study: "
                 "%(days)s."
             )
             % {"days": window},
@@ -76,8 +76,8 @@ def _categories(study: Study) -> Section:
     )
     never = gettext("in the encrypted file, which is destroyed after processing; never in a database")
     events = gettext(
-        "in the encrypted file, which is destroyed after processing; the first and last event and the "
-        "stays of each day are also kept, encrypted, until that day is closed"
+        "in the encrypted file, which is destroyed after processing; for each day, the first and last "
+        "event and the stays are kept, encrypted, until the day is closed"
     )
     kept = gettext("as an encrypted code for the randomised answer, with a keyed pseudonym")
     rows = [

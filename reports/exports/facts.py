@@ -116,8 +116,8 @@ def _noise_fact(noise: VisitorNoise) -> Fact:
     text = gettext(
         "All counts contain presence noise. For days a to b of the study, n_visitors has a standard "
         "error of %(sd)s x sqrt(a (b - a + 1)). All intervals account for this noise. Each person is "
-        "counted only on their first days of presence. Maximum days counted per person: %(days)d. Last "
-        "day of the study included in the figures (first day = 1): %(through)d."
+        "counted only on the first days on which they are present. Maximum number of days counted per "
+        "person: %(days)d. Last day of the study included in the figures (first day = 1): %(through)d."
     )
     values = {"sd": f"{noise.channel.variance**0.5:.3f}", "days": noise.max_days, "through": noise.through}
     return Fact("noise", gettext("Presence noise"), text % values)

@@ -67,14 +67,14 @@ def interval_words(found: Movement) -> str:
     if found.show == Show.THERE_AGAIN:
         return gettext(
             "The 95% intervals for the next day are exact. For later days, the number of people present "
-            "on both days is known only within bounds. The range shown then contains the true value in "
-            "at least 95% of cases."
+            "on both days is known only within bounds. For these days, the range shown contains the true "
+            "value in at least 95% of cases."
         )
     if found.show == Show.DAYS_PRESENT:
         return gettext(
-            "The intervals are conservative. They assume that visitors differ as much in their number of "
-            "days present as the tallies allow. They therefore contain the true value in at least 95% of "
-            "cases."
+            "The intervals are conservative. They assume the largest differences between visitors in the "
+            "number of days present that the tallies allow. They therefore contain the true value in at "
+            "least 95% of cases."
         )
     return gettext(
         "The 95% intervals are exact because the number of answers from these visitors is known. On "

@@ -94,7 +94,7 @@ def number_reports(indicator: Indicator, windows: Sequence[Window]) -> list[Numb
 def compare_means(indicator: Indicator, window: Window, reference: Window) -> MeanComparison:
     """Mean of a window less that of another one; raises what `number_report` raises."""
     if window == reference:
-        raise NoNumberError(gettext("Both date ranges are the same. Choose two different ones."))
+        raise NoNumberError(gettext("Both date ranges are the same. Choose two different date ranges."))
     (((report, other), tallies),) = reports_with_tallies([indicator], [[window, reference]])
     number, with_number = number_of(report, tallies), number_of(other, tallies)
     return MeanComparison(

@@ -47,9 +47,9 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
         sentences.append(
             gettext(
                 "Someone who knows a person's value on one day and sees the person's reports for that "
-                "day and another therefore learns more about the value on the other day than epsilon "
-                "indicates. If all categories were equally likely beforehand, this is how often they "
-                "guess that value correctly: %(indicators)s."
+                "day and another day therefore learns more about the value on the other day than epsilon "
+                "indicates. If all categories were equally likely beforehand, a guess of that value is "
+                "correct this often: %(indicators)s."
             )
             % {"indicators": "; ".join(found)}
         )

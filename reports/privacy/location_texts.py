@@ -28,22 +28,25 @@ def noise_words(protection: LocationProtection) -> list[str]:
         )
         % facts,
         gettext(
-            "For two places that are %(radius)s m apart, one report changes the odds that the person was "
-            "at one rather than the other by a factor of at most %(odds)s. This holds whatever else is "
-            "known, except other reports from the same person. For places twice as far apart, square "
-            "that factor."
+            "Consider two places that are %(radius)s m apart. One report changes the odds that the "
+            "person was at one place rather than the other by a factor of at most %(odds)s. This holds "
+            "whatever else is known, except other reports from the same person. For places twice as far "
+            "apart, square that factor."
         )
         % facts,
         several
         + " "
         + gettext(
-            "Compare two possible histories of a person with the same pattern: in both, places repeat "
-            "and change on the same days, and the two places on each day are %(radius)s m apart. All of "
-            "the person's reports together change the odds of one history relative to the other by a "
-            "factor of at most %(all)s."
+            "Compare two possible histories of a person. In both, places repeat and change on the same "
+            "days, and on each day the two places are %(radius)s m apart. All of the person's reports "
+            "together change the odds of one history relative to the other by a factor of at most "
+            "%(all)s."
         )
         % facts,
         squares_words(protection),
-        gettext("Epsilon for places is %(epsilon)s per metre. It is separate from the epsilon for answers.")
+        gettext(
+            "Epsilon for places is %(epsilon)s per metre. This epsilon is separate from the epsilon for "
+            "answers."
+        )
         % facts,
     ]

@@ -202,7 +202,7 @@ def _of_indicator(old: IndicatorDefinition, new: IndicatorDefinition) -> Iterato
     if old.parts != new.parts:
         yield _other(_combines(new))
     if old.scale != new.scale:
-        yield _other(gettext("The cuts, minimum or unit of %(slug)s change.") % values)
+        yield _other(gettext("The thresholds, minimum or unit of %(slug)s change.") % values)
     if old.max_moves and new.max_moves and old.max_moves != new.max_moves:
         most = {**values, "old": old.max_moves, "new": new.max_moves}
         text = gettext("%(slug)s: moves per day with full weight change from %(old)d to %(new)d.")

@@ -169,7 +169,12 @@ def create_link(
         )
     sites = _checked_origins(origins)
     if sites and password:  # a frame keeps no cookie that could remember it
-        raise AccessError(gettext("A report with a password cannot be embedded. Leave one of the two empty."))
+        raise AccessError(
+            gettext(
+                "A report with a password cannot be embedded. Leave either the password or the list of sites "
+                "empty."
+            )
+        )
     if len(query) > QUERY_MAX:
         raise AccessError(gettext("The address of this report is too long to share."))
     text = secrets.token_urlsafe(TOKEN_BYTES)

@@ -53,12 +53,12 @@ class ShareForm(forms.Form):
         label=_("Valid for (days)"), min_value=1, max_value=access.SHARE_DAYS_MAX, initial=30
     )
     origins = forms.CharField(
-        label=_("Sites that may embed it"),
+        label=_("Sites that may embed the shared page"),
         max_length=access.ORIGINS_LENGTH_MAX,
         required=False,
         help_text=_(
-            "Optional, such as https://www.example.org, separated by spaces. Only these sites can show it in "
-            "a frame."
+            "Optional. Enter addresses such as https://www.example.org, separated by spaces. Only these "
+            "sites can show the shared page in a frame."
         ),
     )
     password = forms.CharField(

@@ -139,8 +139,8 @@ def truth_words(channel: ReportChannel) -> str:
         )
     elif isinstance(answer, QuestionChannel):
         text = gettext(
-            "Each person is asked one yes/no question, for the whole study: whether the value is in a list "
-            "of about half of the categories. The answer is true in %(kept)s of 100 cases."
+            "Each person is asked one yes/no question for the whole study: whether the value is in a "
+            "list of about half of the categories. The answer is true in %(kept)s of 100 cases."
         )
     elif isinstance(answer, ProjectiveChannel):
         text = gettext(
@@ -169,14 +169,14 @@ def odds_words(simulation: Simulation) -> list[str]:
     attribute, profile = certificate.epsilon_attribute, certificate.epsilon_profile
     of_days = _days_words(simulation.plan)
     one = gettext(
-        "When someone sees one report on an indicator, the odds of guessing the person's value for that "
-        "indicator change by a factor of at most %(factor)s (epsilon %(epsilon)s). This holds whatever "
-        "else is known, except other reports from the same person."
+        "Seeing one report on an indicator changes the odds of guessing the person's value for that "
+        "indicator by a factor of at most %(factor)s (epsilon %(epsilon)s). This holds whatever else is "
+        "known, except other reports from the same person."
     ) % {"factor": formats.odds(attribute), "epsilon": formats.epsilon(attribute)}
     if profile == attribute:
         both = gettext(
-            "The odds of guessing correctly about a person change by a factor of at most %(factor)s "
-            "(epsilon %(epsilon)s) for anyone who sees that person's reports. This applies to guesses "
+            "For anyone who sees a person's reports, the odds of a correct guess about that person "
+            "change by a factor of at most %(factor)s (epsilon %(epsilon)s). This applies to guesses "
             "about one value and to guesses about all values together."
         )
         return [both % {"factor": formats.odds(profile), "epsilon": formats.epsilon(profile)}, *of_days]
@@ -192,10 +192,10 @@ def _days_words(plan: PlanSpec) -> list[str]:
     if not repeated(plan):
         return []
     text = gettext(
-        "If someone sees a person's reports on a daily indicator for several days, the limits on the "
-        "odds hold only for guesses between two possible series of values that repeat and change on the "
-        "same days. The reports show whether the value changed. Someone who also knows the value on one "
-        "day therefore learns more about the other days than the limits state."
+        "If someone sees a person's reports on a daily indicator for several days, the reports show "
+        "whether the value changed. The limits on the odds then hold only for guesses between two "
+        "possible series of values that repeat and change on the same days. Someone who also knows the "
+        "value on one day learns more about the other days than the limits state."
     )
     return [text, *filter(None, [two_categories(plan)])]
 
@@ -379,8 +379,8 @@ def _other_unit_words(best: Candidate, simulation: Simulation) -> str:
         return ""
     return gettext(
         "With the most accurate mechanism, the total privacy loss for all of a person's values would be "
-        "epsilon %(then)s, compared with %(now)s for the mechanism selected here. The plan's guarantee "
-        "covers one value only."
+        "epsilon %(then)s. With the mechanism selected here, this loss is epsilon %(now)s. The plan's "
+        "guarantee covers only one value."
     ) % {"then": formats.epsilon(then, decimals=2), "now": formats.epsilon(now, decimals=2)}
 
 

@@ -52,8 +52,8 @@ def answer_words(channel: ReportChannel) -> str:
         )
     elif isinstance(answer, QuestionChannel):
         text = gettext(
-            "Each person is asked one yes/no question, for the whole study: whether the value is in a list "
-            "of about half of the categories. The answer is true in %(kept)s of cases."
+            "Each person is asked one yes/no question for the whole study: whether the value is in a "
+            "list of about half of the categories. The answer is true in %(kept)s of cases."
         )
     elif isinstance(answer, ProjectiveChannel):
         text = gettext(
@@ -119,8 +119,9 @@ def reports_title(study: Study) -> str:
 def visitor_rule(study: Study) -> str:
     """Explain the rule for visitors."""
     return gettext(
-        "A subscriber is present on a day if their first and last events inside the area, from %(start)s "
-        "to %(end)s local time (%(timezone)s), are at least %(minutes)d minutes apart."
+        "A subscriber is present on a day if at least %(minutes)d minutes pass between their first and "
+        "last events inside the area. Only events from %(start)s to %(end)s local time (%(timezone)s) "
+        "count."
     ) % {
         "minutes": study.visitor_min_minutes,
         "start": study.visitor_from.strftime("%H:%M"),
@@ -186,10 +187,10 @@ def _how_repeated(spec: PlanSpec) -> str:
     if not spec.asks_questions:
         return ""
     return gettext(
-        "On a daily indicator, each person is assigned one yes/no question at random for the whole study: "
-        "whether the value is in a list of about half of the categories. The answer is randomised with all "
-        "of epsilon and kept for “yes” and for “no”, so a person has at most two different answers on any "
-        "number of days."
+        "On a daily indicator, each person is assigned one yes/no question at random for the whole "
+        "study: whether the value is in a list of about half of the categories. The answer is randomised "
+        "with all of epsilon. One answer is kept for “yes” and one for “no”, so a person has at most two "
+        "different answers on any number of days."
     )
 
 

@@ -118,7 +118,7 @@ def _queued(batch: Batch) -> tuple[str, str]:
         hint = _held_up(batch)
     if batch.kind in Batch.FILES:
         return gettext("The complete file has been received."), hint
-    return gettext("The request to close or undo days has been received."), hint
+    return gettext("The request to close days or undo uploads has been received."), hint
 
 
 def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:
@@ -136,8 +136,8 @@ def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:
                 "for the days that these rows cover."
             ),
             gettext(
-                "The days will be published when you close them, or when the next file is uploaded "
-                "without the option “More files for these days will follow”."
+                "The days will be published when you close them. They will also be published when you "
+                "upload the next file without the option “More files will follow for these days”."
             ),
         )
     waiting = queries.waiting_subscribers(batch)
@@ -204,7 +204,7 @@ def _waiting(batch: Batch, subscribers: int, study: StudyHead) -> tuple[str, str
     )
     if subscribers >= study.min_publication:
         sentence = gettext(
-            "Not published yet. The pending changes cover %(n)s subscribers, which is enough, but the new "
+            "Not published yet. The pending changes cover enough subscribers (%(n)s), but the new "
             "figures would differ from an earlier report by fewer than %(least)s subscribers."
         )
     sentence %= {"n": number(subscribers), "least": number(study.min_publication)}
@@ -240,19 +240,19 @@ def _too_few(subscribers: int, study: StudyHead) -> str:
     if subscribers >= study.min_publication:
         text = gettext(
             "These changes were never published, because the new report would have differed from an "
-            "earlier one by fewer than %(least)s subscribers."
+            "earlier report by fewer than %(least)s subscribers."
         )
     return text % {"least": number(study.min_publication)}
 
 
 def _published(batch: Batch, study: StudyHead) -> str:
     if batch.kind == Batch.Kind.EXTRACT and not (batch.subscriber_days or batch.reports):
-        return gettext("The file contains nothing new. The reports have not changed.")
+        return gettext("The file contains no new data. The reports have not changed.")
     match batch.kind:
         case Batch.Kind.SUBSCRIBERS:
             return gettext(
-                "The answers of the subscribers in this file have been added to the study and published "
-                "for the days on which these subscribers were present."
+                "The answers of the subscribers in this file have been added to the study. They have "
+                "been published for the days on which these subscribers were present."
             )
         case Batch.Kind.OPT_OUT:
             return gettext("The subscribers in this file are no longer counted on any day of the study.")

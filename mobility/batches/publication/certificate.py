@@ -209,11 +209,12 @@ def not_reached(database: str, *, key_was_lost: bool, copies: Copies) -> list[di
     """Things that an erasure cannot reach; their makers are responsible for them."""
     texts = {
         "backups": gettext(
-            "Earlier backups of the vault. They are ciphertext, which can never be read without the key."
+            "Earlier backups of the vault. They are encrypted and can never be read without the key."
         ),
         "key_copies": gettext(
-            "Copies of the keystore made against advice or by a disk snapshot. This installation has "
-            "no record of them. Anyone who has such a copy must destroy it."
+            "Copies of the keystore that someone made against advice, or that are part of a disk "
+            "snapshot. This installation has no record of them. Anyone who has such a copy must destroy "
+            "it."
         ),
         "disk": gettext(
             "On disks that do not overwrite in place (flash memory, copy-on-write file systems), blocks "
@@ -246,11 +247,11 @@ def _database_log(database: str) -> str:
     if database == "postgresql":
         return gettext(
             "PostgreSQL's write-ahead log, archived segments and replicas. Until the server recycles "
-            "them, they contain ciphertext, but not its key."
+            "them, they contain encrypted data without its key."
         )
     return gettext(
-        "Disk blocks freed by the database file. They contain ciphertext without its key, until the file "
-        "system reuses them."
+        "Disk blocks freed by the database file. Until the file system reuses them, they contain "
+        "encrypted data without its key."
     )
 
 

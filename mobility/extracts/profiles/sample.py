@@ -178,7 +178,7 @@ def _parquet(data: bytes, *, is_whole: bool) -> Sample:
     try:
         names, columns = _parquet_columns(data)
     except (pa.ArrowException, NoPageError, UnicodeDecodeError, OSError):
-        raise PreviewError(gettext("The Parquet file is damaged. Create it again.")) from None
+        raise PreviewError(gettext("The Parquet file is damaged. Create the file again.")) from None
     return Sample(
         names=tuple(names),
         rows=tuple(zip(*columns, strict=True)),

@@ -326,9 +326,10 @@ def _mechanism_words(mechanism: str) -> str:
         "smp-oue": gettext("each person reports on one indicator and answers yes or no for each category"),
         "smp-adp": gettext("each person reports on one indicator, using the more accurate of GRR and OUE"),
         "smp-question": gettext(
-            "one indicator per person; on daily ones a permanent yes/no question, at most two answers in all"
+            "each person reports on one indicator; for a daily indicator, each person answers one "
+            "permanent yes/no question, so gives at most two different answers"
         ),
-        "spl-grr": gettext("each person reports on all indicators, and the epsilon is divided among them"),
+        "spl-grr": gettext("each person reports on all indicators, which share the epsilon equally"),
         "rsfd-grr": gettext(
             "each person gives a real answer for one indicator and made-up answers for the others"
         ),

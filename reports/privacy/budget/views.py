@@ -121,7 +121,9 @@ def _propose(request: HttpRequest, form: CapForm, *, population: str) -> str:
     if cap.needs_second:
         messages.success(
             request,
-            gettext("The change is waiting for a second person. Nothing changes until it is confirmed."),
+            gettext(
+                "The change is waiting for confirmation by a second person. Until then, nothing changes."
+            ),
         )
     else:
         messages.success(request, gettext("The new cap is now in force."))

@@ -337,22 +337,21 @@ def _guarantee(plan: Plan, spec: PlanSpec, certificate: Certificate) -> dict[str
 
 def _definition(spec: PlanSpec) -> str:
     text = gettext(
-        "Compare two people who are present on the same days, whose daily values repeat and change "
-        "on the same days, and who differ only in the privacy unit. The probability that any given "
-        "answers leave the operator zone differs between these two people by a factor of at most "
-        "exp(epsilon)."
+        "Compare two people who differ only in the privacy unit. They are present on the same days, and "
+        "their daily values repeat and change on the same days. The probability that any given answers "
+        "leave the operator zone differs between these two people by a factor of at most exp(epsilon)."
     )
     if any(asked.scale is not None and asked.kind == "daily" for asked in spec.indicators):
         text += " " + gettext(
-            "For a daily number, the only thing that counts is on which side of the person's threshold "
-            "the value lies. The two people compared cross the threshold on the same days. Each of them "
-            "has at most two different answers, so more days add nothing to epsilon."
+            "For a daily number, an answer depends only on whether the value is at or above the person's "
+            "threshold. The two people compared cross their threshold on the same days. Each person has "
+            "at most two different answers, so more days add nothing to epsilon."
         )
     if spec.asks_questions:
         text += " " + gettext(
-            "Of a value that a permanent question is about, only “yes” or “no” counts: the true answers of "
-            "these two people change on the same days. Each person has at most two different answers, so "
-            "more days add nothing to epsilon."
+            "For an indicator with a permanent question, only “yes” or “no” counts. The true answers of "
+            "the two people compared change on the same days. Each person has at most two different "
+            "answers, so more days add nothing to epsilon."
         )
     return text
 

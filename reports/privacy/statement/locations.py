@@ -83,8 +83,8 @@ def location_facts(protection: LocationProtection | None) -> dict[str, Any] | No
             "metre of distance between two places"
         ),
         "who_reports": gettext(
-            "every visitor, up to the stated number of places per person; place reports are in addition "
-            "to the indicators and the epsilon of the indicators"
+            "every visitor, up to the stated number of places per person; these reports and their "
+            "epsilon are in addition to the indicators and their epsilon"
         ),
         "level": exact_text(spec.level),
         "radius_m": exact_text(spec.radius_m),
@@ -145,8 +145,8 @@ def location_limits(protection: LocationProtection | None) -> dict[str, str]:
             "therefore tell whether a person's main place repeats or changes between days. Someone who "
             "knows the place on one day and sees the reports for two days learns whether the place on "
             "the other day is the same. No epsilon limits this. Analysts get counts by square. However, "
-            "if no one else was present on the same days as a person, subtracting the counts for "
-            "different windows from each other can isolate that person's noisy reports."
+            "if no one else was present on the same days as a person, the counts for different windows "
+            "can be subtracted from each other. This can isolate that person's noisy reports."
         ),
     }
 

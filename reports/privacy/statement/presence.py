@@ -90,7 +90,7 @@ def _size(certificate: PresenceCertificate) -> str:
     return gettext(
         "The noise has a standard deviation of %(visitors)s in each count of visitors, and %(answers)s "
         "in each count of answers. Totals are sums of such counts, with days numbered from 1. The total "
-        "for day t adds up t counts, and the total for the union of days a to b adds up a x (b - a + 1) "
+        "for day t adds up t counts. The total for the union of days a to b adds up a x (b - a + 1) "
         "counts. All intervals account for this noise."
     ) % {
         "visitors": formats.decimal(certificate.visitors.channel.variance**0.5, decimals=1),
@@ -116,8 +116,8 @@ def presence_limits(spec: PlanSpec) -> dict[str, str]:
         )
         more["tallies"] = text % {"names": tallies_words(spec.tallies)}
     missing = gettext(
-        "Missing values: a person without a value for an indicator sends no report on it, whether "
-        "real or made up. The number of reports is exact."
+        "Missing values: a person without a value for an indicator sends no report on that indicator, "
+        "neither real nor made up. The number of reports is exact."
     )
     if any(asked.parts for asked in spec.indicators):
         missing += " " + gettext(

@@ -102,8 +102,8 @@ def _counted(slots: SlotSpec, *, hold_minutes: int) -> str:
         return text
     more = ngettext(
         "A person counted in a zone is also counted in the larger zone that contains it.",
-        "A person counted in a zone is also counted in the larger zone that contains it at each of %(n)s "
-        "levels.",
+        "At each of %(n)s levels of larger zones, a person counted in a zone is also counted in the "
+        "larger zone that contains it.",
         slots.levels - 1,
     )
     return f"{text} {more % {'n': slots.levels - 1}}"

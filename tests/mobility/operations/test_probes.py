@@ -71,7 +71,7 @@ def test_every_code_has_its_words_which_name_the_whole_command_and_guess_aloud()
             assert not re.search("close_study|close the study|after-restore", str(text.todo).lower())
     for code, todo in (
         ("study_stopped", "Restore both databases from matching backups"),
-        ("workers_missing", "it may be unable to reach the main database"),
+        ("workers_missing", "the worker may be unable to reach the main database"),
         ("ledger_broken", "inform the privacy officer"),
     ):
         assert todo in words(Finding(code=code, level=Level.ERROR, subject="fair")).todo

@@ -58,10 +58,10 @@ class TestStudy:
         assert f"{promise}Certified epsilon per profile 1.5 " in page(client, "/administrator/")
         shown = page(client, "/administrator/fair/")
         says(shown, "Each person reports on one of the 2 indicators", "Certified epsilon per profile 1.5")
-        says(shown, "Certified epsilon per attribute 1 ", "Daily: at most 3 answers per person, one a day.")
+        says(shown, "Certified epsilon per attribute 1 ", "Daily: at most 3 answers per person, one per day.")
         for kept, other in (("73.1", "26.9"), ("15.5", "9.4")):  # e / (e + 1), and e^0.5 / (e^0.5 + 9)
             says(shown, f"kept in {kept}% of cases. Each of the other categories replaces it in {other}% of")
-        says(shown, "0.5 separate epsilon", "are at least 60 minutes apart")
+        says(shown, "0.5 separate epsilon", "if at least 60 minutes pass between")
         says(shown, "all cells in the extract", "Market share 100.0%", Plan.objects.get().spec_hash)
         Plan.objects.update(voided_days=1)  # undone days are part of what is certified
         shown = page(client, "/administrator/fair/")
@@ -232,7 +232,7 @@ class TestClosing:
                 client.post(CLOSE_URL, {"slug": "fair"})
         assert client.get(CERTIFICATE_URL).status_code == 302
         assert "Resume closing" in page(client, STUDY_URL)
-        assert "its key either has been destroyed or will be" in page(client, CLOSE_URL)
+        assert "Its key has been destroyed or will be destroyed" in page(client, CLOSE_URL)
         client.post(CLOSE_URL, {"slug": "fair"})
         assert client.get(CERTIFICATE_URL).status_code == 200
 
@@ -283,7 +283,7 @@ class TestSimulator:
     def test_of_made_up_reports_it_says_how_often_the_answer_is_recognised_beside_chance(self, client):
         text = shown(client, "?mechanism=rsfd-grr&indicators=4&categories=4&epsilon=2")
         pairs = ("25 before, 25 after 25 before, 34 after", "6 before, 18 after 12 before, 28 after")
-        says(text, "Identifying the real answer", *pairs, "so reports for more days reveal nothing further")
+        says(text, "Identifying the real answer", *pairs, "so reports for more days reveal nothing more")
         assert "Identifying the real answer" not in shown(client, "?mechanism=smp-grr")
 
     def test_of_a_draft_it_asks_what_is_drafted_and_what_is_missing_is_not_found(self, client):

@@ -156,7 +156,7 @@ class TestBatch:
         run_batches()
         html = html_of(client, url_of(same))
         assert "This file has already been processed" in text_of(html) and url_of(uploaded) in html
-        assert "The file contains nothing new. The reports have not changed." in show(client, known)
+        assert "The file contains no new data. The reports have not changed." in show(client, known)
         assert "The reports now include the data from this file" not in show(client, known)
 
     def test_a_failure_shows_its_reason_in_full(self, client, study, run_batches):
@@ -232,7 +232,7 @@ class TestDays:
         self.change(client, "void-day", day=1, confirm="on")
         officer, both = signed_in(person("petra", Role.PRIVACY_OFFICER)), Client()
         for address in ("/administrator/", "/administrator/fair/"):
-            cannot = "then for 30 days that account cannot approve"
+            cannot = "During the next 30 days, that account cannot approve"
             says(page(officer, address), "Requested by olga at", rises, cannot)
         olga = User.objects.get(username="olga")
         olga.groups.add(Group.objects.get_or_create(name=Role.ADMINISTRATOR)[0])

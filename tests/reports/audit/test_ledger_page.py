@@ -39,8 +39,8 @@ NEW_ACCOUNT = {"account": "eve", "change": "created", "roles": ["viewer"]}
 TOKEN = {"token": "1", "sends": True, "until": "2026-04-01"}
 ENGLISH = [
     (KINDS.BATCH_ENDED, {"state": "done", "counts_withheld": True}, "Counts are omitted"),
-    (KINDS.BATCH_ENDED, {"staged_bytes_left": 9, "key_left": False}, "9 bytes of ciphertext"),
-    (KINDS.BATCH_ENDED, {"staged_bytes_left": 1, "key_left": False}, "1 byte of ciphertext remains"),
+    (KINDS.BATCH_ENDED, {"staged_bytes_left": 9, "key_left": False}, "9 bytes of encrypted data"),
+    (KINDS.BATCH_ENDED, {"staged_bytes_left": 1, "key_left": False}, "1 byte of encrypted data remains"),
     (KINDS.BATCH_ENDED, ONE_ROW, "1 row read: 0 accepted, 1 ignored, 0 rejected."),
     (KINDS.BATCH_ENDED, {"staged_bytes_left": 0, "key_left": True}, "could not be destroyed"),
     (KINDS.KEY_DESTROYED, {"key": "k", "key_left": True}, "k is still in the keystore"),
@@ -100,7 +100,7 @@ class TestLedger:
     def test_entries_are_told_in_plain_words_newest_first(self, filled):
         text = shown(filled)
         assert "12,345 rows read: 12,000 accepted, 300 ignored, 45 rejected. 777 answers added." in text
-        assert "0 bytes of the raw file remain, and its key has been destroyed." in text
+        assert "No data of the raw file remains, and its key has been destroyed." in text
         assert "No such account exists. The name that was entered is not stored." in text
         assert "rows_rejected / bad_timestamp 45" in text and LedgerEntry.objects.get(number=3).hash in text
 

@@ -199,7 +199,7 @@ class TestReaders:
         assert (board.name, board.is_shared) == ("Mine", False)
 
     def test_names_are_unique_for_a_reader_and_boards_few(self, reader, board, analyst, rich, monkeypatch):
-        assert "You already have a board called" in words(reader.post(BOARDS, {"name": " For the mayor "}))
+        assert "You already have a board named" in words(reader.post(BOARDS, {"name": " For the mayor "}))
         monkeypatch.setattr(actions, "MAX_BOARDS", 1)
         assert "You already have 1 boards" in words(reader.post(BOARDS, {"name": "Another"}))
         assert Board.objects.count() == 1

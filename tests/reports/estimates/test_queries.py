@@ -208,8 +208,8 @@ def test_attribute_promise_of_fake_data_is_said_with_all_its_numbers(reader) -> 
         "indicator": (
             "values, taken on its own, is protected with epsilon 1 (privacy unit: attribute)",
             "For all of a person's values together, epsilon is 1.4899.",
-            "the odds of a correct guess about that person can change by a factor of at most 4.44",
-            "can change the odds of a correct guess about this value alone by a factor of at most 2.72",
+            "changes the odds of a correct guess about that person by a factor of at most 4.44",
+            "then changes the odds of a correct guess about this value alone by a factor of at most 2.72",
             "about 50 mark the true category. Each of the other categories is marked by about 18",
         ),
         "statement": (

@@ -322,9 +322,9 @@ class TestReport:
     def test_says_who_counts_how_it_was_made_and_what_is_not_protected(self, age, book):
         text = text_of(book)
         for words in (
-            "MOBILITY REPORT", "The fair", "are at least 60 minutes apart",
+            "MOBILITY REPORT", "The fair", "if at least 60 minutes pass between",
             "Every answer was randomised before it was counted (epsilon 1 per answer)",
-            "For anyone who sees one answer from a person, the odds of guessing correctly",
+            "Seeing one answer from a person changes the odds of a correct guess",
             "Presence: visitor totals are exact counts", "pseudonymous, not anonymous",
             f"plan version 1 (smp-grr) · {software()['name']} {software()['version']}",
             age.reports[0].plan.spec_hash,

@@ -248,7 +248,7 @@ def test_studies_without_flows_say_what_they_need(reader, analyst, study) -> Non
     assert "suppressed" in hidden and "<table" not in hidden
     assert reader.get("/studies/fair-2024/flows.csv").status_code == 400
     Study.objects.update(small_cell=0, presence={"epsilon": "1"})
-    assert "Flows not available for this study" in words(reader.get(PAGE))
+    assert "Flows are not available for this study" in words(reader.get(PAGE))
     other = factory.published(HOME, factory.GENDER, area=area(), slug="other")
     StudyGrant.objects.create(user=analyst, study=other, granted_by="test")
     assert "No pairs of places" in words(reader.get("/studies/other/flows/"))

@@ -116,7 +116,9 @@ def test_the_statement_is_confirmed_and_changes_are_found(asked) -> None:
     number = statement["indicators"][0]
     assert number["values_per_person"] == (2 if asked.kind == "daily" else 1)
     assert number["protocol"] == "threshold"
-    assert ("crosses" in str(statement) or "cross the threshold" in str(statement)) == (asked.kind == "daily")
+    assert ("crosses" in str(statement) or "cross their threshold" in str(statement)) == (
+        asked.kind == "daily"
+    )
     for key, value in (("cuts", [1, 2, 3, 4]), ("minimum", 1), ("cut_shares", ["1"]), ("threshold", "5")):
         changed = {**statement, "indicators": [{**number, key: value}, *statement["indicators"][1:]]}
         assert any(text.startswith("indicator") for text in check(changed).texts), key

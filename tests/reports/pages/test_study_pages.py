@@ -377,7 +377,7 @@ def test_privacy_is_said_with_the_certified_numbers(reader, fair) -> None:
         "visitor totals are exact",
         "Of 100 answers, about 58 give the true category",
         "by a factor of at most 2.72",
-        "the odds of a correct guess about that person can change by a factor of at most 54.60",
+        "changes the odds of a correct guess about that person by a factor of at most 54.60",
     ):
         assert words in lasting
     daily = text_of(page(reader, "indicator", "stay"))

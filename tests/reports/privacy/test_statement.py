@@ -161,7 +161,7 @@ def test_sums_of_one_day_reveal_less_than_single_reports_at_a_stated_delta(reade
     assert sum(reports) == 9000 * (1 if mechanism.startswith("smp") else 2)
     text = page(reader, "statement")
     assert f"except with a probability of one in {formats.number(10**6 // sums)} (delta)" in text
-    assert "The bound for the sums holds because the study has one day" in text
+    assert "The bound for the sums holds for three reasons: the study has one day" in text
 
 
 def test_no_bound_of_sums_is_stated_where_it_does_not_hold(reader) -> None:
@@ -319,13 +319,13 @@ def test_page_says_what_the_noise_of_places_means(reader) -> None:
     shown = page(reader, "statement")
     for words in (
         "577 m from the true place. Of 100 reported places, 95 are within 1,369 m",
-        "one rather than the other by a factor of at most 4.00. This holds whatever else is known, except other reports",
+        "one place rather than the other by a factor of at most 4.00. This holds whatever else is known, except other reports",
         "sees the reports for two days learns whether the place on the other day is the same",
         "centres are up to 542 m apart",
         "at most 2 different places",
         "On 2 days of the study, drawn at random, each visitor also reports one place a day",
         # one who stays and one who moves have no such bound: of the one the report never changes
-        "in both, places repeat and change on the same days, and the two places on each day are 400 m apart",
+        "In both, places repeat and change on the same days, and on each day the two places are 400 m apart",
         "the odds of one history relative to the other by a factor of at most 16.00",
     ):
         assert words in shown

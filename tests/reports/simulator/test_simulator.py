@@ -93,12 +93,12 @@ def test_words_of_answers_marks_and_fakes() -> None:
 
 def test_odds_of_one_value_and_of_all_that_a_person_gives() -> None:
     (both,) = words.odds_words(simulate(make(8)))
-    assert "by a factor of at most 2.72 (epsilon 1) for anyone who sees that person's reports." in both
+    assert "change by a factor of at most 2.72 (epsilon 1). This applies to guesses" in both
     assert "This applies to guesses about one value and to guesses about all values together" in both
     one, every, days = words.odds_words(simulate(make(3, questions=(DAILY,))))
     assert "at most 2.72 (epsilon 1). This holds whatever else is known, except other reports" in one
     assert "by a factor of at most 1,097 (epsilon 7)" in plain(every)
-    assert "Someone who also knows the value on one day therefore learns more" in days
+    assert "Someone who also knows the value on one day learns more" in days
     *_, empty = words.odds_words(simulate(make(3, questions=(replace(DAILY, domain_size=2),))))
     assert "epsilon per attribute therefore gives no guarantee for a day" in empty
 
@@ -184,7 +184,9 @@ def test_winner_is_named_with_its_reason_and_what_it_loses() -> None:
     assert "The intervals of the selected mechanism, smp-grr, are" in reasons
     simulation = simulate(make(3, 3, 3, unit="attribute"))
     assert simulation.ranking[0].mechanism == "spl-grr"
-    assert "would be epsilon 3, compared with 1 for" in " ".join(words.winner_words(simulation))
+    assert "would be epsilon 3. With the mechanism selected here, this loss is epsilon 1." in " ".join(
+        words.winner_words(simulation)
+    )
 
 
 def test_own_epsilons_are_left_out_where_the_mechanism_knows_none() -> None:
