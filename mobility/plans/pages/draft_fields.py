@@ -45,7 +45,7 @@ LABELS: Final[dict[str, Promise]] = {
     "slots.slots_per_day": gettext_lazy("Maximum time slots counted per person per day"),
     "slots.noise": gettext_lazy("Noise added to counts by time slot"),
     "slots.epsilon_day": gettext_lazy("Epsilon per person and day"),
-    "slots.delta": gettext_lazy("Delta"),
+    "slots.delta": gettext_lazy("Delta (probability that the guarantee fails)"),
     "slots.close_after_minutes": gettext_lazy(
         "Minutes from the end of a time slot until it is published (optional)"
     ),

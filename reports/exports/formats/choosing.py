@@ -120,7 +120,7 @@ _REPORTS: Final = (
     Format("csv", _CSV_FOR, _encoded(to_csv)),
     Format("xlsx", _XLSX_FOR, to_xlsx),
     Format("json", _JSON_FOR, _encoded(to_json)),
-    Format("parquet", _("typed columns, for data science"), _later("formats.columnar.to_parquet")),
+    Format("parquet", _("columns with data types, for data science"), _later("formats.columnar.to_parquet")),
     Format("sdmx.csv", _("names and codes used by statistical offices"), _encoded(to_sdmx_csv)),
     Format("pdf", _("report to read and share: chart, table, method, privacy"), _later("pdf.to_pdf")),
 )
@@ -158,7 +158,9 @@ FORMATS: Final[Mapping[str, dict[str, Format]]] = {
         Format("csv", _("one row per slot and zone, for use in any program"), tables.to_csv),
         Format("xlsx", _XLSX_FOR, tables.to_xlsx),
         Format("json", _JSON_FOR, tables.to_json),
-        Format("parquet", _("typed columns, for data science"), _later("presence.columnar.to_parquet")),
+        Format(
+            "parquet", _("columns with data types, for data science"), _later("presence.columnar.to_parquet")
+        ),
         Format("sdmx.csv", _("names and codes used by statistical offices"), tables.to_sdmx_csv),
         Format(
             "geojson",
