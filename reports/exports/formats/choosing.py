@@ -111,7 +111,7 @@ _CSV_FOR: Final = _("one row per category, for use in any program")
 _XLSX_FOR: Final = _("spreadsheet, with a sheet that explains the data")
 _JSON_FOR: Final = _("all fields, for use in programs")
 _ZONES_FOR: Final = _("zones with their estimates, for maps")
-_TYPED_FOR: Final = _("zones with their estimates, in typed columns")
+_TYPED_FOR: Final = _("zones with their estimates, in columns with data types")
 _HEXAGONS_FOR: Final = _(
     "totals per hexagon; each grid square counts towards the hexagon that contains its centre"
 )
@@ -148,7 +148,7 @@ FORMATS: Final[Mapping[str, dict[str, Format]]] = {
         *_FINDINGS,
         Format(
             "geojson",
-            _("a line for each listed pair of two zones, for maps"),
+            _("a line for each listed pair of zones, for maps"),
             _later("findings.flow_lines.to_geojson"),
             needs_zones=True,
         ),
@@ -198,7 +198,7 @@ FORMATS: Final[Mapping[str, dict[str, Format]]] = {
         ),
         Format(
             "geoparquet",
-            _("reports and density by grid square, in typed columns with coordinates in metres"),
+            _("reports and density by grid square, in columns with data types, with coordinates in metres"),
             _later("places.geographic.squares_to_geoparquet"),
             name=_("GeoParquet of grid squares"),
         ),

@@ -62,7 +62,7 @@ def _check(table: SlotTable, ending: str) -> None:
     if table.n_rows > most:
         text = gettext(
             "A map file can hold %(most)d rows (one per slot and zone), but this selection has %(rows)d. "
-            "Choose fewer days or zones, or Parquet without shapes."
+            "Choose fewer days or zones, or choose Parquet without zone shapes."
         )
         raise ExportError(text % {"most": most, "rows": table.n_rows})
 
