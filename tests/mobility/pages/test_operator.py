@@ -71,7 +71,7 @@ class TestStudies:
         assert "none yet" in page(client, "/operator/")
         shown = page(client, STUDY_URL)
         says(shown, "in any order: msisdn , time , age", "manage.py ingest fair FILE")
-        assert shown.count("no data") == 3
+        assert shown.count("May 2024 no data") == 3
         put(client, more=True)
         put(client, extract(rows("d", "e", day=2)), filename="second.csv")
         run_batches()
@@ -300,7 +300,9 @@ class TestDays:
         )
         assert 'value="2024-05-03T00:00"' in html_of(client, STUDY_URL)
         for data in ({"through": "2024-05-01T18:00"}, {"through": "noon", "confirm": "on"}):
-            assert "Choose a time and tick the confirmation." in self.change(client, "close-slots", **data)
+            assert "Choose a time and tick the confirmation box." in self.change(
+                client, "close-slots", **data
+            )
         asked = self.change(client, "close-slots", through="2024-05-01T18:10", confirm="on")
         assert "Close time slots through Wed 1 May 2024 18:00" in asked
         run_batches()

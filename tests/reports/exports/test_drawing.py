@@ -414,7 +414,7 @@ class TestExtremes:
         rows = [f"{each.category} {shown_share(each)}" for each in ordered(report, options=options)]
         places = [text.index(spaced(row)) for row in rows]
         assert places == sorted(places) and rows[0][0] != "A"
-        assert "Visitors. Bars: estimates." in text
+        assert "Visitors. Bars show estimates" in text
 
     def test_extent_of_a_document_is_shared_by_its_indicators(self):
         shared = [(extent.categories, extent.cells) for extent in map(Extent.of, (1, 2, 7, 100))]
