@@ -455,7 +455,7 @@ class TestDataProtectionPack:
         figures = [formats.MISSING, formats.percent(known_day_success(spec.channel(1)))]
         assert [row[-1] for row in rows(study, title).values()] == figures
         assert "except other reports from the same person" in section(study, title).paragraphs[0]
-        assert "No epsilon limits how often this succeeds" in section(study, title).paragraphs[1]
+        assert "No epsilon limits this share" in section(study, title).paragraphs[1]
 
     def test_what_is_not_protected_is_a_risk(self, study) -> None:
         spec, _ = certified(study.plans.get())

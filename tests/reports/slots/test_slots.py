@@ -227,16 +227,8 @@ def table(study, **changes):
 def test_the_page_answers_first_and_says_what_protects(reader, slotted) -> None:
     text = shown(reader, f"{BASE}/?{EVENING}")
     answer = text.index("North west: about 4,400 people at 18:00, between 4,226 and 4,574.")
-<<<<<<< HEAD
     table_at = text.index("People in each slot, Thu 30 May 2024")
-    assert answer < table_at < text.index("hour by hour over the week")
-=======
-    assert (
-        answer
-        < text.index("People in each slot, Thu 30 May 2024")
-        < text.index("people by hour and day of the week")
-    )
->>>>>>> cb4adf94 (Split long sentences and name what pronouns stand for)
+    assert answer < table_at < text.index("people by hour and day of the week")
     assert "Compared with the person being absent, epsilon is 1, except with a probability of one in" in text
     assert "probability of one in 1,000,000 (delta)." in text
     assert "whether a person came on a day is not protected" in text and "not apply to time slots" in text
