@@ -123,10 +123,10 @@ def moving_words(flows: Flows) -> list[str]:
     values = {"origin": pair.origin.name, "destination": pair.destination.name}
     found = []
     if flows.moving is not None:
-        text = gettext("%(origin)s and %(destination)s are different zones: %(figure)s.")
+        text = gettext("Different zones for %(origin)s and %(destination)s: %(figure)s.")
         found.append(text % {**values, "figure": amount(flows.moving, flows)})
     if flows.staying is not None:
-        text = gettext("%(origin)s and %(destination)s are the same zone: %(figure)s.")
+        text = gettext("The same zone for %(origin)s and %(destination)s: %(figure)s.")
         found.append(text % {**values, "figure": amount(flows.staying, flows)})
     return found
 
