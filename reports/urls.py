@@ -10,6 +10,7 @@ from reports.compare import views as compare
 from reports.dpia import views as dpia
 from reports.exports import forecasts as forecast_downloads
 from reports.exports import views as downloads
+from reports.exports.boards import views as board_downloads
 from reports.exports.findings import crosstabs as crosstab_downloads
 from reports.exports.findings import flows as flow_downloads
 from reports.exports.findings import numbers as number_downloads
@@ -50,6 +51,7 @@ urlpatterns = [
     file("export", downloads.download_study, name="study_file"),
     path("<slug:slug>/boards/", boards.boards, name="boards"),
     path("<slug:slug>/boards/<int:board_id>/", boards.board, name="board"),
+    file(r"boards/(?P<board_id>[0-9]{1,18})/board", board_downloads.download_board, name="board_file"),
     path("<slug:slug>/boards/<int:board_id>/change/", boards.change, name="change_board"),
     path("<slug:slug>/boards/<int:board_id>/remove/", shared_boards.remove, name="remove_board"),
     path("<slug:slug>/notes/", notes.notes, name="notes"),

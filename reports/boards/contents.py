@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from django.urls import reverse
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from ldp.estimation.windows import IndicatorTallies
 from reports.base import formats
@@ -85,6 +85,13 @@ class Shown:
         if self.drawn is None:
             return []
         return [_row(self.drawn, each, options=self.options) for each in self.drawn.estimates]
+
+    @property
+    def left_words(self) -> str:
+        """Say that the chart does not show some categories."""
+        return ngettext(
+            "%(n)s smaller category is not shown.", "%(n)s smaller categories are not shown.", self.left_out
+        ) % {"n": self.left_out}
 
     @property
     def largest(self) -> list[tuple[str, ...]]:

@@ -21,7 +21,9 @@ from reports.base.outages import AWAY
 from reports.base.tasks import send_on_commit
 from reports.estimates.fingerprints import fingerprint_of
 from reports.estimates.queries import WindowError
+from reports.exports.boards.selection import board_named
 from reports.exports.errors import ExportError
+from reports.exports.formats.choosing import BOARD
 from reports.exports.models import ExportFile
 from reports.exports.recipes import BUNDLE, Recipe, write
 from reports.maps.actions import state_of_places
@@ -202,6 +204,8 @@ def _key(study: Study, recipe: Recipe, *, language: str) -> str:
 def _fingerprint(study: Study, recipe: Recipe) -> str:
     study.refresh_from_db()
     more: list[object] = [state_of_places(study, recipe.window)] if recipe.is_of_places else []
+    if recipe.scope == BOARD and (board := board_named(study, recipe.options)) is not None:
+        more.append([board.name, board.tiles])
     if recipe.scope == BUNDLE:  # its statement changes with other studies of the population, too
         more.append(composition_facts(study, with_names=False))
     return fingerprint_of(study, *more)

@@ -9,11 +9,13 @@ from django.http import QueryDict
 from reports.base.later import later
 from reports.estimates.options import DaysOptions, ReportOptions, asked_categories
 from reports.estimates.queries import Window, WindowReport, windows_of_indicator
+from reports.exports.boards.selection import select_board
 from reports.exports.bundle import Reports, bundle_of
 from reports.exports.errors import ExportError
 from reports.exports.findings.movements import movement_findings
 from reports.exports.findings.scenarios import asked_question, scenario_answer, scenario_findings
 from reports.exports.formats.choosing import (
+    BOARD,
     FORMATS,
     MOVEMENT,
     PLACES,
@@ -54,13 +56,13 @@ class Recipe:
 
     Parameters
     ----------
-    scope : "window", "days" or "study"; "bundle", "movement", "scenario", "population", "presence"; of
-        places zones, squares, hexagons or maps
+    scope : "window", "days" or "study"; "bundle", "movement", "scenario", "population", "presence", "board";
+        of places zones, squares, hexagons or maps
     ending : of its format
     indicator : slug; "" of the whole study and of places
     first_day, last_day : numbers of the days of a window, else 0
     options : how its page shows it, as a part of an address; "" for data; of movements which they
-        are, of a scenario what is asked
+        are, of a scenario what is asked, of a board which one
     """
 
     scope: str
@@ -158,6 +160,9 @@ def write(study: Study, recipe: Recipe, *, tick: Tick = lambda _: None) -> Writt
     elif recipe.scope == PRESENCE:
         table = recipe.slot_table(study)
         name, content = f"{table.name}.{recipe.ending}", recipe.format.write(table)
+    elif recipe.scope == BOARD:
+        board = select_board(study, recipe.window, options=recipe.options)
+        name, content = f"{board.name}.{recipe.ending}", recipe.format.write(board)
     elif recipe.scope == MOVEMENT:
         indicator, query = study.indicators.get(slug=recipe.indicator), QueryDict(recipe.options)
         findings = movement_findings(movement(indicator, **asked_of(query, indicator=indicator)))

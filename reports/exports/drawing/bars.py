@@ -12,6 +12,8 @@ from reports.estimates.options import ReportOptions, ShownValue, shown_value
 from reports.estimates.queries import WindowReport
 from reports.exports.drawing.canvas import (
     COLOURS,
+    WIDTH_IN,
+    Box,
     least_span,
     new_figure,
     plain_axes,
@@ -20,9 +22,11 @@ from reports.exports.drawing.canvas import (
 
 _ROW_IN = 0.3
 _TICKS_IN = 0.25  # above the plot
-_LEFT = 0.27  # of the figure, for names
-_LABEL_WIDTH = 26  # characters before a category's name wraps
+_LEFT_IN = 2.05  # for names, and at most
+_LEFT = 0.4  # of the width
+_LABEL_WIDTH = 26  # characters before a category's name wraps, in the widest room
 _LABEL_LINES = 3
+_WORD_IN = {True: 0.66, False: 0.98}  # room for a value behind its bar, or for the word of a blank
 
 
 def window_chart(
@@ -36,26 +40,43 @@ def window_chart(
 
     `extra_in` is the room above and below, in inches; `limits` of the axis are else those of this report.
     """
-    estimates = report.estimates
-    labels = [_label(estimate.shown_category) for estimate in estimates]
-    rows = sum(max(1.0, 0.7 * (label.count("\n") + 1)) for label in labels)
     top_in, bottom_in = extra_in
-    plot_in = _ROW_IN * rows + 0.2
-    whole_in = plot_in + _TICKS_IN + top_in + bottom_in
-    figure = new_figure(height_in=whole_in)
-    axes = plain_axes(figure, (_LEFT, bottom_in / whole_in, 0.985 - _LEFT, plot_in / whole_in))
+    bars_in = bars_height_in(report, width_in=WIDTH_IN)
+    figure = new_figure(height_in=bars_in + top_in + bottom_in)
+    draw_bars(figure, report, box=Box(0, bottom_in, WIDTH_IN, bars_in), options=options, limits=limits)
+    return figure
+
+
+def bars_height_in(report: WindowReport, *, width_in: float) -> float:
+    """Height of the bars of a report and of their axis, in inches."""
+    rows = sum(max(1.0, 0.7 * (label.count("\n") + 1)) for label in _labels(report, width_in=width_in))
+    return _ROW_IN * rows + 0.2 + _TICKS_IN
+
+
+def draw_bars(
+    figure: Figure,
+    report: WindowReport,
+    *,
+    box: Box,
+    options: ReportOptions,
+    limits: tuple[float, float] | None = None,
+) -> None:
+    """Draw the bars into a part of a figure, which is `bars_height_in` high."""
+    estimates, left_in = report.estimates, _left_in(box.width)
+    plot = Box(box.left + left_in, box.bottom, 0.985 * box.width - left_in, box.height - _TICKS_IN)
+    axes = plain_axes(figure, plot.of(figure))
     for place, estimate in enumerate(estimates):
         shown = shown_value(report, estimate, options=options)
         _draw_bar(axes, place, shown, status=estimate.status, measure=options.measure)
     low, high = limits or bounds(report, options=options)
-    room = 0.14 if all(estimate.status == Status.OK for estimate in estimates) else 0.22
+    word_in = _WORD_IN[all(estimate.status == Status.OK for estimate in estimates)]
+    room = word_in / (plot.width - word_in)
     axes.set_xlim(low, high + room * (high - low))
     axes.set_ylim(len(estimates) - 0.4, -0.6)
-    axes.set_yticks(range(len(estimates)), labels)
+    axes.set_yticks(range(len(estimates)), _labels(report, width_in=box.width))
     axes.xaxis.tick_top()
-    value_axis(axes.xaxis, measure=options.measure)
+    value_axis(axes.xaxis, measure=options.measure, n_ticks=6 if box.width > WIDTH_IN / 2 else 3)
     axes.axvline(0, color=COLOURS["--border-strong"], linewidth=0.9)
-    return figure
 
 
 def bounds(report: WindowReport, *, options: ReportOptions) -> tuple[float, float]:
@@ -66,9 +87,18 @@ def bounds(report: WindowReport, *, options: ReportOptions) -> tuple[float, floa
     return 1.05 * min(0.0, *lows, 0.0), max(least_span(options.measure), *highs, 0.0)
 
 
-def _label(category: str) -> str:
-    """A name in a few lines; data files and tables have the whole of a longer one."""
-    return textwrap.fill(category, _LABEL_WIDTH, max_lines=_LABEL_LINES, placeholder=" …")
+def _left_in(width_in: float) -> float:
+    """Room for names in a chart of a width, in inches."""
+    return min(_LEFT_IN, _LEFT * width_in)
+
+
+def _labels(report: WindowReport, *, width_in: float) -> list[str]:
+    """Names in a few lines; data files and tables have the whole of a longer one."""
+    n = round(_LABEL_WIDTH * _left_in(width_in) / _LEFT_IN)
+    return [
+        textwrap.fill(each.shown_category, n, max_lines=_LABEL_LINES, placeholder=" …")
+        for each in report.estimates
+    ]
 
 
 def _draw_bar(axes: Axes, place: int, shown: ShownValue, *, status: Status, measure: str) -> None:

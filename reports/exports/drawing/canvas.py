@@ -2,10 +2,11 @@
 
 import io
 import logging
+import re
 import textwrap
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -27,7 +28,8 @@ FONT: Final = "DejaVu Sans"  # comes with matplotlib, so that no system font is 
 # Matplotlib keeps some state for the whole process.
 ONE_AT_A_TIME: Final = Lock()
 
-_WIDTH_IN = 7.6
+WIDTH_IN: Final = 7.6
+_PX = re.compile(rb"(font(?:-size)?: [^;\"]*?[\d.]+)px")
 _DOTS_PER_INCH = 200
 _LINE_WIDTH = 135  # characters of small print in a line
 
@@ -54,9 +56,23 @@ def fonts() -> dict[str, Path]:
     return {style: folder / name for style, name in styles.items()}
 
 
-def new_figure(*, height_in: float) -> "Figure":
-    """Empty white figure of the one width that all have."""
-    figure = Figure(figsize=(_WIDTH_IN, height_in), facecolor="white")
+class Box(NamedTuple):
+    """A part of a figure, in inches from its lower left corner."""
+
+    left: float
+    bottom: float
+    width: float
+    height: float
+
+    def of(self, figure: "Figure") -> tuple[float, float, float, float]:
+        """Return the same part as shares of a figure."""
+        width_in, height_in = figure.get_size_inches()
+        return self.left / width_in, self.bottom / height_in, self.width / width_in, self.height / height_in
+
+
+def new_figure(*, height_in: float, width_in: float = WIDTH_IN) -> "Figure":
+    """Empty white figure, as wide as a page of a report."""
+    figure = Figure(figsize=(width_in, height_in), facecolor="white")
     FigureCanvasAgg(figure)
     return figure
 
@@ -73,6 +89,19 @@ def svg_bytes(figure: "Figure", *, metadata: dict[str, str]) -> bytes:
     file = io.BytesIO()
     figure.savefig(file, format="svg", metadata={"Date": None, **metadata})
     return file.getvalue()
+
+
+def letters_stay() -> Any:
+    """Context in which vectors keep letters as letters, for PDF; they are outlines elsewhere."""
+    return matplotlib.rc_context({"svg.fonttype": "none"})
+
+
+def plain_svg(figure: "Figure") -> bytes:
+    """Vectors for a page of a PDF.
+
+    A unit of these drawings is a point, and their letters are sized in units, written "px".
+    """
+    return _PX.sub(rb"\1pt", svg_bytes(figure, metadata={}))
 
 
 def filled(text: str) -> str:

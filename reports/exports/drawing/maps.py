@@ -1,6 +1,7 @@
 """The map of a window as a file: zones, classes, hatching and legend of the page, in the light colours."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +16,7 @@ from reports.base import formats
 from reports.base.status import Status
 from reports.estimates.options import ordered, shown_value
 from reports.estimates.queries import indicator_reports
-from reports.exports.drawing.canvas import COLOURS, new_figure
+from reports.exports.drawing.canvas import COLOURS, WIDTH_IN, Box, new_figure
 from reports.exports.drawing.letters import legible
 from reports.exports.selection import Scope, Selection
 from reports.maps import zones
@@ -29,7 +30,6 @@ MAP_COLOURS: Final = {
     "--map-5": "#0b3a66", "--map-line": "#7b8895", "--map-layer": "#1b6f73",
 }  # fmt: skip
 GROUND: Final = "#eef2f5"
-_WIDTH_IN: Final = 7.3
 _HEIGHT_IN: Final = (3.0, 6.5)  # least and most of the map
 LEGEND_ROW_IN: Final = 0.22
 IN_A_ROW: Final = 4
@@ -42,8 +42,41 @@ def shows_map(selection: Selection) -> bool:
     return bool(zones.zones_of(selection.reports[0].indicator))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZoneMap:
+    """Zones with their classes, and the legend."""
+
+    shapes: AreaShapes
+    classes: list[int]
+    entries: list[Any]
+
+    def legend_in(self, width_in: float) -> float:
+        """Height of the legend in a width."""
+        return LEGEND_ROW_IN * -(-len(self.entries) // in_a_row(width_in)) + 0.15
+
+    def height_in(self, width_in: float) -> float:
+        """Height of map and legend in a width."""
+        west, south, east, north = self.shapes.bounds
+        wanted = 0.96 * width_in * (north - south) / max(east - west, 1.0)
+        return float(np.clip(wanted, *_HEIGHT_IN)) + self.legend_in(width_in)
+
+
 def map_chart(selection: Selection, *, extra_in: tuple[float, float]) -> Figure:
     """Zones in the classes of the page, with its legend below; `extra_in`: inches above and below both."""
+    found, (top_in, bottom_in) = zone_map(selection), extra_in
+    height_in = found.height_in(WIDTH_IN)
+    figure = new_figure(height_in=height_in + top_in + bottom_in)
+    draw_map(figure, found, box=Box(0, bottom_in, WIDTH_IN, height_in))
+    return figure
+
+
+def in_a_row(width_in: float) -> int:
+    """Entries of a legend side by side."""
+    return max(1, round(IN_A_ROW * width_in / WIDTH_IN))
+
+
+def zone_map(selection: Selection) -> ZoneMap:
+    """Zones of the one report of a selection, in the classes of its page."""
     report, options = selection.reports[0], selection.options
     shapes = area_shapes(Area.objects.get(study=report.indicator.study_id))
     scale = zones.map_scale(
@@ -52,27 +85,31 @@ def map_chart(selection: Selection, *, extra_in: tuple[float, float]) -> Figure:
     frame = zones.map_frame(report, names=shapes.names, scale=scale, options=options)
     classes: list[int] = frame["panels"][0]["classes"]
     entries = _legend(zones.legend(scale, options=options), classes, shapes)
-    legend_in = LEGEND_ROW_IN * -(-len(entries) // IN_A_ROW) + 0.15
+    return ZoneMap(shapes=shapes, classes=classes, entries=entries)
+
+
+def draw_map(figure: Figure, found: ZoneMap, *, box: Box) -> None:
+    """Draw zones and legend into a part of a figure, which is as high as the map says."""
+    shapes, legend_in = found.shapes, found.legend_in(box.width)
     west, south, east, north = shapes.bounds
-    map_in = float(np.clip(_WIDTH_IN * (north - south) / max(east - west, 1.0), *_HEIGHT_IN))
-    top_in, bottom_in = extra_in
-    whole_in = map_in + legend_in + top_in + bottom_in
-    figure = new_figure(height_in=whole_in)
-    axes = figure.add_axes((0.02, (bottom_in + legend_in) / whole_in, 0.96, map_in / whole_in))
+    inside = Box(
+        box.left + 0.02 * box.width, box.bottom + legend_in, 0.96 * box.width, box.height - legend_in
+    )
+    axes = figure.add_axes(inside.of(figure))
     axes.set_axis_off()
     axes.set_aspect("equal")
     axes.set_xlim(west, east)
     axes.set_ylim(south, north)
-    _draw_zones(axes, shapes, classes)
+    _draw_zones(axes, shapes, found.classes)
     for layer in shapes.layers:
         for path in layer.paths:
             axes.plot(path[:, 0], path[:, 1], color=MAP_COLOURS["--map-layer"], linewidth=1.1)
     draw_scale(axes, width_m=east - west)
+    corner = Box(box.left + 0.012 * box.width, box.bottom + legend_in, 0, 0).of(figure)
     figure.legend(
-        handles=entries, loc="upper left", bbox_to_anchor=(0.012, (bottom_in + legend_in) / whole_in),
-        ncols=IN_A_ROW, frameon=False, fontsize=8, handlelength=1.6, columnspacing=1.4,
+        handles=found.entries, loc="upper left", bbox_to_anchor=corner[:2],
+        ncols=in_a_row(box.width), frameon=False, fontsize=8, handlelength=1.6, columnspacing=1.4,
     )  # fmt: skip
-    return figure
 
 
 def map_words(selection: Selection) -> str:

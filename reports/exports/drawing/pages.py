@@ -1,10 +1,8 @@
 """Charts drawn on the server, vectors or pixels: what the page shows, in its order, measure and colours."""
 
-import re
 from dataclasses import replace
 from typing import Final
 
-import matplotlib
 from django.utils.translation import gettext
 from matplotlib.figure import Figure
 
@@ -13,7 +11,15 @@ from reports.estimates import texts as estimates_texts
 from reports.estimates.options import ordered
 from reports.estimates.queries import WindowReport
 from reports.exports.drawing.bars import bounds, window_chart
-from reports.exports.drawing.canvas import ONE_AT_A_TIME, filled, png_bytes, svg_bytes, write_around
+from reports.exports.drawing.canvas import (
+    ONE_AT_A_TIME,
+    filled,
+    letters_stay,
+    plain_svg,
+    png_bytes,
+    svg_bytes,
+    write_around,
+)
 from reports.exports.drawing.letters import legible, legible_selection, letters_note
 from reports.exports.drawing.lines import days_chart, multiples_chart
 from reports.exports.drawing.maps import map_chart, map_words, shows_map
@@ -22,7 +28,6 @@ from reports.exports.selection import Scope, Selection
 
 MAX_ROWS: Final = 28  # categories of a window in one chart of a page
 MAX_CATEGORIES: Final = 140  # of a window in one file: more are no picture, and take seconds
-_PX = re.compile(rb"(font-size: [\d.]+)px")
 
 
 def to_png(selection: Selection) -> bytes:
@@ -45,7 +50,7 @@ def bare_svgs(selection: Selection, *, at_most: int = MAX_CATEGORIES) -> list[by
     At most the first `at_most` categories of a window are drawn. Letters stay letters, of the font of
     `canvas`, so that they can be searched and copied.
     """
-    with ONE_AT_A_TIME, matplotlib.rc_context({"svg.fonttype": "none"}):
+    with ONE_AT_A_TIME, letters_stay():
         no_room = (0.0, 0.0)
         if selection.scope == Scope.DAYS:
             figures = [_chart(selection, extra_in=no_room)]
@@ -55,8 +60,7 @@ def bare_svgs(selection: Selection, *, at_most: int = MAX_CATEGORIES) -> list[by
             starts = range(0, len(report.estimates), MAX_ROWS)
             parts = [replace(report, estimates=report.estimates[at : at + MAX_ROWS]) for at in starts]
             figures = [window_chart(part, options=options, extra_in=no_room, limits=limits) for part in parts]
-        # A unit of these drawings is a point, and their letters are sized in units, written "px".
-        return [_PX.sub(rb"\1pt", svg_bytes(figure, metadata={})) for figure in figures]
+        return [plain_svg(figure) for figure in figures]
 
 
 def in_order(selection: Selection, *, at_most: int = MAX_CATEGORIES) -> WindowReport:

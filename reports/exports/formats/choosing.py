@@ -25,6 +25,7 @@ from reports.scenario.queries import Answer
 COMPARISON, MOVEMENT, SCENARIO, PRESENCE = "comparison", "movement", "scenario", "presence"
 CROSSTAB: Final = "crosstab"
 FLOWS: Final = "flows"
+BOARD: Final = "board"
 NUMBERS: Final = "numbers"
 SCENARIO_ANSWER: Final = "scenario_answer"  # for the page of a scenario; no menu has it
 ZONES, SQUARES, HEXAGONS, MAPS = "zones", "squares", "hexagons", "maps"
@@ -174,6 +175,10 @@ FORMATS: Final[Mapping[str, dict[str, Format]]] = {
         ),
         Format("png", _("the chart for the day, for slides"), _later("presence.drawing.to_png")),
         Format("svg", _("the chart for the day, sharp at any size"), _later("presence.drawing.to_svg")),
+    ),
+    BOARD: _by_ending(
+        Format("pdf", _("all tiles, to print and share"), _later("boards.document.to_pdf")),
+        Format("png", _("all tiles as one picture, for slides"), _later("boards.drawing.to_png")),
     ),
     SCENARIO_ANSWER: _by_ending(Format("json", "", _answer_to_json)),
     ZONES: _by_ending(

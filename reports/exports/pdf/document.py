@@ -18,11 +18,12 @@ from fpdf.fonts import FontFace, TextStyle
 from fpdf.util import Padding
 
 from reports.base import formats
-from reports.exports.drawing.canvas import COLOURS, FONT, fonts
+from reports.exports.drawing.canvas import COLOURS, FONT, Box, fonts
 from reports.exports.pdf.xmp import xmp_metadata
 
 MARGIN: Final = 20.0
 _COVER_HEIGHT = 96.0
+_HEAD_HEIGHT = 50.0
 _LINE = 5.2  # of running text
 _BOTTOM = 22.0  # margin below
 _VIEW_BOX = re.compile(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"')
@@ -48,9 +49,17 @@ class Document(FPDF):
     `last_date` is the only date inside the file, so that the same data give the same bytes.
     """
 
-    def __init__(self, *, title: str, footer_words: str, facts: Mapping[str, str], last_date: date) -> None:
+    def __init__(
+        self,
+        *,
+        title: str,
+        footer_words: str,
+        facts: Mapping[str, str],
+        last_date: date,
+        has_cover: bool = True,
+    ) -> None:
         super().__init__(format="A4", enforce_compliance="PDF/A-2U")
-        self.footer_words = footer_words
+        self.footer_words, self.has_cover = footer_words, has_cover
         for style, path in fonts().items():
             self.add_font(FONT, style, path)
         self.set_title(title)
@@ -63,7 +72,7 @@ class Document(FPDF):
 
     def footer(self) -> None:
         """Line with plan, software and page number; the cover has none."""
-        if self.page == 1:
+        if self.page == 1 and self.has_cover:
             return
         self.set_y(-15)
         self.set_draw_color(*rgb("--border"))
@@ -74,22 +83,23 @@ class Document(FPDF):
         self.cell(w=self.epw * 0.2, h=7, text=page, align=Align.R)
 
     def cover(self, *, kicker: str, title: str, subtitles: Sequence[str]) -> None:
-        """Top of the first page: white on the colour of links and buttons."""
+        """Top of the first page: white on the colour of links and buttons; low where the page is no cover."""
         self.add_page()
+        height, top = (_COVER_HEIGHT, 24) if self.has_cover else (_HEAD_HEIGHT, 10)
         self.set_fill_color(*rgb("--accent"))
-        self.rect(0, 0, self.w, _COVER_HEIGHT, style="F")
-        self.set_xy(MARGIN, 24)
+        self.rect(0, 0, self.w, height, style="F")
+        self.set_xy(MARGIN, top)
         self.set_text_color(255, 255, 255)
         self.set_font(FONT, "B", 10)
         self._lines(kicker.upper(), height=6)
-        self.ln(7)
-        self.set_font(FONT, "B", 27 if len(title) <= 32 else 19)
+        self.ln(7 if self.has_cover else 1)
+        self.set_font(FONT, "B", 19 if not self.has_cover else 27 if len(title) <= 32 else 19)
         self._lines(title, height=11 if len(title) <= 32 else 8.5)
         self.ln(3)
         for place, subtitle in enumerate(subtitles):
             self.set_font(FONT, "B" if place == 0 else "", 12)
             self._lines(subtitle, height=6.6)
-        self.set_y(_COVER_HEIGHT + 10)
+        self.set_y(height + (10 if self.has_cover else 6))
 
     def facts(self, facts: Sequence[tuple[str, str]]) -> None:
         """Few large figures side by side, each under its name."""
@@ -152,13 +162,24 @@ class Document(FPDF):
             self.ln(1.2)
         self.ln(2)
 
-    def drawing(self, svg: bytes, *, words: str) -> None:
-        """Chart as wide as the text, or as high as a page; `words` are read aloud in its place."""
+    def drawing(self, svg: bytes, *, words: str, pictures: Sequence[tuple[Box, bytes]] = ()) -> None:
+        """Chart as wide as the text, or as high as a page; `words` are read aloud in its place.
+
+        `pictures` lie upon it, at boxes from its lower left corner.
+        """
         width, height = self.size_of(svg)
         if self.y + height > self.h - _BOTTOM:
             self.add_page()
+        top = self.y
         self.image(io.BytesIO(svg), x=MARGIN, w=width, alt_text=words)
-        self.ln(4)
+        found = _VIEW_BOX.search(svg)
+        scale = 72 * width / float(found[1]) if found else 0.0  # mm for an inch of the drawing
+        for box, picture in pictures:
+            y = top + height - scale * (box.bottom + box.height)
+            self.image(
+                io.BytesIO(picture), x=MARGIN + scale * box.left, y=y, w=scale * box.width, alt_text=words
+            )
+        self.set_y(top + height + 4)
 
     def size_of(self, svg: bytes) -> tuple[float, float]:
         """Width and height that a chart will have: with a title above it, it still fits on a page."""

@@ -68,6 +68,9 @@ RULES = {
         "reports:maps reports:maps_days reports:maps_state reports:boards",
         roles=READERS, about=STUDY,
     ),
+    "reports:board_file": Rule(
+        roles=EXPORTERS, about=BOARD, kwargs={"file_format": "png"}, others=frozenset()
+    ),
     "reports:board": Rule(roles=READERS, about=BOARD, others=frozenset()),
     **of(
         "reports:change_board reports:remove_board",

@@ -50,7 +50,7 @@ def unrendered(monkeypatch):
     """Views work, and put nothing into words or pictures: who is let in is decided before."""
     monkeypatch.setattr(Template, "render", lambda *_, **__: "")
     for name in ("drawing.pages.to_png", "drawing.pages.to_svg", "places.drawing.places_to_png",
-                 "places.drawing.places_to_svg", "pdf.to_pdf"):  # fmt: skip
+                 "places.drawing.places_to_svg", "pdf.to_pdf", "boards.drawing.to_png"):  # fmt: skip
         monkeypatch.setattr(f"reports.exports.{name}", lambda *_: b"")
 
 

@@ -1,0 +1,1 @@
+"""Boards as files: which board and days, their tiles drawn in rows, as a picture and as a PDF."""

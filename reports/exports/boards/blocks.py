@@ -1,0 +1,186 @@
+"""Parts of a tile: texts, large figures, bars and maps, with their heights. Inches."""
+
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from reports.base import formats
+from reports.base.status import Status
+from reports.boards.contents import Shown
+from reports.boards.tiles import Kind
+from reports.estimates.coverage import DayCoverage
+from reports.estimates.queries import WindowReport
+from reports.estimates.texts import KeyFact
+from reports.exports.drawing.bars import bars_height_in, draw_bars
+from reports.exports.drawing.canvas import COLOURS, Box, plain_axes
+from reports.exports.drawing.letters import legible, legible_selection
+from reports.exports.drawing.maps import draw_map, zone_map
+from reports.exports.drawing.pages import in_order
+from reports.exports.selection import Scope, Selection
+from reports.flows import texts as flows_texts
+from reports.flows.queries import LARGEST, Flows
+
+SMALL: Final = 7.5  # points, of small print
+_LETTER: Final = 0.0078  # width of a letter of one point, on average and rather too wide
+_BOLD: Final = 1.12  # times as wide
+_LEADING: Final = 0.0195  # height of a line of one point
+_FACT_IN: Final = 1.5  # least width of a key figure
+_FACT_ROW_IN: Final = 0.72
+_DAYS_IN: Final = 1.7  # height of the bars of days
+_NARROW_IN: Final = 4.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A part of a tile; `draw` takes its lower left corner.
+
+    `is_picture` where it has hatching, which a PDF can only show as pixels.
+    """
+
+    height: float
+    draw: Callable[[Figure, float, float], None]
+    is_picture: bool = False
+
+
+def blocks_of(tile: Shown, *, width: float) -> list[Block]:
+    """Parts of a tile, from the top."""
+    title = [text_block(legible(tile.title), size=10.5, width=width, weight="bold")] if tile.title else []
+    return [*title, *_content(tile, width=width)]
+
+
+def text_block(
+    text: str,
+    *,
+    size: float,
+    width: float,
+    colour: str = "--text",
+    weight: str = "normal",
+    below: float = 0.06,
+) -> Block:
+    """Words in lines of a width, with some room `below`."""
+    lines = _wrapped(text, size=size * (_BOLD if weight == "bold" else 1.0), width=width)
+    height = len(lines) * size * _LEADING + below
+
+    def draw(figure: Figure, left: float, bottom: float) -> None:
+        _write(figure, (left, bottom + height), "\n".join(lines), size=size, colour=colour, weight=weight)
+
+    return Block(height=height, draw=draw)
+
+
+def _content(tile: Shown, *, width: float) -> list[Block]:
+    if tile.blank:
+        return [text_block(legible(tile.blank), size=8.5, width=width, colour="--muted")]
+    if tile.tile.kind == Kind.TEXT:
+        paragraphs = [text for text in tile.tile.text.split("\n") if text.strip()]
+        return [text_block(legible(text), size=9, width=width) for text in paragraphs]
+    if tile.facts:
+        return [_facts(tile.facts, width=width)]
+    if tile.days:
+        return [_days(tile.days, width=width)]
+    if tile.flows is not None:
+        return _flows(tile.flows, width=width)
+    if tile.report is None:
+        return []
+    return [_map(tile, tile.report, width=width)] if tile.map else _bars(tile, tile.report, width=width)
+
+
+def _selection(tile: Shown, report: WindowReport) -> Selection:
+    return Selection(scope=Scope.WINDOW, study=report.study, name="", reports=(report,), options=tile.options)
+
+
+def _map(tile: Shown, report: WindowReport, *, width: float) -> Block:
+    found = zone_map(_selection(tile, report))  # zones are found by their names, which must be complete
+    height = found.height_in(width)
+
+    def draw(figure: Figure, left: float, bottom: float) -> None:
+        draw_map(figure, found, box=Box(left, bottom, width, height))
+
+    return Block(height=height, draw=draw, is_picture=True)
+
+
+def _bars(tile: Shown, report: WindowReport, *, width: float) -> list[Block]:
+    """Bars of the categories of the page, and the small print of its chart."""
+    at_most = len(report.estimates) - tile.left_out
+    shown = in_order(legible_selection(_selection(tile, report)), at_most=at_most)
+    height = bars_height_in(shown, width_in=width)
+
+    def draw(figure: Figure, left: float, bottom: float) -> None:
+        draw_bars(figure, shown, box=Box(left, bottom, width, height), options=tile.options)
+
+    notes = [tile.left_words] if tile.left_out else []
+    notes += [tile.summary] if report.status != Status.OK else []
+    small = [text_block(legible(text), size=SMALL, width=width, colour="--muted") for text in notes]
+    return [Block(height=height + 0.05, draw=draw), *small]
+
+
+def _flows(flows: Flows, *, width: float) -> list[Block]:
+    blocks = [text_block(flows_texts.list_words(flows), size=8, width=width)]
+    for flow in flows.listed[:LARGEST]:
+        names = " → ".join(legible(name) for name in flows_texts.flow_names(flows, flow))
+        blocks.append(text_block(names, size=8, width=width, weight="bold", below=0.0))
+        blocks.append(text_block(flows_texts.amount(flow.figure), size=8, width=width))
+    return blocks
+
+
+def _facts(facts: Sequence[KeyFact], *, width: float) -> Block:
+    """Large figures side by side, in as many rows as they need."""
+    in_a_row = min(len(facts), max(1, int(width / _FACT_IN)))
+    n_rows, column = -(-len(facts) // in_a_row), width / in_a_row
+
+    def draw(figure: Figure, left: float, bottom: float) -> None:
+        for place, fact in enumerate(facts):
+            row, at = divmod(place, in_a_row)
+            x, top = left + at * column, bottom + _FACT_ROW_IN * (n_rows - row)
+            label, more = (_wrapped(text, size=SMALL, width=column) for text in (fact.label, fact.more))
+            value = fact.value or formats.status_word(fact.status)
+            _write(figure, (x, top), "\n".join(label[:2]), size=SMALL, colour="--muted")
+            _write(figure, (x, top - 0.27), value, size=12, weight="bold")
+            _write(figure, (x, top - 0.5), "\n".join(more[:2]), size=SMALL, colour="--muted")
+
+    return Block(height=_FACT_ROW_IN * n_rows, draw=draw)
+
+
+def _days(days: Sequence[DayCoverage], *, width: float) -> Block:
+    """Bars of the visitors of each day; the sign of its blank where a day has none."""
+    ticks = days[:: -(-len(days) // (5 if width < _NARROW_IN else 8))]
+    values = [max(day.visitors or 0, 0) for day in days]
+
+    def draw(figure: Figure, left: float, bottom: float) -> None:
+        box = Box(left + 0.5, bottom + 0.2, width - 0.55, _DAYS_IN - 0.25)
+        axes = plain_axes(figure, box.of(figure))
+        axes.bar([day.day for day in days], values, width=0.65, color=COLOURS["--chart-1"])
+        for day in days:
+            if day.visitors is None:
+                axes.text(day.day, 0, formats.status_sign(day.status), ha="center", va="bottom", size=8)
+        axes.set_xticks([day.day for day in ticks], [formats.short_day(day.date) for day in ticks])
+        axes.set_xlim(days[0].day - 0.6, days[-1].day + 0.6)
+        axes.set_ylim(0, max(*values, 1) * 1.05)
+        axes.yaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: formats.number(value)))
+        axes.grid(visible=True, axis="y", color=COLOURS["--border"], linewidth=0.7)
+
+    return Block(height=_DAYS_IN, draw=draw)
+
+
+def _wrapped(text: str, *, size: float, width: float) -> list[str]:
+    return textwrap.wrap(text, int(width / (size * _LETTER)), break_on_hyphens=False)
+
+
+def _write(
+    figure: Figure,
+    corner: tuple[float, float],
+    text: str,
+    *,
+    size: float,
+    colour: str = "--text",
+    weight: str = "normal",
+) -> None:
+    """Write lines below their upper left corner."""
+    figure.text(
+        *corner, text, size=size, color=COLOURS[colour], weight=weight, va="top", linespacing=1.25,
+        transform=figure.dpi_scale_trans,
+    )  # fmt: skip

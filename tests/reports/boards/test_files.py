@@ -1,0 +1,115 @@
+"""Boards as PDF and PNG: every shown tile, the map included, drawn on the server."""
+
+import io
+
+import pypdf
+import pytest
+from django.utils import translation
+from PIL import Image
+
+from reports.boards import actions
+from reports.estimates.queries import Window, window_report
+from reports.exports.boards.drawing import rows_of
+from reports.exports.boards.selection import select_board
+from reports.models import ExportFile, LedgerEntry, Study
+from reports.studies.policies import Role
+from tests.reports.page_texts import signed_in, spaced, words
+
+pytestmark = pytest.mark.django_db
+ONE_DAY = "from=2024-05-31&to=2024-05-31"
+DAY = Window(2, 2)
+
+
+def ask(client, board, ending, query=ONE_DAY):
+    return client.get(f"/studies/fair-2024/boards/{board.pk}/board.{ending}?{query}")
+
+
+def pages_of(answer):
+    return pypdf.PdfReader(io.BytesIO(answer.getvalue())).pages
+
+
+def text_of(answer):
+    return spaced(" ".join(page.extract_text() for page in pages_of(answer)))
+
+
+def height_of(answer):
+    return Image.open(io.BytesIO(answer.getvalue())).size[1]
+
+
+def test_the_pdf_has_the_tiles_in_letters_and_maps_as_pictures(reader, board, rich):
+    tile = actions.add_tile(board, "text:")
+    actions.write_text(board, key=tile.key, title="Read this", text="Ask \u6f22\u5b57.")
+    actions.change_tile(board, "hide", key=4)
+    answer = ask(reader, board, "pdf")
+    assert answer["Content-Type"] == "application/pdf"
+    text = text_of(answer)
+    report = window_report(rich.indicators.get(slug="gender"), DAY)
+    shares = [f"{each.consistent:.1%}" for each in report.estimates]
+    for found in (
+        "For the mayor", "Fri 31 May 2024", "Gender", *shares, "Mean", "Different visitors", "Read this",
+        "Ask \ufffd\ufffd.", "pairs are larger than the noise", "Home: map", "Definition of a visitor",
+        "All answers of one person together have at most epsilon", "plan version 1 (smp-grr)",
+    ):  # fmt: skip
+        assert found in text, found
+    assert "Region" not in text
+    # Each map is a picture upon its row, and pages are read aloud.
+    assert sum(len(page.images) for page in pages_of(answer)) == 2
+    assert b"/Alt" in answer.getvalue() and answer.getvalue() == ask(reader, board, "pdf").getvalue()
+
+
+def test_the_png_grows_with_the_tiles_and_is_kept_until_they_change(reader, board):
+    whole = ask(reader, board, "png")
+    assert whole["Content-Type"] == "image/png"
+    assert whole["Content-Disposition"].endswith(f'fair-2024_board_{board.pk}_2024-05-31_2024-05-31.png"')
+    picture = Image.open(io.BytesIO(whole.getvalue()))
+    assert picture.size[0] == 1400 and "plan_sha256: " in picture.text["Description"]
+    made = ExportFile.objects.get().changed_at
+    assert ask(reader, board, "png").getvalue() == whole.getvalue()
+    assert ExportFile.objects.get().changed_at == made
+    actions.change_tile(board, "hide", key=9)
+    actions.change_tile(board, "hide", key=10)
+    assert height_of(ask(reader, board, "png")) < height_of(whole) - 500
+    actions.rename_board(board, name="A much longer name", is_shared=False, by=board.owner)
+    assert ExportFile.objects.get().changed_at > made
+
+
+def test_small_tiles_stand_side_by_side_as_on_the_page(board, rich):
+    actions.change_tile(board, "wide", key=4)
+    rows = rows_of(select_board(rich, DAY, options=f"board={board.pk}").tiles)
+    assert [[tile.tile.key for tile in row.tiles] for row in rows] == [
+        [1], [2, 3], [4], [5, 6], [7, 8], [9, 10], [11],
+    ]  # fmt: skip
+    assert "Gender. Of" in rows[1].words and "Region A: " in rows[2].words
+
+
+def test_suppressed_figures_are_in_no_file(reader, board):
+    Study.objects.update(small_cell=10_000_000)
+    text = text_of(ask(reader, board, "pdf"))
+    assert "This study suppresses date ranges with fewer than" in text
+    assert "Different visitors" not in text and "F 5" not in text
+
+
+def test_files_are_in_the_language_of_the_reader(rich, board, analyst):
+    client = signed_in(analyst)
+    client.defaults["HTTP_ACCEPT_LANGUAGE"] = "fr"
+    text = text_of(ask(client, board, "pdf"))
+    assert "Chiffres clés" in text and "Barres" in text and "Bars:" not in text
+    with translation.override("fr"):
+        assert "Visiteurs par jour" in text
+
+
+def test_only_those_who_may_take_figures_have_files_of_boards_that_they_see(
+    reader, board, viewer, person, administrator
+):
+    assert ask(signed_in(person("otto", Role.ANALYST)), board, "pdf").status_code == 404
+    assert ask(signed_in(viewer), board, "pdf").status_code == 404
+    assert ask(reader, board, "csv").status_code == 404
+    wrong = ask(reader, board, "png", query="from=2030-01-01")
+    assert wrong.status_code == 400 and "date range must lie between" in words(wrong)
+    assert not LedgerEntry.objects.filter(kind="export.made").exists()
+    ask(reader, board, "png")
+    entry = LedgerEntry.objects.get(kind="export.made")
+    assert entry.actor == "anna" and entry.facts == {
+        "way": "page", "file": f"fair-2024_board_{board.pk}_2024-05-31_2024-05-31.png",
+        "from": "2024-05-31", "to": "2024-05-31",
+    }  # fmt: skip
