@@ -3,7 +3,7 @@
     python -m benchmarks.pages [--rounds 40] [--slots-only]
 
 Three studies in a fresh SQLite database: seven days with seven indicators, 62 days with an indicator of 100
-categories, and 62 days with 48 slots in 100 zones.
+zones and a board of twelve tiles, and 62 days with 48 slots in 100 zones.
 Each address is asked for in turn, round after round, by a signed-in analyst; there is no network
 in between. Prints every page; docs/pages.md sums them up.
 """
@@ -23,13 +23,23 @@ from typing import TYPE_CHECKING, Any, Final
 import django
 
 if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
     from reports.studies.models import Study
+    from reports.studies.studyfile.definition import AreaDefinition
 
 WEEK: Final = ("week", 7, 100.0)  # slug, days, budget in milliseconds of the 95th percentile
 SEASON: Final = ("season", 62, 300.0)
 N_CATEGORIES: Final = 100
 N_ZONES: Final = 100
 SLOTS_BUDGET_MS: Final = 100.0
+BOARD_BUDGET_MS: Final = 250.0
+# Of the board: with key figures, visitors and a text, twelve tiles.
+BOARD_TILES: Final = (
+    "map:indicator_1",
+    "indicator:indicator_1",
+    *(f"indicator:indicator_{n}" for n in range(1, 8)),
+)
 N_PEOPLE: Final = 50_000
 PERCENTILE: Final = 95
 
@@ -59,12 +69,13 @@ def make_study(slug: str, *, days: int) -> "Study":
     """A study of people who are there on any of its days."""
     from tests.reports import report_factory as factory
 
-    n_categories = N_CATEGORIES if days == SEASON[1] else 7
+    names = [f"Zone {code + 1}" for code in range(N_CATEGORIES if days == SEASON[1] else 7)]
+    others = [[f"Category {code + 1}" for code in range(size)] for size in (2, 3, 7, 12, 22, 10)]
     indicators = [
-        factory.indicator(f"indicator_{number}", *(f"Category {code + 1}" for code in range(size)))
-        for number, size in enumerate([n_categories, 2, 3, 7, 12, 22, 10], start=1)
+        factory.indicator(f"indicator_{number}", *categories)
+        for number, categories in enumerate([names, *others], start=1)
     ]
-    study = factory.create(*indicators, slug=slug, name=slug.title(), days=days)
+    study = factory.create(*indicators, slug=slug, name=slug.title(), days=days, area=area_of(names))
     factory.publish(study, factory.crowd(study, n=N_PEOPLE))
     return study
 
@@ -93,15 +104,11 @@ def pages_of(study: "Study", *, budget_ms: float) -> Iterator[Page]:
         yield Page(study=study.slug, name=name, path=path, budget_ms=budget_ms)
 
 
-def make_slots_study() -> "Study":
-    """A study with 62 days of 48 slots in 100 zones, all of them published."""
-    import numpy as np
-
+def area_of(names: Sequence[str]) -> "AreaDefinition":
+    """An area of squares of a kilometre, ten in a column."""
     from reports.studies.studyfile.definition import AreaDefinition
-    from tests.reports import map_factory, slot_factory
-    from tests.reports import report_factory as factory
+    from tests.reports import map_factory
 
-    names = [f"Zone {place + 1}" for place in range(N_ZONES)]
     features = [
         {
             "type": "Feature",
@@ -110,11 +117,37 @@ def make_slots_study() -> "Study":
         }
         for place, name in enumerate(names)
     ]
-    area = AreaDefinition(
+    return AreaDefinition(
         cells=map_factory.area().cells,
         zones=tuple(names),
         geojson={"type": "FeatureCollection", "features": features},
     )
+
+
+def make_board(study: "Study", *, owner: "User") -> Page:
+    """A board of twelve tiles, one of them a map of 100 zones, and its page."""
+    from reports.boards import actions
+    from reports.boards.tiles import read_tiles
+    from reports.boards.views import board_address
+
+    board = actions.create_board(study, name="Season", by=owner)
+    for tile in read_tiles(board.tiles)[2:]:
+        actions.change_tile(board, "remove", key=tile.key)
+    for value in ("text:", *BOARD_TILES):
+        actions.add_tile(board, value)
+    return Page(
+        study=study.slug, name="board of 12 tiles", path=board_address(board), budget_ms=BOARD_BUDGET_MS
+    )
+
+
+def make_slots_study() -> "Study":
+    """A study with 62 days of 48 slots in 100 zones, all of them published."""
+    import numpy as np
+
+    from tests.reports import report_factory as factory
+    from tests.reports import slot_factory
+
+    area = area_of([f"Zone {place + 1}" for place in range(N_ZONES)])
     slots = dataclasses.replace(slot_factory.DEFINITION, levels=())
     study = factory.create(factory.GENDER, slug="slots", name="Slots", days=62, area=area, slots=slots)
     at = np.arange(len(study.slots.clock))[:, np.newaxis]
@@ -137,20 +170,25 @@ def slot_pages_of(study: "Study") -> Iterator[Page]:
         yield Page(study=study.slug, name=name, path=path, budget_ms=SLOTS_BUDGET_MS)
 
 
-def measure(pages: Sequence[Page], *, rounds: int) -> list[Timing]:
-    """Ask for the pages in turn, so that a slow second hits all of them; the first round is not counted."""
-    from django.db import connection
-    from django.test import Client
-    from django.test.utils import CaptureQueriesContext
-
+def make_analyst() -> "User":
+    """An account that reads all studies."""
     from reports.accounts.actions import create_account
     from reports.accounts.grants import give_grant
     from reports.studies.policies import Role
 
     analyst, _ = create_account("analyst", roles=[Role.ANALYST])
     give_grant(analyst, study=None)
+    return analyst
+
+
+def measure(pages: Sequence[Page], *, reader: "User", rounds: int) -> list[Timing]:
+    """Ask for the pages in turn, so that a slow second hits all of them; the first round is not counted."""
+    from django.db import connection
+    from django.test import Client
+    from django.test.utils import CaptureQueriesContext
+
     client = Client(headers={"host": "localhost"})
-    client.force_login(analyst)
+    client.force_login(reader)
     taken: dict[Page, list[float]] = {page: [] for page in pages}
     facts: dict[Page, tuple[int, float]] = {}
     for page in pages:
@@ -210,10 +248,13 @@ def main() -> None:
         call_command("collectstatic", interactive=False, verbosity=0)
         settings.TASK_SENDER = f"benchmarks.pages.{no_worker.__name__}"
         pages: list[Page] = []
+        reader = make_analyst()
         for slug, days, budget_ms in () if asked.slots_only else (WEEK, SEASON):
-            pages += pages_of(make_study(slug, days=days), budget_ms=budget_ms)
+            study = make_study(slug, days=days)
+            pages += pages_of(study, budget_ms=budget_ms)
+            pages += [make_board(study, owner=reader)] if slug == SEASON[0] else []
         pages += slot_pages_of(make_slots_study())
-        sys.stdout.write(table(measure(pages, rounds=asked.rounds)) + "\n")
+        sys.stdout.write(table(measure(pages, reader=reader, rounds=asked.rounds)) + "\n")
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def test_the_pdf_has_the_tiles_in_letters_and_maps_as_pictures(reader, board, ri
     report = window_report(rich.indicators.get(slug="gender"), DAY)
     shares = [f"{each.consistent:.1%}" for each in report.estimates]
     for found in (
-        "For the mayor", "Fri 31 May 2024", "Gender", *shares, "Mean", "Different visitors", "Read this",
+        "For the mayor", "Fri 31 May 2024", "Gender", *shares, "Mean", "Unique visitors", "Read this",
         "Ask \ufffd\ufffd.", "pairs are larger than the noise", "Home: map", "Definition of a visitor",
         "All answers of one person together have at most epsilon", "plan version 1 (smp-grr)",
     ):  # fmt: skip
@@ -86,7 +86,7 @@ def test_suppressed_figures_are_in_no_file(reader, board):
     Study.objects.update(small_cell=10_000_000)
     text = text_of(ask(reader, board, "pdf"))
     assert "This study suppresses date ranges with fewer than" in text
-    assert "Different visitors" not in text and "F 5" not in text
+    assert "Unique visitors" not in text and "F 5" not in text
 
 
 def test_files_are_in_the_language_of_the_reader(rich, board, analyst):
