@@ -79,10 +79,13 @@ class BoardFile:
     @property
     def reading_words(self) -> list[str]:
         """How to read the figures, and their protection: a board is read without its page."""
-        bars = gettext(  # the words of a template, which doubles the sign
-            "Bars show estimates, adjusted so that none is negative and they add up to 100%%. Lines show "
-            "95%% intervals. A pale bar means that the interval includes zero, so there may be no visitors."
-        ) % {}
+        bars = (
+            gettext(  # the words of a template, which doubles the sign
+                "Bars show estimates, adjusted so that none is negative and they add up to 100%%. Lines show "
+                "95%% intervals. A pale bar means that the interval includes zero, so there may be no visitors."
+            )
+            % {}
+        )
         randomised = gettext(
             "Answers are randomised before they are counted. The intervals include this noise."
         )
