@@ -79,12 +79,10 @@ class BoardFile:
     @property
     def reading_words(self) -> list[str]:
         """How to read the figures, and their protection: a board is read without its page."""
-        bars = (
-            gettext(  # the words of a template, which doubles the sign
-                "Bars show estimates, adjusted so that none is negative and they add up to 100%%. Lines show "
-                "95%% intervals. A pale bar means that the interval includes zero, so there may be no visitors."
-            )
-            % {}
+        bars = gettext(  # the words of a template, which doubles the sign
+            "Bars show estimates, adjusted so that none is negative and they add up to 100%%. "
+            "Lines show 95%% intervals. A pale bar means that the interval includes zero, so there "
+            "may be no visitors."
         )
         randomised = gettext(
             "Answers are randomised before they are counted. The intervals include this noise."
@@ -92,7 +90,7 @@ class BoardFile:
         visitor = gettext("Definition of a visitor: %(rule)s") % {
             "rule": studies_texts.visitor_rule(self.study)
         }
-        return [*([bars] if self.has_bars else []), visitor, f"{randomised} {total_words(self.plan)}"]
+        return [*([bars % {}] if self.has_bars else []), visitor, f"{randomised} {total_words(self.plan)}"]
 
 
 def options_of(board: Board) -> str:
