@@ -122,7 +122,7 @@ def _flows(flows: Flows, *, width: float) -> list[Block]:
     for flow in flows.listed[:LARGEST]:
         names = " → ".join(legible(name) for name in flows_texts.flow_names(flows, flow))
         blocks.append(text_block(names, size=8, width=width, weight="bold", below=0.0))
-        blocks.append(text_block(flows_texts.amount(flow.figure), size=8, width=width))
+        blocks.append(text_block(flows_texts.amount(flow.figure, flows), size=8, width=width))
     return blocks
 
 
