@@ -74,7 +74,7 @@ def rows_of(tiles: Iterable[Shown]) -> list[Row]:
 def draw_row(
     figure: Figure, row: Row, *, left: float, top: float, are_pictures_apart: bool = False
 ) -> list[tuple[Box, bytes]]:
-    """Draw a row below `top`; returns its pictures with their places, if they are to be apart."""
+    """Draw a row below `top`; with pictures apart, returns them with their places."""
     pictures = []
     inner = row.width - 2 * _PAD_IN
     for place, blocks in enumerate(row.blocks):
