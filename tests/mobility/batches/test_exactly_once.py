@@ -33,7 +33,7 @@ State = Batch.State
 
 
 @pytest.mark.parametrize(
-    "n_deaths", [pytest.param(5, marks=pytest.mark.database), pytest.param(40, marks=pytest.mark.long)]
+    "n_deaths", [pytest.param(5, marks=pytest.mark.database), pytest.param(None, marks=pytest.mark.long)]
 )
 def test_a_death_at_any_statement_of_a_second_day_changes_nothing(make_pipeline, few, n_deaths):
     def begun(slug):
