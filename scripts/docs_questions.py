@@ -17,6 +17,7 @@ before you declare one.
   [Cross-tabulation](../compare.md#cross-tabulations) of a declared combination.
 - Differences, days, places: [comparisons](../compare.md), [maps](../maps.md), [presence](../presence.md).
 - Mean, median, shares above a cut: [numbers](study-file.md#numbers).
+- [Moves](../daily_values.md) of a visitor along a pair of zones: error of one cell, times `max_moves`.
 
 Nothing answers combinations that no indicator declares.
 
