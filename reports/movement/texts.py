@@ -89,7 +89,7 @@ def reason_for_nothing(indicator: Indicator) -> str:
     if has_unions(indicator):
         return ""
     if indicator.max_moves is not None:
-        return gettext("Moves are counted by day, so no figures show who returns.")
+        return gettext("Moves are counted by day, so there are no figures on returning visitors.")
     return gettext(
         "For this indicator, each person gives an answer on only %(m)d of the %(days)d days. It is "
         "therefore not known how many visitors in each category were also present on earlier days. Only "

@@ -31,8 +31,9 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
         )
     if moves:
         text = gettext(
-            "Moves (%(indicators)s): noise is new every day, so reports do not show whether moves repeat. "
-            "Only if a day is undone and read again does the same move give the same report."
+            "Moves (%(indicators)s): noise is new every day, so reports do not show whether moves "
+            "repeat. The same move gives the same report only if the uploads for a day are undone and "
+            "the day is read again."
         )
         sentences.append(text % {"indicators": ", ".join(moves)})
     if spec.has_fakes:

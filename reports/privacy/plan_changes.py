@@ -205,7 +205,9 @@ def _of_indicator(old: IndicatorDefinition, new: IndicatorDefinition) -> Iterato
         yield _other(gettext("The thresholds, minimum or unit of %(slug)s change.") % values)
     if old.max_moves and new.max_moves and old.max_moves != new.max_moves:
         most = {**values, "old": old.max_moves, "new": new.max_moves}
-        text = gettext("%(slug)s: moves per day with full weight change from %(old)d to %(new)d.")
+        text = gettext(
+            "%(slug)s: the number of moves per day that count in full changes from %(old)d to %(new)d."
+        )
         yield _harmless(text % most)
     if old.weight != new.weight:
         yield _harmless(gettext("%(slug)s is asked more or less often than before (weight).") % values)

@@ -125,8 +125,8 @@ def _no_flows(facts: Facts) -> Missing | None:
         return _without_noise(facts)
     why = gettext(
         "Each person reports on one indicator, so two places of a person cannot be linked later. This "
-        "question needs a joint indicator of two places, of which at least one is a zone of the area, or an "
-        "indicator of moves between zones."
+        "question needs either an indicator of moves between zones, or a joint indicator of two places. "
+        "At least one of the two places must be a zone of the area."
     )
     keys = ("parts", 'derive = "moves"', "[area] zones")
     return Missing(why=why, keys=keys, chapter="compare.md", anchor="flows")

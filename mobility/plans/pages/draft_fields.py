@@ -59,7 +59,7 @@ LABELS: Final[dict[str, Promise]] = {
     "indicator.cuts": gettext_lazy("Thresholds (“cuts” in the study file), one per line"),
     "indicator.derive": gettext_lazy("Value computed from a day's events"),
     "indicator.max_values": gettext_lazy("Maximum answers per person (optional)"),
-    "indicator.max_moves": gettext_lazy("Moves per day with full weight (optional)"),
+    "indicator.max_moves": gettext_lazy("Number of moves per day that count in full (optional)"),
     "indicator.epsilon": gettext_lazy("Separate epsilon for this indicator (optional)"),
     "indicator.weight": gettext_lazy("Weight (optional)"),
     "indicator.night_from": gettext_lazy("Night starts at (optional)"),
@@ -143,9 +143,9 @@ HINTS: Final[dict[str, Promise | str]] = {
         "Maximum number of days on which each person answers. Leave empty for all days of the study."
     ),
     "indicator.max_moves": gettext_lazy(
-        "Used only for moves between zones. Each person reports one move of the day, chosen at random. On "
-        "days with more moves than this number, each move counts for less. Larger numbers give less accurate "
-        "results. Leave empty for 6."
+        "This number is used only for moves between zones. Each person reports one move of the day, "
+        "chosen at random. On days with more moves than this number, each move counts for less. Larger "
+        "numbers give less accurate results. Leave empty for 6."
     ),
     "indicator.epsilon": gettext_lazy("Leave empty to use the plan's epsilon."),
     "indicator.weight": gettext_lazy(
