@@ -119,6 +119,7 @@ from ldp.protocols.hashing import HashChannel, blh_channel, olh_channel
 from ldp.protocols.histogram import HistogramChannel, histogram_channel
 from ldp.protocols.numbers.threshold import Scale, ThresholdChannel, threshold_channel
 from ldp.protocols.projective import ProjectiveChannel, code_channel, projective_channel
+from ldp.protocols.repeated.question import question_channel
 from ldp.protocols.subset import SubsetChannel, subset_channel
 from ldp.protocols.two_round import TwoRoundGrr, TwoRoundHash, best_buckets, lgrr_channel, loloha_channel
 from ldp.protocols.two_round_unary import TwoRoundUnary, allomfree_channel, lue_channel
@@ -289,6 +290,7 @@ __all__ = [
     "projective_channel",
     "pure_frequencies",
     "pure_variance",
+    "question_channel",
     "rank_mechanisms",
     "returning_visitors",
     "scenario_people",

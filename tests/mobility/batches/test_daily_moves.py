@@ -50,7 +50,7 @@ def definition() -> StudyDefinition:
 
 @pytest.fixture(scope="module")
 def rows() -> list[Row]:
-    return some_rows(seed=12, people=PEOPLE)
+    return some_rows(seed=12)
 
 
 @pytest.fixture(scope="module")

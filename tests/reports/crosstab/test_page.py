@@ -258,9 +258,9 @@ def made(reader, query: str, slug: str = "age_town"):
 
 def test_a_link_shows_the_answer_and_the_table_to_anyone(reader, client) -> None:
     published(AGE, TOWN, epsilon="6")
-    page = reader.get(f"{PAGE}?{ASKED}")
+    page = reader.get(f"{PAGE}?{SHARED}")
     links = Markup(page.content.decode()).links
-    assert any(link.endswith(f"?crosstab=on&{ASKED}") for link in links)
+    assert any(link.endswith(f"?crosstab=on&{SHARED}") for link in links)
     token = re.search(r"/shared/([\w-]+)/", made(reader, SHARED).content.decode())[0]
     client.logout()
     answer = client.get(token)
@@ -271,7 +271,7 @@ def test_a_link_shows_the_answer_and_the_table_to_anyone(reader, client) -> None
     assert body == re.search(r"<tbody>.*?</tbody>", page.content.decode(), re.DOTALL)[0]
     assert not [link for link in Markup(html).links if link.startswith(("?", "/studies/"))]
     (link,) = ShareLink.objects.all()
-    assert f"{PAGE}?{ASKED}" in reader.get(reverse("access:shares")).content.decode().replace("&amp;", "&")
+    assert f"{PAGE}?{SHARED}" in reader.get(reverse("access:shares")).content.decode().replace("&amp;", "&")
     assert (link.first_day.isoformat(), link.last_day.isoformat()) == ("2024-05-31", "2024-06-01")
 
 

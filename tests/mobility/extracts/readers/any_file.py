@@ -8,7 +8,7 @@ import gzip
 import io
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -35,7 +35,6 @@ BOM = b"\xef\xbb\xbf"
 PARIS = ZoneInfo("Europe/Paris")
 ISO = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-](0\d|1[0-8])(:?[0-5]\d)?)?")
 
-csv.field_size_limit(1 << 24)
 VALUES = [
     ["336001", " 336002\t", "roam-22801-000000012345", "", "é", '"33""6"', '"336', "\0", " ", "x" * 200],
     [
@@ -147,12 +146,21 @@ def _names(header: bytes) -> tuple[list[str], str]:
     if not plain.strip() or b"\0" in plain:
         raise NoExtractError
     try:
-        names = next(csv.reader([plain.decode(encoding or "utf-8")]))
+        (names,) = _csv_rows([plain.decode(encoding or "utf-8")])
     except (UnicodeDecodeError, csv.Error):
         raise NoExtractError from None
     if any(names.count(name) != 1 for name in WANTED):
         raise NoExtractError
     return names, encoding
+
+
+def _csv_rows(lines: Iterable[str], **options: str) -> list[list[str]]:
+    """Rows of fields of any length; the limit is one for the whole process, so it is put back."""
+    before = csv.field_size_limit(1 << 24)
+    try:
+        return list(csv.reader(lines, **options))
+    finally:
+        csv.field_size_limit(before)
 
 
 def _encoding(text: bytes) -> str:
@@ -170,7 +178,7 @@ def slow_row(
 ) -> tuple[list[bytes] | str, str]:
     """The values wanted of a line, as UTF-8, or why it is no row; and the file's encoding after it."""
     # An open quote takes the sentinel in. Latin-1 keeps all bytes.
-    values, *rest = csv.reader([line.decode("latin-1") + "\n", "sentinel\n"], delimiter=separator)
+    values, *rest = _csv_rows([line.decode("latin-1") + "\n", "sentinel\n"], delimiter=separator)
     if rest != [["sentinel"]] or len(values) != len(names):
         return "wrong_columns", encoding
     raw = [values[names.index(name)].encode("latin-1") for name in wanted]
