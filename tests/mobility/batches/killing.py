@@ -33,7 +33,7 @@ class KillAt:
 
 
 def run(work: Callable[[], object], kill: KillAt) -> None:
-    fairness._known["until"] = 0.0  # what is remembered for seconds would change the number of statements
+    fairness._known["until"] = 0.0  # else the count of processes that it keeps changes how many there are
     with connections["default"].execute_wrapper(kill), connections["vault"].execute_wrapper(kill):
         work()
 

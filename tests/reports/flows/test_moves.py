@@ -43,7 +43,7 @@ DAYS = range(1, 5)
 
 
 def moves_of(person: int, day: int) -> list[int]:
-    """Moves of a person on a day: in the west to and fro, up to five; every seventh is nowhere."""
+    """Moves of a person on a day: in the west, up to five; every seventh is nowhere."""
     kind = (person * 7 + day * (person % 5 == 0)) % 14
     stays = [
         (),
