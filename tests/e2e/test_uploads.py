@@ -218,7 +218,7 @@ def cut_off_for_good(page, line, file):
     """Send until a frame has arrived, and let no other through; pages come through."""
     line.lets_up = cutting([FRAME_BYTES * 3 // 2, *[100_000] * 1000])
     send(page, file)
-    expect(page.locator("#upload-note")).to_contain_text("Retrying", timeout=30_000)
+    expect(page.locator("#upload-note")).to_contain_text("Trying again", timeout=30_000)
 
 
 def test_an_upload_goes_on_after_the_page_was_loaded_again(site, large, expected, line, page):
