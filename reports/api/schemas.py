@@ -39,7 +39,7 @@ class Estimate(Strict):
     """One category in one window, with its 95% intervals."""
 
     category: str
-    reports: int | None = Field(description="sanitised answers that support the category")
+    reports: int | None = Field(description="randomised answers that support the category")
     frequency: Share = Field(description="unbiased estimate; noise can push it below 0 or above 1")
     std_error: Share
     ci_low: Share
@@ -51,8 +51,8 @@ class Estimate(Strict):
     status: Status
 
 
-class Report(Strict):
-    """All categories of an indicator in one window, and their plan."""
+class Window(Strict):
+    """Figures of an indicator in one window, and their plan."""
 
     study: Slug
     indicator: Slug
@@ -64,11 +64,16 @@ class Report(Strict):
     unit: Literal["attribute", "profile"] = Field(description="privacy unit")
     n_visitors: Visitors
     n_reports: int | None = Field(description="number of subscribers who answered")
-    estimates: list[Estimate]
-    status: Status
     ci_level: float = Field(description="confidence level")
     timezone: str = Field(description="IANA time zone")
     software_version: str
+
+
+class Report(Window):
+    """All categories of an indicator in one window."""
+
+    estimates: list[Estimate]
+    status: Status
     n_visitors_ci_low: NoisyEnd = None
     n_visitors_ci_high: NoisyEnd = None
 
@@ -136,19 +141,9 @@ class Query(Strict):
     groups: dict[str, list[str]] = Field({}, description="groups of categories, by slug of a part")
 
 
-class QueryAnswer(Strict):
+class QueryAnswer(Window):
     """Share of the visitors who have the chosen categories."""
 
-    study: Slug
-    indicator: Slug
-    first_day: date
-    last_day: date
-    plan_version: int
-    mechanism: str
-    epsilon: float = Field(description="nominal epsilon of one answer")
-    unit: Literal["attribute", "profile"] = Field(description="privacy unit")
-    n_visitors: Visitors
-    n_reports: int | None = Field(description="number of subscribers who answered")
     where: Filter = Field(description="all categories asked for, by the slug of a part")
     sentence: str = Field(description="the answer in words")
     frequency: Share = Field(description="unbiased estimate; noise can push it below 0 or above 1")
@@ -160,24 +155,11 @@ class QueryAnswer(Strict):
     visitors_ci_high: Number
     status: Status
     market_share: float
-    ci_level: float = Field(description="confidence level")
-    timezone: str = Field(description="IANA time zone")
-    software_version: str
 
 
-class Association(Strict):
+class Association(Window):
     """Result of a test of two parts of a joint indicator."""
 
-    study: Slug
-    indicator: Slug
-    first_day: date
-    last_day: date
-    plan_version: int
-    mechanism: str
-    epsilon: float
-    unit: Literal["attribute", "profile"]
-    n_visitors: Visitors
-    n_reports: int | None
     rows: Slug
     columns: Slug
     go_together: bool | None = Field(description="independence is rejected at 5%; null: no test")
@@ -187,9 +169,6 @@ class Association(Strict):
     degrees: int | None = Field(description="degrees of freedom")
     p_value: float | None
     market_share: float
-    ci_level: float
-    timezone: str
-    software_version: str
 
 
 class FlowRow(Strict):
@@ -208,17 +187,9 @@ class FlowRow(Strict):
     status: Status
 
 
-class Flows(Strict):
+class Flows(Window):
     """People by origin and destination."""
 
-    study: Slug
-    indicator: Slug
-    first_day: date
-    last_day: date
-    plan_version: int
-    mechanism: str
-    epsilon: float = Field(description="nominal epsilon of one answer")
-    unit: Literal["attribute", "profile"] = Field(description="privacy unit")
     n_visitors: int = Field(description="for a daily indicator: visitor-days")
     n_reports: int
     n_days: int | None = Field(description="number of days with figures; null for a static indicator")
@@ -226,9 +197,6 @@ class Flows(Strict):
     destination_indicator: Slug
     rows: list[FlowRow]
     market_share: float
-    ci_level: float = Field(description="confidence level")
-    timezone: str = Field(description="IANA time zone")
-    software_version: str
 
 
 class MoveRow(Strict):
@@ -248,26 +216,15 @@ class MoveRow(Strict):
     status: Status
 
 
-class Moves(Strict):
+class Moves(Window):
     """Moves between zones."""
 
-    study: Slug
-    indicator: Slug
-    first_day: date
-    last_day: date
-    plan_version: int
-    mechanism: str
-    epsilon: float = Field(description="nominal epsilon of one answer")
-    unit: Literal["attribute", "profile"] = Field(description="privacy unit")
     n_visitors: int = Field(description="visitor-days")
     n_reports: int
     n_days: int = Field(description="number of days with figures")
     max_moves: int = Field(description="moves of a day that count in full")
     rows: list[MoveRow]
     market_share: float
-    ci_level: float = Field(description="confidence level")
-    timezone: str = Field(description="IANA time zone")
-    software_version: str
 
 
 class NumberRow(Strict):
@@ -285,27 +242,14 @@ class NumberRow(Strict):
     status: Status
 
 
-class NumberAnswer(Strict):
+class NumberAnswer(Window):
     """Mean and quantiles of a number in one window."""
 
-    study: Slug
-    indicator: Slug
-    first_day: date
-    last_day: date
-    plan_version: int
-    mechanism: str
-    epsilon: float = Field(description="nominal epsilon of one answer")
-    unit: Literal["attribute", "profile"] = Field(description="privacy unit")
-    n_visitors: Visitors
-    n_reports: int | None = Field(description="number of subscribers who answered")
     sentence: str = Field(description="the answer in words")
     cuts: list[int] = Field(description="values are rounded down to these, or to the minimum")
     minimum: int
     rows: list[NumberRow]
     market_share: float
-    ci_level: float = Field(description="confidence level")
-    timezone: str = Field(description="IANA time zone")
-    software_version: str
 
 
 class StudyLine(Strict):
