@@ -140,4 +140,8 @@ def _consistent(report: WindowReport, estimates: Sequence[Estimate]) -> WindowRe
     """Values of few categories need less adjustment than those of all."""
     shares = project_simplex(np.array([each.frequency for each in estimates], np.float64))
     rows = zip(estimates, shares.tolist(), strict=True)
-    return replace(report, estimates=tuple(replace(each, consistent=share) for each, share in rows))
+    return replace(
+        report,
+        estimates=tuple(replace(each, consistent=share) for each, share in rows),
+        status=estimates[0].status,  # all have the same
+    )
