@@ -1,7 +1,9 @@
 """A process that dies at a chosen statement: no handler of it runs."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
+from unittest.mock import patch
 
 from django.db import connections
 
@@ -33,8 +35,12 @@ class KillAt:
 
 
 def run(work: Callable[[], object], kill: KillAt) -> None:
-    fairness._known["until"] = 0.0  # else the count of processes that it keeps changes how many there are
-    with connections["default"].execute_wrapper(kill), connections["vault"].execute_wrapper(kill):
+    # Processes are counted each time: else how long a run takes would decide how many statements it has.
+    counted = patch.object(fairness, "KNOWN_S", 0.0), patch.dict(fairness._known, until=0.0)
+    wrapped = (connections[name].execute_wrapper(kill) for name in ("default", "vault"))
+    with ExitStack() as stack:
+        for each in (*counted, *wrapped):
+            stack.enter_context(each)
         work()
 
 
