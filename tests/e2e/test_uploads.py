@@ -51,7 +51,7 @@ def test_upload_in_the_browser_ends_in_a_report(site, extract, later_days, sign_
 def upload(page, site, path, *, study=STUDY):
     page.goto(f"{site.address}/operator/{study}/")
     page.set_input_files("input[type=file]", path)
-    page.get_by_role("button", name="Upload").click()
+    page.get_by_role("button", name="Upload", exact=True).click()
     page.wait_for_url("**/operator/batches/**")
 
 
@@ -126,7 +126,7 @@ def test_a_profile_is_proposed_corrected_saved_and_a_file_checked_with_it(site, 
     expect(page.get_by_label(re.compile("^Profile"))).to_have_value("operator-x")
     expect(page.get_by_label("Check the file without publishing anything")).to_be_checked()
     page.set_input_files("#upload-file", operators_file)
-    page.get_by_role("button", name="Upload").click()
+    page.get_by_role("button", name="Upload", exact=True).click()
     page.wait_for_url("**/operator/batches/**")
     expect(page.locator("main")).to_contain_text("No data from the file was kept", timeout=60_000)
     expect(page.locator("main")).to_contain_text(f"of {N_ROWS}")
