@@ -11,8 +11,9 @@ from django.utils.translation import gettext, ngettext
 from ldp.estimation.windows import IndicatorTallies
 from reports.base import formats
 from reports.base.status import Status
+from reports.boards.models import Board
 from reports.boards.offers import titles
-from reports.boards.tiles import OF_INDICATORS, Kind, Tile
+from reports.boards.tiles import OF_INDICATORS, Kind, Tile, read_tiles
 from reports.crosstab.queries import NoCrosstabError
 from reports.estimates import charts
 from reports.estimates import texts as estimates_texts
@@ -125,6 +126,27 @@ def indicator_tiles(indicators: Iterable[Indicator]) -> list[Tile]:
         Tile(key=place, kind=Kind.INDICATOR if each.max_moves is None else Kind.FLOWS, of=each.slug)
         for place, each in enumerate(indicators, start=1)
     ]
+
+
+def board_context(
+    board: Board,
+    indicators: Sequence[Indicator],
+    window: Window,
+    *,
+    visitors: Counts,
+    with_hidden: bool = False,
+) -> dict[str, Any]:
+    """Contents of a board in a window, for its page and share links; `indicators` are all of the study."""
+    tiles = [tile for tile in read_tiles(board.tiles) if with_hidden or not tile.is_hidden]
+    shown = shown_tiles(indicators, tiles, window, visitors=visitors)
+    return {
+        "study": board.study,
+        "board": board,
+        "tiles": shown,
+        "has_charts": any(each.figure for each in shown),
+        "has_bars": any(each.tile.kind == Kind.INDICATOR and each.figure for each in shown),
+        "has_maps": any(each.map for each in shown),
+    }
 
 
 def shown_tiles(

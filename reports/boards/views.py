@@ -1,6 +1,5 @@
 """Pages of boards: the list of a study, one board, and the form that arranges it."""
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 from django import forms
@@ -16,16 +15,16 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from reports.accounts.access import account, readers_only, study_or_404
 from reports.boards import actions
-from reports.boards.contents import shown_tiles
+from reports.boards.contents import board_context
 from reports.boards.models import Board
 from reports.boards.offers import Offer, offers_of, titles
 from reports.boards.queries import board_or_404, boards_of
-from reports.boards.tiles import MAX_TEXT, MAX_TITLE, Kind, read_tiles
+from reports.boards.tiles import MAX_TEXT, MAX_TITLE
 from reports.estimates.options import ReportOptions
 from reports.estimates.page import weekdays, widest_indicator, window_page
 from reports.estimates.picker import requested_window
-from reports.estimates.queries import Counts, Window, WindowError, visitor_unions
-from reports.studies.models import Indicator, Study
+from reports.estimates.queries import Window, WindowError, visitor_unions
+from reports.studies.models import Study
 from reports.studies.policies import may_open
 from reports.studies.texts import crumbs_to
 
@@ -127,27 +126,6 @@ def change(request: HttpRequest, slug: str, board_id: int) -> HttpResponse:
 def board_address(board: Board) -> str:
     """Address of the page of a board."""
     return reverse("reports:board", args=[board.study.slug, board.pk])
-
-
-def board_context(
-    board: Board,
-    indicators: Sequence[Indicator],
-    window: Window,
-    *,
-    visitors: Counts,
-    with_hidden: bool = False,
-) -> dict[str, Any]:
-    """Contents of a board in a window, for its page and share links; `indicators` are all of the study."""
-    tiles = [tile for tile in read_tiles(board.tiles) if with_hidden or not tile.is_hidden]
-    shown = shown_tiles(indicators, tiles, window, visitors=visitors)
-    return {
-        "study": board.study,
-        "board": board,
-        "tiles": shown,
-        "has_charts": any(each.figure for each in shown),
-        "has_bars": any(each.tile.kind == Kind.INDICATOR and each.figure for each in shown),
-        "has_maps": any(each.map for each in shown),
-    }
 
 
 def _changed(request: HttpRequest, board: Board) -> int | None:

@@ -12,9 +12,9 @@ from django.views.decorators.http import require_POST
 from reports.accounts.access import account, readers_only, study_or_404
 from reports.accounts.access_models import ShareLink
 from reports.boards.actions import remove_board
+from reports.boards.contents import board_context
 from reports.boards.models import Board
 from reports.boards.queries import board_or_404, boards_of
-from reports.boards.views import board_context
 from reports.estimates.page import missing_days, widest_indicator
 from reports.estimates.picker import requested_window, window_query, window_title
 from reports.estimates.queries import Window, WindowError, visitor_unions

@@ -8,9 +8,8 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 from django.utils.translation import gettext
 
-from reports.boards.contents import Shown
+from reports.boards.contents import Shown, board_context
 from reports.boards.models import Board
-from reports.boards.views import board_context
 from reports.estimates.picker import window_title
 from reports.estimates.queries import Window, visitor_unions
 from reports.exports.errors import ExportError
