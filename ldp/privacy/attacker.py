@@ -23,7 +23,8 @@ from ldp.protocols.channels import WORD, GrrChannel
 from ldp.protocols.fake_data import FakeDataChannel
 from ldp.protocols.faked_reports import FakedChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
-from ldp.protocols.projective_space import DesignChannel, is_orthogonal
+from ldp.protocols.projective import ProjectiveChannel
+from ldp.protocols.projective_space import DesignChannel, is_orthogonal, sums_of_codes
 from ldp.protocols.repeated.question import QuestionChannel
 
 Floats = NDArray[np.float64]
@@ -154,8 +155,8 @@ def known_day_success(channel: ReportChannel) -> float:
 
     Parameters
     ----------
-    channel : GrrChannel, UnaryChannel, ThresholdChannel, QuestionChannel or FakedChannel; as used for the
-        reports; before, all values of the day in question are as likely
+    channel : any ReportChannel; as used for the reports; before, all values of the day in question are as
+        likely, and of projective response those of the known day too
 
     Returns
     -------
@@ -186,6 +187,8 @@ def known_day_success(channel: ReportChannel) -> float:
     elif isinstance(answer, QuestionChannel):
         # As with a cut: each question has values on both sides, since all digits occur.
         return (1 + p * p + (1 - p) ** 2) / k
+    elif isinstance(answer, ProjectiveChannel):
+        others, matching = _likeliest_of_others(answer)
     else:
         # Whether a report has none or some of the bits of the other values; then two reports that are alike.
         hit, miss, none = p / q, (1 - p) / (1 - q), (1 - q) ** (k - 1)
@@ -205,9 +208,7 @@ def _best_of_sides(channel: ThresholdChannel, prior: Floats) -> float:
 
 def _best_of_points(channel: DesignChannel, prior: Floats) -> float:
     """Sum over codes of the largest product of prior and likelihood."""
-    size = channel.support_size
-    inside = float(channel.p) / size
-    outside = (1 - float(channel.p)) / (channel.n_codes - size)
+    _, _, inside, outside = _likelihoods(channel)
     best = np.full(channel.n_codes, prior.max() * outside)
     for value in np.argsort(-prior, kind="stable"):
         if prior[value] * inside <= best.min():
@@ -215,6 +216,24 @@ def _best_of_points(channel: DesignChannel, prior: Floats) -> float:
         hit = is_orthogonal(int(value), channel=channel)
         best[hit] = np.maximum(best[hit], prior[value] * inside)
     return float(best.sum())
+
+
+def _likelihoods(channel: DesignChannel) -> tuple[int, int, float, float]:
+    """Values, codes of each, and the probability of one of its codes, and of one of the other codes."""
+    size, p = channel.support_size, float(channel.p)
+    return channel.domain_size, size, p / size, (1 - p) / (channel.n_codes - size)
+
+
+def _likeliest_of_others(channel: ProjectiveChannel) -> tuple[float, float]:
+    """Sums over codes of M(y), and of P(y | x) M(y), as of `known_day_success`; means over known values x."""
+    k, size, inside, outside = _likelihoods(channel)
+    supported = np.rint(sums_of_codes(np.ones(k), channel=channel))
+    # Codes of x that support another value too, and codes that support other values only.
+    shared, elsewhere = float(supported[supported > 1].sum()) / k, np.count_nonzero(supported) - size
+    none = channel.n_codes - size - elsewhere
+    others = inside * (shared + elsewhere) + outside * (size - shared + none)
+    matching = inside * (inside * shared + outside * (size - shared))
+    return others, matching + outside * (inside * elsewhere + outside * none)
 
 
 def _best_of_bits(hit: float, miss: float, *, q: float, prior: Floats) -> Law:

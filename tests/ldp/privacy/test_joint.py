@@ -117,6 +117,19 @@ def test_certificate_is_the_worst_of_all_reports(epsilon: str) -> None:
     assert certificate.epsilon_attribute == max(by_part) <= certificate.nominal_attribute
 
 
+@pytest.mark.parametrize("k", [3, 7, 12])
+def test_a_known_day_of_a_combination_tells_as_much_as_by_enumeration(k: int) -> None:
+    channel = ldp.projective_channel(epsilon=Fraction(1), domain_size=k)
+    laws, right = [law_of(channel, value) for value in range(k)], Fraction(0)
+    for known, first in enumerate(laws):
+        others = [law for value, law in enumerate(laws) if value != known]
+        for code, chance in enumerate(first):
+            likeliest = [max(law[second] for law in others) for second in range(channel.n_codes)]
+            likeliest[code] = max(likeliest[code], Fraction(1))  # the same answer stays with the same value
+            right += chance * sum(likeliest) / k**2
+    assert attacker.known_day_success(channel) == pytest.approx(float(right), rel=1e-12)
+
+
 DAILY_PAIR = ({"epsilon": Decimal("0.5")}, {"kind": "daily", "epsilon": Decimal(1)}, {"kind": "daily"})
 
 
