@@ -43,7 +43,7 @@ DAY_BADGES: Words = {
 }
 # Every name of mobility.extracts.rows.counts.REJECTED and IGNORED.
 ROW_REASONS: Words = {
-    "wrong_columns": _("Number of columns differs from the number in the header"),
+    "wrong_columns": _("The number of columns differs from the number in the header"),
     "bad_text": _("Not valid text in the file's encoding, or contains NUL bytes"),
     "empty_subscriber": _("Subscriber ID is missing"),
     "bad_timestamp": _("Unreadable timestamp"),
@@ -62,7 +62,7 @@ NOTES: Words = {
         "Subscribers with a second value for a static indicator (the first value is kept)"
     ),
     "late_change": _(
-        "Daily values that changed after the answer had been published (the published answer is kept)"
+        "Daily values that changed after their answer was published (the published answer stays as it was)"
     ),
     "slot_closed": _(
         "Rows, including duplicates, in time slots that were already closed (the counts for closed slots "

@@ -183,9 +183,9 @@ def not_comparable(error: NotComparableError) -> str:
         ),
         Reason.BLANK: gettext("There are no figures for these days. Choose other days."),
         Reason.NOISY: gettext(
-            "This study adds presence noise, and part of this noise is shared between date ranges. The "
-            "error of a difference is therefore not computed, and no difference is shown. Compare the "
-            "intervals in the report: if they do not overlap, the figures differ."
+            "Presence noise is added in this study, and date ranges share part of it. The error of a "
+            "difference therefore cannot be computed, and no difference is shown. Compare the intervals in "
+            "the report instead: if they do not overlap, the figures differ."
         ),
         Reason.NUMBER: gettext(
             "This indicator is a number. To compare its mean between days, open the report and choose "

@@ -151,7 +151,9 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
         rows.append((names[entry.slug], *map(formats.percent, cells)))
     head = (
         gettext("Share of correct guesses by an attacker who has one report"),
-        gettext("Maximum share of correct guesses with one report, if the value had a 50% chance beforehand"),
+        gettext(
+            "Attacker's best success rate when guessing the value from one report (50% without the report)"
+        ),
     )
     return Section(
         title=gettext("Risk: an attacker learns a person's value"),
@@ -243,8 +245,8 @@ def _measures(study: Study) -> Section:
                 "Access rights by role and study, with an optional end date; new accounts have no access."
             ),
             gettext(
-                "An append-only ledger (audit log) records who did what; its entries are chained by "
-                "their hashes."
+                "An append-only ledger (audit log) records who did what; each entry contains the hash of the "
+                "one before it."
             ),
             gettext("Pages load no content from other hosts and have a strict content security policy."),
         ),

@@ -108,8 +108,8 @@ def blank_sentence(status: Status, study: Study) -> str:
     reason = status_reason(status, study)
     if status == Status.NOT_RELIABLE:
         reason = gettext(
-            "Either the 95% interval spans more than half of the range of the number, or no one reported "
-            "on one of the thresholds. Choose more days."
+            "The 95% interval covers more than half of all possible values of the number, or no one reported "
+            "on one of its thresholds. Choose a range with more days."
         )
     words = {"name": capfirst(formats.status_word(status)), "figure": reason}
     return gettext("%(name)s: %(figure)s") % words

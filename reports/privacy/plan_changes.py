@@ -251,7 +251,7 @@ def _of_slots(before: StudyDefinition, after: StudyDefinition) -> Iterator[Chang
             text = gettext("People are no longer counted by time slot.")
             yield Change(text=text, direction=Direction.STRONGER, needs_second_person=False)
         return
-    label = gettext("Time slots counted per person and day")
+    label = gettext("Time slots counted per person per day")
     yield from _number(label, old.slots_per_day, new.slots_per_day, more_is_weaker=True)
     label = gettext("Epsilon per person and day for counts by time slot")
     yield from _limit(label, old.epsilon_day, new.epsilon_day)

@@ -16,7 +16,10 @@ def total_words(plan: Plan) -> str:
         "total": formats.epsilon(certificate.epsilon_profile)
     }
     if spec.has_fakes:
-        return gettext("%(total)s, because only the reports on one indicator are real.") % {"total": total}
+        return gettext(
+            "%(total)s, because each person sends a real answer on one indicator only; their other reports "
+            "are random."
+        ) % {"total": total}
     if not spec.is_sampled:
         added = " + ".join(_product(each) for each in entries)
         return gettext("%(total)s, the sum of all answers: %(sum)s.") % {"total": total, "sum": added}

@@ -176,7 +176,7 @@ def _run(text: str, *, study: Study) -> tuple[int, int]:
         day = study.day_of(date.fromisoformat(text))
     except ValueError:
         raise WindowError(
-            gettext("A day must be a date such as 2017-05-31, not “%s”.") % text[:_SHOWN]
+            gettext("“%s” is not a valid day. Enter a date such as 2017-05-31.") % text[:_SHOWN]
         ) from None
     return day, day
 

@@ -174,7 +174,7 @@ def _until_closed(batch: Batch) -> tuple[str, str]:
             )
         case Batch.Kind.VOID_DAY:
             sentence = gettext(
-                "All data uploaded for this day has been removed. This data had never been published."
+                "All data uploaded for this day has been removed. None of it had been published."
             )
         case _:
             sentence = gettext(
@@ -234,8 +234,8 @@ def _waiting(batch: Batch, subscribers: int, study: StudyHead) -> tuple[str, str
 
 def _too_few(subscribers: int, study: StudyHead) -> str:
     text = gettext(
-        "These changes were never published, because they covered fewer than %(least)s subscribers when "
-        "the study was closed."
+        "These changes were never published, because they affected fewer than %(least)s subscribers when the "
+        "study was closed."
     )
     if subscribers >= study.min_publication:
         text = gettext(

@@ -212,8 +212,8 @@ def not_reached(database: str, *, key_was_lost: bool, copies: Copies) -> list[di
             "Earlier backups of the vault. They are encrypted and can never be read without the key."
         ),
         "key_copies": gettext(
-            "Copies of the keystore that someone made against advice, or that are part of a disk "
-            "snapshot. This installation has no record of them. Anyone who has such a copy must destroy "
+            "Copies of the keystore that someone made despite the instruction not to, or that are part of a "
+            "disk snapshot. This installation has no record of such copies. Anyone who has one must destroy "
             "it."
         ),
         "disk": gettext(

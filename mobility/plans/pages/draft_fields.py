@@ -143,9 +143,10 @@ HINTS: Final[dict[str, Promise | str]] = {
         "Maximum number of days on which each person answers. Leave empty for all days of the study."
     ),
     "indicator.max_moves": gettext_lazy(
-        "This number is used only for moves between zones. Each person reports one move of the day, "
-        "chosen at random. On days with more moves than this number, each move counts for less. Larger "
-        "numbers give less accurate results. Leave empty for 6."
+        "This number is used only for moves between zones. For each day, each person reports one of their "
+        "moves, chosen at random. On days when a person makes more moves than this number, each of that "
+        "person's moves counts for less. A larger number makes the results less accurate. If you leave this "
+        "field empty, 6 is used."
     ),
     "indicator.epsilon": gettext_lazy("Leave empty to use the plan's epsilon."),
     "indicator.weight": gettext_lazy(

@@ -79,9 +79,9 @@ class BoardFile:
     def reading_words(self) -> list[str]:
         """How to read the figures, and their protection: a board is read without its page."""
         bars = gettext(  # the words of a template, which doubles the sign
-            "Bars show estimates, adjusted so that none is negative and they add up to 100%%. "
-            "Lines show 95%% intervals. A pale bar means that the interval includes zero, so there "
-            "may be no visitors."
+            "Bars show estimates, adjusted so that none is negative and they add up to 100%%. Lines show "
+            "95%% intervals. A pale bar means that the interval includes zero, so there may be no visitors "
+            "in that category."
         )
         randomised = gettext(
             "Answers are randomised before they are counted. The intervals include this noise."

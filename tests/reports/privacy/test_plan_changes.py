@@ -111,7 +111,7 @@ def joint(*parts: str) -> Edit:
         (slots(), slots(epsilon_day=Decimal(2)), "Epsilon per person and day for counts by time slot rises from 1 to 2"),
         (slots(), slots(epsilon_day=None, delta=None), "counts by time slot has been removed. It was 1"),
         (slots(), slots(delta=Decimal("0.00001")), "slots.delta: previously 0.000001, now 0.00001"),
-        (slots(), slots(slots_per_day=21), "Time slots counted per person and day rises from 20 to 21"),
+        (slots(), slots(slots_per_day=21), "Time slots counted per person per day rises from 20 to 21"),
         (slots(), slots(hold_minutes=30), "slots.hold_minutes: previously 60, now 30"),
         (LOOSE, study(visitor=ANYBODY), "visitor has changed"),
         (LOOSE, gender(categories=("F", "M", "NR", "X")), "gender has new categories: X"),
@@ -215,7 +215,7 @@ TOTAL = "All answers of one person together have at most epsilon "
      ((factory.GENDER, factory.AGE), {}, "1, for 1 answer of epsilon 1 on “Gender”."),
      ((factory.GENDER, factory.LENGTH), {}, "2, for 2 different answers of epsilon 1 on “Length”."),
      ((factory.GENDER, factory.STAY), {"mechanism": "spl-grr", "epsilon": "5"}, "12.5, the sum of all answers: 2.5 + 4 \u00d7 2.5."),
-     ((factory.GENDER, factory.AGE), {"mechanism": "rsfd-grr"}, "1, because only the reports on one indicator are real.")],
+     ((factory.GENDER, factory.AGE), {"mechanism": "rsfd-grr"}, "1, because each person sends a real answer on one indicator only; their other reports are random.")],
 )  # fmt: skip
 def test_the_total_is_explained_by_the_answers_that_it_adds_up(asked_for, changes, expected) -> None:
     assert total_words(current_plan(factory.create(*asked_for, **changes))) == TOTAL + expected

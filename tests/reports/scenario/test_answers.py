@@ -130,7 +130,7 @@ def test_sentences_are_whole_in_both_languages() -> None:
         ("present=2024-07-01", "Days must be from 2024-05-30 to 2024-06-02, not 2024-07-01."),
         ("present=0-2", "Days must be from 2024-05-30 to 2024-06-02, not 0-2."),
         ("present=5", "Days must be from 2024-05-30 to 2024-06-02, not 5."),
-        ("absent=never", "A day must be a date such as 2017-05-31, not “never”."),
+        ("absent=never", "“never” is not a valid day. Enter a date such as 2017-05-31."),
         ("present=", "Mark at least one day as present or absent, or enter a number of days."),
         ("present=,", "Mark at least one day as present or absent, or enter a number of days."),
         ("present=2024-05-30&absent=2024-05-30", "Choose one for 2024-05-30."),
