@@ -28,7 +28,7 @@ from tests.reports import report_factory as factory
 from tests.reports.page_texts import signed_in
 
 pytestmark = pytest.mark.django_db
-PDF = "/studies/fair-2024/age/export.pdf?from=2024-05-30&to=2024-05-31"
+PICTURE = "/studies/fair-2024/age/export.svg?from=2024-05-30&to=2024-05-31"
 OTHER = "/studies/fair-2024/bundle.zip"
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 PART = {"HX-Request": "true"}
@@ -83,18 +83,18 @@ class TestWhatIsMadeByAWorker:
 
     def test_a_web_server_makes_nothing_large_and_head_starts_nothing(self, reader, fair, sent, monkeypatch):
         monkeypatch.setattr(views, "write", None)
-        assert reader.head(PDF).status_code == 200
+        assert reader.head(PICTURE).status_code == 200
         assert not ExportFile.objects.exists()
-        page = reader.get(PDF, headers=BROWSER)
+        page = reader.get(PICTURE, headers=BROWSER)
         assert (page.status_code, len(sent)) == (202, 1)
-        for words in ('hx-get="/studies/fair-2024/age/export.pdf?', "hx-trigger"):
+        for words in ('hx-get="/studies/fair-2024/age/export.svg?', "hx-trigger"):
             assert words in page.content.decode()
 
     def test_the_page_tells_how_far_it_is_and_then_fetches_the_file(self, reader, fair, sent):
         def part():
-            return reader.get(PDF, headers=BROWSER | PART).content.decode()
+            return reader.get(PICTURE, headers=BROWSER | PART).content.decode()
 
-        reader.get(PDF, headers=BROWSER)
+        reader.get(PICTURE, headers=BROWSER)
         assert "The file is waiting for a worker" in part()
         ExportFile.objects.update(state=State.RUNNING, stage=42)
         assert ("Creating the file: 42% done." in part(), 'value="42"' in part()) == (True, True)
@@ -102,15 +102,15 @@ class TestWhatIsMadeByAWorker:
         tasks.make_export(sent[0])
         assert ("is ready" in part(), "data-download" in part()) == (True, True)
         assert "hx-trigger" not in part()  # and asks no more
-        answer = reader.get(PDF, headers=BROWSER)
-        assert (answer.status_code, answer["Content-Type"]) == (200, "application/pdf")
-        assert answer.getvalue().startswith(b"%PDF-")
+        answer = reader.get(PICTURE, headers=BROWSER)
+        assert (answer.status_code, answer["Content-Type"]) == (200, "image/svg+xml")
+        assert b"<svg" in answer.getvalue()
         assert len(sent) == 1
 
     def test_a_large_file_is_sent_in_pieces_and_is_the_same(self, reader, fair, monkeypatch):
-        whole = reader.get(PDF).getvalue()
+        whole = reader.get(PICTURE).getvalue()
         monkeypatch.setattr(views, "AT_ONCE_BYTES", 10)
-        answer = reader.get(PDF)
+        answer = reader.get(PICTURE)
         assert answer.streaming
         assert (int(answer["Content-Length"]), answer.getvalue()) == (len(whole), whole)
         row = ExportFile().set_content(bytes(3_000_000))
@@ -122,11 +122,11 @@ class TestScripts:
     def test_a_script_waits_and_gets_its_file_from_the_same_address(self, reader, fair, sent, monkeypatch):
         monkeypatch.setattr(views, "WAIT_S", {"script": 60.0, "browser": 0.0})
         monkeypatch.setattr(views.time, "sleep", lambda _: tasks.make_export(sent[0]))
-        answer = reader.get(PDF)
-        assert (answer.status_code, answer["Content-Type"]) == (200, "application/pdf")
+        answer = reader.get(PICTURE)
+        assert (answer.status_code, answer["Content-Type"]) == (200, "image/svg+xml")
 
     def test_later_it_is_sent_to_the_same_address_and_then_told_when_to_come(self, reader, fair, sent):
-        address, turns = PDF, 0
+        address, turns = PICTURE, 0
         while (answer := reader.get(address)).status_code == 302:
             address, turns = answer["Location"], turns + 1
         assert (turns, answer.status_code, answer["Retry-After"]) == (views.MAX_TURNS, 503, "5")
@@ -140,7 +140,7 @@ class TestScripts:
         for _ in range(views.PLACES):
             views._places.acquire()
         try:
-            answer = reader.get(PDF)
+            answer = reader.get(PICTURE)
             assert (answer.status_code, answer["Retry-After"]) == (503, "5")
         finally:
             for _ in range(views.PLACES):
@@ -149,26 +149,26 @@ class TestScripts:
 
 class TestKept:
     def test_a_file_is_kept_for_all_until_the_tally_changes(self, reader, second, fair, sent):
-        reader.get(PDF)
+        reader.get(PICTURE)
         tasks.make_export(sent[0])
-        before = reader.get(PDF).getvalue()
-        assert second.get(PDF).getvalue() == before
+        before = reader.get(PICTURE).getvalue()
+        assert second.get(PICTURE).getvalue() == before
         assert len(sent) == 1
         factory.publish(fair, factory.crowd(fair, n=500, seed=9))
-        assert reader.get(PDF).status_code == 302
+        assert reader.get(PICTURE).status_code == 302
         assert len(sent) == 2
         tasks.make_export(sent[1])
-        assert reader.get(PDF).getvalue() != before
+        assert reader.get(PICTURE).getvalue() != before
         assert ExportFile.objects.count() == 1
 
     def test_what_a_note_or_a_language_changes_is_another_file(self, reader, fair, sent):
-        reader.get(PDF)
+        reader.get(PICTURE)
         tasks.make_export(sent[0])
-        reader.get(PDF, headers={"Accept-Language": "fr"})
+        reader.get(PICTURE, headers={"Accept-Language": "fr"})
         assert len(sent) == 2
         tasks.make_export(sent[1])
         notes.note_day(fair, day=fair.first_day, kind="outage", text="mast", by="anna")
-        assert reader.get(PDF).status_code == 302
+        assert reader.get(PICTURE).status_code == 302
 
     def test_what_another_study_of_its_people_reveals_is_another_bundle(self, reader, fair, sent):
 
@@ -189,24 +189,24 @@ class TestKept:
     def test_the_newest_of_a_study_are_kept(self, reader, fair, monkeypatch):
         monkeypatch.setattr(files, "KEPT_PER_STUDY", 2)
         for ending in ("svg", "png", "pdf", "geojson"):
-            reader.get(PDF.replace("pdf", ending))
+            reader.get(PICTURE.replace("svg", ending))
         reader.get(OTHER)
         assert set(ExportFile.objects.values_list("recipe__ending", flat=True)) == {"pdf", "geojson", "zip"}
 
 
 class TestOneAtATime:
     def test_an_account_has_one_at_a_time_and_the_next_follows(self, reader, second, fair, sent):
-        reader.get(PDF, headers=BROWSER)
+        reader.get(PICTURE, headers=BROWSER)
         assert "Another of your files is being created" in reader.get(OTHER, headers=BROWSER).content.decode()
         assert len(sent) == 1
         second.get(OTHER, headers=BROWSER)  # another account does not wait
         assert len(sent) == 2
         tasks.make_export(sent[0])
-        reader.get(PDF.replace("pdf", "svg"), headers=BROWSER | PART)
+        reader.get(PICTURE.replace("svg", "png"), headers=BROWSER | PART)
         assert len(sent) == 3
 
     def test_a_file_that_nobody_asks_for_any_more_gives_way_to_the_next(self, reader, fair, sent):
-        reader.get(PDF, headers=BROWSER)
+        reader.get(PICTURE, headers=BROWSER)
         ExportFile.objects.update(asked_at=ago(11))
         reader.get(OTHER, headers=BROWSER)
         assert [row.recipe["ending"] for row in ExportFile.objects.all()] == ["zip"]
@@ -222,27 +222,27 @@ class TestOneAtATime:
             tick(50)
 
         monkeypatch.setattr(files, "write", ask_for_another_and_write)
-        reader.get(PDF)
+        reader.get(PICTURE)
         tasks.make_export(sent[0])
         assert not ExportFile.objects.exists()
         reader.get(OTHER)
         assert len(sent) == 2
 
     def test_who_asks_again_or_comes_back_to_a_file_that_was_to_give_way_keeps_it(self, reader, fair, sent):
-        reader.get(PDF)
+        reader.get(PICTURE)
         ExportFile.objects.update(state=State.RUNNING, asked_at=ago(11))
-        for address in (OTHER, PDF):
+        for address in (OTHER, PICTURE):
             assert reader.get(address).status_code == 302
         assert ExportFile.objects.get().asked_at > ago(5)
         ExportFile.objects.update(state=State.WAITING, asked_at=ago(80))
-        reader.get(PDF, headers=BROWSER | PART)
+        reader.get(PICTURE, headers=BROWSER | PART)
         assert ExportFile.objects.get().asked_at > ago(5)
 
 
 class TestGivenUp:
     def test_nobody_waits_any_more_so_that_a_worker_does_not_begin(self, reader, fair, sent, monkeypatch):
         monkeypatch.setattr(recipes, "_selected", None)
-        reader.get(PDF)
+        reader.get(PICTURE)
         ExportFile.objects.update(asked_at=ago(91))
         tasks.make_export(sent[0])
         assert not ExportFile.objects.exists()
@@ -266,17 +266,17 @@ class TestGivenUp:
         assert not ExportFile.objects.exists()
 
     def test_a_lost_message_is_sent_again_and_a_dead_worker_replaced(self, reader, fair, sent):
-        reader.get(PDF)
+        reader.get(PICTURE)
         ExportFile.objects.update(changed_at=ago(31))
-        reader.get(PDF)
+        reader.get(PICTURE)
         assert len(sent) == 2
         ExportFile.objects.update(state=State.RUNNING, changed_at=ago(60))
         tasks.make_export(sent[0])  # twice the same message: one worker is at it
         assert ExportFile.objects.get().state == State.RUNNING
         ExportFile.objects.update(changed_at=ago(121))
-        reader.get(PDF)
+        reader.get(PICTURE)
         tasks.make_export(sent[-1])
-        assert reader.get(PDF).status_code == 200
+        assert reader.get(PICTURE).status_code == 200
 
 
 class TestFailures:
@@ -297,7 +297,7 @@ class TestFailures:
         assert len(sent) == 2
 
     def test_a_database_that_goes_away_for_a_moment_costs_no_file(self, reader, fair, sent, monkeypatch):
-        reader.get(PDF)
+        reader.get(PICTURE)
         with monkeypatch.context() as patch:
             patch.setattr(recipes, "_selected", Mock(side_effect=OperationalError))
             with pytest.raises(OperationalError):
@@ -308,13 +308,13 @@ class TestFailures:
         assert ExportFile.objects.get().state == State.DONE
 
     def test_a_file_that_cannot_be_made_is_not_waited_for(self, reader, fair, sent, monkeypatch):
-        reader.get(PDF)
+        reader.get(PICTURE)
         monkeypatch.setattr(recipes, "_selected", None)
         with pytest.raises(TypeError):
             tasks.make_export(sent[0])
-        answer = reader.get(PDF)
+        answer = reader.get(PICTURE)
         assert (answer.status_code, answer["Retry-After"]) == (503, "5")
-        assert "could not be created" in reader.get(PDF, headers=BROWSER | PART).content.decode()
+        assert "could not be created" in reader.get(PICTURE, headers=BROWSER | PART).content.decode()
         assert len(sent) == 1
 
 
