@@ -105,7 +105,8 @@ def fair(transactional_db) -> Study:
 
 
 def fill(page: Page, selector: str) -> str:
-    return str(page.eval_on_selector(selector, "element => getComputedStyle(element).fill"))
+    # In one step: between two a chart may be redrawn, and what was found is gone.
+    return str(page.evaluate("found => getComputedStyle(document.querySelector(found)).fill", selector))
 
 
 def test_charts_are_drawn_and_nothing_is_refused_or_fetched(fair, signed_in, opened) -> None:
@@ -267,6 +268,7 @@ def test_question_mark_or_a_button_open_the_list_and_its_keys_work_until_turned_
 def test_paper_has_the_numbers_in_ink_and_the_address_and_no_navigation(fair, opened) -> None:
     page = opened(GENDER, color_scheme="dark")
     light, ink = "rgb(229, 234, 239)", "rgb(26, 36, 46)"
+    page.wait_for_selector(".chart .ytick text")
     for event, colour in (("nothing", light), ("beforeprint", ink), ("afterprint", light)):
         page.evaluate(f"dispatchEvent(new Event('{event}'))")
         assert fill(page, ".chart .ytick text") == colour
