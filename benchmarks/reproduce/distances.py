@@ -5,6 +5,7 @@ lognormal law stands for them. The mean square needs no law: noise adds 6 / epsi
 """
 
 from dataclasses import dataclass
+from functools import cache
 from math import exp, log, log1p, sqrt
 from statistics import NormalDist
 from typing import Final
@@ -69,6 +70,7 @@ def levels() -> list[NoisyDistances]:
     return [noisy(level) for level in published.PLACE_LEVELS]
 
 
+@cache
 def noisy(level: PlaceLevel) -> NoisyDistances:
     """One of them."""
     law = PlanarLaplace(epsilon_per_m=log(level.odds) / level.radius_m)

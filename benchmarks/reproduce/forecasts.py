@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from scipy.special import gammaln
 
 from benchmarks.reproduce.runs import Floats
 from ldp import KeyedPrf
@@ -179,9 +180,7 @@ def sgd_epsilon(batch: int, noise: float) -> float:
 def _renyi(rate: float, noise: float, order: int) -> float:
     """Rényi divergence of the Gaussian mechanism on a Poisson sample, whole order."""
     k = np.arange(order + 1)
-    log_choose = np.array(
-        [math.lgamma(order + 1) - math.lgamma(i + 1) - math.lgamma(order - i + 1) for i in k]
-    )
+    log_choose = gammaln(order + 1) - gammaln(k + 1) - gammaln(order - k + 1)
     terms = log_choose + k * math.log(rate) + (order - k) * math.log1p(-rate) + (k * k - k) / (2 * noise**2)
     return float(np.logaddexp.reduce(terms)) / (order - 1)
 
