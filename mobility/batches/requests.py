@@ -165,7 +165,7 @@ def request_close_slots(
         )
     if wanted <= closed:
         end = datetime.fromtimestamp(int(clock.end[closed - 1]), at.tzinfo)
-        text = gettext("all time slots through %(end)s are already closed; requested time: %(time)s")
+        text = gettext("all time slots up to %(end)s are already closed; the requested time was %(time)s")
         raise DayStateError(text % {"end": _minute(end), "time": _minute(at)})
     return _requested(study, kind=Batch.Kind.CLOSE_SLOTS, slots_through=wanted, by=by, batch_id=batch_id)
 

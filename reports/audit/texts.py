@@ -133,7 +133,7 @@ def fact_lines(facts: Facts, *, prefix: str = "") -> list[tuple[str, str]]:
 def _batch(facts: Facts) -> str:
     parts = [str(BATCH_STATES.get(facts.get("state", ""), ""))]
     if facts.get("counts_withheld"):
-        parts.append(gettext("Counts are omitted because they could reveal something about individuals."))
+        parts.append(gettext("Counts are omitted because they could reveal information about individuals."))
     if "duplicate_of" in facts:
         parts.append(gettext("The same file had already been processed."))
     if facts.get("only_checked"):
@@ -274,7 +274,7 @@ def _share(facts: Facts) -> str:
     until = gettext("Valid until %(day)s.") % {"day": facts["until"]} if facts.get("until") else ""
     locked = gettext("Password protected.") if facts.get("password") else ""
     sites = facts.get("origins")
-    framed = gettext("Can be embedded by %(sites)s.") % {"sites": ", ".join(sites)} if sites else ""
+    framed = gettext("Can be embedded on %(sites)s.") % {"sites": ", ".join(sites)} if sites else ""
     times = facts.get("times")
     read = (
         ngettext("The link was opened %(n)d more time.", "The link was opened %(n)d more times.", times)

@@ -97,9 +97,13 @@ def write_text(board: Board, *, key: int, title: str, text: str) -> None:
     """Replace the words of a text tile; BoardError if they are too long."""
     title, text = title.strip(), text.replace("\r\n", "\n").strip()
     if len(title) > MAX_TITLE or not is_one_line(title):
-        raise BoardError(gettext("A title must be one line of at most %(n)d characters.") % {"n": MAX_TITLE})
+        raise BoardError(
+            gettext("The title must be a single line of at most %(n)d characters.") % {"n": MAX_TITLE}
+        )
     if len(text) > MAX_TEXT or not is_one_line(text.replace("\n", "")):
-        raise BoardError(gettext("A text must have at most %(n)d printable characters.") % {"n": MAX_TEXT})
+        raise BoardError(
+            gettext("The text must have at most %(n)d characters, all of them printable.") % {"n": MAX_TEXT}
+        )
     _arrange(board, lambda tiles: changed(tiles, key, title=title, text=text), key=key)
 
 

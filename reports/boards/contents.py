@@ -199,7 +199,7 @@ class _Contents:
         if tile.kind == Kind.VISITORS:
             return self._visitors(tile)
         if tile.of not in self.indicators:
-            return self._blank(tile, gettext("This study does not have these figures."))
+            return self._blank(tile, gettext("These figures are not available for this study."))
         if tile.kind == Kind.FLOWS:
             return self._flows(tile)
         if tile.of not in self.reports:
@@ -233,7 +233,7 @@ class _Contents:
             title=self._title(tile),
             days=days,
             figure=charts.visitors_figure(self.study, days),
-            summary=gettext("Visitors on each of %(n)d days.") % {"n": len(days)},
+            summary=gettext("Number of visitors on each of %(n)d days.") % {"n": len(days)},
         )
 
     @cached_property
@@ -243,7 +243,7 @@ class _Contents:
     def _flows(self, tile: Tile) -> Shown:
         pair = next((each for each in place_pairs(self.study) if each.indicator.slug == tile.of), None)
         if pair is None or not (pair.is_daily or self._is_there(pair.indicator)):
-            return self._blank(tile, gettext("This study does not have these figures."))
+            return self._blank(tile, gettext("These figures are not available for this study."))
         try:
             flows = flows_of(pair, self.window)
         except NoFlowsError as error:

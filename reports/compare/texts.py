@@ -130,14 +130,15 @@ def error_words(comparison: Comparison) -> str:
         )
     if comparison.is_exact:
         return gettext(
-            "Visitors counted on both sides of the comparison give only one answer, so part of the error "
-            "cancels out. The calculation of the difference uses the exact amount that cancels out. As a "
-            "result, the difference shown may not exactly equal one displayed value minus the other."
+            "A visitor counted on both sides of the comparison gives only one answer, so part of the error "
+            "cancels out when one value is subtracted from the other. The calculation takes exactly this "
+            "part into account. The difference shown may therefore not exactly equal one displayed value "
+            "minus the other."
         )
     few = comparison.report.study.small_cell
     hidden = gettext(
-        "This study suppresses counts of fewer than %(n)s visitors. The error calculation therefore "
-        "ignores an overlap between the two sides of the comparison if it would reveal such a count."
+        "This study suppresses counts of fewer than %(n)s visitors. The error calculation therefore ignores "
+        "the visitors counted on both sides of the comparison if their number would reveal such a count."
     )
     return f"{_bound_words(comparison)} {hidden % {'n': formats.number(few)} if few else ''}".rstrip()
 
@@ -176,7 +177,10 @@ def not_comparable(error: NotComparableError) -> str:
             "Both sides of the comparison show the same category, so the difference is 0. Choose another "
             "category."
         ),
-        Reason.NO_BASELINE: gettext("The other days have no figures to compare with. Choose different days."),
+        Reason.NO_BASELINE: gettext(
+            "There are no figures for any of the other days, so no comparison is possible. Choose different "
+            "days."
+        ),
         Reason.OTHER_CATEGORIES: gettext(
             "The two indicators have different categories, so they cannot be compared. Choose another "
             "indicator."

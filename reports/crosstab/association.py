@@ -45,8 +45,8 @@ def verdict_of(measured: Measured, view: View) -> Verdict:
     margins = _margins(measured, (view.row_part, view.column_part))
     if measured.reports is None or margins is None:
         text = gettext(
-            "For this test, some people must have answered only on %(rows)s, and others only on "
-            "%(columns)s, on these days."
+            "This test requires that, on these days, some people answered only the question on %(rows)s and "
+            "others only the question on %(columns)s."
         )
         return Verdict(found=None, sentence=text % names)
     rows, columns = margins

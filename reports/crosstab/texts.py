@@ -89,8 +89,8 @@ def sentence(measured: Measured, figure: Figure, choice: Mapping[int, Sequence[i
         )
     if figure.holds_zero:
         text = gettext(
-            "%(days)s: the share of visitors with %(conditions)s cannot be distinguished from zero. "
-            "The 95%% interval ends at %(most)s, which is about %(most_people)s people."
+            "%(days)s: the share of visitors with %(conditions)s cannot be distinguished from zero. The "
+            "upper end of the 95%% interval is %(most)s, or about %(most_people)s people."
         )
         return text % values
     text = gettext(

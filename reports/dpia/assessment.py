@@ -53,7 +53,8 @@ def _description(study: Study, spec: PlanSpec) -> Section:
         paragraphs=(studies_texts.plan_words(spec),),
         points=(
             gettext(
-                "The operator uploads an extract, which is encrypted with its own key from the first byte."
+                "The operator uploads an extract, which is encrypted from the first byte with a key used "
+                "only for that extract."
             ),
             gettext(
                 "Background processes in the operator zone read the file as a stream. In memory, they "
@@ -73,13 +74,13 @@ def _description(study: Study, spec: PlanSpec) -> Section:
 def _crossing(study: Study) -> str:
     if study.presence is not None:
         return gettext(
-            "Only counts of visitors and of randomised answers cross to the analyst zone. Presence noise "
-            "is added to each count once, when its day is closed."
+            "Only counts of visitors and of randomised answers are transferred to the analyst zone. Presence "
+            "noise is added once to each count, when the day to which it belongs is closed."
         )
     text = gettext(
-        "Only counts of visitors and of randomised answers cross to the analyst zone. Each publication "
-        "covers changes for at least %(n)d subscribers, not counting changes that cancel each other out. "
-        "Even so, the figures for a single window or indicator can change by just one person."
+        "Only counts of visitors and of randomised answers are transferred to the analyst zone. Each "
+        "publication changes the net contribution of at least %(n)d subscribers to these counts. Even so, "
+        "the figures for a single date range or indicator can change by just one person."
     )
     return text % {"n": study.min_publication}
 
@@ -150,7 +151,7 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
         )
         rows.append((names[entry.slug], *map(formats.percent, cells)))
     head = (
-        gettext("Share of correct guesses by an attacker who has one report"),
+        gettext("Attacker's success rate with one report"),
         gettext(
             "Attacker's best success rate when guessing the value from one report (50% without the report)"
         ),
@@ -162,13 +163,13 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
         table=Table(
             head=(
                 gettext("Indicator"),
-                gettext("Share of correct guesses without a report"),
+                gettext("Attacker's success rate without a report"),
                 *head,
                 *(
                     [
                         gettext(
-                            "Share of correct guesses by someone who has the reports for two days and "
-                            "knows the value on one of these days"
+                            "Attacker's success rate with the reports for two days, if the value on one day "
+                            "is known"
                         )
                     ]
                     if of_days
@@ -185,7 +186,7 @@ def _risk_of_slots(study: Study, spec: PlanSpec) -> tuple[Section, ...]:
     """Counts by time slot, where a study has them."""
     if spec.slots is None:
         return ()
-    head = (gettext("Period of a person's time slots"), gettext("Number of time slots"))
+    head = (gettext("Period covered by a person's time slots"), gettext("Number of time slots"))
     losses = (
         gettext("Epsilon (compared with the person being absent)"),
         gettext("Epsilon (compared with the person being elsewhere)"),
@@ -214,11 +215,11 @@ def _attacker_words() -> str:
     return gettext(
         "The table assumes an attacker who has one report from a person. In fact, only counts of reports "
         "leave the operator zone. The columns show how often the attacker guesses the person's value "
-        "correctly. For the first two columns of figures, all values are equally likely beforehand. The "
-        "first of these columns is for an attacker without the report, and the second for an attacker "
-        "with it. The next column is for an attacker who has the report and who gave the value a chance "
-        "of 50% before seeing it. It shows the maximum that the guarantee allows. This maximum holds "
-        "whatever else the attacker knows, except other reports from the same person."
+        "correctly. The first two columns of figures assume that all values were equally likely beforehand: "
+        "the first is for an attacker without the report, and the second for an attacker with it. The next "
+        "column shows the maximum that the guarantee allows for an attacker who has the report and who, "
+        "before seeing it, considered the value 50% likely. This maximum holds whatever else the attacker "
+        "knows, except other reports from the same person."
     )
 
 

@@ -86,15 +86,15 @@ def _categories(study: Study) -> Section:
         *((indicator.shown_name, gettext("operator zone"), kept) for indicator in study.indicators.all()),
         (gettext("Days of presence"), gettext("operator zone"), gettext("encrypted, with a keyed pseudonym")),
         (
-            gettext("Counts of sanitised answers"),
+            gettext("Counts of randomised answers"),
             gettext("operator zone, analyst zone"),
             gettext("as totals, with no records of individuals"),
         ),
     ]
     if hasattr(study, "slots"):
         kept_until = gettext(
-            "the last cell in each quarter-hour, and the time slots used; kept encrypted until that day "
-            "is closed"
+            "the last cell in each quarter-hour and the time slots used on a day; kept encrypted until that "
+            "day is closed"
         )
         rows.insert(-1, (gettext("Presence by time slot"), gettext("operator zone"), kept_until))
         crosses = gettext("as totals by slot and zone, with no records of individuals")
@@ -124,11 +124,11 @@ def _opt_outs(study: Study) -> str:
             "days that were already closed still include them."
         )
     text = gettext(
-        "When subscribers opt out, their presence and answers are deleted immediately. Totals include "
-        "them until the next publication, which covers at least %(n)d subscribers. Even so, that "
-        "publication can change the figures for a single window or indicator by just one person. If no "
-        "publication follows, the subscribers who opted out remain in the totals, and the erasure "
-        "certificate states how many there are."
+        "When subscribers opt out, their presence and answers are deleted immediately. Totals include them "
+        "until the next publication, which covers at least %(n)d subscribers. Even so, that publication can "
+        "change the figures for a single date range or indicator by just one person. If no publication "
+        "follows, the subscribers who opted out remain in the totals, and the erasure certificate states how "
+        "many there are."
     )
     return text % {"n": study.min_publication}
 

@@ -84,7 +84,7 @@ def share_words(report: WindowReport, estimate: Estimate, *, options: ReportOpti
         "range": share_range(estimate),
     }
     if shown.is_outside:
-        text = gettext("%(share)s (adjusted; unbiased: %(unbiased)s, 95%% interval %(range)s)")
+        text = gettext("%(share)s (adjusted; unbiased estimate: %(unbiased)s, 95%% interval %(range)s)")
         return text % words
     return gettext("%(share)s (95%% interval %(range)s)") % words
 
@@ -98,7 +98,7 @@ def report_summary(report: WindowReport, *, options: ReportOptions = DEFAULT_OPT
     """One or two sentences that say what a chart with these options shows, always as shares."""
     if report.status == Status.NOT_RELIABLE and report.estimates[0].frequency is None:
         return gettext(
-            "Not reliable: so few people answered (perhaps none) that these counts may be nothing but "
+            "Not reliable: so few people answered (perhaps none) that the counts may consist entirely of "
             "presence noise. Choose more days."
         )
     if report.status != Status.OK:
@@ -143,8 +143,8 @@ def present_words(report: WindowReport) -> str:
     if more := len(found) - len(names):
         names.append(ngettext("%(n)s more", "%(n)s more", more) % {"n": number(more)})
     return gettext(
-        "There are visitors in at least %(n)s of %(k)s categories: %(names)s. This statement as a whole "
-        "is correct with 95%% certainty. The noise hides whether the other categories have visitors."
+        "There are visitors in at least %(n)s of %(k)s categories: %(names)s. With 95%% confidence, every "
+        "category listed here has visitors. The noise hides whether the other categories have visitors."
     ) % {"n": number(len(found)), "k": number(k), "names": ", ".join(names)}
 
 

@@ -85,7 +85,8 @@ def check(record: Record) -> Record:
     """Return a record that has a forecast; ExportError if there is none."""
     if not record["rows"]:
         text = gettext(
-            "There is no forecast yet. Either there are no figures, or a worker is still computing it."
+            "There is no forecast yet. Either there are no figures to base it on, or a worker is still "
+            "computing it."
         )
         raise ExportError(text)
     return record

@@ -91,7 +91,7 @@ def download_comparison(
     kind = kind_of(query)
     others = comparable_indicators(indicator, among=readable(request)) if kind == Kind.STUDIES else []
     if not is_complete(query, kind):
-        return refused(ExportError(gettext("The address must name both sides of the comparison.")))
+        return refused(ExportError(gettext("The page address must specify both sides of the comparison.")))
     try:
         asked = asked_of(query, kind, indicator=indicator, others=others)
         comparison = compared(kind, indicator, asked, of=measure_of(query))

@@ -36,8 +36,9 @@ def unit_words(flows: Flows) -> str:
     if flows.pair.moves is not None:
         return gettext(
             "Figures are moves from one zone to another. Each visitor starts and ends the day outside all "
-            "zones. On a day with more than %(n)d moves, each of a person's moves counts for less, so that "
-            "together they count as %(n)d. Figures for people who move more often are therefore too small."
+            "zones. If a person makes more than %(n)d moves in a day, each of these moves counts for less, "
+            "so that together they count as %(n)d. The figures therefore understate how much such people "
+            "move."
         ) % {"n": flows.pair.moves.per_day}
     if flows.of_days:
         return gettext(
@@ -45,8 +46,11 @@ def unit_words(flows: Flows) -> str:
             "the places of that day."
         )
     if flows.pair.is_daily:
-        return gettext("Figures are numbers of visitors on this day.")
-    return gettext("Figures are numbers of visitors. Each visitor counts once, with one place of each kind.")
+        return gettext("Each figure is a number of visitors on this day.")
+    return gettext(
+        "Each figure is a number of visitors. Each visitor counts once, with one place for each of the two "
+        "indicators."
+    )
 
 
 def error_words(flows: Flows) -> str:
@@ -54,9 +58,9 @@ def error_words(flows: Flows) -> str:
     if flows.pair.moves is not None:
         return gettext(
             "The 95% interval is shown below each figure. It accounts for the random noise, for the fact "
-            "that each person reports only one move of the day, chosen at random, and for the fact that "
-            "only some visitors were asked. The noise is new every day, so the errors of several days "
-            "partly cancel."
+            "that each person reports only one of their moves that day, chosen at random, and for the fact "
+            "that only some visitors were asked. New noise is drawn every day, so the errors of several days "
+            "partly cancel out."
         )
     if not flows.of_days:
         return gettext(
@@ -66,8 +70,8 @@ def error_words(flows: Flows) -> str:
         )
     return gettext(
         "The 95% interval is shown below each figure. It is the sum of the intervals for the individual "
-        "days. A person who has the same places on several days repeats the same randomised answer, so "
-        "the errors of the days can add up. The intervals are wide enough for any such repetition, and "
+        "days. A person who has the same places on several days repeats the same randomised answer, so the "
+        "errors of the days can add up. The intervals are wide enough to allow for any such repetition, and "
         "are usually wider than necessary."
     )
 
@@ -78,8 +82,8 @@ def missing_words(flows: Flows) -> str:
     if not n:
         return ""
     return ngettext(
-        "%(n)d day has no figures and is not part of the sums.",
-        "%(n)d days have no figures and are not part of the sums.",
+        "%(n)d day has no figures and is not included in the sums.",
+        "%(n)d days have no figures and are not included in the sums.",
         n,
     ) % {"n": n}
 
@@ -105,7 +109,7 @@ def list_words(flows: Flows) -> str:
         )
     ) % {"n": formats.number(n), "all": of_all, "most": LARGEST}
     rest = gettext(
-        "The other pairs cannot be distinguished from zero. The probability that any pair is listed by "
+        "The other pairs cannot be distinguished from zero. The probability that even one pair is listed by "
         "mistake is at most 5%."
     )
     return f"{shown} {rest}"

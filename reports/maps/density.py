@@ -105,7 +105,7 @@ def _density_panel(
         "classes": _classes(shown, scale=scale, is_known=True, land=grid_map.land.ravel()),
         "numbers": [_rounded(density), _rounded(low), _rounded(high)],
         "pattern": gettext("about {0} subscribers ({1} to {2})"),
-        "none": gettext("almost no one, or not counted as land"),
+        "none": gettext("almost no one, or an area not counted as land"),
     }
 
 

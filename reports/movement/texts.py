@@ -66,15 +66,15 @@ def interval_words(found: Movement) -> str:
     """Return whether the intervals are exact, in one sentence."""
     if found.show == Show.THERE_AGAIN:
         return gettext(
-            "The 95% intervals for the next day are exact. For later days, the number of people present "
-            "on both days is known only within bounds. For these days, the range shown contains the true "
-            "value in at least 95% of cases."
+            "The 95% intervals for the next day are exact. For later days, the number of people present both "
+            "on the starting day and on the later day is known only within bounds. For these later days, the "
+            "range shown contains the true value in at least 95% of cases."
         )
     if found.show == Show.DAYS_PRESENT:
         return gettext(
-            "The intervals are conservative. They assume the largest differences between visitors in the "
-            "number of days present that the tallies allow. They therefore contain the true value in at "
-            "least 95% of cases."
+            "The intervals are conservative. They assume that the number of days present varies between "
+            "visitors as much as the tallies allow. They therefore contain the true value in at least 95% of "
+            "cases."
         )
     return gettext(
         "The 95% intervals are exact because the number of answers from these visitors is known. On "
@@ -89,7 +89,9 @@ def reason_for_nothing(indicator: Indicator) -> str:
     if has_unions(indicator):
         return ""
     if indicator.max_moves is not None:
-        return gettext("Moves are counted by day, so there are no figures on returning visitors.")
+        return gettext(
+            "Moves are counted separately for each day, so there are no figures on returning visitors."
+        )
     return gettext(
         "For this indicator, each person gives an answer on only %(m)d of the %(days)d days. It is "
         "therefore not known how many visitors in each category were also present on earlier days. Only "

@@ -39,7 +39,7 @@ def range_text(low: int, high: int | None, scale: Scale) -> str:
     if high is None:
         return gettext("%(number)s or more") % {"number": figure_text(low, scale)}
     ends = {"low": _digits(low, scale), "high": _digits(high, scale), "unit": scale.unit}
-    return gettext("%(low)s to below %(high)s %(unit)s") % ends
+    return gettext("%(low)s to less than %(high)s %(unit)s") % ends
 
 
 def quantile_texts(found: QuantileEstimate, scale: Scale) -> tuple[str, str]:
@@ -66,8 +66,8 @@ def meanings() -> dict[str, str]:
     return {
         "mean": gettext("mean of the values, each rounded down to the minimum or to a threshold"),
         "quantile": gettext(
-            "a fraction share_below of the visitors has a lower value than this quantile, which lies "
-            "between value and value_below"
+            "the quantile lies between value and value_below; a fraction share_below of the visitors have a "
+            "value lower than the quantile"
         ),
         "reference_mean": gettext("mean for the comparison days"),
         "difference": gettext("mean minus the mean for the comparison days"),

@@ -173,7 +173,7 @@ def _slots(found: SlotForecast, zone: SlotZone) -> dict[str, Any]:
     return {
         "figure": fan_figure(fan),
         "shared": urlencode({"forecast": "slots", "zone": zone.name}),
-        "summary": gettext("Forecast of people in %(zone)s.") % {"zone": zone.shown_name},
+        "summary": gettext("Forecast of the number of people in %(zone)s.") % {"zone": zone.shown_name},
         "rows": _rows(times[len(known) :], expected),
         "judged": [_judged(each, ahead=texts.ahead_text(each.ahead * minutes)) for each in judged],
         "judged_days": judged[0].days if judged else 0,

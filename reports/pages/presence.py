@@ -231,14 +231,14 @@ def _map(view: View) -> dict[str, Any]:
         "legend": slot_frames.slot_legend(scale),
         "layers": [layer.name for layer in shapes.layers],
         "has_other_zones": None in zones,
-        "map_summary": gettext("Map of people by zone, %(slot)s.")
+        "map_summary": gettext("Map of the number of people by zone, %(slot)s.")
         % {"slot": texts.slot_title(view.found, view.slot)},
     }
 
 
 def _summary(view: View) -> str:
     """Text alternative of the lines."""
-    return gettext("People by time slot on %(day)s: %(zones)s.") % {
+    return gettext("Number of people by time slot on %(day)s: %(zones)s.") % {
         "day": formats.day_title(view.date),
         "zones": ", ".join(zone.shown_name for zone in view.zones),
     }

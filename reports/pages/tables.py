@@ -96,7 +96,7 @@ def _chosen(request: HttpRequest) -> tuple[Contents, list[PublishedTable]]:
         raise _too_large(size)
     limit = request.POST.get("hidden_below", "")
     if not (limit.isascii() and limit.isdigit() and len(limit) <= 6):
-        raise TableError(gettext("The limit for hidden numbers (#) must be a whole number."))
+        raise TableError(gettext("The limit below which numbers are hidden (#) must be a whole number."))
     read = [
         read_table(part, name=name, hidden_below=int(limit)) for name, part in zip(names, parts, strict=True)
     ]
@@ -110,8 +110,8 @@ def _carried(request: HttpRequest) -> list[bytes]:
 
 def _too_large(size: int) -> TableError:
     text = gettext(
-        "Together, the files can have at most %(most)s bytes, but they have %(size)s. For larger "
-        "files, use manage.py scenario_of_table."
+        "The files must not exceed %(most)s bytes in total, but they have %(size)s. For larger files, use "
+        "manage.py scenario_of_table."
     )
     return TableError(text % {"most": formats.number(MAX_PAGE_BYTES), "size": formats.number(size)})
 

@@ -31,9 +31,9 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
         )
     if moves:
         text = gettext(
-            "Moves (%(indicators)s): noise is new every day, so reports do not show whether moves "
-            "repeat. The same move gives the same report only if the uploads for a day are undone and "
-            "the day is read again."
+            "Moves (%(indicators)s): new noise is drawn every day, so reports do not show whether a person "
+            "repeats a move. A move gives the same report again only if the uploads for its day are undone "
+            "and that day is read again."
         )
         sentences.append(text % {"indicators": ", ".join(moves)})
     if spec.has_fakes:
@@ -47,10 +47,10 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
     if found:
         sentences.append(
             gettext(
-                "Someone who knows a person's value on one day and sees the person's reports for that "
-                "day and another day therefore learns more about the value on the other day than epsilon "
-                "indicates. If all categories were equally likely beforehand, a guess of that value is "
-                "correct this often: %(indicators)s."
+                "Someone who knows a person's value on one day and sees the person's reports for that day "
+                "and another day therefore learns more about the value on the other day than epsilon "
+                "indicates. If all categories were equally likely beforehand, that value is guessed "
+                "correctly with these frequencies: %(indicators)s."
             )
             % {"indicators": "; ".join(found)}
         )
@@ -69,8 +69,8 @@ def _numbers(spec: PlanSpec) -> str:
     return gettext(
         "Daily numbers (%(indicators)s): a person's threshold is public. If the person's reports for two "
         "days differ, the value was below the threshold on one day and at or above it on the other. The "
-        "epsilon per attribute therefore gives no guarantee for a day if someone sees its report "
-        "together with the report for another day. The epsilon per profile covers any number of days."
+        "epsilon per attribute therefore gives no guarantee for a day if someone sees the report for that "
+        "day together with the report for another day. The epsilon per profile covers any number of days."
     ) % {"indicators": ", ".join(slugs)}
 
 
@@ -82,8 +82,8 @@ def _questions(spec: PlanSpec) -> str:
     return gettext(
         "Permanent questions (%(indicators)s): a person's question is public. If the person's reports for "
         "two days differ, the true answer was “yes” on one day and “no” on the other. The epsilon per "
-        "attribute therefore gives no guarantee for a day if someone sees its report together with the "
-        "report for another day. The epsilon per profile covers any number of days."
+        "attribute therefore gives no guarantee for a day if someone sees the report for that day together "
+        "with the report for another day. The epsilon per profile covers any number of days."
     ) % {"indicators": ", ".join(slugs)}
 
 
@@ -111,10 +111,10 @@ def two_categories(spec: PlanSpec) -> str:
     if not slugs:
         return ""
     return gettext(
-        "Indicators with two categories (%(indicators)s): if a person's reports for two days differ, "
-        "anyone who knows the value on one of these days learns the value on the other. The epsilon per "
-        "attribute compares two people whose values differ on only one day, but repeat and change on the "
-        "same days. With two categories, no two such people can exist. The epsilon per attribute "
-        "therefore gives no guarantee for a day if someone sees its report together with the report for "
-        "another day."
+        "Indicators with two categories (%(indicators)s): if a person's reports for two days differ, anyone "
+        "who sees both reports and knows the value on one of these days learns the value on the other. The "
+        "epsilon per attribute compares two people whose values differ on only one day, but repeat and "
+        "change on the same days. With two categories, no two such people can exist. The epsilon per "
+        "attribute therefore gives no guarantee for a day if someone sees the report for that day together "
+        "with the report for another day."
     ) % {"indicators": ", ".join(slugs)}

@@ -158,7 +158,7 @@ def _of_answers(old: Certificate, new: Certificate) -> Iterator[Change]:
         values = {"slug": entry.slug}
         epsilon = gettext("%(slug)s: epsilon per answer") % values
         yield from _number(epsilon, was.epsilon, entry.epsilon, more_is_weaker=True)
-        most = gettext("%(slug)s: maximum answers per person") % values
+        most = gettext("%(slug)s: maximum number of answers per person") % values
         yield from _number(most, was.n_values, entry.n_values, more_is_weaker=True)
 
 
@@ -216,7 +216,7 @@ def _of_indicator(old: IndicatorDefinition, new: IndicatorDefinition) -> Iterato
     if (old.name_fr, old.categories_fr) != (new.name_fr, new.categories_fr):
         yield _harmless(gettext("%(slug)s has new French names.") % values)
     if old.groups != new.groups:
-        yield _harmless(gettext("%(slug)s has different groups of categories.") % values)
+        yield _harmless(gettext("The groups of categories of %(slug)s have changed.") % values)
     kept = {key: getattr(old, key) for key in _WEIGHED_OF_INDICATOR}
     if replace(new, **kept) != old:
         yield _other(gettext("%(slug)s uses a different source, so it measures something else.") % values)
@@ -236,7 +236,9 @@ def _of_places(before: PlanSpec, after: PlanSpec) -> Iterator[Change]:
     yield from _number(
         per_km, 1000 * old.spec.epsilon_per_m, 1000 * new.spec.epsilon_per_m, more_is_weaker=True
     )
-    yield from _number(gettext("Maximum places per person"), old.n_places, new.n_places, more_is_weaker=True)
+    yield from _number(
+        gettext("Maximum number of places per person"), old.n_places, new.n_places, more_is_weaker=True
+    )
     if old.spec.grid != new.spec.grid:
         yield _other(gettext("The grid for counting places changes."))
 
@@ -253,7 +255,7 @@ def _of_slots(before: StudyDefinition, after: StudyDefinition) -> Iterator[Chang
         return
     label = gettext("Time slots counted per person per day")
     yield from _number(label, old.slots_per_day, new.slots_per_day, more_is_weaker=True)
-    label = gettext("Epsilon per person and day for counts by time slot")
+    label = gettext("Epsilon per person per day for counts by time slot")
     yield from _limit(label, old.epsilon_day, new.epsilon_day)
     if old.delta is not None and new.delta is not None and old.delta != new.delta:
         rises = new.delta > old.delta

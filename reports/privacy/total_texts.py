@@ -12,7 +12,7 @@ def total_words(plan: Plan) -> str:
     """Explain the epsilon of a profile by the answers that it adds up."""
     spec, certificate = certified(plan)
     entries = certificate.indicators
-    total = gettext("All answers of one person together have at most epsilon %(total)s") % {
+    total = gettext("The total privacy loss for all of one person's answers is at most epsilon %(total)s") % {
         "total": formats.epsilon(certificate.epsilon_profile)
     }
     if spec.has_fakes:
@@ -22,15 +22,20 @@ def total_words(plan: Plan) -> str:
         ) % {"total": total}
     if not spec.is_sampled:
         added = " + ".join(_product(each) for each in entries)
-        return gettext("%(total)s, the sum of all answers: %(sum)s.") % {"total": total, "sum": added}
+        return gettext("%(total)s. This is the sum for all answers: %(sum)s.") % {
+            "total": total,
+            "sum": added,
+        }
     position = max(range(spec.d), key=lambda place: entries[place].epsilon * entries[place].n_values)
     asked, largest = spec.indicators[position], entries[position]
     if (asked.scale is not None or spec.has_question(position)) and largest.n_values > 1:
-        text = gettext("%(total)s, for %(n)d different answers of epsilon %(each)s on “%(name)s”.")
+        text = gettext(
+            "%(total)s. This covers %(n)d different answers on “%(name)s”, each with epsilon %(each)s."
+        )
     else:
         text = ngettext(
-            "%(total)s, for %(n)d answer of epsilon %(each)s on “%(name)s”.",
-            "%(total)s, for %(n)d daily answers of epsilon %(each)s on “%(name)s”.",
+            "%(total)s. This covers %(n)d answer on “%(name)s”, with epsilon %(each)s.",
+            "%(total)s. This covers %(n)d daily answers on “%(name)s”, each with epsilon %(each)s.",
             largest.n_values,
         )
     name = plan.study.indicators.get(slug=asked.slug).shown_name

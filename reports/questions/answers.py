@@ -66,8 +66,8 @@ def _without_noise(facts: Facts) -> Missing | None:
     if not facts.is_noisy:
         return None
     why = gettext(
-        "The study has presence noise, so these figures would be sums or differences of noisy counts. "
-        "This question needs a plan without presence noise."
+        "The study has presence noise, so the figures for this question would be sums or differences of "
+        "noisy counts. This question needs a plan without presence noise."
     )
     return Missing(why=why, keys=("presence_epsilon",), chapter="presence.md", anchor="presence-noise")
 
@@ -86,8 +86,8 @@ def _not_over_days(facts: Facts) -> Missing | None:
     if facts.study.days == 1 or not limited:
         return _one_day(facts)
     why = gettext(
-        "Only single days are available for: %(names)s. People answer on only some of their days, but a "
-        "range of days needs answers for all of them."
+        "Only single days are available for: %(names)s. Each person reports on only some of the days they "
+        "are present, but figures for a range of days need reports for all of those days."
     ) % {"names": ", ".join(limited)}
     return Missing(why=why, keys=("max_values",), anchor="indicator")
 
@@ -100,7 +100,7 @@ def _no_slots(facts: Facts) -> Missing | None:
     if facts.has_slots:
         return None
     why = gettext(
-        "The study counts people by whole days. This question needs time slots and an area with zones."
+        "The study counts people only by whole day. This question needs time slots and an area with zones."
     )
     return Missing(why=why, keys=("[slots]", "[area] zones"), anchor="slots")
 
@@ -110,7 +110,7 @@ def _no_zones(facts: Facts) -> Missing | None:
         return None
     why = gettext(
         "No indicator has the zones of the area as its categories. This question needs zones, and an "
-        "indicator of each person's main zone by night or by day."
+        "indicator that gives each person's main zone by night or by day."
     )
     keys = ('derive = "night_zone"', 'derive = "main_zone"', "[area] zones")
     return Missing(why=why, keys=keys, chapter="daily_values.md", anchor="nights")
@@ -124,9 +124,9 @@ def _no_flows(facts: Facts) -> Missing | None:
     if facts.is_noisy or facts.pairs:
         return _without_noise(facts)
     why = gettext(
-        "Each person reports on one indicator, so two places of a person cannot be linked later. This "
-        "question needs either an indicator of moves between zones, or a joint indicator of two places. "
-        "At least one of the two places must be a zone of the area."
+        "Each person reports on one indicator, so two places from the same person cannot be linked later. "
+        "This question needs either an indicator of moves between zones, or a joint indicator that combines "
+        "two places. At least one of the two places must be a zone of the area."
     )
     keys = ("parts", 'derive = "moves"', "[area] zones")
     return Missing(why=why, keys=keys, chapter="compare.md", anchor="flows")
@@ -140,7 +140,7 @@ def _no_crosstab(facts: Facts) -> Missing | None:
     if facts.is_noisy or facts.joints:
         return _without_noise(facts)
     why = gettext(
-        "Each person reports on one indicator, so two attributes of a person cannot be linked later. "
+        "Each person reports on one indicator, so two attributes of the same person cannot be linked later. "
         "This question needs a joint indicator that combines the attributes."
     )
     return Missing(why=why, keys=("parts",), chapter="compare.md", anchor="cross-tabulations")
@@ -166,7 +166,10 @@ def _not_exact(facts: Facts) -> Missing | None:
     if facts.study.days < LEAST_SCENARIO_DAYS or "visits" in facts.spec.tallies:
         return _one_day(facts)
     if not facts.counts_all_days:
-        why = gettext("Only each person's first days are counted, so longer stays are not recorded.")
+        why = gettext(
+            "Each person is counted only on the first days they are present, up to a limit, so longer stays "
+            "are not recorded."
+        )
         return Missing(why=why, keys=("presence_days",), chapter="presence.md", anchor="presence-noise")
     why = gettext(
         "The answers are bounds instead of exact numbers, because the plan does not count how many days "
@@ -206,7 +209,7 @@ def _no_places(facts: Facts) -> Missing | None:
 
 def _forecast_links(facts: Facts) -> Links:
     of_days = facts.page("forecast", gettext("Forecast")) if has_days_forecast(facts.study) else []
-    of_slots = facts.page("presence_forecast", gettext("Forecast by time")) if facts.has_slots else []
+    of_slots = facts.page("presence_forecast", gettext("Forecast by time slot")) if facts.has_slots else []
     return of_days + of_slots
 
 

@@ -185,7 +185,7 @@ def _cells(text: str, *, problems: _Problems, most_hidden: int) -> Iterator[Cell
         if not any(value.strip() for value in values):
             continue
         if len(values) != len(names):
-            text = gettext("a row must have %(most)d columns, got %(n)d")
+            text = gettext("a row must have %(most)d columns, but this one has %(n)d")
             problems.add(reader.line_num, "", text, most=len(names), n=len(values))
             continue
         row = dict(zip(names, (value.strip() for value in values), strict=True))
@@ -210,7 +210,7 @@ def _cell(row: Mapping[str, str], *, line: int, problems: _Problems, most_hidden
         except ValueError:
             problems.add(line, column, gettext("must be a date such as 2017-05-31"))
     if len(ends) == 2 and ends[0] > ends[1]:
-        text = gettext("must not be before “first” (%(first)s), got %(last)s")
+        text = gettext("must not be before “first” (%(first)s), but is %(last)s")
         problems.add(line, "last", text, first=ends[0], last=ends[1])
     volume = row["volume"]
     if volume == HIDDEN:
@@ -244,7 +244,7 @@ def _check_whole(
     problems, known = _Problems(table.name), len(table.categories)
     for window, found in sums.items():
         if len(found) < known:
-            text = gettext("a date range must have all %(known)d categories, got %(n)d")
+            text = gettext("a date range must have all %(known)d categories, but this one has %(n)d")
             problems.add(lines[window], _CATEGORY, text, known=known, n=len(found))
     problems.check()
 

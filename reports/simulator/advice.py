@@ -47,7 +47,7 @@ def advice(simulation: Simulation) -> list[Advice]:
 
 def _more_visitors(row: Row, *, wanted: float) -> Advice:
     needed = _two_digits(visitors_needed(row, half_width=wanted))
-    text = gettext("More visitors: the bars are readable with about %(n)s or more visitors a day.") % {
+    text = gettext("More visitors: the bars are readable with at least about %(n)s visitors per day.") % {
         "n": formats.number(needed)
     }
     return Advice(text=text, changes={"visitors": str(needed)})
@@ -78,7 +78,7 @@ def _fewer_categories(setting: Setting, row: Row, *, wanted: float) -> list[Advi
 def _union(row: Row) -> list[Advice]:
     if row.union_reading in (None, Reading.NOISE) or row.union_half_width is None:
         return []
-    text = gettext("Use a longer date range: for all days together, shares are accurate to %(width)s.")
+    text = gettext("Use a longer date range: over all days combined, shares are accurate to %(width)s.")
     return [Advice(text=text % {"width": half_width(row.union_half_width)}, changes={})]
 
 
@@ -89,7 +89,7 @@ def _mechanism(simulation: Simulation) -> list[Advice]:
     if now is None or now.mean_half_width < ALIKE * best.mean_half_width:
         return []
     text = gettext(
-        "Another mechanism: with %(name)s, intervals are %(share)s narrower under the same guarantee."
+        "Use another mechanism: with %(name)s, intervals are %(share)s narrower under the same guarantee."
     ) % {
         "name": best.mechanism,
         "share": formats.percent(1 - best.mean_half_width / now.mean_half_width),

@@ -42,7 +42,7 @@ DEPLOYMENTS: Final = (
     Deployment(
         name=_("United States Census 2020, redistricting data"),
         epsilon="19.61",
-        unit=_("all published tables about a person or home; noise on counts, with delta 1e-10"),
+        unit=_("one person or home, across all published tables; noise is added to counts, with delta 1e-10"),
         source=CENSUS,
     ),
 )

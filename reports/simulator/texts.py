@@ -134,13 +134,13 @@ def truth_words(channel: ReportChannel) -> str:
     facts = {"kept": of_100(float(answer.p)), "other": of_100(float(answer.q))}
     if isinstance(answer, ThresholdChannel):
         text = gettext(
-            "Each person is asked about one threshold for the whole study. The answer says on which side "
-            "of the threshold the value lies, and it is true in %(kept)s of 100 cases."
+            "Each person is asked about one threshold for the whole study. The answer says on which side of "
+            "the threshold the person's value lies, and it is correct in %(kept)s of 100 cases."
         )
     elif isinstance(answer, QuestionChannel):
         text = gettext(
-            "Each person is asked one yes/no question for the whole study: whether the value is in a "
-            "list of about half of the categories. The answer is true in %(kept)s of 100 cases."
+            "Each person is asked a single yes/no question for the whole study: is their value on a list of "
+            "about half of the categories? The answer is correct in %(kept)s of 100 cases."
         )
     elif isinstance(answer, ProjectiveChannel):
         text = gettext(
@@ -149,8 +149,8 @@ def truth_words(channel: ReportChannel) -> str:
         )
     elif isinstance(answer, GrrChannel):
         text = gettext(
-            "The true category is kept in %(kept)s of 100 cases. Each of the other categories replaces "
-            "it in %(other)s of 100."
+            "The answer is the true category in %(kept)s of 100 cases, and each of the other categories in "
+            "%(other)s of 100 cases."
         )
     else:
         text = gettext(
@@ -169,9 +169,9 @@ def odds_words(simulation: Simulation) -> list[str]:
     attribute, profile = certificate.epsilon_attribute, certificate.epsilon_profile
     of_days = _days_words(simulation.plan)
     one = gettext(
-        "Seeing one report on an indicator changes the odds of guessing the person's value for that "
-        "indicator by a factor of at most %(factor)s (epsilon %(epsilon)s). This holds whatever else is "
-        "known, except other reports from the same person."
+        "Seeing one report on an indicator changes the odds of correctly guessing the person's value for "
+        "that indicator by a factor of at most %(factor)s (epsilon %(epsilon)s). This holds whatever else "
+        "the person guessing knows, unless they have seen other reports from the same person."
     ) % {"factor": formats.odds(attribute), "epsilon": formats.epsilon(attribute)}
     if profile == attribute:
         both = gettext(
@@ -192,10 +192,10 @@ def _days_words(plan: PlanSpec) -> list[str]:
     if not repeated(plan):
         return []
     text = gettext(
-        "If someone sees a person's reports on a daily indicator for several days, the reports show "
-        "whether the value changed. The limits on the odds then hold only for guesses between two "
-        "possible series of values that repeat and change on the same days. Someone who also knows the "
-        "value on one day learns more about the other days than the limits state."
+        "Anyone who sees a person's reports on a daily indicator for several days can tell whether the value "
+        "changed. The limits on the odds then hold only for guesses between two possible series of values in "
+        "which the values repeat and change on the same days. Anyone who also knows the value on one day "
+        "learns more about the other days than these limits state."
     )
     return [text, *filter(None, [two_categories(plan)])]
 
@@ -251,8 +251,11 @@ def mechanism_words(mechanism: str) -> str:
         "grr": pgettext("how it is answered", "each answer names one category (GRR)"),
         "oue": pgettext("how it is answered", "each answer can mark several categories (OUE)"),
         "ouez": pgettext("how it is answered", "each answer can mark several categories (OUE)"),
-        "adp": pgettext("how it is answered", "the more accurate of the two methods"),
-        "question": pgettext("how it is answered", "one permanent yes/no question on each daily indicator"),
+        "adp": pgettext("how it is answered", "the more accurate method for the indicator"),
+        "question": pgettext(
+            "how it is answered",
+            ("one yes/no question per person on each daily indicator, for the whole study"),
+        ),
     }[method]
     return gettext("%(mechanism)s: %(who)s; %(how)s") % {"mechanism": mechanism, "who": who, "how": how}
 
@@ -267,8 +270,8 @@ def unreachable_words(setting: Setting, *, slugs: Sequence[str], of_union: bool)
     ]
     if None in widths:
         return gettext(
-            "For this indicator, people give answers on only some days, so date ranges are not "
-            "available. Choose a single day."
+            "For this indicator, each person reports on only some days, so date ranges are not available. "
+            "Choose a single day."
         )
     return gettext(
         "No epsilon up to 20 achieves this accuracy. The best possible accuracy is %(width)s. More "
@@ -322,8 +325,8 @@ def _meaning(width: float) -> str:
 def _family_words(best: Candidate) -> str:
     if best.plan.d == 1:
         return gettext(
-            "With only one indicator, everyone reports on it under every mechanism. The mechanisms "
-            "differ only in the method that randomises an answer."
+            "With only one indicator, everyone reports on it under any mechanism. The mechanisms differ only "
+            "in how they randomise an answer."
         )
     if best.plan.is_sampled:
         return gettext(
@@ -350,8 +353,9 @@ def _family_words(best: Candidate) -> str:
 def _method_words(best: Candidate, simulation: Simulation) -> str:
     if best.plan.asks_questions:
         return gettext(
-            "On a daily indicator, each person has one permanent yes/no question, and so at most two "
-            "different answers on any number of days. Each answer can therefore have epsilon %(answer)s."
+            "On a daily indicator, each person keeps the same yes/no question for the whole study, so they "
+            "never give more than two different answers, however many days it lasts. Each answer can "
+            "therefore have epsilon %(answer)s."
         ) % {"answer": formats.epsilon(best.plan.indicators[0].epsilon, decimals=2)}
     if not best.mechanism.endswith("-adp") or any(each.parts or each.scale for each in best.plan.indicators):
         return ""

@@ -63,7 +63,7 @@ def change_sentence(view: View, found: Change) -> str:
         "high": formats.number(max(abs(less.low), abs(less.high))),
     }
     if not found.difference.people and less.low == less.high:
-        return gettext("The number is the same as for %(other)s.") % words
+        return gettext("The number of people is the same as for %(other)s.") % words
     if not found.is_clear:
         return (
             gettext(
@@ -74,12 +74,12 @@ def change_sentence(view: View, found: Change) -> str:
         )
     if less.low == less.high:
         more, fewer = (
-            gettext("Compared with %(other)s: %(n)s people more."),
-            gettext("Compared with %(other)s: %(n)s people fewer."),
+            gettext("Compared with %(other)s: %(n)s more people."),
+            gettext("Compared with %(other)s: %(n)s fewer people."),
         )
         return (more if less.people > 0 else fewer) % words
-    more = gettext("Compared with %(other)s: about %(n)s people more (between %(low)s and %(high)s more).")
-    fewer = gettext("Compared with %(other)s: about %(n)s people fewer (between %(low)s and %(high)s fewer).")
+    more = gettext("Compared with %(other)s: about %(n)s more people (between %(low)s and %(high)s more).")
+    fewer = gettext("Compared with %(other)s: about %(n)s fewer people (between %(low)s and %(high)s fewer).")
     return (more if less.people > 0 else fewer) % words
 
 
@@ -88,8 +88,8 @@ def other_title(view: View) -> str:
     if view.other == View.OF_WEEKDAY:
         n = len(view.weekday_days)
         text = ngettext(
-            "%(n)d other day on the same weekday",
-            "the median of %(n)d other days on the same weekday",
+            "%(n)d other day that falls on the same weekday",
+            "the median of %(n)d other days that fall on the same weekday",
             n,
         )
         return text % {"n": n}
@@ -99,7 +99,7 @@ def other_title(view: View) -> str:
 def other_legend(view: View) -> str:
     """Name the day to compare with, or the median, in the legend of a chart."""
     is_median = view.other == View.OF_WEEKDAY
-    return gettext("median of this weekday") if is_median else other_title(view)
+    return gettext("median for this weekday") if is_median else other_title(view)
 
 
 def fact_sentences(view: View) -> list[str]:
@@ -181,7 +181,9 @@ def status_reason(status: SlotStatus, view: View) -> str:
     if status == SlotStatus.NOT_YET:
         return gettext("This time slot has not ended, or its counts have not been published yet.")
     if status == SlotStatus.NOT_COLLECTED:
-        return gettext("No file was received for this day, so its counts do not represent people.")
+        return gettext(
+            "No file was received for this day, so its counts do not show how many people were present."
+        )
     return studies_texts.status_reason(Status(status), view.found.study)
 
 
@@ -192,7 +194,7 @@ def privacy_sentences(found: Presence) -> list[str]:
     sentences = slots_words(spec, hold_minutes=found.slots.hold_minutes)
     if found.half_width:
         sentences.append(
-            gettext("The noise alone changes a count by at most %(n)s people in 95%% of cases.")
+            gettext("In 95%% of cases, the noise alone changes a count by at most %(n)s people.")
             % {"n": formats.number(found.half_width)}
         )
     if study.small_cell:
@@ -217,8 +219,8 @@ def counting_sentences(found: Presence) -> list[str]:
     if spec.noise is None and spec.slots_per_day < DAY_MINUTES // spec.minutes:
         sentences.append(
             ngettext(
-                "On each day, a person counts only in their first %(n)d time slot.",
-                "On each day, a person counts only in their first %(n)d time slots.",
+                "Each day, a person is counted only in their first %(n)d time slot.",
+                "Each day, a person is counted only in their first %(n)d time slots.",
                 spec.slots_per_day,
             )
             % {"n": spec.slots_per_day}

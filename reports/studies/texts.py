@@ -47,13 +47,13 @@ def answer_words(channel: ReportChannel) -> str:
     values = {"kept": percent(float(answer.p)), "other": percent(float(answer.q))}
     if isinstance(answer, ThresholdChannel):
         text = gettext(
-            "Each person is asked about one threshold for the whole study. The answer says on which side "
-            "of the threshold the value lies, and it is true in %(kept)s of cases."
+            "Each person is asked about one threshold for the whole study. The answer says on which side of "
+            "the threshold the person's value lies, and it is correct in %(kept)s of cases."
         )
     elif isinstance(answer, QuestionChannel):
         text = gettext(
-            "Each person is asked one yes/no question for the whole study: whether the value is in a "
-            "list of about half of the categories. The answer is true in %(kept)s of cases."
+            "Each person is asked a single yes/no question for the whole study: is their value on a list of "
+            "about half of the categories? The answer is correct in %(kept)s of cases."
         )
     elif isinstance(answer, ProjectiveChannel):
         text = gettext(
@@ -62,7 +62,7 @@ def answer_words(channel: ReportChannel) -> str:
         )
     elif isinstance(answer, GrrChannel):
         text = gettext(
-            "The true category is kept in %(kept)s of cases. Each of the other categories replaces it in "
+            "The answer is the true category in %(kept)s of cases, and each of the other categories in "
             "%(other)s of cases."
         )
     else:
@@ -149,8 +149,8 @@ def _who_answers(spec: PlanSpec) -> str:
             "that person and stays the same for the whole study."
         ) % {"d": spec.d}
     return gettext(
-        "Each person gives an answer for one of the %(d)d indicators. The indicator is drawn at random "
-        "for that person and stays the same for the whole study. For the others, the person sends "
+        "Each person gives an answer for one of the %(d)d indicators. The indicator is drawn at random for "
+        "that person and stays the same for the whole study. For the other indicators, the person sends "
         "made-up reports, which do not depend on the person's values."
     ) % {"d": spec.d}
 
@@ -158,28 +158,26 @@ def _who_answers(spec: PlanSpec) -> str:
 def _how(spec: PlanSpec) -> str:
     if spec.mechanism == "spl-grr":
         return gettext(
-            "Each of a person's answers is randomised once (GRR) and then kept, so the same value always "
-            "gives the same answer."
+            "Each of a person's answers is randomised once (GRR) and then reused whenever the value is the "
+            "same."
         )
     if spec.mechanism.endswith("-adp"):
         return gettext(
-            "For each indicator, the more accurate of two methods is used (ADP). With the first, the "
-            "answer is a category that may be replaced by another at random (GRR). With the second, the "
-            "answer can mark any number of categories, and each category is randomised separately (unary "
-            "encoding, OUE). The answer is then kept, so the same value always gives the same answer."
+            "For each indicator, the more accurate of two methods is used (ADP). With the first, the answer "
+            "is a category that may be replaced by another at random (GRR). With the second, the answer can "
+            "mark any number of categories, and each category is randomised separately (unary encoding, "
+            "OUE). The randomised answer is then reused whenever the value is the same."
         )
     if spec.mechanism == "smp-question":
         return gettext(
             "For each indicator with one value per person, the more accurate of GRR and projective response "
-            "(PGR) is used. The answer is then kept, so the same value always gives the same answer."
+            "(PGR) is used. The randomised answer is then reused whenever the value is the same."
         )
     if spec.mechanism.endswith("-grr"):
-        return gettext(
-            "The answer is randomised (GRR) and then kept, so the same value always gives the same answer."
-        )
+        return gettext("The answer is randomised (GRR) and then reused whenever the value is the same.")
     return gettext(
         "The answer can mark any number of categories, and each category is randomised separately (unary "
-        "encoding, OUE). The answer is then kept, so the same value always gives the same answer."
+        "encoding, OUE). The randomised answer is then reused whenever the value is the same."
     )
 
 
@@ -200,7 +198,8 @@ def _how_joint(spec: PlanSpec) -> str:
         return ""
     return gettext(
         "An answer on a joint indicator combines the values of several indicators. It is randomised as one "
-        "value, using the more accurate of GRR and projective response (PGR). This answer is then also kept."
+        "value, using the more accurate of GRR and projective response (PGR). This randomised answer is also "
+        "reused whenever the combination is the same."
     )
 
 
@@ -208,10 +207,10 @@ def _how_number(spec: PlanSpec) -> str:
     if not any(asked.scale is not None for asked in spec.indicators):
         return ""
     return gettext(
-        "For a number, each person is assigned one threshold at random for the whole study. The answer "
-        "says whether the value is at or above this threshold, and is randomised with all of epsilon "
-        "(1BitMean). One answer is kept for each side of the threshold, so a person has at most two "
-        "different answers on any number of days."
+        "For a number, each person is assigned one threshold at random for the whole study. The true answer "
+        "says whether the value is at or above this threshold, and is randomised with the full epsilon "
+        "(1BitMean). One randomised answer is drawn for each side of the threshold and then reused, so a "
+        "person never has more than two randomised answers, however many days the study lasts."
     )
 
 
@@ -219,9 +218,9 @@ def _how_moves(spec: PlanSpec) -> str:
     if not any(asked.moves is not None for asked in spec.indicators):
         return ""
     return gettext(
-        "For moves between zones, one of a person's moves of the day is drawn at random and randomised, "
-        "using the more accurate of GRR and projective response (PGR). The noise is new every day, so "
-        "answers do not show whether a move repeats, and the epsilons of all days add up."
+        "For moves between zones, one of the moves that a person makes that day is drawn at random and "
+        "randomised, using the more accurate of GRR and projective response (PGR). New noise is drawn every "
+        "day, so answers do not show whether a move repeats, and the epsilons of all days add up."
     )
 
 

@@ -68,8 +68,8 @@ def _running(batch: Batch) -> tuple[str, str]:
             return _queued(batch)
         case Batch.State.READING:
             sentence = gettext(
-                "The worker checks the rows. It replaces each identifier with a pseudonym, which it "
-                "computes with the study's key."
+                "The worker checks the rows and replaces each identifier with a pseudonym computed with the "
+                "study's key."
             )
         case Batch.State.MERGING if batch.kind == Batch.Kind.CLOSE_SLOTS:
             sentence = gettext("The worker counts the people in each zone during each time slot.")
@@ -88,8 +88,8 @@ def _running(batch: Batch) -> tuple[str, str]:
 
 def _stalled() -> str:
     return gettext(
-        "The worker has not responded for a while. Another worker will resume this batch from the same "
-        "point. If nothing changes within a few minutes, ask your site administrator whether a worker is "
+        "The worker has not responded for a while. Another worker will resume this batch from where it "
+        "stopped. If nothing changes within a few minutes, ask your site administrator whether a worker is "
         "running."
     )
 
@@ -105,7 +105,7 @@ def _held_up(batch: Batch) -> str:
 def _queued(batch: Batch) -> tuple[str, str]:
     if queries.is_blocked(batch):
         return gettext(
-            "Another batch for this study is being processed. This batch will start once that one has "
+            "Another batch for this study is being processed. This batch will start when the other batch has "
             "finished."
         ), ""
     hint = ""
@@ -204,8 +204,9 @@ def _waiting(batch: Batch, subscribers: int, study: StudyHead) -> tuple[str, str
     )
     if subscribers >= study.min_publication:
         sentence = gettext(
-            "Not published yet. The pending changes cover enough subscribers (%(n)s), but the new "
-            "figures would differ from an earlier report by fewer than %(least)s subscribers."
+            "Not published yet. The pending changes cover enough subscribers (%(n)s). However, fewer than "
+            "%(least)s subscribers would make the difference between the new figures and those of an earlier "
+            "report."
         )
     sentence %= {"n": number(subscribers), "least": number(study.min_publication)}
     if has_left:
@@ -239,8 +240,8 @@ def _too_few(subscribers: int, study: StudyHead) -> str:
     )
     if subscribers >= study.min_publication:
         text = gettext(
-            "These changes were never published, because the new report would have differed from an "
-            "earlier report by fewer than %(least)s subscribers."
+            "These changes were never published, because fewer than %(least)s subscribers would have made "
+            "the difference between the new report and an earlier one."
         )
     return text % {"least": number(study.min_publication)}
 

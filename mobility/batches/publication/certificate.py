@@ -209,7 +209,7 @@ def not_reached(database: str, *, key_was_lost: bool, copies: Copies) -> list[di
     """Things that an erasure cannot reach; their makers are responsible for them."""
     texts = {
         "backups": gettext(
-            "Earlier backups of the vault. They are encrypted and can never be read without the key."
+            "Earlier backups of the vault. They are encrypted and cannot be read without the key."
         ),
         "key_copies": gettext(
             "Copies of the keystore that someone made despite the instruction not to, or that are part of a "

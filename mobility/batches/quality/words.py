@@ -109,7 +109,7 @@ def _nothing_counts(batch: Batch, facts: Facts, calendar: StudyCalendar) -> str:
 def silence(silent: SilentHours, calendar: StudyCalendar) -> str:
     """Hours without rows, of a day that has rows otherwise."""
     return gettext(
-        "%(day)s: no events between %(hours)s, when there are usually %(usual)s rows. Was there an outage?"
+        "%(day)s: no events between %(hours)s; those hours usually have %(usual)s rows. Was there an outage?"
     ) % {
         "day": day_title(calendar.date_of(silent.day)),
         "hours": hours_range(silent),
@@ -200,8 +200,8 @@ def unmatched_notes(facts: Facts) -> Iterator[str]:
     """Number of unmatched cells that the list does not show."""
     if facts.unmatched_more:
         yield ngettext(
-            "%(rows)s of these rows names a cell that is not listed here.",
-            "%(rows)s of these rows name cells that are not listed here.",
+            "%(rows)s of these rows names a cell that is not in this list.",
+            "%(rows)s of these rows name cells that are not in this list.",
             facts.unmatched_more,
         ) % {"rows": number(facts.unmatched_more)}
     if facts.unmatched_hidden:

@@ -127,7 +127,9 @@ def _codes() -> dict[str, dict[str, str]]:
             ),
         },
         "adjustment": {
-            "holm": gettext("Holm adjustment: at most 5 in 100 such tables contain any false difference"),
+            "holm": gettext(
+                "Holm adjustment: at most 5 in 100 such tables contain even one false difference"
+            ),
             "none": gettext("a single row needs no adjustment"),
         },
         "interval": {name: intervals[name] for name in ("exact", "at_least")},

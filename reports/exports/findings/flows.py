@@ -83,7 +83,8 @@ def flow_findings(flows: Flows) -> FlowFindings:
         codes={
             "larger_than_noise": {
                 "yes": gettext(
-                    "at least one person has this pair; in 95 of 100 files, this is correct for all such rows"
+                    "at least one person has this pair of places; in 95 of 100 such files, this is true of "
+                    "every row marked “yes”"
                 ),
                 "no": gettext("cannot be distinguished from zero"),
             }

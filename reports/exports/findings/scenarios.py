@@ -149,10 +149,10 @@ def _dates(question: Question, days: tuple[int, ...]) -> str | None:
 def _figures() -> dict[str, str]:
     return {
         "people": gettext("all people who match the scenario"),
-        "stays": gettext("stays that last exactly the number of days in the question"),
+        "stays": gettext("stays that last exactly as many days as the question specifies"),
         "category": gettext("people in one category, scaled to the population by the market share"),
         "pattern": gettext(
-            "people who visited on these days of the study and on no others (this does not depend on the "
-            "question)"
+            "people who visited on exactly these days of the study and on no others; the same for every "
+            "question"
         ),
     }

@@ -112,7 +112,7 @@ _CSV_FOR: Final = _("one row per category, for use in any program")
 _XLSX_FOR: Final = _("spreadsheet, with a sheet that explains the data")
 _JSON_FOR: Final = _("all fields, for use in programs")
 _ZONES_FOR: Final = _("zones with their estimates, for maps")
-_TYPED_FOR: Final = _("zones with their estimates, in columns with data types")
+_TYPED_FOR: Final = _("zones with their estimates, in typed columns")
 _HEXAGONS_FOR: Final = _(
     "totals per hexagon; each grid square counts towards the hexagon that contains its centre"
 )
@@ -121,7 +121,7 @@ _REPORTS: Final = (
     Format("csv", _CSV_FOR, _encoded(to_csv)),
     Format("xlsx", _XLSX_FOR, to_xlsx),
     Format("json", _JSON_FOR, _encoded(to_json)),
-    Format("parquet", _("columns with data types, for data science"), _later("formats.columnar.to_parquet")),
+    Format("parquet", _("typed columns, for data science"), _later("formats.columnar.to_parquet")),
     Format("sdmx.csv", _("names and codes used by statistical offices"), _encoded(to_sdmx_csv)),
     Format("pdf", _("report to read and share: chart, table, method, privacy"), _later("pdf.to_pdf")),
 )
@@ -149,7 +149,7 @@ FORMATS: Final[Mapping[str, dict[str, Format]]] = {
         *_FINDINGS,
         Format(
             "geojson",
-            _("a line for each listed pair of zones, for maps"),
+            _("a line between the two zones of each listed pair, for maps"),
             _later("findings.flow_lines.to_geojson"),
             needs_zones=True,
         ),
@@ -159,9 +159,7 @@ FORMATS: Final[Mapping[str, dict[str, Format]]] = {
         Format("csv", _("one row per slot and zone, for use in any program"), tables.to_csv),
         Format("xlsx", _XLSX_FOR, tables.to_xlsx),
         Format("json", _JSON_FOR, tables.to_json),
-        Format(
-            "parquet", _("columns with data types, for data science"), _later("presence.columnar.to_parquet")
-        ),
+        Format("parquet", _("typed columns, for data science"), _later("presence.columnar.to_parquet")),
         Format("sdmx.csv", _("names and codes used by statistical offices"), tables.to_sdmx_csv),
         Format(
             "geojson",
@@ -203,7 +201,7 @@ FORMATS: Final[Mapping[str, dict[str, Format]]] = {
         ),
         Format(
             "geoparquet",
-            _("reports and density by grid square, in columns with data types, with coordinates in metres"),
+            _("reports and density by grid square, in typed columns, with coordinates in metres"),
             _later("places.geographic.squares_to_geoparquet"),
             name=_("GeoParquet of grid squares"),
         ),

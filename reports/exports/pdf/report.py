@@ -89,7 +89,7 @@ def _add_cover(document: Document, selection: Selection, parts: Sequence[Selecti
 def _add_notes(document: Document, selection: Selection) -> None:
     notes = {(note.day, note.kind): note for report in selection.reports for note in report.notes}
     if notes:
-        document.paragraph(gettext("Notes on days"))
+        document.paragraph(gettext("Notes on individual days"))
         document.bullets([_note(selection.study, note) for _, note in sorted(notes.items())])
 
 
@@ -113,7 +113,7 @@ def _key_facts(selection: Selection) -> list[tuple[str, str]]:
             return [n_days, epsilon]
         busiest = max(counted, key=lambda report: report.n_visitors or 0, default=None)
         busiest_visitors = formats.number(busiest.n_visitors if busiest else None)
-        return [n_days, (gettext("Visitors on busiest day (exact)"), busiest_visitors), epsilon]
+        return [n_days, (gettext("Visitors on the busiest day (exact)"), busiest_visitors), epsilon]
     whole = next((r for r in selection.reports if r.window.days == selection.study.days), report)
     n_indicators = len({report.indicator.pk for report in selection.reports})
     return [
@@ -168,8 +168,8 @@ def _add_caveats(document: Document, parts: Sequence[Selection]) -> None:
     n_days = reports[0].study.days
     texts.append(
         ngettext(
-            "The study has %(n)d day, in the time zone %(timezone)s.",
-            "The study has %(n)d days, in the time zone %(timezone)s.",
+            "The study covers %(n)d day (time zone: %(timezone)s).",
+            "The study covers %(n)d days (time zone: %(timezone)s).",
             n_days,
         )
         % {"n": n_days, "timezone": reports[0].study.timezone}

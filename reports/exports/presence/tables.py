@@ -213,7 +213,7 @@ def slot_status_words() -> dict[str, str]:
         str(SlotStatus.OK): words["ok"],
         str(SlotStatus.NOT_YET): gettext("the slot is not published yet"),
         str(SlotStatus.NOT_COLLECTED): gettext(
-            "published, but no file arrived for this day: the numbers are only noise or 0 and do not "
+            "published, but no file was received for this day: the numbers are pure noise or 0 and do not "
             "represent people"
         ),
         str(SlotStatus.OUTAGE): words["outage"],

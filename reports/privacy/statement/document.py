@@ -243,8 +243,8 @@ def _times(spec: PlanSpec) -> str:
     return gettext(
         "Timing: anyone who reads the totals before and after a change sees when they change and by how "
         "much. Each change covers at least as many subscribers as the study requires (min_publication), "
-        "counted over all days and indicators. The same applies to several changes together. Within a "
-        "single window or indicator, a change can affect just one person."
+        "counted across all days and indicators. The same applies when several changes are taken together. "
+        "Within a single date range or indicator, a change can affect just one person."
     )
 
 
@@ -338,20 +338,21 @@ def _guarantee(plan: Plan, spec: PlanSpec, certificate: Certificate) -> dict[str
 def _definition(spec: PlanSpec) -> str:
     text = gettext(
         "Compare two people who differ only in the privacy unit. They are present on the same days, and "
-        "their daily values repeat and change on the same days. The probability that any given answers "
-        "leave the operator zone differs between these two people by a factor of at most exp(epsilon)."
+        "their daily values repeat and change on the same days. The probability that a given set of answers "
+        "leaves the operator zone differs between these two people by a factor of at most exp(epsilon)."
     )
     if any(asked.scale is not None and asked.kind == "daily" for asked in spec.indicators):
         text += " " + gettext(
             "For a daily number, an answer depends only on whether the value is at or above the person's "
-            "threshold. The two people compared cross their threshold on the same days. Each person has "
-            "at most two different answers, so more days add nothing to epsilon."
+            "threshold. The guarantee compares two people whose values cross their threshold on the same "
+            "days. Each person has at most two different randomised answers, so more days add nothing to "
+            "epsilon."
         )
     if spec.asks_questions:
         text += " " + gettext(
-            "For an indicator with a permanent question, only “yes” or “no” counts. The true answers of "
-            "the two people compared change on the same days. Each person has at most two different "
-            "answers, so more days add nothing to epsilon."
+            "For an indicator with a permanent question, all that matters is whether the true answer is "
+            "“yes” or “no”. The guarantee compares two people whose true answers change on the same days. "
+            "Each person has at most two different randomised answers, so more days add nothing to epsilon."
         )
     return text
 

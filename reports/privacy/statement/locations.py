@@ -83,8 +83,8 @@ def location_facts(protection: LocationProtection | None) -> dict[str, Any] | No
             "metre of distance between two places"
         ),
         "who_reports": gettext(
-            "every visitor, up to the stated number of places per person; these reports and their "
-            "epsilon are in addition to the indicators and their epsilon"
+            "every visitor reports places, up to the stated number per person; these reports and their "
+            "epsilon are in addition to the reports on the indicators and their epsilon"
         ),
         "level": exact_text(spec.level),
         "radius_m": exact_text(spec.radius_m),
@@ -110,9 +110,9 @@ def location_facts(protection: LocationProtection | None) -> dict[str, Any] | No
 def squares_words(protection: LocationProtection) -> str:
     """Describe the effect of distances between middles of squares."""
     text = gettext(
-        "A place is the centre of a square %(step)s m wide. Two points that are %(radius)s m apart can "
-        "be in squares whose centres are up to %(farthest)s m apart. A report then changes the odds that "
-        "the person was at one point rather than the other by a factor of at most %(odds)s."
+        "A place is the centre of a square %(step)s m wide. Two points that are %(radius)s m apart can be in "
+        "squares whose centres are up to %(farthest)s m apart. For two such points, a report changes the "
+        "odds that the person was at one rather than at the other by a factor of at most %(odds)s."
     )
     return text % {
         "step": formats.number(protection.spec.grid.step_m),
@@ -136,9 +136,9 @@ def location_limits(protection: LocationProtection | None) -> dict[str, str]:
             "place."
         ),
         "far_places": gettext(
-            "Distant places: the noise hides a person's place only to within a few times the radius. For "
-            "two places much further apart, the report reveals at which of them the person is more "
-            "likely to have been."
+            "Distant places: the noise disguises a person's place only over distances of up to a few times "
+            "the radius. If two places are much further apart than that, the report reveals which of them "
+            "the person was more likely to have been at."
         ),
         "moves": gettext(
             "Moves: the same place always gives the same report. Anyone who sees the reports can "

@@ -117,7 +117,7 @@ def presence_limits(spec: PlanSpec) -> dict[str, str]:
         more["tallies"] = text % {"names": tallies_words(spec.tallies)}
     missing = gettext(
         "Missing values: a person without a value for an indicator sends no report on that indicator, "
-        "neither real nor made up. The number of reports is exact."
+        "neither a real one nor a made-up one. The number of reports is published without noise."
     )
     if any(asked.parts for asked in spec.indicators):
         missing += " " + gettext(

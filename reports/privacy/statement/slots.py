@@ -94,9 +94,9 @@ def unit_title(row: SlotRow) -> str:
 
 def _counted(slots: SlotSpec, *, hold_minutes: int) -> str:
     text = gettext(
-        "The study counts people in each time slot of %(minutes)s minutes. A person counts in the zone "
-        "where they were last seen, in that slot or at most %(hold)s minutes before it ended. Each count "
-        "crosses to the analyst zone once, when its slot is published."
+        "The study counts people in each time slot of %(minutes)s minutes. A person is counted in the zone "
+        "where they were last seen, provided that they were seen during the slot or at most %(hold)s minutes "
+        "before it ended. Each count is transferred to the analyst zone once, when its slot is published."
     ) % {"minutes": slots.minutes, "hold": hold_minutes}
     if slots.levels == 1:
         return text
@@ -122,8 +122,8 @@ def _promise(certificate: SlotCertificate) -> str:
         "delta": one_in(noise),
     }
     more = ngettext(
-        "On each day, only each person's first time slot is counted.",
-        "On each day, only each person's first %(n)s time slots are counted.",
+        "Only each person's first time slot of the day is counted.",
+        "Only each person's first %(n)s time slots of the day are counted.",
         noise.slots_per_day,
     ) % {"n": noise.slots_per_day}
     return f"{first} {more}"
