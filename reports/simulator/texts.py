@@ -254,7 +254,7 @@ def mechanism_words(mechanism: str) -> str:
         "adp": pgettext("how it is answered", "the more accurate method for the indicator"),
         "question": pgettext(
             "how it is answered",
-            ("one yes/no question per person on each daily indicator, for the whole study"),
+            "one yes/no question per person on each daily indicator, for the whole study",
         ),
     }[method]
     return gettext("%(mechanism)s: %(who)s; %(how)s") % {"mechanism": mechanism, "who": who, "how": how}

@@ -60,7 +60,7 @@ class TestStudy:
         says(shown, "Each person reports on one of the 2 indicators", "Certified epsilon per profile 1.5")
         says(shown, "Certified epsilon per attribute 1 ", "Daily: at most 3 answers per person, one per day.")
         for kept, other in (("73.1", "26.9"), ("15.5", "9.4")):  # e / (e + 1), and e^0.5 / (e^0.5 + 9)
-            says(shown, f"kept in {kept}% of cases. Each of the other categories replaces it in {other}% of")
+            says(shown, f"true category in {kept}% of cases, and each of the other categories in {other}% of")
         says(shown, "0.5 separate epsilon", "if at least 60 minutes pass between")
         says(shown, "all cells in the extract", "Market share 100.0%", Plan.objects.get().spec_hash)
         Plan.objects.update(voided_days=1)  # undone days are part of what is certified
@@ -276,14 +276,19 @@ class TestSimulator:
             assert f'href="{SIMULATOR_URL}' in html_of(client, address)
         text = shown(client, "?study=fair&visitors=5000&show=visit_duration")  # Own epsilons stay.
         # epsilon 0.5 and ten categories
-        assert "The true category is kept in 15 of 100 cases. Each of the other categories" in text
+        assert "The answer is the true category in 15 of 100 cases, and each of the other categories" in text
         text = shown(client, "?study=fair&wanted=5&of=visit_duration")
         assert "This indicator has its own epsilon" in text
 
     def test_of_made_up_reports_it_says_how_often_the_answer_is_recognised_beside_chance(self, client):
         text = shown(client, "?mechanism=rsfd-grr&indicators=4&categories=4&epsilon=2")
         pairs = ("25 before, 25 after 25 before, 34 after", "6 before, 18 after 12 before, 28 after")
-        says(text, "Identifying the real answer", *pairs, "so reports for more days reveal nothing more")
+        says(
+            text,
+            "Identifying the real answer",
+            *pairs,
+            "so seeing the reports for more days reveals nothing more",
+        )
         assert "Identifying the real answer" not in shown(client, "?mechanism=smp-grr")
 
     def test_of_a_draft_it_asks_what_is_drafted_and_what_is_missing_is_not_found(self, client):
@@ -356,7 +361,7 @@ class TestSimulator:
         ("query", "words"),
         [("?mechanism=rsfd-grr&unit=attribute&daily=1", "must be static"),
          ("?mechanism=smp-oue&presence_epsilon=1", "presence_epsilon must be absent under smp-oue"),
-         ("?mechanism=spl-grr&epsilon=0.001&indicators=50&unit=profile&categories=1000", "kept in"),
+         ("?mechanism=spl-grr&epsilon=0.001&indicators=50&unit=profile&categories=1000", "true category in"),
          ("?visitors=1&indicators=50&stay=1", "no one would report on this indicator"),
          ("?visitors=100&wanted=0.01", "up to 20 achieves this accuracy. The best possible accuracy is ±")],
     )  # fmt: skip

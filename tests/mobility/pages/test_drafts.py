@@ -192,7 +192,7 @@ class TestForm:
         edited(client, draft, slots__minutes="60", slots__slots_per_day="10", slots__epsilon_day="0,5")
         saved = StudyDefinition.from_json(draft.definition).slots
         assert (saved.minutes, saved.slots_per_day, saved.epsilon_day) == (60, 10, Decimal("0.5"))
-        once = "only each person&#x27;s first 10 time slots are counted."
+        once = "Only each person&#x27;s first 10 time slots of the day are counted."
         says(said(client.get(url(draft))), "in each time slot of 60 minutes", once)
 
     def test_the_second_of_two_who_edit_at_once_sees_it(self, client, second, draft):

@@ -232,7 +232,7 @@ class TestDays:
         self.change(client, "void-day", day=1, confirm="on")
         officer, both = signed_in(person("petra", Role.PRIVACY_OFFICER)), Client()
         for address in ("/administrator/", "/administrator/fair/"):
-            cannot = "During the next 30 days, that account cannot approve"
+            cannot = "that account cannot approve requests that this person made or edited"
             says(page(officer, address), "Requested by olga at", rises, cannot)
         olga = User.objects.get(username="olga")
         olga.groups.add(Group.objects.get_or_create(name=Role.ADMINISTRATOR)[0])
@@ -309,9 +309,9 @@ class TestDays:
         batch = Batch.objects.get(kind=Batch.Kind.CLOSE_SLOTS)
         assert batch.created_by == "olga"
         assert "are final. They have been published with noise." in show(client, batch)
-        assert "Time slots are closed through Wed 1 May 2024 18:00." in page(client, STUDY_URL)
+        assert "Time slots are closed up to Wed 1 May 2024 18:00." in page(client, STUDY_URL)
         earlier = {"through": "2024-05-01T17:00", "confirm": "on"}
-        assert "are already closed; requested time:" in self.change(client, "close-slots", **earlier)
+        assert "are already closed; the requested time was" in self.change(client, "close-slots", **earlier)
         self.change(client, "close-days", day=2, confirm="on")
         run_batches()
         assert "There are currently no time slots to close." in page(client, STUDY_URL)
@@ -398,5 +398,5 @@ class TestWaiting:  # while an analyst server that runs apart does not have ever
         Handover.objects.all().delete()
         assert waits()  # no one told the server of it
         VaultPublication.objects.all().delete()
-        unknown = f"{SERVER} does not have the current state of this study yet."
+        unknown = f"{SERVER} has not received the current state of this study yet."
         assert unknown in page(client, "/operator/fair/")

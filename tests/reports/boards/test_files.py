@@ -48,7 +48,8 @@ def test_the_pdf_has_the_tiles_in_letters_and_maps_as_pictures(reader, board, ri
     for found in (
         "For the mayor", "Fri 31 May 2024", "Gender", *shares, "Mean", "Unique visitors", "Read this",
         "Ask \ufffd\ufffd.", "can be distinguished from zero", "Home: map", "Definition of a visitor",
-        "All answers of one person together have at most epsilon", "plan version 1 (smp-grr)",
+        "The total privacy loss for all of one person's answers is at most epsilon",
+        "plan version 1 (smp-grr)",
     ):  # fmt: skip
         assert found in text, found
     assert "Region" not in text

@@ -32,7 +32,7 @@ class TestLinks:
         assert "For the mayor" in html and "Fri 31 May 2024 to Sat 1 Jun 2024" in html
         assert re.findall(r'href="(/[^"]*)"', html.split("<main")[1]) == []
         assert 'id="figure-3"' in html and 'id="map-9"' in html and 'id="tile-4"' not in html
-        assert "All answers of one person together have at most epsilon" in html
+        assert "The total privacy loss for all of one person&#x27;s answers is at most epsilon" in html
         # Tiles and figures are those of the moment.
         actions.change_tile(board, "remove", key=3)
         Study.objects.update(small_cell=10_000_000)

@@ -229,7 +229,7 @@ def test_combined_totals_are_more_accurate_and_raw_shares_stay_in_files(reader) 
     assert margin == pytest.approx(cells.sum(axis=1), abs=1e-6)
     page = words(reader.get(f"{PAGE}?rows=age&combined=1"))
     assert "These shares combine the answers" in page and "Use only the answers for this combination" in page
-    assert "Also use the answers for the single indicators" in words(reader.get(f"{PAGE}?rows=age"))
+    assert "Also use the answers for the individual indicators" in words(reader.get(f"{PAGE}?rows=age"))
     rows = csv_rows(reader.get("/studies/fair-2024/crosstab.csv?rows=age&combined=1"))
     assert float(rows[1]["frequency"]) == pytest.approx(raw.cells[0][1].share)
     assert float(rows[1]["combined"]) == pytest.approx(found.cells.value[0, 1])
@@ -323,4 +323,6 @@ def test_without_answers_for_it_there_is_no_test_and_the_reason() -> None:
     assert (fixed.found, fixed.is_together) == (None, None)
     assert fixed.sentence.startswith("The test for Town and Age is available only for all visitors")
     type(three).objects.update(small_cell=100_000)
-    assert verdict(three).sentence.startswith("For this test, some people must have answered only on ")
+    assert verdict(three).sentence.startswith(
+        "This test requires that, on these days, some people answered only the question on "
+    )

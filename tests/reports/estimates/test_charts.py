@@ -239,7 +239,7 @@ def test_plan_words_name_who_answers_how_and_what_is_hidden(mechanism, unit, d) 
     assert ("does not hide all of a person's values together" in words) == (has_fakes and unit == "attribute")
     assert ("made-up reports add nothing to that protection" in words) == (has_fakes and unit == "profile")
     assert ("(GRR)" in words, "OUE)" in words) == (oracle in ("grr", "adp"), oracle in ("oue", "ouez", "adp"))
-    assert "the same value always gives the same answer." in words
+    assert "reused whenever the value is the same." in words
 
 
 def test_answer_words_are_those_of_the_channel() -> None:
@@ -249,7 +249,7 @@ def test_answer_words_are_those_of_the_channel() -> None:
     rest = "of the other categories"
     marked = f"An answer marks the true category in 50.0% of cases, and each {rest} in 26.9% of cases."
     for channel, text in (
-        (codes, f"The true category is kept in 73.1% of cases. Each {rest} replaces it in 26.9% of cases."),
+        (codes, f"The answer is the true category in 73.1% of cases, and each {rest} in 26.9% of cases."),
         (bits, marked),
         (faked, f"{marked} Only 25.0% of the reports are real answers; the others are made up."),
     ):

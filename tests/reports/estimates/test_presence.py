@@ -189,7 +189,10 @@ def test_every_page_bears_noise_without_people(study, reader, last) -> None:
         assert formats.MINUS not in shown(reader, f"/studies/{study.slug}/{path}").split("<main")[1], path
     if last == 4:
         day = shown(reader, f"/studies/{study.slug}/gender/")
-        assert ("may be nothing but presence noise" in day, "Thu 30 May 2024: about" in day) == (True, True)
+        assert ("may consist entirely of presence noise" in day, "Thu 30 May 2024: about" in day) == (
+            True,
+            True,
+        )
     shown(reader, "/studies/")
     assert np.isfinite(queries.visitor_unions(study)).all()
 

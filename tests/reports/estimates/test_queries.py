@@ -217,7 +217,7 @@ def test_attribute_promise_of_fake_data_is_said_with_all_its_numbers(reader) -> 
             "Certified epsilon per profile 1.4899",
             "Certified epsilon per attribute 1 ",
             "values together, the epsilon per profile applies, which is larger",
-            "Maximum change in the odds of a correct guess, if all other values are known",
+            "Maximum factor by which the odds of a correct guess change, if all other values of the person",
             str(channel.threshold_p),
             str(channel.threshold_q),
         ),

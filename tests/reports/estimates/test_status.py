@@ -190,7 +190,9 @@ def test_no_category_is_named_largest_where_it_has_nobody_or_more_than_all(fair)
     most = replace(near, category="City", frequency=1.049, ci_low=0.973, ci_high=1.127)  # by noise
     both, unbiased = replace(report, estimates=(near, most)), ReportOptions(values="unbiased")
     text = estimates_texts.report_summary(both)
-    assert f"{formats.percent(most.consistent)} (adjusted; unbiased: 104.9%, 95% interval 97.3" in text
+    assert (
+        f"{formats.percent(most.consistent)} (adjusted; unbiased estimate: 104.9%, 95% interval 97.3" in text
+    )
     text = estimates_texts.report_summary(both, options=unbiased)
     interval = "104.9% (95% interval 97.3 to 112.7%)"
     assert f"an estimated {interval} are in the largest category, City." in text

@@ -140,7 +140,7 @@ class TestFindings:
 
     def test_findings_that_do_not_exist_are_refused_in_words(self, reader, fair):
         for address, said in (
-            ("compare.csv", "must name both sides"),
+            ("compare.csv", "must specify both sides"),
             (
                 "compare.csv?kind=windows&from=2024-05-31&with_from=2024-05-31",
                 "sides of the comparison cover the same days",
@@ -149,7 +149,10 @@ class TestFindings:
                 "compare.csv?kind=windows&from=2030-05-31&with_from=2024-05-31",
                 "link asks for other dates",
             ),
-            ("compare.csv?kind=categories&from=2024-05-31&reference=9", "must be from 0 to 2, not 9"),
+            (
+                "compare.csv?kind=categories&from=2024-05-31&reference=9",
+                "must be from 0 to 2, but it contains 9",
+            ),
             ("compare.csv?kind=studies&from=2024-05-31&with=a/b", "No indicator named a/b with the same"),
             ("movement.csv?show=nothing", "no figure named"),
             *(

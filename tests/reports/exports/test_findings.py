@@ -156,7 +156,7 @@ class TestComparisons:
                 {"kind": "categories", **BUSY, "reference": "1", "category": "1"},
                 "show the same category",
             ),
-            ({"kind": "baseline", **SECOND, "day": "2"}, "The other days have no figures"),
+            ({"kind": "baseline", **SECOND, "day": "2"}, "There are no figures for any of the other days"),
         ):
             page = get(reader, **query)
             assert page.status_code == 200 and message in words(page)

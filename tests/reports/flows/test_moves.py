@@ -178,7 +178,7 @@ def test_a_report_has_shares_of_single_days_and_no_visitors(study) -> None:
     assert [each.std_error for each in cells] == pytest.approx(
         [PER_DAY * e.std_error for e in report.estimates]
     )
-    with pytest.raises(UnionNotAvailableError, match="moves are counted by day"):
+    with pytest.raises(UnionNotAvailableError, match="moves are counted separately for each day"):
         window_report(trips, Window(1, 2))
 
 
@@ -188,7 +188,7 @@ def test_the_page_shows_moves_their_balance_and_where_they_end(reader, study) ->
     assert not Markup(html).refused
     for part in (
         f"{len(found.listed)} of 20 pairs of places", "Moves between zones", "Balanced moves",
-        "Moves to North &lt;east&gt;", "Per 100 visitor-days", "On a day with more than 3 moves",
+        "Moves to North &lt;east&gt;", "Per 100 visitor-days", "If a person makes more than 3 moves in a day",
         formats.number(found.whole.visitors), "per 100 visitor-days", "outside all zones",
     ):  # fmt: skip
         assert part in text, part
@@ -268,10 +268,10 @@ def test_the_bundle_computes_moves_again_and_populations_leave_them_out(reader, 
 def test_what_is_said_of_protection_is_true_of_moves(reader, study) -> None:
     """New noise each day: nothing says that answers repeat, and the simulator and the pack know moves."""
     text = words(reader.get(f"{PAGE}?indicator=trips"))
-    assert "one of the day's moves, drawn at random" in text.replace("&#x27;", "'")
+    assert "one of their moves that day, drawn at random" in text.replace("&#x27;", "'")
     assert "daily value changed" not in text and "Someone who knows the value on one day" not in text
     statement = words(reader.get(f"/studies/{SLUG}/statement/"))
-    assert "noise is new every day" in statement and "Whether a value changes from one" not in statement
+    assert "New noise is drawn every day" in statement and "Whether a value changes from one" not in statement
     assert reader.get(f"/studies/{SLUG}/dpia/").status_code in (200, 404)
     asked = {"mechanism": "smp-grr", "unit": "profile", "epsilon": Decimal(4), "days": 4}
     setting = Setting(crowd=Crowd(visitors=5000), questions=questions_of_study(study), **asked)

@@ -68,14 +68,14 @@ def test_pages_show_mean_median_shares_and_differences(reader, study) -> None:
     text = words(reader.get(f"{PAGE}?from=2024-05-30&to=2024-05-31&above=240&with_from=2024-06-01"))
     number = number_report(study.indicators.get(slug="length"), Window(1, 2))
     assert f"Mean {figure_text(number.mean.value, factory.SCALE)} 95% interval" in text
-    assert re.search(r"Median \d+ to below \d+ min 95% interval", text)
+    assert re.search(r"Median \d+ to less than \d+ min 95% interval", text)
     assert re.search(r"[\d.]+% of the visitors \(95% interval \S+ to [\d.]+%\)", text)
     assert "No difference detected between the means" in text or " higher than that of " in text
     assert "each value is rounded down to 0 min or to a threshold" in text
     assert "with the value from their first day in the range" in text
     assert "largest category" not in text
     days = words(reader.get(f"{PAGE}days/"))
-    assert days.count(" to below ") >= 4
+    assert days.count(" to less than ") >= 4
     apart = "from=2024-05-30&to=2024-05-30&with_from=2024-05-31&with_to=2024-05-31"
     assert "This indicator is a number." in words(reader.get(f"{PAGE}compare/?{apart}"))
     assert reader.get(f"{PAGE}movement/").status_code == 200

@@ -108,7 +108,7 @@ def joint(*parts: str) -> Edit:
         (both(LOOSE, NOISY), plan(presence_days=4), "(presence_days): previously 7, now 4."),
         (LOOSE, plan(tallies=("visits", "runs")), "The totals now also contain exact counts for: number of days present, length of stay."),
         (LOOSE, slots(), "People are now counted by time slot and zone"),
-        (slots(), slots(epsilon_day=Decimal(2)), "Epsilon per person and day for counts by time slot rises from 1 to 2"),
+        (slots(), slots(epsilon_day=Decimal(2)), "Epsilon per person per day for counts by time slot rises from 1 to 2"),
         (slots(), slots(epsilon_day=None, delta=None), "counts by time slot has been removed. It was 1"),
         (slots(), slots(delta=Decimal("0.00001")), "slots.delta: previously 0.000001, now 0.00001"),
         (slots(), slots(slots_per_day=21), "Time slots counted per person per day rises from 20 to 21"),
@@ -117,7 +117,7 @@ def joint(*parts: str) -> Edit:
         (LOOSE, gender(categories=("F", "M", "NR", "X")), "gender has new categories: X"),
         (LOOSE, gender(categories=("F", "X", "NR")), "gender has new categories: X"),
         (LOOSE, gender(column="income"), "gender uses a different source"),
-        (both(LOOSE, stay(max_values=1)), stay(max_values=2), "maximum answers per person rises from 1 to 2"),
+        (both(LOOSE, stay(max_values=1)), stay(max_values=2), "maximum number of answers per person rises from 1 to 2"),
         (both(LOOSE, stay(max_values=6)), stay(max_values=None), "per person rises from 6 to 7"),
     ],
 )  # fmt: skip
@@ -205,16 +205,16 @@ def test_what_is_new_or_gone_stands_alone(demo) -> None:
     assert few.rows[0].after.half_width == pytest.approx(10 * many.rows[0].after.half_width, rel=0.01)
 
 
-TOTAL = "All answers of one person together have at most epsilon "
+TOTAL = "The total privacy loss for all of one person's answers is at most epsilon "
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("asked_for", "changes", "expected"),
-    [((factory.GENDER, factory.STAY), {"days": 7}, "7, for 7 daily answers of epsilon 1 on “Stay”."),
-     ((factory.GENDER, factory.AGE), {}, "1, for 1 answer of epsilon 1 on “Gender”."),
-     ((factory.GENDER, factory.LENGTH), {}, "2, for 2 different answers of epsilon 1 on “Length”."),
-     ((factory.GENDER, factory.STAY), {"mechanism": "spl-grr", "epsilon": "5"}, "12.5, the sum of all answers: 2.5 + 4 \u00d7 2.5."),
+    [((factory.GENDER, factory.STAY), {"days": 7}, "7. This covers 7 daily answers on “Stay”, each with epsilon 1."),
+     ((factory.GENDER, factory.AGE), {}, "1. This covers 1 answer on “Gender”, with epsilon 1."),
+     ((factory.GENDER, factory.LENGTH), {}, "2. This covers 2 different answers on “Length”, each with epsilon 1."),
+     ((factory.GENDER, factory.STAY), {"mechanism": "spl-grr", "epsilon": "5"}, "12.5. This is the sum for all answers: 2.5 + 4 \u00d7 2.5."),
      ((factory.GENDER, factory.AGE), {"mechanism": "rsfd-grr"}, "1, because each person sends a real answer on one indicator only; their other reports are random.")],
 )  # fmt: skip
 def test_the_total_is_explained_by_the_answers_that_it_adds_up(asked_for, changes, expected) -> None:
@@ -225,7 +225,7 @@ def test_the_total_is_explained_by_the_answers_that_it_adds_up(asked_for, change
 def test_undone_days_count_and_the_picture_has_as_many_dots_as_answers_are_true() -> None:
     plan = current_plan(factory.create(factory.GENDER, factory.STAY))
     plan.voided_days = 2
-    assert total_words(plan) == TOTAL + "6, for 6 daily answers of epsilon 1 on “Stay”."
+    assert total_words(plan) == TOTAL + "6. This covers 6 daily answers on “Stay”, each with epsilon 1."
     gender = protections(plan)["gender"]  # e / (e + 2) = 0.576
     assert sum(dot.is_true for dot in gender.dots) == gender.kept_of_100 == 58
     assert len({(dot.x, dot.y) for dot in gender.dots}) == 100

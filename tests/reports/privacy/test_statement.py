@@ -117,7 +117,7 @@ def test_joint_indicators_are_stated_with_their_space_and_in_words(reader) -> No
     assert missing in told(statement()["not_protected"])["missing_values"]
     text = page(reader, "indicator", "both")
     assert "This indicator combines Gender, Age." in text
-    assert "have a set that includes the true category" in text
+    assert "include the true category" in text
     assert "This indicator combines" not in page(reader, "indicator", "age")
     assert "the more accurate of GRR and projective response" in page(reader, "statement")
 
@@ -210,7 +210,7 @@ def test_statement_says_what_one_known_day_tells_of_another_and_where_epsilon_is
     (changes,) = [row["text"] for row in statement("days")["not_protected"] if row["name"] == "changes"]
     figures = "50.0% without a report, at most 52.5% with only the report for that day, 75.1% with both"
     assert f"night: {figures}" in changes
-    assert "(night): if a person's reports for two days differ, anyone who knows the value" in changes
+    assert "(night): if a person's reports for two days differ, anyone who sees both reports" in changes
     factory.create(replace(coin, max_values=1), slug="once", epsilon="0.1")
     changes = told(statement("once")["not_protected"])["changes"]
     assert ("Correct guesses" in changes, "Two categories" in changes) == (False, False)
@@ -297,7 +297,7 @@ def test_places_have_a_promise_of_their_own_per_metre() -> None:
     assert Fraction(found["sampled_epsilon_per_m"]) < Decimal(found["epsilon_per_m"]) <= asked
     assert Fraction(found["nominal_epsilon_per_m"]) == asked
     assert found["places_per_person"] == study.days + 1  # a published day was undone
-    assert "up to the stated number of places per person" in found["who_reports"]
+    assert "up to the stated number per person" in found["who_reports"]
     radius = Fraction(found["epsilon_at_radius"])
     assert 0 <= radius - 400 * Fraction(found["epsilon_per_m"]) < Fraction(1, 10**28)
     assert 0 <= Fraction(found["epsilon_at_radius_all_places"]) - 5 * radius < Fraction(1, 10**27)
@@ -349,10 +349,10 @@ def test_noise_hides_presence_and_how_many_cross(reader) -> None:
 
     text = claims(exact, limits[0]["times"])
     assert "at least as many subscribers as the study requires" in text
-    assert "Even so, the figures for a single window or indicator can change by just one person" in text
+    assert "Even so, the figures for a single date range or indicator can change by just one person" in text
     text = claims(noisy, limits[1]["times"])
     assert ("not have to cover a minimum number of" in text, "at least" in text) == (True, False)
-    assert "Presence noise is added to each count once, when its day is closed" in text
+    assert "Presence noise is added once to each count, when the day to which it belongs is closed" in text
     html = page(reader, "statement")
     assert "s presence is protected with epsilon 2: anything computed" in html
     assert "only on the first 4 days they are present" in html
@@ -393,8 +393,8 @@ def test_slots_have_a_promise_of_their_own_and_pages_say_what_it_leaves_out(
     assert limit in told(found["not_protected"]).get("slots", "") and limit in text
     assert ("slots" in told(found["not_protected"])) == bool(limit)
     assert (
-        "A person counts in the zone where they were last seen, in that slot or at most 45 minutes before it ended."
-        in text
+        "A person is counted in the zone where they were last seen, provided that they were seen during the slot "
+        "or at most 45 minutes before it ended." in text
     )
     pack = to_markdown(dpia_pack(study))
     assert ("Risk: an attacker learns when and where a person was" in pack, limit in pack) == (True, True)

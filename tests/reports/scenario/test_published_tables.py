@@ -121,10 +121,10 @@ def test_numbers_that_no_people_have_are_named_with_what_is_missing(tmp_path, ca
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("2017-05-31,2017-06-01,a", "line 3: a row must have 4 columns, got 3"),
+        ("2017-05-31,2017-06-01,a", "line 3: a row must have 4 columns, but this one has 3"),
         ("31/05/2017,2017-06-01,a,5", "line 3, column first: must be a date such as 2017-05-31"),
         ("2017-05-31,,a,5", "line 3, column last: must be a date such as 2017-05-31"),
-        ("2017-06-01,2017-05-31,a,5", "line 3, column last: must not be before “first” (2017-06-01), got"),
+        ("2017-06-01,2017-05-31,a,5", "line 3, column last: must not be before “first” (2017-06-01), but is"),
         ("2017-05-31,2017-06-01,a,-5", f"line 3, column volume: {NUMBER}"),
         ("2017-05-31,2017-06-01,a,5.5", f"line 3, column volume: {NUMBER}"),
         ("2017-05-31,2017-06-01,a,", f"line 3, column volume: {NUMBER}"),
@@ -174,7 +174,9 @@ def test_what_is_no_such_table_is_refused(tmp_path) -> None:
     table = file(tmp_path / "t.csv", rows("a", {(1, 1): 5, (1, 3): 9}) + rows("b", {(1, 3): 9}))
     far = file(tmp_path / "far.csv", [*rows("", {(1, 1): 5}), "2019-01-01,2019-01-01,,5"])
     for words, problem in {
-        (table,): "t.csv, line 2, column category: a date range must have all 2 categories, got 1",
+        (
+            table,
+        ): "t.csv, line 2, column category: a date range must have all 2 categories, but this one has 1",
         (far,): "date ranges can span at most 62 days from first to last, but they span 581",
         (tmp_path / "nope.csv",): "FILE must be a file that can be read",
         (table, table): "each FILE must be named once",
@@ -233,7 +235,7 @@ def test_page_names_what_contradicts_and_answers_nothing_from_it(reader) -> None
     text = said(asked(reader, rows("", everyone()), rows("", everyone() | {(1, 1): 999})))
     assert "Wed 31 May 2017 0.csv: 205 1.csv: 999" in text
     text += said(asked(reader, rows("", everyone() | {(1, 3): everyone()[1, 2] - 10})))
-    assert "change by at least 10 in total to agree." in text and "Tue" not in text
+    assert "must change by a total of at least 10." in text and "Tue" not in text
     without = said(asked(reader, rows("", {(1, 1): 5, (3, 3): 9})))
     assert "No date range with a known number of visitors contains 2017-06-01" in without
     assert "Between" not in text and "The best estimate" not in text
@@ -249,8 +251,8 @@ def test_page_says_what_is_wrong_with_tables_and_questions(reader, monkeypatch) 
         ([rows("", {(1, 1): 5})], {}, "at least two days"),
         ([good], {"hidden_below": "x"}, "must be a whole number"),
         ([good] * 11, {}, "at most 10 files"),
-        ([["x" * 1_500_000]], {}, "Together, the files can have at most 1,500,000 bytes"),
-        ([["x" * 3_000_000]], {}, "Together, the files can have at most 1,500,000 bytes"),
+        ([["x" * 1_500_000]], {}, "The files must not exceed 1,500,000 bytes in total"),
+        ([["x" * 3_000_000]], {}, "The files must not exceed 1,500,000 bytes in total"),
     ):
         text = said(asked(reader, *tables, status=400, **posted))
         assert problem in text and "Tables (CSV)" in text

@@ -83,7 +83,7 @@ def test_every_level_is_reached_and_has_a_word() -> None:
 
 def test_words_of_answers_marks_and_fakes() -> None:
     for mechanism, text in (
-        ("smp-grr", "kept in 28 of 100 cases. Each of the other categories replaces it in 10 of 100."),
+        ("smp-grr", "true category in 28 of 100 cases, and each of the other categories in 10 of 100 cases."),
         ("smp-oue", "the true category in 50 of 100 cases, and each of the other categories in 27 of 100."),
         ("rsfd-grr", "Of 100 reports, 50 are real answers; the others are made up."),
     ):
@@ -96,9 +96,12 @@ def test_odds_of_one_value_and_of_all_that_a_person_gives() -> None:
     assert "change by a factor of at most 2.72 (epsilon 1). This applies to guesses" in both
     assert "This applies to guesses about one value and to guesses about all values together" in both
     one, every, days = words.odds_words(simulate(make(3, questions=(DAILY,))))
-    assert "at most 2.72 (epsilon 1). This holds whatever else is known, except other reports" in one
+    assert (
+        "at most 2.72 (epsilon 1). This holds whatever else the person guessing knows, unless they have"
+        in one
+    )
     assert "by a factor of at most 1,097 (epsilon 7)" in plain(every)
-    assert "Someone who also knows the value on one day learns more" in days
+    assert "Anyone who also knows the value on one day learns more" in days
     *_, empty = words.odds_words(simulate(make(3, questions=(replace(DAILY, domain_size=2),))))
     assert "epsilon per attribute therefore gives no guarantee for a day" in empty
 

@@ -342,7 +342,7 @@ class TestWords:
              "Thu 2 May 2024, Subscribers: 300, usually 90 (1 earlier day). Was some data sent twice?",
          ]),
          ({3: day_hours(100, silent=(9, 10))}, {1: FULL, 2: FULL}, {}, [
-             "Fri 3 May 2024: no events between 09:00 and 11:00, when there are usually 200 rows. Was there an outage?",
+             "Fri 3 May 2024: no events between 09:00 and 11:00; those hours usually have 200 rows. Was there an outage?",
          ]),
          ({2: FULL}, {1: FULL}, {"rejected": 100, "empty": {"age": 500}}, [
              "Rejected rows: 20.0% in this file, usually 0.0% (1 earlier file).",
@@ -398,6 +398,6 @@ class TestWords:
     def test_what_is_not_listed_is_counted(self):
         facts = Facts.of({"unmatched_more": 1, "unmatched_hidden": 1234})
         more, hidden = map(plain, words.unmatched_notes(facts))
-        assert more == "1 of these rows names a cell that is not listed here."
+        assert more == "1 of these rows names a cell that is not in this list."
         assert hidden.startswith("1,234 rows have text in the cell column that does not look like the ID")
         assert list(words.unmatched_notes(Facts.of({}))) == []
