@@ -6,9 +6,9 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 from django.views.i18n import set_language
 
+from mobility.home.views import home
 from mobility.operations.views import status
 from reports.help import views as help_views
-from reports.pages.home import home
 from reports.pages.tables import tables
 
 handler404 = "reports.base.outages.missing"

@@ -1,1 +1,1 @@
-"""Home, studies, one indicator, all days: pages that put several subjects together."""
+"""Studies, one indicator, all days: pages that put several subjects together."""

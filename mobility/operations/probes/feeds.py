@@ -12,13 +12,14 @@ open and brings nothing at all is not forgotten.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Set
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 from django.conf import settings
-from django.db.models import Max, Q
+from django.db.models import Max, Q, QuerySet
 from django.utils import timezone
 
 from mobility.batches.quality.deliveries import calendar_of, closed_days
@@ -32,19 +33,37 @@ from mobility.vault.models.subscribers import VaultStudy
 FORGOTTEN_AFTER: Final = timedelta(days=7)  # people have been reminded each day until then
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LateDays:
+    """Days that the feeds of a study owe: how many, and the first one."""
+
+    study: int
+    slug: str
+    days: int
+    first: date
+
+
 def late() -> Iterator[Finding]:
     """Days that feeds owe, by study."""
     expected = _expected()
-    slugs = dict(VaultStudy.objects.filter(pk__in=expected).order_by("slug").values_list("pk", "slug"))
-    n_late = 0
-    for study_id, slug in slugs.items():
-        calendar = calendar_of(study_id)
+    found = list(_late(expected, VaultStudy.objects.filter(pk__in=expected)))
+    for each in found:
+        yield finding("feed_late", Level.WARNING, each.slug, days=each.days, day=each.first.isoformat())
+    if not found:
+        yield finding("feed_late", studies=len(expected))
+
+
+def late_days(*, among: Iterable[str]) -> list[LateDays]:
+    """Days that the feeds of some studies owe."""
+    expected = _expected()
+    return list(_late(expected, VaultStudy.objects.filter(pk__in=expected, slug__in=list(among))))
+
+
+def _late(expected: Mapping[int, Set[str]], studies: QuerySet[VaultStudy]) -> Iterator[LateDays]:
+    for study_id, slug in studies.order_by("slug").values_list("pk", "slug"):
         if missing := _missing(study_id, expected[study_id]):
-            n_late += 1
-            day = calendar.date_of(missing[0]).isoformat()
-            yield finding("feed_late", Level.WARNING, slug, days=len(missing), day=day)
-    if not n_late:
-        yield finding("feed_late", studies=len(slugs))
+            first = calendar_of(study_id).date_of(missing[0])
+            yield LateDays(study=study_id, slug=slug, days=len(missing), first=first)
 
 
 def _expected() -> dict[int, set[str]]:

@@ -105,6 +105,7 @@ class TestFactors:
         settings.SECRET_KEY_FALLBACKS = [old]
         assert send_code(fresh, code_of(secret)).status_code == 302
 
+    @pytest.mark.django_db(databases=["default", "vault"])
     @pytest.mark.parametrize("role", [Role.ADMINISTRATOR, Role.PRIVACY_OFFICER])
     def test_strong_roles_add_a_factor_first_where_required(self, client, person, add_app, settings, role):
         settings.MOBILITY_SECOND_FACTOR = "required"

@@ -39,6 +39,7 @@ def home_of(client: Client, user) -> str:
     return client.get(reverse("home")).content.decode()
 
 
+@pytest.mark.django_db(databases=["default", "vault"])
 def test_everybody_is_sent_to_their_own_pages(request, client) -> None:
     addresses = {name: reverse(f"{name}:studies") for name in ("reports", "operator", "administrator")}
     for role, expected in (
@@ -126,7 +127,7 @@ def test_calendar_marks_each_day_and_leads_those_who_write_notes_to_them(reader,
     ("name", "args", "queries"),
     [
         # each: session, user, groups, grants
-        ("home", (), 4 + 3),  # studies, notes, kept views
+        ("home", (), 4 + 4),  # studies, notes, kept views, boards
         ("reports:studies", (), 4 + 2 + 1),  # studies, notes; kept views
         # study, plan, visitors, notes, area, indicators, slots, boards; tallies and their plans
         ("reports:study", ("fair-2024",), 4 + 8 + 2),
