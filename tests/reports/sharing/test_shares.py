@@ -330,6 +330,7 @@ class TestTokens:
                 boss.get(address)
 
 
+@pytest.mark.django_db(databases=["default", "vault"])  # Home lists what waits in the vault
 class TestKeptViews:
     def test_a_view_is_kept_and_found_again(self, reader, analyst, boss, fair):
         html = reader.get(PAGE).content.decode()
