@@ -61,11 +61,9 @@ def pages_of(page: Page, site: str, *, study: str, role: str) -> list[Stop]:
     if role == "administrator":
         _draft(page, site, study)
         found |= states_of_simulator(study)
-    if role not in ("nobody", "operator"):
-        found |= states_of_reports(study)
-        # A privacy officer reads, and opens nothing to others.
+    if role == "analyst":  # others see the same states of these views, and its lists
         # Before the walk: it fills the lists that the walk finds.
-        found |= {} if role == "privacy_officer" else opened_to_others(page, site, study)
+        found |= states_of_reports(study) | opened_to_others(page, site, study)
     found = walk.pages() | found
     return [Stop(name, address, walk.says(address)) for name, address in found.items()]
 

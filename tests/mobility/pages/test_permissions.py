@@ -202,7 +202,7 @@ class TestPages:
             for found in re.findall(r'(?:href|action)="(/[^"#]*)"', text):
                 link = urlsplit(found.replace("&amp;", "&"))
                 if not link.path.startswith(("/static/", "/sign-out/", "/language/")):
-                    # One link of each view, study and kind of file; indicators of a study are seen by the same.
+                    # One link of each view, study and kind of file: all indicators have the same readers.
                     view = resolve(link.path)
                     about = (view.kwargs.get(name) for name in ("slug", "file_format", "content", "path"))
                     links[view.view_name, *about, frozenset(parse_qs(link.query))] = link.geturl()
