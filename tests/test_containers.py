@@ -277,13 +277,3 @@ def test_what_makes_backups_cannot_see_keys_and_commands_of_units_exist():
     named = {words[2] for words in started if words[1] == "manage.py"}
     assert named == {"backup", "check_alerts"}
     assert named <= set(get_commands())
-
-
-def test_threads_of_the_web_server_have_longer_turns():
-    before = sys.getswitchinterval()
-    try:
-        WEB["post_worker_init"](None)
-        assert sys.getswitchinterval() == pytest.approx(WEB["SWITCH_S"])
-        assert WEB["SWITCH_S"] > before
-    finally:
-        sys.setswitchinterval(before)

@@ -295,14 +295,7 @@ def test_a_mark_must_give_a_reason_or_a_test_that_knows_the_page(tmp_path):
 
 
 # Elements that a browser loads, and the attribute with their address.
-ADDRESSES = {
-    "script": "src",
-    "img": "src",
-    "iframe": "src",
-    "link": "href",
-    "source": "src",
-    "object": "data",
-}
+ADDRESSES = dict.fromkeys(("script", "img", "iframe", "source"), "src") | {"link": "href", "object": "data"}
 
 
 class Page(HTMLParser):

@@ -5,9 +5,7 @@ import signal
 import subprocess
 import sys
 import tomllib
-from dataclasses import replace
 from pathlib import Path
-from unittest.mock import Mock, patch
 
 import psutil
 import pytest
@@ -17,7 +15,6 @@ from xdist.scheduler.loadscope import LoadScopeScheduling
 from scripts import test_costs
 from scripts.long_tests import TABLE, choose
 from scripts.mutants import DoesNotApplyError, Mutant
-from scripts.run_tests import Run
 from scripts.test_costs import Cost
 from tests.conftest import LONGEST, ON_SITE, Groups
 
@@ -113,24 +110,6 @@ def test_a_folder_above_its_budget_is_named(tmp_path: Path, monkeypatch: pytest.
     over, new = test_costs.over_budget("fast", now, loop_s=0.2)
     assert "tests/b (fast) costs 6.5 processor seconds, its budget is 5.0" in over
     assert "tests/c has no budget" in new
-
-
-@pytest.mark.parametrize("is_of_database", [False, True])
-def test_long_tests_run_on_postgres_where_one_is_marked_so(tmp_path: Path, is_of_database: bool) -> None:
-    done = Mock(return_value=0)
-    run = Run([], tmp_path, is_long=True, postgres_url="postgres://host/postgres")
-    run.costs["long"] = [cost("tests/a/t.py::t", 1.0), replace(cost("u", 1.0), is_of_database=is_of_database)]
-    with patch.object(Run, "_start"), patch.object(Run, "_end", done):
-        assert (run.on_postgres(), done.called) == (0, is_of_database)
-
-
-def test_fast_tests_run_on_both_databases_and_one_failure_is_enough(tmp_path: Path) -> None:
-    run = Run([], tmp_path, is_long=False, postgres_url="postgres://host/postgres")
-    with patch.object(Run, "_start") as start, patch.object(Run, "_end", side_effect=[0, 1]):
-        assert run.everything() == 1
-    assert [(call.args[0], *call.kwargs.values()) for call in start.call_args_list] == [
-        ("postgres", True), ("fast",)
-    ]  # fmt: skip
 
 
 def test_a_mutant_replaces_one_place() -> None:

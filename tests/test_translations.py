@@ -160,11 +160,9 @@ def test_faults_are_found(monkeypatch):
     assert _faults(monkeypatch) == []
     for changed, fault in (
         ({"rows": ""}, "no translation"),
-        ({"plural": ("%(n)s ligne", "")}, "no translation"),
         ({"rows": "Lignes du %(jour)s"}, "placeholders or tags differ"),
         ({"plural": ("une ligne", "%(n)s lignes")}, "placeholders or tags differ"),
         ({"code": "Lisez ceci {now}"}, "placeholders or tags differ"),
-        ({"code": "Lisez <code>ceci</code> {maintenant}"}, "placeholders or tags differ"),
         ({"code": "Lisez <code>ceci</code> {now} %s"}, "placeholders or tags differ"),
         ({"rows": "Lignes du %(day)s "}, "spaces at an end differ"),
     ):
@@ -237,18 +235,14 @@ class TestLanguage:
     def test_numbers_and_dates_are_those_of_the_language(self):
         for words, english, french in (
             (lambda: formats.percent(0.1234), "12.3%", f"12,3{SPACE}%"),
-            (lambda: formats.percent(-0.00001), "0.0%", f"0,0{SPACE}%"),
             (
                 lambda: formats.percent_range(-0.02, 0.5),
                 f"{MINUS}2.0 to 50.0%", f"{MINUS}2,0 à 50,0{SPACE}%",
             ),
             (lambda: formats.number(62440), "62,440", f"62{SPACE}440"),
             (lambda: formats.decimal(1234.56, decimals=1), "1,234.6", f"1{SPACE}234,6"),
-            (lambda: formats.compact(1240), "1.2k", "1,2k"),
             (lambda: formats.epsilon(Decimal("0.5")), "0.5", "0,5"),
-            (lambda: formats.odds(Decimal(1)), "2.72", "2,72"),
             (lambda: formats.plus_minus("3 m"), "±3 m", f"±{SPACE}3 m"),
-            (lambda: formats.points(0.037), "3.7 points", "3,7 points"),
             (lambda: megabytes(3_300_000), "3.3", "3,3"),
             (lambda: formats.day_title(date(2017, 6, 6)), "Tue 6 Jun 2017", "mar 6 juin 2017"),
             (lambda: formats.short_day(date(2017, 7, 1)), "1 Jul", "1 juil."),

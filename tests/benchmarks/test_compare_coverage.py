@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks import compare_coverage, locations, scenario_coverage, simulator, soak
+from benchmarks import compare_coverage, scenario_coverage, simulator, soak
 from benchmarks import derived_coverage as coverage
 from benchmarks.compare_coverage import KINDS, MEASURES
 
@@ -94,11 +94,3 @@ def test_the_crowd_is_what_anybody_can_count():
     crowd = simulator.expected_crowd()
     assert crowd.visitors == pytest.approx(190_345 / 7)
     assert crowd.in_all(7) == pytest.approx(88_935)
-
-
-def test_more_noise_moves_more_people_of_the_demo():
-    area = locations.read_area()
-    assert (area.zone_of_square[area.grid.codes(area.x_m, area.y_m)] == area.zones).all()
-    some, much = (locations.move(area, odds=odds, radius_m=1000) for odds in (6, 2))
-    for moved in ("other_zone", "outside", "other_cell"):
-        assert 0 < getattr(some, moved) < getattr(much, moved) < 1, moved

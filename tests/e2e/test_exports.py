@@ -6,9 +6,6 @@ That other libraries read each kind of file: tests/reports/exports.
 import csv
 import io
 import json
-import subprocess
-import sys
-import zipfile
 
 import pytest
 from playwright.sync_api import expect
@@ -77,23 +74,6 @@ def test_each_file_of_a_window_is_fetched_by_keyboard_and_has_its_numbers(site, 
     rows = list(csv.DictReader(io.StringIO(contents["csv"].decode())))
     assert [float(row["frequency"]) for row in rows] == pytest.approx(shares, rel=1e-15, abs=0)
     assert [each["frequency"] for each in json.loads(contents["json"])[0]["estimates"]] == shares
-
-
-def test_bundle_recomputes_what_the_command_exports(site, two_days, sign_in, tmp_path):
-    page = sign_in("analyst")
-    page.goto(f"{site.address}/studies/{STUDY}/")
-    page.locator(".downloads summary").click()
-    name, content = fetched(page, "Report bundle")
-    assert name == f"{STUDY}_bundle.zip"
-    zipfile.ZipFile(io.BytesIO(content)).extractall(tmp_path / "bundle")
-    done = subprocess.run(
-        [sys.executable, "recompute.py", "--out", str(tmp_path / "computed.json")],
-        cwd=tmp_path / "bundle", env={}, text=True, capture_output=True, check=False, timeout=120
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
-    exported, again = site.values(("export_report", STUDY), ("export_report", STUDY))
-    assert json.loads((tmp_path / "computed.json").read_text()) == exported == again
-    assert len(exported) == 7 * 28
 
 
 def test_reported_places_become_a_density(site, place_study, sign_in):

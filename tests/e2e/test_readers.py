@@ -25,20 +25,6 @@ def test_the_skip_link_comes_first_and_skips(site, sign_in):
     assert page.evaluate("document.activeElement.closest('main') !== null")
 
 
-def test_a_person_signs_in_and_changes_the_language(site, watched):
-    page = watched()
-    page.goto(f"{site.address}/sign-in/")
-    tab_to(page, "input[name=username]")
-    page.keyboard.type("analyst")
-    page.keyboard.press("Tab")
-    page.keyboard.type(site.accounts["analyst"])
-    page.keyboard.press("Enter")
-    page.wait_for_url(f"{site.address}/")
-    tab_to(page, "button[name=language]")
-    page.keyboard.press("Enter")
-    expect(page.locator("html")).to_have_attribute("lang", "fr")
-
-
 def test_two_windows_are_compared_and_the_verdict_is_that_of_the_table(site, report_study, sign_in):
     page = sign_in("analyst")
     page.goto(f"{site.address}/studies/{report_study}/gender/?from=2017-06-01&to=2017-06-01")
