@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import shapely.geometry
 
-from mobility.demo.population import ABSENT, FOLDER, build_population, load_facts, load_study
+from mobility.demo.population import ABSENT, FOLDER, build_population, load_facts
 
 FACTS = load_facts()
 
@@ -46,20 +46,6 @@ def test_a_part_is_a_random_part_of_the_whole(population) -> None:
         share = population.is_present(day).mean()
         assert abs(part.is_present(day).mean() - share) < 5 * np.sqrt(share * (1 - share) / 20_000)
         assert np.array_equal(part.durations[:, day - 1] != ABSENT, part.is_present(day))
-
-
-def test_study_is_the_fimu_week_with_categories_in_their_natural_order() -> None:
-    study = load_study()
-    assert (study.slug, study.timezone) == ("fimu-2017", "Europe/Paris")
-    assert (study.first_day.isoformat(), study.days) == (FACTS["first_day"], FACTS["days"])
-    assert (study.visitor.min_minutes, study.visitor.from_minute, study.visitor.to_minute) == (60, 360, 1439)
-    categories = {indicator.slug: indicator.categories for indicator in study.indicators}
-    combined = {"gender_age", "sleeping_area_main_zone"}
-    assert set(categories) == {*FACTS["marginals"], "visit_duration", "main_zone", *combined}
-    assert categories["age"] == ("<18", "18-24", "25-34", "35-44", "45-54", "55-64", ">65", "NR")
-    assert categories["visit_duration"][0] == "Duration 2h"
-    assert categories["visit_duration"][-2:] == ("Duration 10h", "Duration 10h-18h")
-    assert all("NR" not in categories[slug][:-1] for slug in FACTS["marginals"])
 
 
 def test_each_cell_lies_in_its_zone_alone_and_zones_are_named_synthetic_sleeping_areas() -> None:

@@ -245,7 +245,7 @@ def test_a_database_that_is_away_is_explained_once(data_dir, unmount, capsys):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("zone", ["all", "analyst", "operator"])
+@pytest.mark.parametrize("zone", ["all", "analyst"])
 def test_databases_that_are_away_are_explained(zone, tmp_path):
     away = AWAY if zone == "analyst" else AWAY | {"VAULT_DATABASE_URL": "postgres://nobody@127.0.0.1:1/vault"}
     done = own_process(DOCTOR, {"MOBILITY_DATA_DIR": str(tmp_path), "MOBILITY_ZONE": zone, **away})

@@ -69,17 +69,6 @@ def test_the_worst_comes_first_with_its_next_step_then_notes_and_what_is_fine_is
     assert not [text for text in ("Needs attention", "Notes</h2>") if text in html]
 
 
-@pytest.mark.parametrize(
-    ("level", "words"),
-    [(Level.OK, "Everything is working."), (Level.NOTE, "Everything is working. See the notes below."),
-     (Level.WARNING, "The service is running. 1 problem needs attention today.")],
-)  # fmt: skip
-def test_the_verdict_in_one_line(client, administrator, found, level, words):
-    found.append(Finding(code="backup_old", level=level, facts={"age_s": 5, "bytes": 5}))
-    html = page(client, administrator)
-    assert (f"{words}</h2>" in html, "Next step:" in html) == (True, level > Level.OK)
-
-
 def test_tables_of_workers_batches_jobs_backups_and_alerts(client, privacy_officer):
     now = timezone.now()
     WorkerSign.objects.create(

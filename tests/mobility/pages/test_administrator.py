@@ -339,7 +339,6 @@ class TestSimulator:
         ("query", "words"),
         [("?mechanism=rsfd-grr&unit=attribute&daily=1", "must be static"),
          ("?mechanism=smp-oue&presence_epsilon=1", "presence_epsilon must be absent under smp-oue"),
-         ("?mechanism=spl-grr&epsilon=0.001&indicators=50&unit=profile&categories=1000", "true category in"),
          ("?visitors=1&indicators=50&stay=1", "no one would report on this indicator"),
          ("?visitors=100&wanted=0.01", "up to 20 achieves this accuracy. The best possible accuracy is ±")],
     )  # fmt: skip

@@ -80,14 +80,6 @@ class TestStudies:
         says(listed, "Fair &amp; market", "1 published 1 open of 3 days", "second.csv Done")
         assert "for the days that these rows cover" in show(client, Batch.objects.get(filename="day.csv"))
 
-    def test_rows_are_shown_of_every_file_and_of_no_other_change(self, client, study):
-        kinds = set(Batch.Kind) - {Batch.Kind.CLOSE_SLOTS}  # this study has none
-        for kind in kinds:
-            given = {"state": "done", "day": 1, "rows_read": 7, "rows_accepted": 6, "created_by": kind}
-            Batch.objects.create(study=study, kind=kind, **given)
-        shown = page(client, STUDY_URL)
-        assert {kind for kind in kinds if f"Done 7 6 {kind.value} " in shown} == set(Batch.FILES)
-
     def test_batches_add_no_queries_nor_scripts(self, client, uploaded, study, django_assert_max_num_queries):
         for _ in range(30):
             Batch.objects.create(study=study, state=Batch.State.DONE, filename="x.csv")

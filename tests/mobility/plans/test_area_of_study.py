@@ -49,13 +49,6 @@ def create(study_file: Path) -> tuple[str, str]:
     return out.getvalue(), err.getvalue()
 
 
-def test_a_shapefile_lies_beside_the_study_file_with_its_parts(study_file):
-    gpd.read_file(study_file.parent / "zones.gpkg").to_file(study_file.parent / "zones.shp")
-    study_file.write_text(STUDY + 'zones = "zones.shp"\n')
-    create(study_file)
-    assert Area.objects.get().zones == ["Bow", "East"]
-
-
 def test_the_page_shows_the_notes(study_file, client, administrator):
     client.force_login(administrator)
     folder = study_file.parent
