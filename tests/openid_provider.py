@@ -109,7 +109,6 @@ def _configure(folder: Path, issuer: str) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """Return names that Django looks up in this module, once it is set up."""
     if name == "urlpatterns":
         from django.contrib.auth.views import LoginView
         from django.http import HttpResponse

@@ -48,7 +48,6 @@ def test_dockerfile_and_compose_files_are_well_formed():
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
 def test_units_are_well_formed_and_shut_in(tmp_path):
-    """With this folder in the place of /opt/mobility-reports, so that programs are found."""
     for file in UNITS.iterdir():
         text = file.read_text().replace("/opt/mobility-reports/.venv", sys.prefix)
         (tmp_path / file.name).write_text(text.replace("/opt/mobility-reports", str(ROOT)))

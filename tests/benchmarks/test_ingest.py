@@ -107,7 +107,6 @@ def test_stages_are_functions_of_the_pipeline():
 
 @pytest.mark.long
 def test_small_benchmark_runs_from_end_to_end():
-    """Real workers and commands; totals that differ from the truth of a file would end it."""
     options = ["--rows", str(ROWS), "--parts", "formats", "--formats", "parquet"]
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.ingest", *options],

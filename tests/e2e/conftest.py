@@ -42,8 +42,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @dataclass(frozen=True)
 class Installation:
-    """A data folder and the commands that work on it."""
-
     data_dir: Path
     extra: dict[str, str] = field(default_factory=dict)
 
@@ -111,7 +109,6 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def site(migrated: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A served installation with the demo's study, still empty, and an account per role."""
     bare = Installation(put_databases(migrated, tmp_path_factory.mktemp("site")))
     bare.value("create_study", str(write_study(tmp_path_factory.mktemp("study"))))
     accounts = bare.create_accounts(*ROLES)
@@ -156,7 +153,6 @@ class Watch:
         page.on("request", lambda request: note(self._is_elsewhere(request), f"asked {request.url}"))
 
     def _is_bad(self, page: Page, message: ConsoleMessage) -> bool:
-        """Return whether it is an error; that the page itself answers with 404 is for its test to judge."""
         is_its_status = message.text.startswith("Failed to load") and message.location["url"] == page.url
         return message.type == "error" and not is_its_status
 

@@ -31,8 +31,6 @@ URLS = {"default": "DATABASE_URL", "vault": "VAULT_DATABASE_URL"}
 
 
 class WebServer:
-    """A web server that can be killed and started again at the same address."""
-
     def __init__(self, environment, log, *, tls=None, processes=1):
         self.environment, self.log, self._tls, self._processes = environment, log, tls, processes
         self.port = services.free_port()
@@ -58,7 +56,6 @@ class WebServer:
             wait_until(self._answers, what="the web server")
 
     def _answers(self) -> bool:
-        """Return whether it answers, also with a refusal."""
         context = ssl.create_default_context(cafile=str(self._tls.file)) if self._tls else None
         try:
             with urlopen(f"{self.address}/sign-in/", context=context, timeout=5):  # noqa: S310
@@ -136,7 +133,6 @@ class Deployment(Running):
         return redis.Redis(port=self._redis_port)
 
     def traces(self, search: Search) -> list[str]:
-        """Return the places of a text of `search`: files, dumps of databases and of Redis, logs."""
         with suppress(redis.ConnectionError), self.client() as client:
             client.save()
         found = search.in_files(self.root)
@@ -149,7 +145,6 @@ class Deployment(Running):
         return subprocess.run(words, check=True, stdout=subprocess.PIPE).stdout
 
     def state_of(self, study: str) -> str:
-        """State of the newest batch of a study; empty without one."""
         batches = self.query(
             "vault",
             "SELECT s.slug, b.state FROM mobility_batch b JOIN mobility_vaultstudy s ON s.id = b.study_id "
@@ -200,8 +195,6 @@ def certificate(folder: Path) -> Certificate:
 
 
 class AnalystServer(WebServer):
-    """A web server of the analyst zone, and commands of that zone."""
-
     def __init__(self, root, *, tls=None, environment=None, processes=1):
         self.data = root / "data"
         root.mkdir(parents=True, exist_ok=True)

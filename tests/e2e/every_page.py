@@ -53,7 +53,6 @@ class Stop(NamedTuple):
 
 
 def pages_of(page: Page, site: str, *, study: str, role: str) -> list[Stop]:
-    """Pages that a role can open by links, and the states of report pages."""
     walk = Walk(page, site, study)
     found = {}
     if role == "nobody":
@@ -69,7 +68,6 @@ def pages_of(page: Page, site: str, *, study: str, role: str) -> list[Stop]:
 
 
 def _draft(page: Page, site: str, study: str) -> None:
-    """Start a draft: its pages are found from the list of drafts."""
     page.goto(f"{site}/administrator/{study}/")
     if page.locator("form.copy").count():
         page.fill("form.copy [name=copy_to]", f"{study}-again")
@@ -78,7 +76,6 @@ def _draft(page: Page, site: str, study: str) -> None:
 
 
 def opened_to_others(page: Page, site: str, study: str) -> dict[str, str]:
-    """Keep a view, make a token and share a report; the addresses of what others see."""
     page.goto(f"{site}/studies/{study}/gender/?from=2017-05-31")
     _send(page, "form[action='/access/saved/']", name="Vendredi, à revoir")
     page.goto(f"{site}/access/tokens/")
@@ -100,7 +97,6 @@ def _send(page: Page, form: str, **values: str) -> None:
 
 
 def states_of_reports(study: str) -> dict[str, str]:
-    """Pages that look quite different by what their address asks for."""
     first, second = "from=2017-05-31&to=2017-05-31", "with_from=2017-06-01&with_to=2017-06-02"
     queries = {
         "report of days outside the study": "gender/?from=2030-01-01",
@@ -126,7 +122,6 @@ def states_of_reports(study: str) -> dict[str, str]:
 
 
 def states_of_simulator(study: str) -> dict[str, str]:
-    """Return the simulator's text for settings that are quite different."""
     simulator = "/administrator/simulator/?"
     queries = {
         "simulator of a study, with a wanted error": f"study={study}&visitors=26000&wanted=2",
@@ -157,7 +152,6 @@ class Walk:
         return PASSING.sub("", source[source.index("<main") : source.index("</main>")])
 
     def pages(self) -> dict[str, str]:
-        """Addresses by the name of their view, in the order of discovery."""
         waiting = deque(["/"])
         seen: set[str] = set()
         while waiting:
@@ -208,7 +202,6 @@ def unreachable(page: Page) -> list[str]:
 
 
 def tab_to(page: Page, selector: str) -> None:
-    """Press Tab until the focus is there, and shows."""
     target = page.locator(selector).first
     for _ in range(MOST_STEPS):
         page.keyboard.press("Tab")

@@ -28,7 +28,6 @@ _ENDS: Final = itertools.count()
 
 
 def why_not() -> str:
-    """Return what is missing to run machines here; empty if nothing is."""
     if os.getuid() != 0:
         return "needs root, for network namespaces"
     if missing := [tool for tool in TOOLS if not shutil.which(tool)]:
@@ -173,7 +172,6 @@ class Machine:
             time.sleep(0.3)
 
     def stop(self) -> None:
-        """End all that runs there, and forget all that it wrote."""
         for process in (*reversed(self._running), self._keeper):
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)

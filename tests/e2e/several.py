@@ -40,7 +40,6 @@ def outcomes(commands, environment, *, code=ROOT) -> list[Outcome]:
 
 
 def texts(commands, environment, *, code=ROOT) -> list[str]:
-    """Return the output of each of these commands; all must succeed."""
     ended = outcomes(commands, environment, code=code)
     for words, each in zip(commands, ended, strict=True):
         assert each.code == 0, (words, each.errors)

@@ -58,7 +58,6 @@ class Deployment:
     found: dict[str, str] = field(default_factory=dict)
 
     def follow(self, page: Path = PAGE) -> None:
-        """Do what a page says, block by block: write its files, run its commands."""
         for block in blocks(page):
             test, machines = block.run_by
             for name in machines if test == SELF else (block.mark("on ") or "").split():
@@ -109,7 +108,6 @@ def copy(path: str, source: Machine, target: Machine) -> None:
 
 
 def systemctl(line: str, host: Machine) -> str:
-    """Do what systemd would; timers are left alone."""
     verb, *units = [word for word in line.split()[1:] if word != "--now"]
     for unit in units:
         if unit.endswith(".timer"):
@@ -207,7 +205,6 @@ def connecting(host: Machine, address: str, port: int) -> str:
 
 
 def batch_done(deployment: Deployment, batch: str) -> dict[str, Any]:
-    """Return the feed's answer about its batch after the end."""
     line = f"curl --silent --fail --cacert {CA} --header @{HEADER} https://{OPERATOR}/api/v1/batches/{batch}"
     wait_until(lambda: json.loads(deployment.north.shell(line))["is_final"], what="the batch", every_s=0.5)
     return json.loads(deployment.north.shell(line))
@@ -218,7 +215,6 @@ def reports_of(host: Machine) -> Any:
 
 
 def page_as_ana(deployment: Deployment, path: str) -> str:
-    """A page of the analysts' site, as someone sees it who signs in by https from another machine."""
     curl = (
         "curl --silent --show-error --fail --cacert /etc/mobility-reports/authority.pem "
         "--cookie-jar /tmp/jar --cookie /tmp/jar"
@@ -414,7 +410,6 @@ def test_the_configuration_of_the_container_is_right_for_nginx(deployment):
 
 
 def test_a_service_can_write_nothing_but_its_folders(deployment):
-    """The units as shipped: their processes see a read-only file system."""
     (pid, *_) = deployment.reports.shell("pgrep -u mobility -f mobility.wsgi").split()
     mounts = Path(f"/proc/{pid}/mountinfo").read_text().splitlines()
     options = {line.split()[4]: line.split()[5] for line in mounts}

@@ -36,7 +36,6 @@ def two_days(site, extract):
 
 @pytest.fixture(scope="module")
 def place_study(site, extract, tmp_path_factory):
-    """Slug of a study of the site in which everyone reports a place, with two published days of seven."""
     slug, folder = "places-2017", tmp_path_factory.mktemp("places")
     river = {"type": "Feature", "properties": {}, "geometry": RIVER}
     (folder / "Savoureuse.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [river]}))

@@ -42,7 +42,6 @@ cancel(found, by="olga")
 
 @pytest.fixture(scope="module")
 def planted(extract, tmp_path_factory):
-    """The first day of 3,000 people, with the markers among them."""
     header, *rows = extract[0].read_text().splitlines(keepends=True)
     half = len(rows) // 2
     cell = rows[half].split(",")[2]
@@ -106,7 +105,6 @@ def assert_arrived(deployment, slug, visitors, *said):
 
 
 def visitors_of(deployment, slug):
-    """Visitors of the first day; as a report has them: test_success_by_command."""
     tally = "FROM reports_visitortally v JOIN reports_study s ON s.id = v.study_id"
     ((counts, days),) = deployment.query(
         "default", f"SELECT v.counts, s.days {tally} WHERE s.slug = '{slug}'"
@@ -145,7 +143,6 @@ def test_search_finds_a_database_and_its_log(deployment, alias):
 
 @pytest.fixture(scope="module")
 def visitors(deployment, planted):
-    """Count the rows of the planted file, as in an undisturbed batch."""
     done = deployment.manage("ingest", "undisturbed", str(planted))
     assert done["rows_rejected"]["unknown_value"] >= 1
     assert_no_trace(deployment, json.dumps(done))
@@ -332,7 +329,6 @@ def put(deployment, slug, token, content):
 
 @contextmanager
 def half_sent(deployment, slug, token, content):
-    """An upload by the API of which the second half never comes."""
     host, _, port = deployment.web.address.removeprefix("http://").partition(":")
     head = (
         f"PUT /api/v1/studies/{slug}/extracts/day.csv HTTP/1.1\r\nHost: {host}\r\n"

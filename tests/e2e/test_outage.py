@@ -29,14 +29,12 @@ def installation(tmp_path_factory):
 
 @contextmanager
 def without(installation, alias):
-    """Inside this block a database is gone, as by a crash; it is back afterwards."""
     installation.postgres[alias].stop(signal.SIGQUIT)
     yield
     installation.postgres[alias].start()
 
 
 def is_at(installation, *states):
-    """Return whether the first batch is in one of these states."""
     with psycopg.connect(installation.environment["VAULT_DATABASE_URL"]) as connection:
         found = connection.execute("SELECT state FROM mobility_batch ORDER BY created_at").fetchone()
         return found is not None and found[0] in states

@@ -26,8 +26,6 @@ TOTALS = ("export_report", STUDY)
 
 @dataclass
 class Drill:
-    """An installation, a place for backups that outlives it, and an escrow."""
-
     site: Deployment
     safe: Path
     files: list[Path]
@@ -140,7 +138,6 @@ def what_came_later_is_sent_again(drill, kept, *, with_third):
 
 
 def a_closed_study_stays_closed(drill, kept):
-    """After any restore."""
     certificate = drill.site.manage("close_study", SECOND)
     (closed,) = (key["id"] for key in certificate["keys"])
     assert "escrow" in [row["name"] for row in certificate["not_reached"]]

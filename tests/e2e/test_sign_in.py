@@ -30,7 +30,6 @@ def provider(ports, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def door(ports, provider, migrated, tmp_path_factory):
-    """A served installation with that provider, where administrators need a second factor."""
     variables = {"MOBILITY_OIDC_NAME": "Staff login", "MOBILITY_SECOND_FACTOR": "required"}
     folder = put_databases(migrated, tmp_path_factory.mktemp("door"))
     bare = Installation(folder, extra=provider.variables | variables)
@@ -68,7 +67,6 @@ def enter(page, door, role):
 
 
 def confirm(page, door, role):
-    """Type the password once more, where a page asks for it."""
     page.fill("input[name=password]", door.accounts[role])
     page.press("input[name=password]", "Enter")
 
@@ -79,7 +77,6 @@ def leave(page):
 
 
 def add_key_device(page):
-    """Plug a security key into the computer; it is touched at once."""
     devices = page.context.new_cdp_session(page)
     devices.send("WebAuthn.enable")
     options = {"protocol": "ctap2", "transport": "usb", "automaticPresenceSimulation": True}

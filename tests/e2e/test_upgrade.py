@@ -71,7 +71,6 @@ def test_upgrade(installation, extract, tmp_path):
 
 
 def _life(installation, extract, tmp_path):
-    """A published day, an open one, people who must not be counted, an account with what it opened."""
     code = installation.code
     has_grants = (code / "reports" / "migrations" / "0012_grants.py").exists()
     roles = ("--role", "analyst", "--all-studies") if has_grants else ("analyst",)
@@ -97,7 +96,6 @@ def _life(installation, extract, tmp_path):
 
 
 def _doctor(installation, *words, code=None, **environment):
-    """Exit code of the doctor, and what it finds, as (level, code, subject)."""
     settings = installation.environment | environment
     (done,) = outcomes([("doctor", "--json", *words)], settings, code=code or installation.code)
     found = json.loads(done.output)["findings"]
@@ -129,12 +127,10 @@ def _is_found_again(installation, before):
 
 
 def _visitors(reports, day):
-    """Totals of one day: the same for all indicators."""
     return {each["n_visitors"] for each in reports if each["first_day"] == each["last_day"] == day}
 
 
 def _goes_on(installation, extract, before):
-    """The open day is closed, later days come in, the doctor finds nothing wrong, and the study ends."""
     closed, again, later = installation.values(
         ("close_days", STUDY, "--through", "2017-06-01"),
         ("ingest", STUDY, str(extract[0])),

@@ -56,7 +56,6 @@ def upload(page, site, path, *, study=STUDY):
 
 
 def page_numbers(page):
-    """Per category: share, its interval, visitors, reports, as the table shows them."""
     found = {}
     for row in page.get_by_role("table").filter(has_text="Consistent share").locator("tbody tr").all():
         name = row.locator("th").inner_text().strip()
@@ -189,7 +188,6 @@ def counts(summary):
 
 
 def of_page(page, site):
-    """Counts of the batch whose page is shown, once it is done."""
     page.wait_for_url("**/operator/batches/**", timeout=60_000)
     batch = page.url.rstrip("/").split("/")[-1]
     expect(page.locator("main")).to_contain_text("Done", timeout=60_000)

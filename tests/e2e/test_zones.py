@@ -25,8 +25,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 @dataclass
 class Apart:
-    """Both zones, and the same data in one installation that has both."""
-
     operator: Running
     analyst: AnalystServer
     whole: Running
@@ -35,7 +33,6 @@ class Apart:
     files: list[Path]
 
     def ingest(self, file):
-        """Ingest a file, here and in the one that has both zones; returns the operator's messages."""
         words = ("ingest", STUDY, str(file))
         with self.whole.command(*words) as whole:
             (ours,) = outcomes([words], self.operator.environment)
@@ -103,7 +100,6 @@ def apart(extract, migrated):
 
 
 def introduce(apart, folder):
-    """The analyst server gets to know the operator zone; both installations get a study of one key."""
     printed = apart.operator.manage("sender_key")
     apart.analyst.value("register_sender", printed["sender"], printed["public_key"])
     apart.analyst.start()

@@ -45,15 +45,12 @@ GUEST = (  # a study that another operator zone handed over
 
 @dataclass
 class Zones:
-    """Both zones over one PostgreSQL server: at first with one main database and the code that served it."""
-
     postgres: services.Server
     url: str
     operator: Running
     analyst: AnalystServer
 
     def reports(self, environment, *, code=ROOT) -> list[Any]:
-        """Return a zone's exports of both studies; the release that wrote them is left out."""
         exported = values([("export_report", slug) for slug in (STUDY, CLOSED)], environment, code=code)
         for row in (row for rows in exported for row in rows):
             del row["software_version"]
@@ -182,7 +179,6 @@ def test_no_count_is_lost_and_both_zones_go_on(apart, extract):
 
 
 def ask(zones, path, headers):
-    """Status, headers and text of an answer of the analyst server."""
     connection = HTTPConnection("127.0.0.1", zones.analyst.port, timeout=30)
     connection.request("GET", path, None, headers)
     response = connection.getresponse()

@@ -25,7 +25,6 @@ class Search:
     _clean: dict[Path, tuple[int, ...]] = field(default_factory=dict, compare=False)
 
     def in_bytes(self, content: bytes) -> list[str]:
-        """Texts that `content` holds, each with the form it was found in."""
         lower = content.lower()
         return [
             f"{text} as {name}"
@@ -35,7 +34,6 @@ class Search:
         ]
 
     def in_files(self, *folders: Path) -> list[str]:
-        """Files below `folders` that hold a text, each with what was found."""
         found = []
         for path in files_below(*folders):
             state = state_of(path)
@@ -100,7 +98,6 @@ def state_of(path: Path) -> tuple[int, ...] | None:
 
 
 def content_of(path: Path) -> bytes:
-    """Return the content of a file; nothing when its owner has just removed it."""
     try:
         return path.read_bytes()
     except FileNotFoundError:

@@ -8,7 +8,6 @@ from django.core.management import call_command
 
 
 def printed(*words: str, **options: Any) -> Any:
-    """The JSON value that a command prints."""
     out = io.StringIO()
     call_command(*words, stdout=out, **options)
     return json.loads(out.getvalue())

@@ -65,14 +65,12 @@ class Pipeline:
         return batch
 
     def ask_for(self, path: Path) -> Batch:
-        """Receive a file, and ask for its batch after what waits already."""
         waiting = list(self.queue)
         batch = self.receive(path)
         self.queue.extend([*waiting, ("advance", str(batch.pk))])
         return batch
 
     def bring_to(self, batch: Batch, state: str) -> list[tuple[str, ...]]:
-        """Work on a batch until it is in a state; returns what is asked for then."""
         self.queue.append(("advance", str(batch.pk)))
         while fresh(batch).state != state:
             task, *ids = self.queue.popleft()

@@ -100,7 +100,6 @@ class TestMaking:
 
     @pytest.mark.database
     def test_nobody_signs_in_with_a_backup(self, place, client, person):
-        """The key of a session is its cookie."""
         anna = person("anna")
         client.force_login(anna)
         key = client.session.session_key
@@ -147,7 +146,6 @@ class TestMaking:
         assert (Backup.objects.get().digest, LedgerEntry.objects.count()) == (told["sha256"], 1)
 
     def test_one_that_cannot_be_recorded_is_kept_and_said_so(self, place, monkeypatch, capsys):
-        """A database that has just died needs it."""
         monkeypatch.setattr(backups, "record", raising(OperationalError("the server went away")))
         olds = [make_old(place, days=days) for days in (1, 2, 3, 4, 5, 6, 50)]
         told = kept(place, capsys, said="in the ledger: a database is not responding")
@@ -279,7 +277,6 @@ class TestRestoring:
         assert own_code() == brought
 
     def test_its_own_needs_none_a_copy_gets_a_new_code_and_an_old_one_changes_none(self, made):
-        """Restoring broke off after the main database, and is repeated."""
         restore(made.folder, by="olga", replaces=True)
         assert own_code() == made.manifest.installation
         restore(made.folder, by="olga", replaces=True, stays_other=True)
@@ -404,7 +401,6 @@ class TestOfPostgres:
                 make_backup(place, by="olga")
 
     def test_other_roles_that_work_on_it_are_seen(self) -> None:
-        """People and their tools have separate roles."""
         connection = connections["default"]
         connection.ensure_connection()
         before = restoring._others("default")

@@ -46,13 +46,11 @@ def alter_presence() -> None:
 
 
 def count_twice() -> None:
-    """Totals hold a publication twice if the main database forgets its publications."""
     Publication.objects.all().delete()
     send_missing(VaultStudy.objects.get())
 
 
 def change_one(model, column, *, by) -> None:
-    """A number of a tally, its last one above zero, is another one."""
     row = model.objects.latest("pk")
     numbers = np.frombuffer(getattr(row, column), "<i8").copy()
     numbers[np.flatnonzero(numbers)[-1]] += by

@@ -83,7 +83,6 @@ def test_the_medium_alone_shows_no_key_and_keys_come_back_as_they_were(escrow, r
 
 
 def test_an_escrow_is_noted_before_it_is_there(tmp_path, recipient, monkeypatch):
-    """After a stop at any point, every copy of a key is recorded."""
     keystore().create(FAIR)
     monkeypatch.setattr(Path, "rename", Mock(side_effect=OSError(5, "Input/output error")))
     with pytest.raises(OperationsError, match="Input/output"):
@@ -179,8 +178,6 @@ def test_a_damaged_key_stops_no_other(escrow, recipient, settings, tmp_path, cap
 
 
 def test_commands_take_what_openssl_makes_and_no_other_kinds_of_keys(tmp_path):
-    """The steps of docs/backup.md, with a password."""
-
     def openssl(words):
         subprocess.run(["openssl", *words.split()], cwd=tmp_path, check=True, capture_output=True)
 

@@ -272,7 +272,6 @@ def test_rules_fire_when_they_should():
 
 
 def test_rules_tell_zones_apart_and_name_pages_and_the_example_names_files_that_there_are():
-    """An alert, or a failing zone, is not hidden by what another zone says."""
     levels = {int(n) for rule in rules() for n in re.findall(r"mobility_finding\) == (\d)", rule["expr"])}
     assert levels == {Level.WARNING, Level.ERROR}
     for rule in rules():

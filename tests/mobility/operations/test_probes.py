@@ -108,7 +108,6 @@ def test_migrations_that_were_not_run():
 
 
 def test_what_needs_tables_is_left_out_until_they_are_there(monkeypatch):
-    """Before the first command, and between the new code and its `migrate`."""
     lacks = {"vault": frozenset({("mobility", "0099_next")})}
     monkeypatch.setattr(databases, "pending", lambda alias: lacks.get(alias, frozenset()))
     found = look()

@@ -217,7 +217,6 @@ def revoke(study, how="revoked_at"):
 
 
 def try_in_vain(study):
-    """Failed files, and files only checked, do not count."""
     make_batch(study, State.FAILED, created_by="feed north")
     brought(study, 1, validate_only=True)
 

@@ -159,7 +159,6 @@ def as_administrator(client, administrator, data_dir):
 
 @pytest.fixture(scope="module")
 def world(django_db_setup, django_db_blocker, tmp_path_factory):
-    """Two studies with one of everything in each, written once a module; changes are taken back."""
     root = private_folder(tmp_path_factory.mktemp("world") / "var")
     aliases = ("default", "vault")
     with (

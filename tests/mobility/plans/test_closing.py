@@ -324,8 +324,6 @@ def test_shard_that_cannot_be_read_is_erased_and_not_counted(filled):
 
 
 def check_deaths(make_pipeline, few, *, n_deaths=None):
-    """Kill the process at these statements of a closing, each time of another study."""
-
     def prepared(slug: str) -> Pipeline:
         pipeline = make_pipeline(slug=slug, **SMALL)
         pipeline.upload(few[0])

@@ -148,7 +148,6 @@ def test_places_of_slots_are_packed_for_people_with_and_without_a_visit(people, 
 
 
 def test_a_day_without_places_is_packed_as_before_there_were_any() -> None:
-    """Data sealed before stay readable, and are not sealed in another way."""
     seen = sightings_of({1: (5, 9, (7,)), 4: (6, 6, (NONE,))}, slots=1)
     packed = pack_columns([steps(seen.pseudonym), seen.first, seen.last - seen.first, *seen.static.T])
     assert (seen.pack(), seen_in(DaySightings.unpack(packed, words=1))) == (packed, seen_in(seen))

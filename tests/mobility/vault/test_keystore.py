@@ -43,7 +43,6 @@ def test_a_key_is_kept_as_it_was_made_for_this_user_alone_and_never_replaced(key
 
 
 def test_destroyed_is_gone_and_leaves_a_tombstone(keys: Keystore) -> None:
-    """Also one that was never kept: it may turn up later, and is refused then."""
     kept, key = keys.create("kept"), keys.create(KEY_ID)
     keys.destroy(KEY_ID)
     assert sorted(path.name for path in keys.folder.iterdir()) == ["kept.key", f"{KEY_ID}.destroyed"]
@@ -63,7 +62,6 @@ def test_destroyed_is_gone_and_leaves_a_tombstone(keys: Keystore) -> None:
 
 
 def test_a_destroyed_key_stays_destroyed(keys: Keystore) -> None:
-    """Neither made again, nor put back, nor copied back by hand."""
     key = keys.create(KEY_ID)
     keys.destroy(KEY_ID)
     for make in (lambda: keys.create(KEY_ID), lambda: keys.put_back(KEY_ID, key)):

@@ -121,7 +121,6 @@ class ByHand:
     opted_out: set[int] = field(default_factory=set)
 
     def add(self, arrivals: list[DayArrivals]) -> int:
-        """Returns how many late changes there were."""
         late = 0
         for arrival in arrivals:
             for row, pseudonym in enumerate(arrival.pseudonym.tolist()):
@@ -144,7 +143,6 @@ class ByHand:
             person.daily = {key: answer for key, answer in person.daily.items() if key[1] != day}
 
     def learn(self, known: KnownAnswers) -> None:
-        """Answers from elsewhere: the first one counts once its subscriber is present."""
         for row, pseudonym in enumerate(known.pseudonym.tolist()):
             person = self.people.get(pseudonym, Person())
             for index, words in words_of(self.plan, pseudonym, STATIC).items():
@@ -271,7 +269,6 @@ def steps(draw: st.DrawFn, sanitiser: StudySanitiser, pseudonyms, days: list[int
 
 
 def run(sanitiser: StudySanitiser, history: list[Step]) -> None:
-    """Do every step both ways, and compare all that can be seen."""
     presence, by_hand = Presence.empty(sanitiser), ByHand(sanitiser.plan)
     known = KnownAnswers.empty(words=sanitiser.words("static"))
     published, number, waiting = Delta.zero(sanitiser.plan), 1, (0, 0)

@@ -73,7 +73,6 @@ def many(n: int):
 
 
 def test_reports_differ_if_any_of_their_words_does() -> None:
-    """Two reports, of two words and of one; missing ones differ from nothing."""
     known = np.array([[1, 2, 3]] * 6, np.uint16)
     rows = [[1, 2, 3], [1, 9, 3], [9, 2, 9], [1, 2, 9], [NONE, NONE, 9], [NONE, NONE, NONE]]
     fresh = np.array(rows, np.uint16)

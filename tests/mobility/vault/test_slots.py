@@ -73,8 +73,6 @@ class Recount:
 
 
 class State:
-    """The state of one shard, file by file."""
-
     def __init__(self, definition):
         sanitiser = StudySanitiser(definition.plan_spec(), prf=KeyedPrf(SANITISE_KEY))
         self.values = DailyValues(definition, sanitiser)
@@ -97,7 +95,6 @@ class State:
             self.days[day] = self.kept(merge_sightings(self.days.get(day, nobody), seen))
 
     def kept(self, seen):
-        """Return what comes back from storage."""
         return DaySightings.unpack(seen.pack(), words=self.words)
 
     def close(self, first, through):
@@ -111,7 +108,6 @@ class State:
         return counts.counts
 
     def forget_through(self, day):
-        """Close days, as `close_days` does."""
         seen = {known: state.slots for known, state in self.days.items()}
         if day < DAYS:
             nobody = DaySightings.empty(words=self.words)
@@ -144,7 +140,6 @@ CASES = [
 def test_counts_are_those_of_a_recount_also_when_closed_between_files_and_days(
     first_day, minutes, hold, per_day, by_steps
 ):
-    """Late rows change no slot that is closed, and carry on; what a person has used of a day stays used."""
     state = State(study_of(first_day, minutes=minutes, hold=hold, per_day=per_day))
     recount, rng = Recount(first_day, minutes=minutes, hold=hold, per_day=per_day), random.Random(hold)
     rows, known, closed, forgotten, n = some_rows(recount, seed=minutes + hold), [], 0, 0, len(recount.slots)

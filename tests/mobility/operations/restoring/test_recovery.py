@@ -56,7 +56,6 @@ def test_what_came_after_the_backup_is_sent_again_and_counts_once(pipeline, few,
 
 
 def bring_back_an_older_vault(pipeline: Pipeline, few: list[Path], tmp_path: Path) -> tuple[Path, Any]:
-    """The vault is one of before the second day; the backup, and what analysts have."""
     pipeline.upload(few[0])
     folder = back_up(tmp_path)
     pipeline.upload(few[1])

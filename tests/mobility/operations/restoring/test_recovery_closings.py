@@ -115,7 +115,6 @@ def test_only_a_whole_ledger_of_a_known_signer_is_believed(pipeline, few, tmp_pa
 
 
 def test_a_ledger_of_the_analysts_tells_when_a_study_was_closed(pipeline, tmp_path):
-    """It names no key, and is signed with another one, which people name."""
     record(LedgerKind.STUDY_CLOSED, study="fair", facts={"at": "2026-01-02T03:04:05+00:00"})
     pem = tmp_path / "analysts.pem"
     ledger, key = exported(tmp_path, public_key=pem), read_public_pem(pem.read_bytes())
@@ -137,7 +136,6 @@ def test_an_escrow_after_the_backup_is_in_the_certificate(pipeline, tmp_path):
 
 @pytest.fixture
 def analysts(settings, data_dir):
-    """A server that answers as an analyst server does when it is asked what it has."""
     with answering() as site:
         settings.MOBILITY_ANALYST_URL = site.url
         settings.MOBILITY_SENDER_KEY_FILE = data_dir / "sender_key.pem"
