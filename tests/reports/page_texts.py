@@ -4,9 +4,11 @@ import csv
 import io
 import json
 import re
+from html import escape, unescape
 from html.parser import HTMLParser
 from typing import Any
 
+import pypdf
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.http import HttpResponse
@@ -49,6 +51,29 @@ def spaced(text: str) -> str:
 
 def words(response: HttpResponse) -> str:
     return spaced(re.sub(r"<[^>]+>", " ", response.content.decode()))
+
+
+def shown(client: Client, address: str, *, status: int = 200) -> str:
+    response = client.get(address)
+    assert response.status_code == status, (address, response.content)
+    return unescape(words(response))
+
+
+def pdf_text(content: bytes) -> str:
+    return spaced(" ".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(content)).pages))
+
+
+def shared(reader: Client, address: str) -> tuple[str, str]:
+    """Share what this page shows; returns the link and what anyone sees, which leads to no other page."""
+    (ask,) = re.findall(r'href="(/access/shares/new/[^"]*)"', reader.get(address).content.decode())
+    made = reader.post(unescape(ask), {"days": "3", "note": "", "password": ""}).content.decode()
+    link = re.findall(r"/shared/[\w-]+", made)[-1] + "/"
+    html = unescape(Client().get(link).content.decode())
+    assert not [
+        each for each in ('<form class="window-form', "data-file", "data-days", "/studies/") if each in html
+    ]
+    assert f'href="{escape(address)}' in reader.get(reverse("access:shares")).content.decode()
+    return link, html
 
 
 def signed_in(user: User) -> Client:

@@ -124,6 +124,12 @@ def crowd(study: Study, *, n: int = 4000, seed: int = 1) -> People:
     return People(bitmaps=bitmaps, static=static, daily=daily)
 
 
+def of_days(study: Study, numbers: Mapping[int, int]) -> People:
+    """Return so many people for each set of days, which is a bitmap."""
+    bitmaps = np.repeat(np.array(list(numbers), np.uint64), list(numbers.values()))
+    return replace(crowd(study, n=bitmaps.size), bitmaps=bitmaps)
+
+
 def publish(study: Study, people: People, *, key: bytes = bytes(16), voided_days: int = 0) -> ldp.Delta:
     plan = Plan.objects.get(study=study)
     spec = ldp.PlanSpec.from_json(plan.spec)

@@ -288,19 +288,6 @@ class TestMatrix:
         for opening in access_matrix([fair]).openings:
             assert timezone.now() - opening.last_used < timedelta(minutes=1)
 
-    def test_the_page_says_it_in_words(self, officer, fair, market, anna, person):
-        anna.study_grants.update(until=today() + TOMORROW)
-        person("bob", Role.VIEWER, studies=[])
-        token("nightly", None, by=anna, days=5)
-        share(fair, by=anna, note="town", password="a long secret")
-        page = words(officer.get("/people/matrix/"))
-        assert f"anna analyst until {today() + TOMORROW}" in page and "Accounts without access: bob" in page
-        assert "Token “nightly” The fair anna" in page
-        assert "Share link “town” requires a password The fair: Gender anna" in page
-        only = words(officer.get("/people/matrix/?study=market"))
-        assert "analyst until" not in only and "no tokens or share links that give access" in only
-        assert "This study does not exist" in words(officer.get("/people/matrix/?study=nope"))
-
     def test_the_file_has_a_row_for_each_way_into_a_study(self, officer, fair, market, person):
         anna = person("anna", Role.ANALYST, Role.OPERATOR, studies=[fair], until=today())
         last = datetime(2024, 6, 1, 12, 30, tzinfo=UTC)

@@ -116,19 +116,6 @@ class TestNumbers:
         for rows in (coverage, program.read(f"{GENDER}/days")["items"], single):
             assert [(row["n_visitors"], row["status"]) for row in rows] == counted
 
-    def test_the_small_cell_rule_holds_here_too(self, program, fair):
-        unions = queries.visitor_unions(fair)
-        hidden = min(DAYS, key=lambda day: unions[day, day])
-        Study.objects.update(small_cell=int(unions[hidden, hidden]) + 1)
-        day = fair.date_of(hidden).isoformat()
-        blank = {"day": day, "n_visitors": None, "first_time": None, "status": "suppressed", "notes": []}
-        assert program.read(FAIR)["coverage"][hidden - 1] == blank
-        rows = program.read(f"{FAIR}/visitors", from_=day)["items"]
-        assert [(row["n_visitors"], row["status"]) for row in rows] == [(None, "suppressed")]
-        found = program.read(f"{GENDER}/estimates", from_=day)
-        assert (found["n_visitors"], found["estimates"][0]["frequency"]) == (None, None)
-        assert found["estimates"][0]["status"] == "suppressed"
-
     def test_a_study_says_what_where_and_when_and_its_indicators_their_public_categories(self, program, fair):
         found = program.read(FAIR)
         assert found["visitor"] == {"min_minutes": 60, "from": "06:00", "to": "23:59"}
@@ -165,17 +152,6 @@ class TestParts:
         monkeypatch.setattr(site, "ESTIMATES_MAX", 1)
         assert program.read(f"{GENDER}/windows")["items"] == whole[:1]
 
-    def test_a_part_reads_only_its_own_windows(self, program, fair, monkeypatch):
-        calls = []
-
-        def counted(indicator, windows):
-            calls.append(len(windows))
-            return queries.indicator_reports(indicator, windows)
-
-        monkeypatch.setattr(site, "indicator_reports", counted)
-        program.read(f"{GENDER}/windows", limit=3)
-        assert calls == [3]
-
 
 class TestDocument:
     def test_answers_are_as_the_document_says(self, program, fair):
@@ -196,13 +172,6 @@ class TestDocument:
             assert set(methods[method]["responses"]) == answers, path
             assert list(methods[method]["responses"]["404"]["content"]) == ["application/problem+json"]
         assert set(document["components"]["securitySchemes"]) == {"Token", "Session"}
-
-    def test_a_study_without_data_has_zeros_and_nulls(self, program):
-        assert "Link" not in program.get("studies", {"offset": 5})  # an empty list has no parts
-        factory.create()
-        day = program.read(f"{GENDER}/estimates", from_="2024-05-30")
-        assert (day["n_visitors"], day["n_reports"]) == (0, 0) and day["estimates"][0]["frequency"] is None
-        assert {row["status"] for row in program.read(FAIR)["coverage"]} == {"not_collected"}
 
     def test_head_answers_like_get_without_the_body_and_sessions_may_try(self, program, reader, fair):
         assert reader.get("/api/v1/studies").json()["count"] == 1
@@ -396,11 +365,6 @@ class TestPlaces:
         codes = (empty[0] * GRID.n_x + empty[1]).tolist()
         assert listed == set(range(GRID.n_cells)) - set(codes[1:])
 
-    def test_parts_join_to_the_whole(self, program, located):
-        whole = program.read(SQUARES)["items"]
-        assert whole == [row for row in rows_of(located) if row["reports"]]
-        assert program.read_parts(SQUARES, limit=100) == whole
-
     @pytest.mark.parametrize("path", [PLACES, SQUARES])
     def test_what_is_unchanged_is_not_sent_until_the_density_comes(self, program, located, path, monkeypatch):
         first = program.get(path)
@@ -423,19 +387,6 @@ class TestPlaces:
         check_answers(program, PLACES, SQUARES)
         Study.objects.update(small_cell=3001)
         check_answers(program, PLACES, SQUARES)
-
-    def test_what_means_nothing_is_refused(self, program, located):
-        for path, query, status, said in (
-            (PLACES, {"from": "2030-01-01"}, 422, "date range must lie between"),
-            (PLACES, {"form": "2024-05-30"}, 422, "Unknown parameter"),
-            (PLACES, {"format": "csv"}, 422, "Unknown parameter"),
-            (SQUARES, {"limit": 10_001}, 422, "are invalid"),
-            (SQUARES, {"all": "perhaps"}, 422, "are invalid"),
-            (f"{PLACES}/hexagons", {}, 404, "address does not exist"),
-        ):
-            answer = program.get(path, query)
-            assert (answer.status_code, answer["Content-Type"]) == (status, "application/problem+json")
-            assert said in answer.json()["detail"]
 
     def test_a_study_without_places_has_none(self, program, reader, fair):
         def tried():

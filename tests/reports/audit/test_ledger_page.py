@@ -168,13 +168,6 @@ class TestLedger:
         assert filled.get("/ledger/head.json").status_code == 404
         assert filled.get("/ledger/public-key.pem").status_code == 404
 
-    def test_few_queries_however_many_entries(self, filled, django_assert_max_num_queries):
-        for n in (0, 30):
-            for _ in range(n):
-                record(LedgerKind.SIGNED_OUT, actor="olga")
-            with django_assert_max_num_queries(10):
-                filled.get("/ledger/")
-
 
 class TestWords:
     def test_every_kind_and_every_question_to_the_api_that_is_noted_has_words(self):

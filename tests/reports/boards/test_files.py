@@ -4,7 +4,6 @@ import io
 
 import pypdf
 import pytest
-from django.utils import translation
 from PIL import Image
 
 from reports.boards import actions
@@ -88,15 +87,6 @@ def test_suppressed_figures_are_in_no_file(reader, board):
     text = text_of(ask(reader, board, "pdf"))
     assert "This study suppresses date ranges with fewer than" in text
     assert "Unique visitors" not in text and "F 5" not in text
-
-
-def test_files_are_in_the_language_of_the_reader(rich, board, analyst):
-    client = signed_in(analyst)
-    client.defaults["HTTP_ACCEPT_LANGUAGE"] = "fr"
-    text = text_of(ask(client, board, "pdf"))
-    assert "Chiffres clés" in text and "Barres" in text and "Bars:" not in text
-    with translation.override("fr"):
-        assert "Visiteurs par jour" in text
 
 
 def test_only_those_who_may_take_figures_have_files_of_boards_that_they_see(

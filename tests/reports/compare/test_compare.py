@@ -22,7 +22,7 @@ from reports.compare import queries as compare
 from reports.compare import texts
 from reports.compare.queries import Comparison, Kind, NotComparableError, Reason, Verdict
 from reports.estimates import queries
-from reports.estimates.queries import UnionNotAvailableError, Window
+from reports.estimates.queries import Window
 from reports.studies.models import Indicator, Study
 from tests.reports import report_factory as factory
 from tests.reports.estimates.test_charts import STYLES, strings
@@ -211,14 +211,6 @@ def test_suppressed_window_is_not_compared() -> None:
     assert by_baseline(gender, 1, of="visitors").left_out == (3,)
 
 
-def test_union_of_an_indicator_with_few_answers_is_refused() -> None:
-    stay = factory.published(factory.HALF_STAY).indicators.get()
-    with pytest.raises(UnionNotAvailableError):
-        by_windows(stay, CALM, Window(3, 3))
-    assert not by_windows(stay, Window(1, 1), Window(2, 2)).is_exact
-    assert len(by_baseline(stay, 2).rows) == 2
-
-
 @pytest.fixture
 def few() -> Indicator:
     gender = factory.published(n=400).indicators.get(slug="gender")
@@ -307,15 +299,6 @@ def test_one_row_needs_no_correction(comparison) -> None:
     assert (texts.correction(one), "Holm" in texts.correction(comparison)) == ("", True)
     nothing = replace(one, rows=(replace(one.rows[0], alone=NOT_SHOWN, held=NOT_SHOWN),))
     assert texts.summary(nothing) == "No difference detected: the interval includes 0."
-
-
-def test_reference_is_named_by_its_kind_and_every_verdict_has_a_word_and_a_sign(comparison) -> None:
-    mean = replace(comparison, kind=Kind.BASELINE, baseline=(1, 3, 4))
-    compared = (mean, replace(mean, baseline=(1,)), replace(comparison, kind=Kind.STUDIES))
-    titles = ["Mean of 3 other days", "Thu 30 May 2024", "The fair, Thu 30 May 2024"]
-    assert list(map(texts.reference_title, compared)) == titles
-    for words in (texts.verdict_word, texts.verdict_sign):
-        assert len(set(map(words, Verdict))) == len(Verdict)
 
 
 @pytest.mark.parametrize(("of", "scale"), [("frequency", 100), ("visitors", 1)])

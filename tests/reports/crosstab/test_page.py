@@ -240,14 +240,6 @@ class TestQuestions:
         check_document(reader, path, method="post", answer=ask(client), body=asked)
 
 
-def test_others_learn_nothing(client, viewer, study) -> None:
-    client.force_login(viewer)
-    viewer.study_grants.all().delete()
-    for address in (PAGE, "/studies/fair-2024/crosstab.csv"):
-        assert client.get(address).status_code == 404
-    assert client.post(API, json.dumps(ASKED), content_type="application/json").status_code == 404
-
-
 SHARED = "from=2024-05-31&to=2024-06-01&indicator=age_town&rows=age&only-age=0,1"
 
 

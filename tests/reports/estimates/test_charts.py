@@ -103,19 +103,6 @@ def test_figures_are_plain_data_with_colours_of_the_style_sheet_in_light_and_dar
         assert len(re.findall(rf"{name}: #[0-9a-f]{{6}};", STYLES)) == 2, name
 
 
-def test_long_names_wrap_and_rows_have_room_for_their_lines() -> None:
-    name = "Municipality with a name that takes more than three lines of a narrow chart to be written"
-    study = factory.published(factory.indicator("place", name, "comfortable family pavilion", "rural"))
-    figure = charts.report_figure(reports_of(study, "place", Window(1, 4))[0])
-    texts = figure["layout"]["yaxis"]["ticktext"]
-    assert texts[1:] == ["comfortable family<br>pavilion", "rural"]
-    assert (texts[0].count("<br>"), texts[0][-1]) == (2, "…")
-    assert charts.row_px(["one"], one_line=28) == 28
-    for n_lines in (2, 3):
-        assert charts.row_px(["one", "<br>".join(["line"] * n_lines)], one_line=28) >= 16 * n_lines
-    assert figure["layout"]["height"] >= 3 * charts.row_px(texts, one_line=28)
-
-
 def test_largest_categories_are_drawn_in_lines_that_differ_in_colour_and_in_shape(study) -> None:
     days = reports_of(study, "region")
     figure = charts.days_figure(days, shown=range(options.MAX_LINES))

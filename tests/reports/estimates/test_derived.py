@@ -1,6 +1,5 @@
 """Totals and figures per category that follow from the tallies: those of the people, and the blanks."""
 
-from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
@@ -26,11 +25,6 @@ pytestmark = pytest.mark.django_db
 
 def of(study: Study, slug: str = "age") -> Indicator:
     return study.indicators.get(slug=slug)
-
-
-def publish_bitmaps(study: Study, bitmaps: list[int]) -> None:
-    people = factory.crowd(study, n=len(bitmaps))
-    factory.publish(study, replace(people, bitmaps=np.array(bitmaps, np.uint64)))
 
 
 @pytest.fixture
@@ -173,7 +167,7 @@ def test_day_without_data_is_blank_and_the_days_beside_it_are_not() -> None:
 
 def test_few_who_come_back_are_suppressed_and_wide_intervals_are_not_reliable() -> None:
     study = factory.create(small_cell=100)
-    publish_bitmaps(study, [0b0001] * 450 + [0b0011] * 40 + [0b0101] * 510)
+    factory.publish(study, factory.of_days(study, {0b0001: 450, 0b0011: 40, 0b0101: 510}))
     back = movement(of(study), show=Show.BACK_WITHIN, cohort=1).points
     assert [point.status for point in back] == [Status.SUPPRESSED, Status.OK, Status.OK]
     assert {back[0].low, *(estimate.ci_low for estimate in back[0].estimates)} == {None}
@@ -220,7 +214,7 @@ def test_work_grows_with_the_days_and_not_with_their_pairs(monkeypatch) -> None:
 def test_no_figure_tells_of_a_day_that_the_small_cell_rule_hides() -> None:
     study = factory.create(small_cell=100)
     # 40 on day 1 only, 20 on both; everyone else from day 2 on; day 4 has 30 of them.
-    publish_bitmaps(study, [0b0001] * 40 + [0b0011] * 20 + [0b0110] * 910 + [0b1110] * 30)
+    factory.publish(study, factory.of_days(study, {0b0001: 40, 0b0011: 20, 0b0110: 910, 0b1110: 30}))
     found = movement(of(study), show=Show.ARRIVALS)
     assert [day.coverage.visitors for day in found.totals] == [None, 960, 940, None]
     # Visitors of days 1 to 2 (1,000) less who is new on day 2 (940) would be those of day 1.
@@ -250,8 +244,8 @@ def test_a_difference_with_a_small_complement_is_hidden() -> None:
         ({0b0010: 50, 0b0100: 50}, False, False),  # no one is not few
     ):
         study = Study(days=4, small_cell=10)
-        bitmaps = np.repeat(np.array(list(people), np.uint64), list(people.values()))
         counts = np.zeros((5, 5), np.int64)
+        bitmaps = np.repeat(np.array(list(people), np.uint64), list(people.values()))
         ldp.tally_visitors(bitmaps, counts, sign=1)
         shown = ShownVisitors(study, ldp.all_unions(counts))
         found = (shown.first_time(2) is None, shown.last_time(2) is None)
@@ -272,7 +266,7 @@ def test_key_figures_are_those_of_the_people(fair) -> None:
     assert part.n_visitors == presence[:, 1:3].any(axis=1).sum()
     assert (part.n_visits, part.busiest_visitors) == (daily[1:3].sum(), daily[1:3].max())
     study = factory.create(slug="even", days=3)  # the first of equally busy days is named
-    publish_bitmaps(study, [0b110] * 50)
+    factory.publish(study, factory.of_days(study, {0b110: 50}))
     found = key_figures(study)
     assert (found.busiest_day, found.busiest_visitors, found.mean_days) == (date(2024, 5, 31), 50, 2)
 

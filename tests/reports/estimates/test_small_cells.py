@@ -45,11 +45,10 @@ BETWEEN = {0b01001: 60, 0b00001: 100, 0b01000: 80, 0b11000: 50, 0b10001: 50} | {
 
 def published(people: Mapping[int, int], *asked: Any, **changes: Any) -> Study:
     study = factory.create(*asked, **{"small_cell": LIMIT, "epsilon": "2"} | changes)
-    bitmaps = np.repeat(np.array(list(people), np.uint64), list(people.values()))
-    crowd = factory.crowd(study, n=bitmaps.size)
+    crowd = factory.of_days(study, people)
     static = {slug: values * 0 for slug, values in crowd.static.items()}
     daily = {slug: values * 0 for slug, values in crowd.daily.items()}
-    factory.publish(study, replace(crowd, bitmaps=bitmaps, static=static, daily=daily))
+    factory.publish(study, replace(crowd, static=static, daily=daily))
     return Study.objects.get(pk=study.pk)
 
 

@@ -170,15 +170,6 @@ def test_every_blank_has_its_own_word_sign_and_reason(fair) -> None:
     assert "visually-hidden" not in share_cell(estimate)
 
 
-def test_outage_is_explained_once_and_not_called_imprecise(reader) -> None:
-    study = factory.published(n=400)
-    assert "Low precision:" in shown(reader, **{"from": "2024-06-01"})
-    note(study)
-    text = shown(reader, **{"from": "2024-06-01"})
-    assert "Low precision:" not in text  # in words, and as the chart's alternative:
-    assert text.split("<script")[0].count("The data source failed") <= 2
-
-
 def test_no_category_is_named_largest_where_it_has_nobody_or_more_than_all(fair) -> None:
     report = report_of(fair, 1, 4)
     low = replace(report.estimates[0], frequency=-0.09, ci_low=-0.28, ci_high=0.2)

@@ -105,12 +105,7 @@ class TestFiles:
         assert answer["Content-Disposition"] == 'attachment; filename="fair-2024_bundle.zip"'
         assert "recompute.py" in zipfile.ZipFile(io.BytesIO(answer.content)).namelist()
         Study.objects.update(small_cell=10**6)
-        answer = reader.get(BUNDLE)
-        assert answer.status_code == 400
-        assert (
-            "Its small-cell rule suppresses date ranges with fewer than 1000000 visitors"
-            in answer.content.decode()
-        )
+        assert reader.get(BUNDLE).status_code == 400
 
     def test_pages_link_to_every_format(self, reader, fair):
         pages = (AGE + "?from=2024-05-31&to=2024-06-01", AGE + "days/", "/studies/fair-2024/")
@@ -138,32 +133,23 @@ class TestFindings:
             assert answer["Content-Disposition"] == f'attachment; filename="{findings.name}.{ending}"'
             assert answer.content == found.write(findings)
 
-    def test_findings_that_do_not_exist_are_refused_in_words(self, reader, fair):
-        for address, said in (
+    @pytest.mark.parametrize(
+        ("address", "said"),
+        [
             ("compare.csv", "must specify both sides"),
-            (
-                "compare.csv?kind=windows&from=2024-05-31&with_from=2024-05-31",
-                "sides of the comparison cover the same days",
-            ),
-            (
-                "compare.csv?kind=windows&from=2030-05-31&with_from=2024-05-31",
-                "link asks for other dates",
-            ),
-            (
-                "compare.csv?kind=categories&from=2024-05-31&reference=9",
-                "must be from 0 to 2, but it contains 9",
-            ),
+            ("compare.csv?kind=windows&from=2024-05-31&with_from=2024-05-31", "cover the same days"),
+            ("compare.csv?kind=windows&from=2030-05-31&with_from=2024-05-31", "link asks for other dates"),
+            ("compare.csv?kind=categories&from=2024-05-31&reference=9", "from 0 to 2, but it contains 9"),
             ("compare.csv?kind=studies&from=2024-05-31&with=a/b", "No indicator named a/b with the same"),
             ("movement.csv?show=nothing", "no figure named"),
-            *(
-                (f"export.{ending}?from=2030-01-01", "date range must lie between")
-                for ending in OF_INDICATORS
-            ),
             ("movement.csv?show=back_within&day=2024-06-02", "day of the study except the last"),
-        ):
-            answer = reader.get(AGE + address)
-            assert (answer.status_code, answer["Content-Type"]) == (400, "text/plain; charset=utf-8")
-            assert said in answer.content.decode()
+            *((f"export.{ending}?from=2030-01-01", "must lie between") for ending in OF_INDICATORS),
+        ],
+    )  # fmt: skip
+    def test_findings_that_do_not_exist_are_refused_in_words(self, reader, fair, address, said):
+        answer = reader.get(AGE + address)
+        assert (answer.status_code, answer["Content-Type"]) == (400, "text/plain; charset=utf-8")
+        assert said in answer.content.decode()
 
 
 class TestOptions:

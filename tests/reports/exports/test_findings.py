@@ -2,7 +2,6 @@
 
 import re
 from datetime import date
-from decimal import Decimal
 from urllib.parse import parse_qsl
 
 import pytest
@@ -11,7 +10,7 @@ from django.urls import reverse
 from reports.base import formats
 from reports.compare import queries, texts
 from reports.estimates.queries import Window
-from reports.models import DayNote, Study
+from reports.models import Study
 from reports.movement.figures import Show
 from reports.movement.queries import movement
 from tests.reports import report_factory as factory
@@ -99,14 +98,6 @@ class TestComparisons:
         assert len(rows_of(one)[0]) == 5  # a single row needs no correction
         assert "Holm" not in words(one)
 
-    def test_baseline_is_named(self, reader, fair):
-        text = words(get(reader, kind="baseline", **SECOND))
-        for said in ("Baseline days: 30 May, 1 Jun, 2 Jun.", "Mean of 3 other days", "at least 95%"):
-            assert said in text
-        chosen = get(reader, kind="baseline", day=["1", "4"], **SECOND)
-        assert "Baseline days: 30 May, 2 Jun." in words(chosen)
-        assert chosen.content.decode().count(" checked") == 2
-
     def test_studies_with_the_same_categories_are_offered(self, reader, fair):
         alone = words(get(reader, kind="studies"))
         assert "No other study has an indicator with the same categories" in alone
@@ -150,16 +141,9 @@ class TestComparisons:
 
     def test_what_has_no_difference_is_explained(self, reader, fair):
         same = {"kind": "windows", **BUSY, "with_from": "2024-05-31", "with_to": "2024-06-02"}
-        for query, message in (
-            (same, "cover the same days"),
-            (
-                {"kind": "categories", **BUSY, "reference": "1", "category": "1"},
-                "show the same category",
-            ),
-            ({"kind": "baseline", **SECOND, "day": "2"}, "There are no figures for any of the other days"),
-        ):
-            page = get(reader, **query)
-            assert page.status_code == 200 and message in words(page)
+        one = {"kind": "categories", **BUSY, "reference": "1", "category": "1"}
+        for query in (same, one, {"kind": "baseline", **SECOND, "day": "2"}):
+            assert get(reader, **query).context["state"] == "not_comparable"
 
     def test_nonsense_in_the_address_is_answered_in_words(self, reader, fair):
         other_study()
@@ -174,23 +158,12 @@ class TestComparisons:
         assert "No indicator named gone/age with the same categories was found." in words(gone)
 
     def test_days_without_numbers_are_named_and_a_study_without_any_has_nothing_to_compare(self, reader):
-        study = factory.create()
+        study, asked = factory.create(), {"reference": "0", "with_from": "2024-05-30"}
         for kind in ("windows", "categories", "baseline"):
-            page = get(reader, "gender", kind=kind, reference="0", with_from="2024-05-31", **FIRST)
-            assert page.context["state"] == "not_comparable"
+            assert get(reader, "gender", kind=kind, **SECOND, **asked).context["state"] == "not_comparable"
         factory.publish(study, factory.absent_on(factory.crowd(study), day=3))
         page = get(reader, "gender", kind="windows", **{"from": "2024-06-01"}, with_from="2024-05-30")
         assert "Sat 1 Jun 2024: not collected." in words(page)
-        baseline = get(reader, "gender", kind="baseline", **FIRST)
-        assert "Days left out because they have no figures: 1 Jun." in words(baseline)
-
-    def test_union_of_an_indicator_with_few_answers_is_explained(self, reader):
-        factory.published(factory.HALF_STAY)
-        page = get(reader, "stay", **WINDOWS)
-        assert "No date ranges for this indicator" in words(page)
-        assert 'name="to"' not in page.content.decode()
-        days = get(reader, "stay", kind="windows", **FIRST, with_from="2024-05-31")
-        assert days.context["state"] == "result"
 
     def test_number_of_queries_does_not_grow(self, reader, fair, django_assert_max_num_queries):
         other_study()
@@ -240,10 +213,8 @@ class TestMovements:
             whiskers = trace[f"error_{axis}"]
             assert all(up >= 0 for up in whiskers["array"] + whiskers["arrayminus"])
 
-    def test_totals_are_exact_and_say_so_and_intervals_and_bounds_are_told_apart(self, reader, fair):
-        page = moves(reader)
-        assert "All visitors (exact)" in words(page)
-        found = movement(fair.indicators.get(slug="age"))
+    def test_totals_are_exact_and_say_so_and_bounds_are_told_apart(self, reader, fair):
+        page, found = moves(reader), movement(fair.indicators.get(slug="age"))
         for day in found.totals:
             numbers = (day.coverage.visitors, day.arrivals, day.returning, day.departures)
             assert spaced(" ".join(map(formats.number, numbers))) in words(page)
@@ -252,9 +223,7 @@ class TestMovements:
         sums = [one + other for one, other in zip(first["y"], again["y"], strict=True)]
         assert sums == [day.coverage.visitors for day in found.totals]
         exact, bounds = (words(moves(reader, show=show)) for show in ("arrivals", "there_again"))
-        assert "intervals are exact" in exact and "at least 95%" not in exact
-        assert "contains the true value in at least 95% of cases" in bounds
-        assert bounds.count("at least 95%") == 3  # the sentence, and the two days that are apart
+        assert [text.count("at least 95%") for text in (exact, bounds)] == [0, 3]  # and two days apart
 
     def test_choices_stay_in_every_link_and_day_and_window_are_taken_from_the_address(self, reader, fair):
         page = moves(reader, show="back_within", day="2024-05-31", category="1").content.decode()
@@ -269,34 +238,20 @@ class TestMovements:
         found = moves(reader, show="window", **{"from": "2024-06-02", "to": "2024-05-31"}).context["found"]
         assert (found.window.first_day, found.window.last_day) == (2, 4)
 
-    def test_nonsense_in_the_address_is_explained(self, reader, fair):
-        for query, said in (
+    @pytest.mark.parametrize(
+        ("query", "said"),
+        [
             ({"show": "profit"}, "no figure named “profit”"),
-            (
-                {"show": "there_again", "day": "2024-06-02"},
-                "2024-06-02 cannot be chosen here. Choose any day of the study except the last one.",
-            ),
+            ({"show": "there_again", "day": "2024-06-02"}, "2024-06-02 cannot be chosen here."),
             ({"show": "there_again", "day": "tomorrow"}, "not “tomorrow”"),
-            (
-                {"show": "window", "from": "2024-05-30", "to": "2024-05-31"},
-                "Choose days after the first day of the study.",
-            ),
+            ({"show": "window", "from": "2024-05-30", "to": "2024-05-31"}, "Choose days after the first"),
             ({"show": "window", "from": "2024-05-31", "to": "2025-05-31"}, "2025-05-31 cannot be chosen"),
-            ({"show": "window", "from": "31/05"}, "Enter a day as a date"),
-        ):
-            answer = moves(reader, **query)
-            assert answer.status_code == 400 and said in answer.content.decode()
-            assert answer.context["found"].points  # and the page has something to continue with
-
-    def test_daily_indicators_say_why_they_have_less(self, reader, fair):
-        text = words(moves(reader, "stay"))
-        assert "Departures, later returns and days present cannot be computed for each value" in text
-        assert text.count("Departures") == 1, "the figure itself is not offered"
-        assert moves(reader, "stay", show="departures").status_code == 400
-        Study.objects.update(slug="every-day")
-        factory.published(factory.HALF_STAY)
-        text = words(moves(reader, "stay"))
-        assert "on only 2 of the 4 days" in text and "All visitors (exact)" in text
+        ],
+    )
+    def test_nonsense_in_the_address_is_explained(self, reader, fair, query, said):
+        answer = moves(reader, **query)
+        assert answer.status_code == 400 and said in answer.content.decode()
+        assert answer.context["found"].points  # and the page has something to continue with
 
     def test_a_study_without_data_or_answers_or_of_one_day_says_so(self, reader):
         study, page = factory.create(), moves(reader, "gender").content.decode()
@@ -307,21 +262,6 @@ class TestMovements:
         Study.objects.update(slug="unanswered")
         factory.published(days=1)
         assert "there can be no returning visitors" in words(moves(reader))
-
-    def test_outage_is_a_word_and_explained_as_is_the_market_share(self, reader):
-        study = factory.create(market_share=Decimal("0.35"))
-        factory.publish(study, factory.absent_on(factory.crowd(study), day=3))
-        DayNote.objects.create(study=study, day=3, kind="outage", text="mast down", by="olga")
-        text = words(moves(reader))
-        assert "outage" in text and "may seem to arrive later or leave earlier" in text
-        assert "market share of 35" in text
-        assert "market share of 35" not in words(moves(reader, show="back_within"))
-
-    def test_closed_study_has_no_days_to_come(self, reader, fair):
-        still_open = "“Last visit” means the last visit so far."
-        assert still_open in moves(reader).content.decode()
-        Study.objects.update(state="closed", closed_at="2024-07-01T00:00:00Z")
-        assert still_open not in moves(reader).content.decode()
 
     def test_categories_of_the_chart_can_be_chosen(self, reader):
         factory.published(factory.MANY)
@@ -340,8 +280,6 @@ class TestMovements:
 
     def test_page_takes_few_queries(self, reader, fair, django_assert_num_queries):
         moves(reader)
-        # session, account, roles (twice: access, navigation); study, indicators, notes (twice), tally, plan,
-        # and what the statement needs of it
         with django_assert_num_queries(10):
             moves(reader, show="there_again")
 

@@ -18,14 +18,13 @@ import ldp
 from ldp.estimation.simulation import Crowd
 from ldp.privacy.moves import MoveSpec
 from reports.base import formats
-from reports.base.status import Status
 from reports.crosstab.queries import Figure
 from reports.estimates.queries import UnionNotAvailableError, Window, window_report
 from reports.flows.pairs import place_pairs
-from reports.flows.queries import Flows, NoFlowsError, flows_of
+from reports.flows.queries import Flows, flows_of
 from reports.maps.flow_arcs import arcs_of
 from reports.maps.shapes import area_shapes
-from reports.models import DayNote, Plan, Study
+from reports.models import Plan, Study
 from reports.questions.answers import answers
 from reports.questions.facts import Facts
 from reports.sharing import actions as access
@@ -155,15 +154,6 @@ def test_the_list_has_moves_that_people_make_and_no_stay_in_a_zone() -> None:
     rows = flows(study, 2, 2).catchment(0)
     assert len(rows) == 4 and sum(within.share for _, within in rows) == pytest.approx(1)
     assert {within for _, within in found.catchment(0)} == {None}
-
-
-def test_hidden_days_and_outages_are_no_part_of_the_sums(study) -> None:
-    DayNote.objects.create(study=study, day=1, kind=DayNote.Kind.OUTAGE, text="Failed")
-    assert flows(study, 1, 4).n_days_missing == 1
-    Study.objects.update(small_cell=10**6)
-    with pytest.raises(NoFlowsError) as error:
-        flows(Study.objects.get(), 2, 3)
-    assert error.value.status == Status.SUPPRESSED
 
 
 def test_a_report_has_shares_of_single_days_and_no_visitors(study) -> None:

@@ -167,14 +167,6 @@ def test_page_has_map_table_legend_and_what_is_no_zone(reader, mapped) -> None:
     assert (Markup(html).refused, "chart.js" in html) == ([], False)
 
 
-def test_page_offers_the_map_and_colours_of_the_uncertainty(reader, mapped) -> None:
-    chart, map_, gender = shown(reader), shown(reader, view="map"), shown(reader, "gender")
-    for html, has_map, has_layer in ((chart, True, False), (map_, True, True), (gender, False, False)):
-        links = [link for link in Markup(html).links if link.startswith("?")]
-        assert any("view=map" in link for link in links) == has_map
-        assert any("layer=uncertainty" in link for link in links) == has_layer
-
-
 def test_days_are_those_of_the_page_and_in_order_and_without_a_map_not_found(reader, client, mapped) -> None:
     address = reverse("reports:map_days", args=["fair-2024", "home"])
     html = shown(reader, view="map", measure="visitors")
@@ -520,13 +512,6 @@ def test_the_better_view_is_the_one_with_shorter_intervals(reader, located, sent
             shown.append(replace(row, estimate=changed))
         assert better in texts.better_view_words(shown, [report], zones=ZONES)
     assert "because no indicator by zone has figures" in texts.better_view_words(rows, [], zones=ZONES)
-
-
-def test_an_indicator_that_is_not_reliable_is_compared_too(reader, sent) -> None:
-    map_factory.create_located(epsilon="0.2", n=500)
-    compute(reader, sent)
-    text = text_of(page(reader, "maps"))
-    assert ("reported places are more accurate" in text, "for “Home”" in text) == (True, True)
 
 
 def test_goodness_says_so_when_the_density_does_not_fit() -> None:

@@ -4,7 +4,6 @@ import re
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -298,25 +297,6 @@ def test_a_large_table_comes_in_parts_that_keep_what_was_asked_for(reader, monke
     assert page(reader, "days", "region", page="nonsense").count('<th scope="row">Region') == 10
 
 
-def test_work_does_not_grow_with_the_categories(monkeypatch) -> None:
-    """62 days cost as many calls of numpy's reductions for 100 categories as for three."""
-    wide = factory.indicator("place", *(f"Place {n}" for n in range(100)))
-    study = factory.published(factory.GENDER, wide, days=62, n=200)
-    for name in ("union", "pure_frequencies"):
-        monkeypatch.setattr(selectors, name, Mock(wraps=getattr(selectors, name)))
-    seen = []
-    for slug in ("gender", "place"):
-        singles = selectors.single_days_of(study)
-        reports = selectors.indicator_reports(study.indicators.get(slug=slug), singles)
-        charts.days_figure(reports, shown=options.largest_categories(reports))
-        assert len(reports) == 62
-        seen.append((selectors.union.call_count, selectors.pure_frequencies.call_count))
-    (unions, estimates), both = seen
-    assert both == (2 * unions, 2 * estimates)
-    assert 0 < estimates <= 62
-    assert unions <= 3 * 62
-
-
 def test_totals_of_a_day_without_data_are_blanks_and_every_cell_names_its_day(reader) -> None:
     factory.published(gap=3)
     html = page(reader, "days", "age")
@@ -400,16 +380,6 @@ def test_privacy_is_said_with_the_certified_numbers(reader, fair) -> None:
         assert words not in lasting
     rule = "with the value from their first day"
     assert [rule in text for text in (daily, day, lasting)] == [True, False, False]
-
-
-def test_attribute_unit_and_voided_days_are_named(reader) -> None:
-    study = factory.create(unit="attribute", epsilon="0.5", market_share=Decimal("0.35"))
-    factory.publish(study, factory.crowd(study), voided_days=1)
-    text = text_of(page(reader, "indicator", "gender"))
-    assert "values, taken on its own, is protected with epsilon 0.5 (privacy unit: attribute)" in text
-    assert "For all of a person's values together, epsilon is 2.5." in text  # 4 days and the voided one
-    assert "The uploads for 1 published day were undone" in text
-    assert "the operator's market share of 35.0" in text.replace("&#x27;", "'")
 
 
 @pytest.mark.parametrize(("n", "is_wide"), [(400, True), (40_000, False)])

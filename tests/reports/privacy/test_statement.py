@@ -314,23 +314,6 @@ def test_places_have_a_promise_of_their_own_per_metre() -> None:
     assert not PLACE_LIMITS & told(plain["not_protected"]).keys()
 
 
-def test_page_says_what_the_noise_of_places_means(reader) -> None:
-    factory.create(location=location(max_values=2))
-    shown = page(reader, "statement")
-    for words in (
-        "577 m from the true place. Of 100 reported places, 95 are within 1,369 m",
-        "one place rather than the other by a factor of at most 4.00. This holds whatever else is known, except other reports",
-        "sees the reports for two days learns whether the place on the other day is the same",
-        "centres are up to 542 m apart",
-        "at most 2 different places",
-        "On 2 days of the study, drawn at random, each visitor also reports one place a day",
-        # one who stays and one who moves have no such bound: of the one the report never changes
-        "In both, places repeat and change on the same days, and on each day the two places are 400 m apart",
-        "the odds of one history relative to the other by a factor of at most 16.00",
-    ):
-        assert words in shown
-
-
 def test_noise_hides_presence_and_how_many_cross(reader) -> None:
     exact, noisy = factory.create(slug="exact"), factory.create_noisy()
     factory.close(noisy, factory.crowd(noisy, n=100), first=1, last=4)

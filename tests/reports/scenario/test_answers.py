@@ -15,7 +15,7 @@ from reports.estimates.queries import WindowError
 from reports.exports.findings.scenarios import scenario_record
 from reports.scenario import charts, texts
 from reports.scenario.queries import Answer, Bar, NoScenarioError, Prepared, answer, refusal
-from reports.scenario.query import Kind, Question, question_of
+from reports.scenario.query import Question, question_of
 from reports.studies.models import Study
 from tests.reports import report_factory as factory
 
@@ -28,8 +28,7 @@ def asked(study: Study, query: str) -> Question:
 
 def published(people: dict[int, int], **changes: Any) -> Study:
     study = factory.create(factory.GENDER, **changes)
-    bitmaps = np.repeat(np.array(list(people), np.uint64), list(people.values()))
-    factory.publish(study, replace(factory.crowd(study, n=bitmaps.size), bitmaps=bitmaps))
+    factory.publish(study, factory.of_days(study, people))
     return study
 
 
@@ -213,10 +212,3 @@ def test_long_questions_are_known_before_they_are_computed() -> None:
         (long, "exactly=20", 1, 99),
     ):
         assert least <= Prepared.of(asked(study, query), None).seconds <= most
-
-
-def test_patterns_are_named_by_runs_of_days() -> None:
-    study = factory.create()
-    question = Question(study=study, days=4, kind=Kind.EXACTLY, k=2)
-    bar = Bar(least=0, most=1, estimate=0, days=(1, 2, 4))
-    assert texts.pattern_text(question, bar) == "30 May to 31 May, 2 Jun"

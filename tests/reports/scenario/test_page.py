@@ -1,6 +1,5 @@
 """The page of scenarios: questions by form and address, progress of long ones, and files."""
 
-import html
 import io
 import json
 import re
@@ -13,20 +12,14 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from reports.exports import actions
-from reports.models import ExportFile, LedgerEntry
+from reports.models import LedgerEntry
 from reports.pages import scenario as page
 from reports.scenario import queries
 from tests.reports import report_factory as factory
-from tests.reports.page_texts import csv_rows, printed
+from tests.reports.page_texts import csv_rows, printed, shared, shown
 
 pytestmark = pytest.mark.django_db
 BASE = "/studies/fair-2024/"
-
-
-def shown(reader, address: str, *, status: int = 200, **headers: str) -> str:
-    response = reader.get(address, headers=headers)
-    assert response.status_code == status, address
-    return " ".join(html.unescape(re.sub("<[^>]+>", " ", response.content.decode())).split())
 
 
 def test_a_closed_form_reads_the_tally_once_and_does_not_load_scipy(reader, fair, monkeypatch) -> None:
@@ -80,14 +73,6 @@ def test_what_takes_long_is_computed_by_a_worker_and_kept_till_the_tally_changes
     factory.publish(fair, factory.crowd(fair, n=50, seed=2), key=bytes(15) + b"\1")
     assert "takes longer to answer" in shown(reader, address)
     assert len(sent) == 2
-
-
-def test_a_failed_computation_says_what_to_do(reader, fair, monkeypatch) -> None:
-    monkeypatch.setattr(queries, "AT_ONCE_S", -1)
-    monkeypatch.setattr(actions, "_send", lambda _row: None)
-    shown(reader, f"{BASE}scenario/?exactly=2")
-    ExportFile.objects.update(state="failed")
-    assert "could not be computed" in shown(reader, f"{BASE}scenario/?exactly=2")
 
 
 def test_refusals_lead_to_what_works(reader, fair) -> None:
@@ -161,29 +146,19 @@ def test_the_api_sends_the_rows_of_the_file_and_asks_to_come_back_for_long_ones(
 
 def test_a_share_link_shows_the_scenario_and_nothing_else(client, reader, fair, monkeypatch) -> None:
     monkeypatch.setattr(queries, "AT_ONCE_S", 60)
-    listed = []
     for where, name, by_category in (("age/", "Age", 1), ("", "All people", 0)):
-        page_address = f"{BASE}{where}scenario/?nights=1"
-        body = reader.get(page_address).content.decode()
-        address = html.unescape(re.search(r'href="([^"]*scenario=(?:on|all)[^"]*)"', body)[1])
-        made = reader.post(address, {"note": "", "days": "30", "password": ""}).content.decode()
-        assert f'href="{page_address}"' in made
-        link = re.search(r"http://testserver(/[^<\s]+)</pre>", made)[1]
-        shared = client.get(link).content.decode()
-        assert f"<title>{name}, " in shared and shared.count("By category") == by_category
-        assert "stayed at least 1 night (2 days in a row)" in shared and "/studies/" not in shared
-        listed.append(f'href="{page_address}">{name}</a>')
-    assert reader.get("/access/shares/new/fair-2024/stay/?scenario=all&nights=1").status_code == 200
-    shares = reader.get("/access/shares/").content.decode()
-    assert all(each in shares for each in listed)
+        link, html = shared(reader, f"{BASE}{where}scenario/?nights=1")
+        assert f"<title>{name}, " in html and html.count("By category") == by_category
+        assert "stayed at least 1 night (2 days in a row)" in html
     made = LedgerEntry.objects.filter(kind="share.created").order_by("pk")
     assert [entry.facts["indicator"] for entry in made] == ["age", ""]
     monkeypatch.setattr(queries, "AT_ONCE_S", -1)
     monkeypatch.setattr(actions, "_send", lambda _row: None)
     waiting = client.get(link).content.decode()
     assert 'http-equiv="refresh"' in waiting and "hx-get" not in waiting
-    refused = reader.get(address.replace("nights=1", "nights=9"), follow=True)
-    assert "from 1 to 3" in refused.content.decode()
+    ask = "/access/shares/new/fair-2024/stay/?scenario=all&nights="
+    assert reader.get(f"{ask}1").status_code == 200
+    assert "from 1 to 3" in reader.get(f"{ask}9", follow=True).content.decode()
 
 
 def test_a_share_link_says_why_it_has_no_answer_any_more(client, reader) -> None:

@@ -7,7 +7,6 @@ from collections import defaultdict
 from datetime import date
 from zipfile import ZipFile
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
@@ -15,7 +14,6 @@ from django.core.management import CommandError, call_command
 from reports import tasks
 from reports.estimates.queries import study_reports
 from reports.exports import actions, file_views
-from reports.exports.models import ExportFile
 from reports.models import LedgerEntry, Study
 from reports.scenario.population import PopulationError, synthesise
 from reports.scenario.population_errors import error_rates
@@ -30,9 +28,7 @@ FILES = ["persons.csv", "persons.parquet", "presence.csv", "presence.parquet", "
 
 def with_hidden_windows() -> Study:
     study = factory.create(factory.GENDER, factory.STAY, small_cell=10, epsilon="2")
-    bitmaps = np.repeat(np.array(list(HIDDEN), np.uint64), list(HIDDEN.values()))
-    crowd = factory.crowd(study, n=bitmaps.size)
-    factory.publish(study, factory.People(bitmaps=bitmaps, static=crowd.static, daily=crowd.daily))
+    factory.publish(study, factory.of_days(study, HIDDEN))
     return study
 
 
@@ -229,11 +225,3 @@ def test_a_worker_makes_the_download_for_those_who_may_export(fair, reader, view
     assert LedgerEntry.objects.latest("number").facts == {"way": "page", "file": "fair-2024_population.zip"}
     reader.force_login(viewer)
     assert reader.get(address).status_code == 404
-
-
-def test_the_download_says_why_there_is_none(reader, monkeypatch) -> None:
-    study = factory.published(n=9, small_cell=10)
-    monkeypatch.setattr(actions, "_send", lambda row: tasks.make_export(row.pk))
-    answer = reader.get(f"/studies/{study.slug}/population.zip")
-    assert (answer.status_code, "fewer than 10 visitors" in answer.content.decode()) == (400, True)
-    assert ExportFile.objects.get().state == "failed"

@@ -117,19 +117,6 @@ class TestPublicPage:
         page = words(Client().get(address))
         assert "Nothing to show" in page and "%" not in page.split("Method and limitations")[0]
 
-    def test_it_says_what_to_mind_as_the_page_of_readers_does(self, reader, analyst):
-        study = factory.create(slug="few")
-        factory.publish(study, factory.absent_on(factory.crowd(study, n=500), day=3))
-        shown = words(Client().get(link_to(study, Window(1, 4), query="", by=analyst)))
-        page = words(reader.get("/studies/few/gender/"))
-        for caveat in (
-            "not collected Sat 1 Jun 2024",
-            "Low precision:",
-            "Noise protects every answer received",
-        ):
-            assert caveat in shown
-            assert caveat in page
-
 
 class TestEnding:
     def test_wrong_expired_and_revoked_links_look_the_same(self, share, analyst):

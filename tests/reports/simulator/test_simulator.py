@@ -81,16 +81,6 @@ def test_every_level_is_reached_and_has_a_word() -> None:
     assert [word for word, _ in words.reading_words()] == [words.reading_word(each) for each in Reading]
 
 
-def test_words_of_answers_marks_and_fakes() -> None:
-    for mechanism, text in (
-        ("smp-grr", "true category in 28 of 100 cases, and each of the other categories in 10 of 100 cases."),
-        ("smp-oue", "the true category in 50 of 100 cases, and each of the other categories in 27 of 100."),
-        ("rsfd-grr", "Of 100 reports, 50 are real answers; the others are made up."),
-    ):
-        simulation = simulate(make(8, *([8] if mechanism == "rsfd-grr" else []), mechanism=mechanism))
-        assert words.truth_words(simulation.rows[0].channel).endswith(text)
-
-
 def test_odds_of_one_value_and_of_all_that_a_person_gives() -> None:
     (both,) = words.odds_words(simulate(make(8)))
     assert "change by a factor of at most 2.72 (epsilon 1). This applies to guesses" in both

@@ -1,6 +1,5 @@
 """Slots: intervals, comparisons and facts that noise can carry; their page, map, files, API and command."""
 
-import html
 import io
 import json
 import re
@@ -13,7 +12,6 @@ from itertools import pairwise
 import geopandas
 import numpy as np
 import pyarrow.parquet as pq
-import pypdf
 import pytest
 from django.core.management.base import CommandError
 from django.http import QueryDict
@@ -36,7 +34,7 @@ from reports.slots.query import time_text, view_of
 from reports.studies.studyfile.parse import check_small_cells
 from tests.reports import report_factory as factory
 from tests.reports import slot_factory
-from tests.reports.page_texts import csv_rows, printed
+from tests.reports.page_texts import csv_rows, pdf_text, printed, shared, shown, spaced
 
 pytestmark = pytest.mark.django_db
 
@@ -209,16 +207,6 @@ def slotted():
     return slot_factory.published(slots=96 + 10, market_share=Decimal("0.5"), small_cell=20)
 
 
-def shown(reader, address: str, *, status: int = 200) -> str:
-    response = reader.get(address)
-    assert response.status_code == status, address
-    return words(response)
-
-
-def words(response) -> str:
-    return " ".join(html.unescape(re.sub("<[^>]+>", " ", response.content.decode())).split())
-
-
 def table(study, **changes):
     asked = {"first_day": 1, "last_day": 1, "options": "", "is_drawn": False}
     return select_presence(study, **(asked | changes))
@@ -262,18 +250,10 @@ def test_the_map_plays_the_slots_of_a_day_at_each_level(reader, slotted) -> None
     assert reader.get(f"{BASE}/slots.json?day=2024-06-01").json()["frames"][-1]["panels"][0]["blank"]
 
 
-def test_a_share_link_shows_the_view_and_nothing_else(reader, slotted, client) -> None:
-    page = reader.get(f"{BASE}/?{EVENING}").content.decode()
-    (address,) = re.findall(r'href="(/access/shares/new/[^"]*)"', page)
-    made = reader.post(html.unescape(address), {"days": "3", "note": "", "password": ""})
-    link = re.findall(r"/shared/[\w-]+", made.content.decode())[-1] + "/"
-    text = words(client.get(link))
-    assert "North west: about 4,400 people at 18:00, between 4,226 and 4,574." in text
-    assert "Download the data" not in text and "data-days" not in client.get(link).content.decode()
-    shares = reader.get("/access/shares/").content.decode()
-    assert "Presence by time" in shares and html.escape(f"{BASE}/?{EVENING}") in shares
-    made = LedgerEntry.objects.get(facts__link__isnull=False, facts__until__isnull=False)
-    assert made.facts["what"] == "presence"
+def test_a_share_link_shows_the_view_and_nothing_else(reader, slotted) -> None:
+    _, html = shared(reader, f"{BASE}/?{EVENING}")
+    assert "North west: about 4,400 people at 18:00, between 4,226 and 4,574." in spaced(html)
+    assert LedgerEntry.objects.get(kind="share.created").facts["what"] == "presence"
 
 
 def test_files_keep_what_was_published(reader) -> None:
@@ -313,13 +293,12 @@ def test_map_files_have_time_and_the_shape_of_larger_zones(slotted) -> None:
     assert len(frame) == len(features) == 48 * 6 < MAX_FEATURES["geojson"]
 
 
-def test_drawing_and_report_of_a_day_have_its_answer_every_slot_and_what_protects(reader, slotted) -> None:
+def test_drawing_and_report_of_a_day_have_its_answer_every_slot_and_what_protects(slotted) -> None:
     svg = to_svg(table(slotted, options=f"{EVENING}&with=2024-05-31", is_drawn=True)).decode()
     assert "North west: about 4,400 people at 18:00" in svg and svg.startswith("<?xml")
-    shown_table = table(slotted, options=EVENING, is_drawn=True)
-    assert to_pdf(shown_table) == to_pdf(shown_table)  # no moment of the download is in it
-    book = pypdf.PdfReader(io.BytesIO(reader.get(f"{BASE}.pdf?{EVENING}").content))
-    text = " ".join(" ".join(page.extract_text() for page in book.pages).split())
+    content = to_pdf(table(slotted, options=EVENING, is_drawn=True))
+    assert content == to_pdf(table(slotted, options=EVENING, is_drawn=True))  # without a moment of making
+    text = pdf_text(content)
     assert "North west: about 4,400 people at 18:00" in text
     assert all(f"{hour:02}:{minute:02}" in text for hour in range(24) for minute in (0, 30))
     assert text.count("not published yet") == 0 and "one in 1,000,000" in text
