@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django.fixtures import Settings
 
+from reports.sharing import actions as access
 from reports.studies.models import Study
 from tests.reports import report_factory as factory
 from tests.reports.page_texts import signed_in
@@ -36,3 +37,11 @@ def boss(administrator):
 @pytest.fixture
 def officer(privacy_officer):
     return signed_in(privacy_officer)
+
+
+@pytest.fixture
+def token(analyst):
+    def make(study=None, *, by=analyst, days=1):
+        return access.create_token(name="nightly", days=days, study=study, by=by)[1]
+
+    return make

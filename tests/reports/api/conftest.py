@@ -4,7 +4,6 @@ import pytest
 from django.test import Client
 from jsonschema import Draft202012Validator
 
-from reports.sharing import actions as access
 from tests.reports.exports.conftest import computed, located  # noqa: F401  # fixtures
 
 
@@ -45,14 +44,6 @@ def check_answers(program, *paths):
         schema = content["application/json"]["schema"] | {"components": document["components"]}
         Draft202012Validator.check_schema(schema)
         Draft202012Validator(schema).validate(program.read(path))
-
-
-@pytest.fixture
-def token(analyst):
-    def make(study=None, *, by=analyst, days=1):
-        return access.create_token(name="nightly", days=days, study=study, by=by)[1]
-
-    return make
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """A number from its tallies to pages, files, the API and its statement."""
 
-import csv
-import io
 import json
 import re
 from dataclasses import replace
@@ -25,7 +23,7 @@ from reports.scenario.queries import refusal
 from reports.sharing import actions as access
 from scripts.check_statement import check
 from tests.reports import report_factory as factory
-from tests.reports.page_texts import words
+from tests.reports.page_texts import csv_rows, words
 
 pytestmark = pytest.mark.django_db
 PAGE = "/studies/fair-2024/length/"
@@ -38,9 +36,8 @@ def study():
 
 
 @pytest.fixture
-def ask(analyst, client):
-    token = access.create_token(name="nightly", days=1, study=None, by=analyst)[1]
-    headers = {"Authorization": f"Bearer {token}"}
+def ask(token, client):
+    headers = {"Authorization": f"Bearer {token()}"}
     return lambda address: client.get(f"/api/v1/studies/fair-2024/indicators/{address}", headers=headers)
 
 
@@ -85,7 +82,7 @@ def test_pages_show_mean_median_shares_and_differences(reader, study) -> None:
 
 def test_files_and_api_have_the_same_rows(reader, study, ask) -> None:
     query = "from=2024-05-30&to=2024-05-31&with_from=2024-06-01&with_to=2024-06-02"
-    rows = list(csv.DictReader(io.StringIO(reader.get(f"{PAGE}number.csv?{query}").content.decode())))
+    rows = csv_rows(reader.get(f"{PAGE}number.csv?{query}"))
     names = ["mean", *["quantile"] * 5, "reference_mean", "difference"]
     assert [row["statistic"] for row in rows] == names
     answer = ask(f"length/number?{query}").json()
@@ -103,7 +100,7 @@ def test_files_and_api_have_the_same_rows(reader, study, ask) -> None:
     assert len(category_days(study.indicators.get(slug="length"))) == 4
 
 
-@pytest.mark.parametrize("ending", ["csv", "xlsx", "json", "parquet", "sdmx.csv", "pdf", "png", "svg"])
+@pytest.mark.parametrize("ending", ["xlsx", "sdmx.csv", "pdf"])
 def test_every_download_of_the_report_can_be_made(reader, study, ending) -> None:
     assert reader.get(f"{PAGE}export.{ending}?from=2024-05-30").status_code == 200
 

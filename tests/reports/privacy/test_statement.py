@@ -1,7 +1,6 @@
 """The privacy statement, by its schema and computed again by a script; and the data protection pack."""
 # ruff: noqa: E501  (a table reads best with one row a line)
 
-import io
 import json
 import re
 from dataclasses import replace
@@ -14,14 +13,12 @@ from typing import Any, get_args
 from uuid import uuid4
 
 import jsonschema
-import pypdf
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError
 from django.db import IntegrityError
 from django.test import override_settings
 
-import ldp
 from ldp.geo.grid import Grid
 from ldp.privacy.attacker import guess_success, known_day_success
 from ldp.privacy.plans import Mechanism
@@ -39,7 +36,7 @@ from reports.transfer.studies import mark_closed
 from scripts.check_statement import check
 from tests.reports import map_factory
 from tests.reports import report_factory as factory
-from tests.reports.page_texts import get, page, printed
+from tests.reports.page_texts import get, page, pdf_text, printed
 
 pytestmark = pytest.mark.django_db
 ROOT = Path(__file__).parents[3]
@@ -88,22 +85,6 @@ def test_statement_follows_its_schema_and_never_promises_more_than_was_typed(mec
         assert abs(Decimal(guarantee["epsilon_profile"]) - expected) < Decimal("1e-8")
 
 
-def test_exact_numbers_are_those_of_the_channel_and_of_the_reference_vectors() -> None:
-    for channel, mechanism, *thresholds in (
-        (ldp.grr_channel, "smp-grr", "threshold"),
-        (ldp.oue_channel, "smp-oue", "threshold_p", "threshold_q"),
-    ):
-        used = channel(epsilon=Fraction(7, 10), domain_size=3)
-        study = factory.create(*TWO, slug=mechanism, mechanism=mechanism, epsilon="0.7")
-        for entry in statement(study)["indicators"]:
-            assert [int(entry[name]) for name in thresholds] == [getattr(used, name) for name in thresholds]
-            assert Fraction(entry["ratio"]) == used.ratio
-            assert Fraction(entry["p"]) == Fraction(int(entry[thresholds[0]]), 2**64)
-    eight = factory.create(factory.indicator("band", *"abcdefgh"), slug="eight")
-    known = {"threshold": "5159703134247355513", "ratio": "36117921939731488591/13287040939462196103"}
-    assert known.items() <= statement(eight)["indicators"][0].items()
-
-
 def test_joint_indicators_are_stated_with_their_space_and_in_words(reader) -> None:
     factory.published(*TWO, factory.BOTH, n=900)
     joint = statement()["indicators"][2]
@@ -115,11 +96,8 @@ def test_joint_indicators_are_stated_with_their_space_and_in_words(reader) -> No
         assert not jsonschema.Draft202012Validator(SCHEMA).is_valid(found)
     missing = "On a joint indicator, a missing value is part of the combination and is protected with it."
     assert missing in told(statement()["not_protected"])["missing_values"]
-    text = page(reader, "indicator", "both")
-    assert "This indicator combines Gender, Age." in text
-    assert "include the true category" in text
+    assert "This indicator combines Gender, Age." in page(reader, "indicator", "both")
     assert "This indicator combines" not in page(reader, "indicator", "age")
-    assert "the more accurate of GRR and projective response" in page(reader, "statement")
 
 
 def test_schema_refuses_what_is_missing_and_tells_the_oracles_apart() -> None:
@@ -199,8 +177,10 @@ def test_limits_are_named_where_they_hold() -> None:
         limits[slug] = told(statement(slug)["not_protected"])
     assert list(limits["static"]) == ["presence", "missing_values", "times", "key_holder"]
     assert list(limits["daily"]) == ["presence", "missing_values", "changes", "times", "key_holder"]
-    words = "Made-up reports never change from day to day, so a report that changes must be the real answer."
-    assert [words in limits[slug]["changes"] for slug in ("daily", "fakes")] == [False, True]
+    assert ["Made-up reports never change" in limits[slug]["changes"] for slug in ("daily", "fakes")] == [
+        False,
+        True,
+    ]
 
 
 def test_statement_says_what_one_known_day_tells_of_another_and_where_epsilon_is_empty() -> None:
@@ -301,9 +281,7 @@ def test_places_have_a_promise_of_their_own_per_metre() -> None:
     radius = Fraction(found["epsilon_at_radius"])
     assert 0 <= radius - 400 * Fraction(found["epsilon_per_m"]) < Fraction(1, 10**28)
     assert 0 <= Fraction(found["epsilon_at_radius_all_places"]) - 5 * radius < Fraction(1, 10**27)
-    # 2 / epsilon, and the 95% quantile of epsilon times the radius, 4.7438645
     assert (found["mean_shift_m"], found["radius_95_m"]) == pytest.approx((577.1, 1368.8), abs=0.1)
-    assert found["grid"] == GRID.to_json()
     limits = told(statement()["not_protected"])
     assert limits.keys() >= PLACE_LIMITS
     # two squares that meet at a corner: their middles may be 400 m and a diagonal of 141.4 m apart
@@ -326,20 +304,8 @@ def test_noise_hides_presence_and_how_many_cross(reader) -> None:
     more = told(statement(factory.create(slug="more", tallies=("visits", "runs")))["not_protected"])
     assert more.keys() - limits[0].keys() == {"tallies"}
     assert "exact counts for: number of days present, length of stay" in more["tallies"]
-
-    def claims(study: Study, times: str) -> str:
-        return times + "".join(point for section in dpia_pack(study).sections for point in section.points)
-
-    text = claims(exact, limits[0]["times"])
-    assert "at least as many subscribers as the study requires" in text
-    assert "Even so, the figures for a single date range or indicator can change by just one person" in text
-    text = claims(noisy, limits[1]["times"])
-    assert ("not have to cover a minimum number of" in text, "at least" in text) == (True, False)
-    assert "Presence noise is added once to each count, when the day to which it belongs is closed" in text
-    html = page(reader, "statement")
-    assert "s presence is protected with epsilon 2: anything computed" in html
-    assert "only on the first 4 days they are present" in html
-    assert "Nothing hides whether a person was present" not in html
+    assert ["at least" in each["times"] for each in limits] == [True, False]
+    assert "s presence is protected with epsilon 2: anything computed" in page(reader, "statement")
 
 
 # --- the data protection pack: facts are filled in, and questions for people are left open -----------------
@@ -375,19 +341,13 @@ def test_slots_have_a_promise_of_their_own_and_pages_say_what_it_leaves_out(
     found, text = statement(), page(reader, "statement")
     assert limit in told(found["not_protected"]).get("slots", "") and limit in text
     assert ("slots" in told(found["not_protected"])) == bool(limit)
-    assert (
-        "A person is counted in the zone where they were last seen, provided that they were seen during the slot "
-        "or at most 45 minutes before it ended." in text
-    )
-    pack = to_markdown(dpia_pack(study))
-    assert ("Risk: an attacker learns when and where a person was" in pack, limit in pack) == (True, True)
+    assert limit in to_markdown(dpia_pack(study))
     row = found["composition"]["studies"][0]
     assert (row["delta"], row["epsilon_slots"] is None) == ("0.000001" if noise else "0", noise is None)
     day = [each["absent"]["epsilon"] for each in found["slots"]["losses"] if each["unit"] == "day"]
     assert [formats.epsilon(Decimal(each)) for each in day] == ["1"] * bool(noise)
     total = found["slots"]["with_presence"]
     assert row["epsilon_presence"] == (total and total["epsilon"])
-    assert ("The noise on time slots and the presence noise together" in text) == bool(hidden)
 
 
 class TestDataProtectionPack:
@@ -479,9 +439,7 @@ class TestDataProtectionPack:
         pack = dpia_pack(study)
         pdf = client.get(f"/studies/{study.slug}/dpia.pdf").content
         assert pdf.startswith(b"%PDF-")
-        text = " ".join(
-            " ".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(pdf)).pages).split()
-        )
+        text = pdf_text(pdf)
         assert [each.title for each in pack.sections if each.title not in text] == []
         html = client.get(f"/studies/{study.slug}/dpia/").content.decode()
         assert text.count("To complete:") == html.count("To complete:") == pack.n_open
@@ -490,9 +448,8 @@ class TestDataProtectionPack:
         assert written.content.decode() == to_markdown(pack)
         assert client.get(f"/studies/{study.slug}/dpia.html").status_code == 404
         assert printed("dpia", study.slug).strip() == to_markdown(pack).strip()
-        for name, start in (("pack.md", to_markdown(pack).encode()), ("pack.pdf", b"%PDF-")):
-            printed("dpia", study.slug, out=tmp_path / name)
-            assert (tmp_path / name).read_bytes().startswith(start)
+        printed("dpia", study.slug, out=tmp_path / "pack.pdf")
+        assert (tmp_path / "pack.pdf").read_bytes() == pdf
         with pytest.raises(CommandError, match=r"--out must end in .md or .pdf, got pack.doc"):
             printed("dpia", study.slug, out=tmp_path / "pack.doc")
         with pytest.raises(CommandError, match=r"STUDY must be the slug of a study \(.+\), got nowhere"):

@@ -13,7 +13,7 @@ from ldp.privacy.plans import PRESENCE_TALLIES
 from reports.base.status import Status
 from reports.estimates.queries import WindowError
 from reports.exports.findings.scenarios import scenario_record
-from reports.scenario import charts, texts
+from reports.scenario import texts
 from reports.scenario.queries import Answer, Bar, NoScenarioError, Prepared, answer, refusal
 from reports.scenario.query import Question, question_of
 from reports.studies.models import Study
@@ -190,17 +190,6 @@ def test_categories_hold_the_truth_and_are_scaled_by_the_market_share() -> None:
     half = answer(asked(study, "in_a_row=2"), gender)
     assert [bar.most for bar in half.categories] == [2 * bar.most for bar in found.categories]
     assert half.people == found.people
-
-
-def test_bars_stand_on_an_axis_that_holds_them() -> None:
-    bars = [Bar(least=0, most=9233, estimate=280.4), Bar(least=5, most=5, estimate=5)]
-    assert charts.axis_end(bars) == 10_000
-    wide, point = (charts.drawn(bar, end=10_000) for bar in bars)
-    assert (wide.start, wide.width, wide.tick) == (0, 92.33, 2.8)
-    assert (point.range_text, point.label) == ("5", "exactly 5 people")
-    assert charts.axis_end([]) == charts.axis_end([Bar(least=0, most=0, estimate=0)]) == 1
-    for most in (2, 11, 99, 101, 61_234):
-        assert charts.axis_end([Bar(least=0, most=most, estimate=None)]) >= most
 
 
 def test_long_questions_are_known_before_they_are_computed() -> None:

@@ -119,20 +119,6 @@ def test_hidden_windows_are_filled_and_not_told(reader) -> None:
     assert len(blank) == 3 * (1 + 3 + 2)
 
 
-def test_noisy_numbers_become_people_who_are_near_them() -> None:
-    study = factory.create_noisy()
-    factory.close(study, factory.crowd(study, n=6000), first=1, last=3)
-    files = population_files(synthesise(study))
-    check_errors(files, study)
-    manifest = json.loads(files["manifest.json"])
-    assert manifest["inputs"]["visitors"] == "with presence noise"
-    assert float(manifest["plan"]["epsilon_presence"]) > 0
-    assert manifest["error_rates"]["visitors"] < 0.01
-    assert manifest["error_rates"]["gender"] < 0.2
-    dates = {row["date"] for row in rows_of(files["presence.csv"])}
-    assert dates == {study.date_of(day).isoformat() for day in (1, 2, 3)}
-
-
 def test_files_are_the_same_for_a_seed_and_in_both_formats(fair) -> None:
     files, again, other = (population_files(synthesise(fair, seed=seed)) for seed in (1, 1, 2))
     assert list(files) == ["manifest.json", *FILES]
@@ -145,7 +131,7 @@ def test_files_are_the_same_for_a_seed_and_in_both_formats(fair) -> None:
     assert rows_of(files["persons.csv"])[0]["person_id"] == "P000001"
 
 
-@pytest.mark.parametrize("people", [1, 500, 9000])
+@pytest.mark.parametrize("people", [1, 5000])
 def test_as_many_people_as_asked_for_have_the_shares_of_the_study(fair, people) -> None:
     made = synthesise(fair, people=people)
     files, scale = population_files(made), people / synthesise(fair).presence.size
