@@ -201,11 +201,7 @@ class TestQuestions:
             ({"where": {"age": ["F"]}}, "where.age.0", "age has no category or group “F”."),
             ({"where": {"age": ["<18", 7]}}, "where.age.1", "Input should be a valid string"),
             ({"where": {"age": []}}, "where.age", "Specify at least one category"),
-            (
-                {"ranges": {"town": {"from": "Gray", "to": "Dole"}}},
-                "ranges.town",
-                "Specify at least one cate",
-            ),
+            ({"ranges": {"town": {"from": "Gray", "to": "Dole"}}}, "ranges.town", "Specify at least one"),
             ({"ranges": {"town": {"to": "X"}}}, "ranges.town", "town has no category or group “X”."),
             ({"groups": {"town": ["X"]}}, "groups.town.0", "town has no category or group “X”."),
             ({"where": {}}, "where", "Specify categories for at least one part"),
