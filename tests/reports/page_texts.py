@@ -64,7 +64,7 @@ def pdf_text(content: bytes) -> str:
 
 
 def shared(reader: Client, address: str) -> tuple[str, str]:
-    """Share what this page shows; returns the link and what anyone sees, which leads to no other page."""
+    """Share a page: returns the link and the shared page, which leads to no other one."""
     (ask,) = re.findall(r'href="(/access/shares/new/[^"]*)"', reader.get(address).content.decode())
     made = reader.post(unescape(ask), {"days": "3", "note": "", "password": ""}).content.decode()
     link = re.findall(r"/shared/[\w-]+", made)[-1] + "/"

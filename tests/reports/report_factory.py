@@ -125,7 +125,7 @@ def crowd(study: Study, *, n: int = 4000, seed: int = 1) -> People:
 
 
 def of_days(study: Study, numbers: Mapping[int, int]) -> People:
-    """Return so many people for each set of days, which is a bitmap."""
+    """Return people by number for each bitmap of their days."""
     bitmaps = np.repeat(np.array(list(numbers), np.uint64), list(numbers.values()))
     return replace(crowd(study, n=bitmaps.size), bitmaps=bitmaps)
 
