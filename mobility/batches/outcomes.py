@@ -35,6 +35,7 @@ def summary(batch: Batch) -> dict[str, Any]:
         "rows_accepted": batch.rows_accepted,
         "rows_ignored": dict(sorted(batch.rows_ignored.items())),
         "rows_rejected": dict(sorted(batch.rows_rejected.items())),
+        "rejected_lines": rejected_lines(batch),
         "subscriber_days": batch.subscriber_days,
         "subscribers_new": batch.subscribers_new,
         "reports": batch.reports,
@@ -45,6 +46,14 @@ def summary(batch: Batch) -> dict[str, Any]:
         "notes": batch.notes,
         "checks": batch.checks,
         "published": is_published(batch),
+    }
+
+
+def rejected_lines(batch: Batch) -> dict[str, dict[str, list[Any]]]:
+    """Columns and first lines (of a Parquet file: rows) of rejected rows, by reason."""
+    return {
+        each.reason: {"columns": list(each.columns), "first": list(each.first_lines)}
+        for each in sorted(queries.rejected_rows(batch), key=lambda each: each.reason)
     }
 
 

@@ -83,6 +83,7 @@ SOURCES: Words = {
     "latin-1": _("Latin-1"),
 }
 NO_DATA = _("no data")
+CHECKED = _("Checked")  # instead of done: nothing was published
 
 
 def batch_title(batch: Batch, head: StudyHead) -> str:
@@ -98,6 +99,16 @@ def batch_title(batch: Batch, head: StudyHead) -> str:
             return gettext("Undo %(day)s") % {"day": day}
         case _:
             return batch.filename
+
+
+def batch_days(batch: Batch, head: StudyHead) -> str:
+    """Days of which a file has rows: "31 May to 2 Jun"; empty for another change."""
+    if batch.kind not in Batch.FILES or not batch.days_touched:
+        return ""
+    first, last = (short_day(head.date_of(day)) for day in (batch.days_touched[0], batch.days_touched[-1]))
+    if first == last:
+        return first
+    return gettext("%(first)s to %(last)s") % {"first": first, "last": last}
 
 
 def source_words(batch: Batch) -> str:

@@ -80,12 +80,15 @@ class Columns:
         """The choice of a column; `none` says what it means to choose none."""
         all_names = self.sample.names
         names = [column for column in all_names if column and all_names.count(column) == 1]
+        options = [("", none), *((column, column) for column in names)]
+        if value and value not in names:  # what was chosen for other files stays chosen
+            options.append((value, gettext("%(column)s (not in this file)") % {"column": value}))
         return Field(
             name=name,
             kind="select",
             label=label,
             value=value,
-            options=[("", none), *((column, column) for column in names)],
+            options=options,
             note=self._reason(key),
             errors=self.errors.of(key),
         )

@@ -10,6 +10,7 @@ from mobility.batches.queries import StudyDay
 from mobility.vault.models.batch import Batch
 
 register = template.Library()
+register.filter(texts.batch_days)
 register.filter(texts.batch_title)
 register.filter(texts.size_of)
 register.filter(texts.source_words)
@@ -19,7 +20,9 @@ register.filter(words.part_of_all)
 
 @register.filter
 def batch_badge(batch: Batch) -> SafeString:
-    """State of a batch."""
+    """State of a batch; a check that is done has published nothing, so it looks different."""
+    if batch.validate_only and batch.state == Batch.State.DONE:
+        return _badge(texts.CHECKED, "badge--accent")
     return _badge(texts.BATCH_STATES[batch.state], texts.BATCH_BADGES[batch.state])
 
 

@@ -1,11 +1,13 @@
 """Small forms of operators: which day, and that they know what it means."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 
 from django import forms
 from django.http import QueryDict
 
+from mobility.batches.quality.words import files_words
 from mobility.batches.queries import StudyDay
 from mobility.vault.models.subscribers import VaultDay
 from reports.base.formats import day_title
@@ -45,9 +47,18 @@ def close_form(days: Sequence[StudyDay], data: QueryDict | None = None) -> DayFo
     return DayForm(data, choices=_choices(open_days), name="close")
 
 
-def void_form(days: Sequence[StudyDay], data: QueryDict | None = None) -> DayForm:
-    """Undoing takes everything back that was uploaded for a day."""
-    return DayForm(data, choices=_choices([each for each in days if each.can_be_undone]), name="void")
+def void_form(
+    days: Sequence[StudyDay],
+    data: QueryDict | None = None,
+    *,
+    files: Mapping[int, Mapping[str, int]] = MappingProxyType({}),
+) -> DayForm:
+    """Undoing takes everything back that was uploaded for a day; `files` names it by day and source."""
+    choices = [
+        (day, f"{title}: {files_words(files[day])}" if day in files else title)
+        for day, title in _choices([each for each in days if each.can_be_undone])
+    ]
+    return DayForm(data, choices=choices, name="void")
 
 
 def _choices(days: Sequence[StudyDay]) -> Choices:

@@ -25,7 +25,7 @@ from mobility.batches.pages.progress import batch_progress
 from mobility.batches.pages.undoing import waiting_undos
 from mobility.batches.publication.undoing import UndoWaitsError, needs_second_person, rise_of
 from mobility.batches.quality.batch_checks import batch_checks
-from mobility.batches.quality.coverage import coverage_of
+from mobility.batches.quality.coverage import coverage_of, files_by_day
 from mobility.extracts.profiles.definition import OPT_OUT
 from mobility.extracts.profiles.errors import ProfileMissingError
 from mobility.uploads.coverage_calendar import day_marks, legend
@@ -65,9 +65,10 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         **upload_context(row, by=request.user.get_username()),
         "handover": queries.waiting_handover(row.pk),
         "close_form": close_form(days),
-        "void_form": void_form(days),
+        "void_form": void_form(days, files=files_by_day(coverage)),
         "undos": waiting_undos(row, me=request.user.get_username()),
-        "rise": rise_of(row).words if needs_second_person(row) else "",
+        "rise": rise_of(row).words,
+        "needs_approval": needs_second_person(row),
         "crumbs": [(gettext("Uploads"), reverse("operator:studies"))],
     }
     return render(request, "uploads/study.html", context)

@@ -14,7 +14,9 @@ form.addEventListener("change", () => {
   timer = setTimeout(() => { if (!isSaving) window.htmx.trigger(form, "look"); }, PATIENCE_MS);
 });
 form.addEventListener("submit", () => clearTimeout(timer));
-file.addEventListener("change", () => mapping.replaceChildren()); // choices for another file mean nothing here
+file.addEventListener("change", () => {
+  if (!form.elements.copy) mapping.replaceChildren(); // choices for another file mean nothing here; a copy's stay
+});
 
 document.addEventListener("htmx:configRequest", (event) => {
   editsSent = edits;

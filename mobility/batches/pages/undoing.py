@@ -12,6 +12,8 @@ from mobility.base.errors import MobilityError
 from mobility.batches import requests
 from mobility.batches.pages.access import operators_only, vault_study_or_404
 from mobility.batches.publication import undoing
+from mobility.batches.quality.coverage import coverage_of, files_by_day
+from mobility.batches.quality.words import files_words
 from mobility.batches.queries import study_head
 from mobility.vault.models.subscribers import VaultStudy
 from mobility.vault.models.undo import DayUndo
@@ -25,6 +27,7 @@ def waiting_undos(study: VaultStudy | None, *, me: str) -> list[dict[str, Any]]:
             "undo": each,
             "date": study_head(each.study_id).date_of(each.day),
             "rise": undoing.rise_of(each.study).words,
+            "files": files_words(files_by_day(coverage_of(each.study_id)).get(each.day, {})),
             "voided_days": each.study.voided_days + 1,
             "obstacle": undoing.obstacle(each, by=me),
         }

@@ -81,6 +81,16 @@ def coverage_of(study_id: int, *, now: datetime | None = None) -> Coverage:
     return cover(history, calendar=calendar, sources=sources, closed=closed, today=today)
 
 
+def files_by_day(coverage: Coverage) -> dict[int, dict[str, int]]:
+    """Sources whose rows of a day are in the study now, each with how many files brought them."""
+    found: dict[int, dict[str, int]] = {}
+    for source in coverage.sources:
+        for day in source.days:
+            if day.files:
+                found.setdefault(day.day, {})[source.source] = day.files
+    return found
+
+
 def cover(
     history: History, *, calendar: StudyCalendar, sources: Iterable[str], closed: Collection[int], today: date
 ) -> Coverage:

@@ -1,7 +1,7 @@
 """Findings of checks, in sentences: the same on pages and on the command line."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -44,6 +44,15 @@ def _values(each: Comparison) -> dict[str, str]:
         "usual": figure_value(each, each.usual),
         "basis": basis_words(each.basis, each.n),
     }
+
+
+def files_words(files: Mapping[str, int]) -> str:
+    """Files by source: "default (2 files), roaming (1 file)"."""
+    text = [
+        ngettext("%(source)s (%(n)d file)", "%(source)s (%(n)d files)", n) % {"source": source, "n": n}
+        for source, n in files.items()
+    ]
+    return ", ".join(text)
 
 
 def part_of_all(share: Share) -> str:

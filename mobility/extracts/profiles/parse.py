@@ -1,6 +1,7 @@
 """A profile's file (TOML), or the same as plain values, to a typed profile: all problems at once."""
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, cast, get_args
 
 from mobility.extracts.profiles.definition import BUILT_IN
@@ -76,9 +77,10 @@ def _read_profile(root: Table, definition: StudyDefinition) -> dict[str, Any]:
     if profile:
         facts |= {"name": _read_name(profile), "kind": cast(TypedKind, profile.choice("kind", KINDS))}
         is_events = facts["kind"] == "events"
-        extract = definition.extract if is_events else definition.subscribers or definition.extract
         facts["delimiter"] = read_delimiter(profile)
-        facts["max_bad_share"] = read_bad_share(profile, default=extract.max_bad_share)
+        facts["max_bad_share"] = read_bad_share(
+            profile, default=bad_share_of(definition, is_events=is_events)
+        )
         if is_events:
             facts["timestamp_format"] = read_timestamp_format(profile, default=ISO)
         else:
@@ -89,6 +91,12 @@ def _read_profile(root: Table, definition: StudyDefinition) -> dict[str, Any]:
     if columns:
         facts |= _read_roles(columns, is_events=facts["kind"] == "events", has_area=bool(definition.area))
     return facts
+
+
+def bad_share_of(definition: StudyDefinition, *, is_events: bool) -> Decimal:
+    """Return the share of rejected rows that a study allows the files of a profile that names none."""
+    extract = definition.extract if is_events else definition.subscribers or definition.extract
+    return extract.max_bad_share
 
 
 def _read_name(table: Table) -> str | None:

@@ -14,6 +14,7 @@ from mobility.extracts.profiles.masking import DOT, is_identifier, shape, shows_
 from mobility.extracts.profiles.parse import INDICATOR
 from mobility.extracts.profiles.parse_rules import read_rule
 from mobility.extracts.profiles.sample import Sample
+from mobility.extracts.rows.counts import REJECTED
 from reports.base.formats import day_title
 from reports.studies.studyfile import IndicatorDefinition, StudyDefinition
 from reports.studies.studyfile.formats import ISO, timestamp_problem
@@ -23,6 +24,11 @@ from reports.studies.studyfile.table import Table
 ROWS_SHOWN: Final = 6
 TEXTS_LISTED: Final = 40
 DOTS_AFTER: Final = 12  # the beginning of a text, at most
+# Names of reasons in REJECTED.
+_MISSHAPEN: Final = "wrong_columns"
+_EMPTY: Final = {"subscriber": "empty_subscriber", "cell": "empty_cell"}
+_TIMES: Final = {BAD: "bad_timestamp", NONEXISTENT: "nonexistent_time"}
+_UNKNOWN: Final = "unknown_value"
 _IDENTIFIERS: Final = frozenset(map(plain, IDENTIFIERS))
 
 
@@ -37,12 +43,26 @@ class ShownValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownColumn:
-    """One column: `role` is subscriber, timestamp, cell, the slug of an indicator, or empty."""
+    """One column: `role` is subscriber, timestamp, cell, the slug of an indicator, or empty.
+
+    reasons : why each row of the sample would be rejected, empty where this column rejects it not; of no row
+        where the column rejects none
+    """
 
     name: str
     role: str
     values: tuple[ShownValue, ...]
     fact: str = ""
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejection:
+    """Rows of a sample that share their first reason against them, and the columns that have it."""
+
+    reason: str
+    rows: int
+    columns: tuple[str, ...] = ()
 
 
 def preview(
@@ -64,6 +84,23 @@ def preview(
     used = {column.name for column in shown}
     others = [name for name in sample.names if name and name not in used and sample.names.count(name) == 1]
     return (*shown, *(_unused(name, sample.column(name), subscribers) for name in others))
+
+
+def rejections(sample: Sample, columns: Sequence[ShownColumn]) -> list[Rejection]:
+    """Rows of a sample that would be rejected, by reason, most first; each row counts once, as in a batch."""
+    judged = [each for each in columns if each.reasons]
+    found: Counter[str] = Counter({_MISSHAPEN: sample.misshapen} if sample.misshapen else {})
+    names: dict[str, dict[str, None]] = {}
+    for row in zip(*(each.reasons for each in judged), strict=True):
+        reason = min(filter(None, row), key=REJECTED.index, default="")
+        if reason:
+            found[reason] += 1
+            same = (each.name for each, its in zip(judged, row, strict=True) if its == reason)
+            names.setdefault(reason, {}).update(dict.fromkeys(same))
+    return [
+        Rejection(reason=reason, rows=rows, columns=tuple(names.get(reason, ())))
+        for reason, rows in found.most_common()
+    ]
 
 
 def roles_of(draft: Mapping[str, Any], definition: StudyDefinition) -> dict[str, str]:
@@ -122,7 +159,11 @@ def _subscribers(role: str, name: str, texts: list[str]) -> ShownColumn:
         "n": len(set(filter(None, texts))),
         "rows": len(texts),
     }
-    return ShownColumn(name=name, role=role, values=values, fact=fact)
+    return ShownColumn(name=name, role=role, values=values, fact=fact, reasons=_where_empty(role, texts))
+
+
+def _where_empty(role: str, texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple("" if text else _EMPTY[role] for text in texts)
 
 
 def _timestamps(name: str, texts: list[str], form: str, definition: StudyDefinition) -> ShownColumn:
@@ -142,7 +183,8 @@ def _timestamps(name: str, texts: list[str], form: str, definition: StudyDefinit
         _timestamp(text, instant)
         for text, instant in zip(texts[:ROWS_SHOWN], instants[:ROWS_SHOWN], strict=True)
     )
-    return ShownColumn(name=name, role="timestamp", values=values, fact=fact)
+    reasons = tuple(_TIMES.get(instant.outcome, "") for instant in instants)
+    return ShownColumn(name=name, role="timestamp", values=values, fact=fact, reasons=reasons)
 
 
 def _timestamp(text: str, instant: Instant) -> ShownValue:
@@ -182,7 +224,8 @@ def _cells(name: str, texts: list[str], definition: StudyDefinition) -> ShownCol
         "n": sum(text in known for text in texts),
         "rows": len(texts),
     }
-    return ShownColumn(name=name, role="cell", values=values, fact=fact)
+    reasons = _where_empty("cell", texts)
+    return ShownColumn(name=name, role="cell", values=values, fact=fact, reasons=reasons)
 
 
 def _attribute(
@@ -207,7 +250,8 @@ def _attribute(
         "none": codes.count(NO_ANSWER),
         "bad": codes.count(None),
     }
-    return ShownColumn(name=name, role=indicator.slug, values=values, fact=fact)
+    reasons = tuple(_UNKNOWN if code is None else "" for code in codes)
+    return ShownColumn(name=name, role=indicator.slug, values=values, fact=fact, reasons=reasons)
 
 
 def _attribute_text(text: str, table: ValueTable) -> str:

@@ -1,15 +1,21 @@
 """A profile in words: for people who did not make it."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from decimal import Decimal
 from typing import Any
 
 from django.utils.formats import date_format
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from mobility.extracts.profiles.ages import BIRTH_YEAR
 from mobility.extracts.profiles.definition import DEFAULT, OPT_OUT, SUBSCRIBERS, Profile
+from mobility.extracts.profiles.parse import bad_share_of
+from mobility.extracts.profiles.preview import ShownColumn, rejections
 from mobility.extracts.profiles.rules import ValueRule
+from mobility.extracts.profiles.sample import Sample
+from mobility.uploads.profile_pages.draft import Draft
 from mobility.uploads.profile_pages.fields import DELIMITER_NAMES, ROLE_NAMES, format_words
+from reports.base.formats import number, percent
 from reports.studies.studyfile import IndicatorDefinition, StudyDefinition
 
 BUILT_IN = {
@@ -51,6 +57,35 @@ def profile_words(profile: Profile, definition: StudyDefinition) -> dict[str, An
     facts.append((most, f"{profile.max_bad_share:f}"))
     sentence, kind = str(BUILT_IN.get(profile.name, "")), str(KINDS[profile.kind])
     return {"name": profile.name, "sentence": sentence, "kind": kind, "facts": facts, "columns": columns}
+
+
+def rejected_words(
+    sample: Sample, columns: Sequence[ShownColumn], *, draft: Draft, definition: StudyDefinition
+) -> dict[str, Any]:
+    """Warn of rows of a preview that would be rejected, by reason; empty if there is none."""
+    found = rejections(sample, columns)
+    rejected, rows = sum(each.rows for each in found), len(sample.rows) + sample.misshapen
+    if not rejected:
+        return {}
+    limit = _bad_share(draft, definition)
+    sentence = ngettext(
+        "With these choices, %(rejected)s of the first %(rows)s rows would be rejected (%(share)s).",
+        "With these choices, %(rejected)s of the first %(rows)s rows would be rejected (%(share)s).",
+        rejected,
+    ) % {"rejected": number(rejected), "rows": number(rows), "share": percent(rejected / rows)}
+    is_refused = rejected > limit * rows
+    if is_refused:
+        limit_text = gettext("A file with this share of rejected rows is refused (limit: %(limit)s).")
+        sentence += " " + limit_text % {"limit": percent(float(limit))}
+    return {"sentence": sentence, "is_refused": is_refused, "reasons": found}
+
+
+def _bad_share(draft: Draft, definition: StudyDefinition) -> Decimal:
+    typed = draft["profile"].get("max_bad_share")
+    if isinstance(typed, Decimal):
+        return typed
+    is_events = draft["profile"].get("kind") != "subscribers"
+    return bad_share_of(definition, is_events=is_events)
 
 
 def missing_parts(kind: str, slugs: Collection[str], definition: StudyDefinition) -> list[str]:

@@ -16,9 +16,10 @@ from mobility.extracts.profiles.preview import preview, roles_of
 from mobility.extracts.profiles.proposals import Proposal
 from mobility.extracts.profiles.sample import SAMPLE_BYTES, Sample, read_sample
 from mobility.extracts.profiles.typed import TypedProfile
+from mobility.uploads.profile_pages.copies import copy_of, without_rows
 from mobility.uploads.profile_pages.fields import profile_fields
 from mobility.uploads.profile_pages.proposal import sent_proposal
-from mobility.uploads.profile_pages.texts import missing_parts, profile_words, rule_words
+from mobility.uploads.profile_pages.texts import missing_parts, profile_words, rejected_words, rule_words
 from mobility.uploads.profiles import create_profile, delete_profile
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.profiles import ExtractProfile
@@ -89,13 +90,19 @@ def delete(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @operators_only
 def new(request: HttpRequest, slug: str) -> HttpResponse:
-    """Make a profile: the browser sends the first bytes of a file and what was chosen so far."""
+    """Make a profile, or a copy of one: the browser sends a file's first bytes and what was chosen so far."""
     row, definition = _study_or_404(request, slug)
-    context = {"study": definition, "sample_bytes": SAMPLE_BYTES, "crumbs": _crumbs(definition)}
+    copied = _copied(request, row)
+    context = {
+        "study": definition, "sample_bytes": SAMPLE_BYTES, "crumbs": _crumbs(definition), "copied": copied
+    }  # fmt: skip
     if request.method == "GET":
+        if copied is not None:
+            copy = copy_of(copied, taken=profile_names(row, definition))
+            context |= _mapping(copy, without_rows(copied), definition, [])
         return render(request, "uploads/profile_new.html", context)
     try:
-        sample = _sample(request)
+        sample = _sample(request, copied)
     except errors.PreviewError as error:
         return _form(request, {**context, "refused": str(error)})
     problems = Problems("")
@@ -134,6 +141,7 @@ def _mapping(
         "fields": profile_fields(proposal, sample, definition=definition, problems=problems),
         "columns": columns,
         "lines": list(zip(*(column.values for column in columns), strict=True)),
+        "rejected": rejected_words(sample, columns, draft=proposal.draft, definition=definition),
         "warnings": missing_parts(
             proposal.draft["profile"].get("kind", ""),
             roles_of(proposal.draft, definition).keys() - {"subscriber", "timestamp", "cell"},
@@ -144,9 +152,20 @@ def _mapping(
     }
 
 
-def _sample(request: HttpRequest) -> Sample:
-    """The first rows of the chosen file."""
+def _copied(request: HttpRequest, row: VaultStudy) -> TypedProfile | None:
+    """The profile that the form copies, or None for a new one."""
+    name = (request.POST if request.method == "POST" else request.GET).get("copy")
+    if not name:
+        return None
+    found = get_object_or_404(ExtractProfile, study=row, name=name)
+    return TypedProfile.from_json(found.definition)
+
+
+def _sample(request: HttpRequest, copied: TypedProfile | None) -> Sample:
+    """The first rows of the chosen file; a copy needs none."""
     sent = request.FILES.get("sample")
+    if sent is None and copied is not None:
+        return without_rows(copied)
     if sent is None:
         raise errors.PreviewError(gettext("Choose a file first."))
     data = sent.read(SAMPLE_BYTES)

@@ -73,12 +73,17 @@ def test_every_format_gives_the_same_tallies(make_pipeline, extract, tmp_path):
         (batch,) = pipeline.upload(tmp_path / name)
         assert (batch.state, batch.source) == (Batch.State.DONE, source), batch.failure
         found = outcomes.summary(batch)
+        rejected = found.pop("rejected_lines")
+        assert {reason: each["first"] for reason, each in rejected.items()} == batch.rejected_lines
+        found["rejected_in"] = {reason: each["columns"] for reason, each in rejected.items()}
         for depends in ("batch", "source", "seconds", "rows_per_second", "peak_rss_mb"):
             del found[depends]
         plain = plain or (found, pipeline.tallies())
         assert (found, pipeline.tallies()) == plain, name
     assert (plain[0]["rows_accepted"] > 1000, plain[0]["timezone"]) == (True, "Europe/Paris")
-    assert plain[0]["rows_rejected"]
+    columns = {"bad_timestamp": ["timestamp"], "empty_subscriber": ["msisdn"], "unknown_value": ["region"]}
+    assert plain[0]["rejected_in"] == columns
+    assert plain[0]["rows_rejected"].keys() == columns.keys()
     assert any(map(any, plain[1].values()))
 
 

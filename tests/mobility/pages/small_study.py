@@ -42,8 +42,16 @@ def send(client: Client, url: str, body: bytes, *, offset: int = 0) -> HttpRespo
     return client.patch(url, data=body, content_type="application/offset+octet-stream", headers=headers)
 
 
-def put(client: Client, body: bytes = GOOD, *, filename: str = "day.csv", more: bool = False) -> Batch:
+def put(
+    client: Client,
+    body: bytes = GOOD,
+    *,
+    filename: str = "day.csv",
+    more: bool = False,
+    is_check: bool = False,
+) -> Batch:
     described = {"filename": filename} | ({"more_to_come": "1"} if more else {})
+    described |= {"validate_only": "1"} if is_check else {}
     opened = begin(client, len(body), **described)
     assert opened.status_code == 201, opened.content
     sent = send(client, opened["Location"], body)

@@ -75,10 +75,16 @@ class TestStudies:
         shown = page(client, STUDY_URL)
         days = re.findall(r"\w{3} \d May 2024 (open|published|closed|no data)", shown.split("Batches")[0])
         assert days == ["open", "published", "no data"]
-        assert "second.csv Done 4 4 olga" in shown
+        assert "second.csv Done 2 May default 4 4 olga" in shown
         listed = page(client, "/operator/")
         says(listed, "Fair &amp; market", "1 published 1 open of 3 days", "second.csv Done")
         assert "for the days that these rows cover" in show(client, Batch.objects.get(filename="day.csv"))
+
+    def test_a_check_looks_like_no_publication(self, client, study, run_batches):
+        put(client, is_check=True)
+        run_batches()
+        says(page(client, STUDY_URL), "day.csv Checked check only 1 May default")
+        says(show(client, Batch.objects.get()), "Profile default Days 1 May")
 
     def test_batches_add_no_queries_nor_scripts(self, client, uploaded, study, django_assert_max_num_queries):
         for _ in range(30):
@@ -190,6 +196,7 @@ class TestDays:
     def test_another_person_sees_what_undoing_costs_and_approves(self, client, person, uploaded, run_batches):
         rises = "raises epsilon (the privacy loss limit) from 1.5 to 2 for all of a person&#x27;s values"
         says(page(client, STUDY_URL), rises, "administrator or a privacy officer must approve the")
+        says(page(client, STUDY_URL), "Wed 1 May 2024: default (1 file)")
         asked = self.change(client, "void-day", day=1, confirm="on")
         says(
             asked,
@@ -204,6 +211,7 @@ class TestDays:
         for address in ("/administrator/", "/administrator/fair/"):
             cannot = "that account cannot approve requests that this person made or edited"
             says(page(officer, address), "Requested by olga at", rises, cannot)
+            says(page(officer, address), "Files that are removed: default (1 file).")
         olga = User.objects.get(username="olga")
         olga.groups.add(Group.objects.get_or_create(name=Role.ADMINISTRATOR)[0])
         both.force_login(olga)
@@ -229,6 +237,8 @@ class TestDays:
                 assert nothing in self.change(client, name, **data)
         assert Batch.objects.count() == 1
         settings.MOBILITY_SECOND_PERSON = False
+        says(page(client, STUDY_URL), "raises epsilon (the privacy loss limit) from 1.5 to 2")
+        lacks(page(client, STUDY_URL), "must approve the request")
         assert "Undo 1 May" in self.change(client, "void-day", day=1, confirm="on")
         run_batches()
         assert VaultDay.objects.count() == 0

@@ -9,6 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from mobility.extracts.profiles.typed import TypedProfile
 from mobility.models import Batch, ExtractProfile
+from mobility.uploads.profile_pages.copies import free_name
 from mobility.uploads.profile_pages.texts import missing_parts
 from tests.mobility.pages.pages import AS_OPERATOR, html_of, lacks, page, says, text_of
 from tests.reports import report_factory as factory
@@ -90,11 +91,33 @@ class TestNew:
         html = look(client, "msisdn,age\nx,young\n")  # subscribers alone have no times
         assert chosen(html, "kind") == ["subscribers"] and "role-timestamp" not in html
 
+    def test_it_warns_of_rows_that_would_be_rejected_each_once_by_its_first_reason(self, client):
+        rejected = {"otherwise-age": "", "max_bad_share": "0.4"}
+        warned = look(client, **CHOSEN | rejected)
+        says(
+            text_of(warned),
+            "With these choices, 10 of the first 30 rows would be rejected (33.3%).",
+            "categories ( tranche_age ): 10 rows",
+        )
+        lacks(warned, "is refused (limit")
+        refused = text_of(look(client, **CHOSEN | rejected | {"max_bad_share": "0.3"}))
+        says(refused, "A file with this share of rejected rows is refused (limit: 30.0%).")
+        lacks(look(client, **CHOSEN), 'id="rejected"')
+        rows = ";01/05/2024 10:00;x\n33612;soon;x\n33612;01/05/2024 10:00;young;more\n"
+        says(
+            text_of(look(client, FILE + rows, **CHOSEN | rejected)),
+            "13 of the first 33 rows",
+            "Subscriber ID is missing ( ServedMSISDN ): 1 row",
+            "Unreadable timestamp ( StartTime ): 1 row",
+            "differs from the number in the header: 1 row",
+            "( tranche_age ): 10 rows",
+        )
+
     def test_what_is_odd_about_a_file_is_said_and_what_it_says_is_text_and_not_a_page(self, client):
         for data, words in {
             b"PK\x03\x04": "a zip archive",
             b"a,b\n": "The file has a header but no rows, so no values can be suggested",
-            b"a,b\n1,2,3\n": "1 row has a different number of columns from the header",
+            b"a,b\n1,2,3\n": "The number of columns differs from the number in the header: 1 row",
         }.items():
             assert words in text_of(look(client, data))
         lacks(look(client, '<b>id</b>,time,age\nx,2024-05-01T10:00,"<script>"\n'), "<script>", "<b>id")
@@ -152,6 +175,63 @@ class TestSave:
         blocks = map(unescape, re.split(r'<div class="field|<fieldset|<h3>', html))
         assert any(near in block for block in blocks if words in text_of(block)), text_of(html)
         assert not ExtractProfile.objects.exists()
+
+
+class TestCopy:
+    COPY_URL = f"{NEW_URL}?copy=operator-x"
+
+    def form_of(self, html):
+        """Fields of the form, as a browser sends them."""
+        sent = {}
+        for name, value in re.findall(r'<input [^>]*name="([^"]*)" value="([^"]*)"', html):
+            sent.setdefault(name, []).append(unescape(value))
+        for name in re.findall(r'<select [^>]*name="([^"]*)"', html):
+            sent[name] = [unescape(value) for value in chosen(html, name)]
+        for name, text in re.findall(r'<textarea [^>]*name="([^"]*)"[^>]*>\n(.*?)</textarea>', html, re.S):
+            sent[name] = [unescape(text)]
+        return {name: value for name, value in sent.items() if name != "csrfmiddlewaretoken"}
+
+    @pytest.mark.parametrize(
+        "changes",
+        [{}, {"rule-age": "prefix", "was-rule-age": "prefix", "prefix-age": "2", "text-age": ["vi"], "meaning-age": ["=old"], "more-age": "", "ignore_case-age": ""},
+         YEARS | {"reference-age": "2024-05-01", "more-age": "", "otherwise-age": ""},
+         YEARS | {"rule-age": "birth_date", "was-rule-age": "birth_date", "pattern-age": "%d.%m.%Y", "reference-age": "2024-05-01", "more-age": ""},
+         {"timestamp_format": "pattern", "timestamp_pattern": "%Y/%d/%m %H:%M"}],
+    )  # fmt: skip
+    def test_a_copy_reads_files_as_its_original_does_and_needs_no_file(self, client, changes):
+        save(client, **changes)
+        html = html_of(client, self.COPY_URL)
+        says(
+            text_of(html),
+            "Copy of the profile operator-x",
+            "The choices below are those of the profile operator-x.",
+        )
+        assert chosen(html, "name") == ["operator-x-2"]
+        response = client.post(NEW_URL, self.form_of(html) | {"action": "save"}, headers=HTMX)
+        assert response.headers["HX-Redirect"] == f"{LIST_URL}operator-x-2/", text_of(
+            response.content.decode()
+        )
+        both = [row.definition | {"name": ""} for row in ExtractProfile.objects.all()]
+        assert both[0] == both[1] and len(both) == 2
+        assert chosen(html_of(client, f"{NEW_URL}?copy=operator-x-2"), "name") == ["operator-x-3"]
+
+    def test_its_choices_stay_when_a_file_is_chosen_and_what_the_file_lacks_is_marked(self, client):
+        save(client)
+        form = self.form_of(html_of(client, self.COPY_URL))
+        html = look(client, FILE.replace("StartTime", "Begin"), **form)
+        assert chosen(html, "role-timestamp") == ["StartTime"] and "StartTime (not in this file)" in html
+        assert chosen(html, "meaning-age") == ["=young", "=old", ""] and "jeune = young" in html
+
+    def test_it_is_offered_and_only_of_profiles_of_the_study(self, client):
+        save(client)
+        for address in (LIST_URL, PROFILE_URL):
+            assert f'href="{self.COPY_URL}"' in html_of(client, address)
+        assert client.get(f"{NEW_URL}?copy=default").status_code == 404
+        assert client.post(NEW_URL, {"copy": "operator-y"}, headers=HTMX).status_code == 404
+
+    def test_a_free_name_is_a_name(self):
+        assert free_name("x-2", taken={"x-2", "x-3"}) == "x-4"
+        assert free_name("x" * 64, taken=()) == "x" * 62 + "-2"
 
 
 class TestProfile:
