@@ -97,7 +97,7 @@ class TestNew:
         says(
             text_of(warned),
             "With these choices, 10 of the first 30 rows would be rejected (33.3%).",
-            "categories ( tranche_age ): 10 rows",
+            "categories: 10 rows · tranche_age",
         )
         lacks(warned, "is refused (limit")
         refused = text_of(look(client, **CHOSEN | rejected | {"max_bad_share": "0.3"}))
@@ -107,10 +107,10 @@ class TestNew:
         says(
             text_of(look(client, FILE + rows, **CHOSEN | rejected)),
             "13 of the first 33 rows",
-            "Subscriber ID is missing ( ServedMSISDN ): 1 row",
-            "Unreadable timestamp ( StartTime ): 1 row",
+            "Subscriber ID is missing: 1 row · ServedMSISDN",
+            "Unreadable timestamp: 1 row · StartTime",
             "differs from the number in the header: 1 row",
-            "( tranche_age ): 10 rows",
+            "10 rows · tranche_age",
         )
 
     def test_what_is_odd_about_a_file_is_said_and_what_it_says_is_text_and_not_a_page(self, client):
