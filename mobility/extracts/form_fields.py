@@ -81,7 +81,7 @@ class Columns:
         all_names = self.sample.names
         names = [column for column in all_names if column and all_names.count(column) == 1]
         options = [("", none), *((column, column) for column in names)]
-        if value and value not in names:  # what was chosen for other files stays chosen
+        if value and value not in names:  # keep the choice of a copy
             options.append((value, gettext("%(column)s (not in this file)") % {"column": value}))
         return Field(
             name=name,
