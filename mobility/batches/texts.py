@@ -44,7 +44,7 @@ DAY_BADGES: Words = {
 # Every name of mobility.extracts.rows.counts.REJECTED and IGNORED.
 ROW_REASONS: Words = {
     "wrong_columns": _("The number of columns differs from the number in the header"),
-    "bad_text": _("Not valid text in the file's encoding, or contains NUL bytes"),
+    "bad_text": _("Text is not valid in the file's encoding, or contains NUL bytes"),
     "empty_subscriber": _("Subscriber ID is missing"),
     "bad_timestamp": _("Unreadable timestamp"),
     "nonexistent_time": _("Local time that does not exist (clocks were put forward)"),
@@ -59,10 +59,11 @@ ROW_REASONS: Words = {
 }
 NOTES: Words = {
     "conflicting_value": _(
-        "Subscribers with a second value for a static indicator (the first value is kept)"
+        "Subscribers with conflicting values for a static indicator (the first value is kept)"
     ),
     "late_change": _(
-        "Daily values that changed after their answer was published (the published answer stays as it was)"
+        "Daily values that changed after the answer based on them was published (the published answer "
+        "stays the same)"
     ),
     "slot_closed": _(
         "Rows, including duplicates, in time slots that were already closed (the counts for closed slots "

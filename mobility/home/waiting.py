@@ -97,19 +97,20 @@ def _is_last(batch: Batch) -> bool:
 def _failed_title(batch: Batch) -> str:
     values = {"file": batch.filename, "study": study_head(batch.study_id).shown_name}
     if batch.filename:
-        return gettext("Check the failed file %(file)s of %(study)s") % values
-    return gettext("Check the failed batch of %(study)s") % values
+        return gettext("Check the failed file %(file)s in %(study)s") % values
+    return gettext("Check the failed batch in %(study)s") % values
 
 
 def _late(slugs: Iterable[str]) -> Iterator[Task]:
     for each in late_days(among=slugs):
         detail = ngettext(
-            "%(n)d day has no file from its automatic upload: %(date)s.",
-            "%(n)d days have no file from their automatic uploads. The first one is %(date)s.",
+            "%(n)d day is missing its automatically uploaded file: %(date)s.",
+            "%(n)d days are missing their automatically uploaded files. The first of these days is %(date)s.",
             each.days,
         )
         yield Task(
-            title=gettext("Find the late files of %(study)s") % {"study": study_head(each.study).shown_name},
+            title=gettext("Find the overdue files for %(study)s")
+            % {"study": study_head(each.study).shown_name},
             address=reverse("operator:coverage", args=[each.slug]),
             detail=detail % {"n": each.days, "date": day_title(each.first)},
         )
@@ -122,7 +123,7 @@ def _undos(*, by: str) -> Iterator[Task]:
         head = study_head(each.study_id)
         values = {"date": day_title(head.date_of(each.day)), "study": head.shown_name}
         yield Task(
-            title=gettext("Decide whether to undo the uploads of %(study)s for %(date)s") % values,
+            title=gettext("Decide whether to undo the uploads to %(study)s for %(date)s") % values,
             address=reverse("administrator:study", args=[head.slug]),
             detail=_requested(each.asked_by),
         )
@@ -133,7 +134,7 @@ def _caps(*, by: str) -> Iterator[Task]:
     for each in waiting:
         if not confirmation_obstacle(each, by=by):
             yield Task(
-                title=gettext("Decide on the proposed cap for %(population)s")
+                title=gettext("Decide on the proposed privacy budget cap for %(population)s")
                 % {"population": each.population.name},
                 address=reverse("budget:budget"),
                 detail=_requested(each.set_by),
@@ -155,10 +156,10 @@ def _draft_title(state: DraftState, *, by: str) -> str:
     if not state.is_mine:
         return ""
     if state.next == Next.REVIEW:
-        return gettext("Review the plan draft of %(study)s")
+        return gettext("Review the plan draft for %(study)s")
     if state.next == Next.FINISH or state.draft.state == PlanDraft.State.REVIEWED:
-        return gettext("Publish the plan draft of %(study)s")
-    return gettext("Complete your plan draft of %(study)s") if state.draft.edited_by == by else ""
+        return gettext("Publish the plan draft for %(study)s")
+    return gettext("Complete your plan draft for %(study)s") if state.draft.edited_by == by else ""
 
 
 def _requested(by: str) -> str:

@@ -131,7 +131,10 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ),
     ("job_failed", "never"): Trouble(
         _("The job “%(subject)s” has never run"),
-        _("Scheduled %(every_s)s. Workers have been running for longer than this interval."),
+        _(
+            "The job has not run, although it is scheduled %(every_s)s and workers have been running for "
+            "longer than this interval."
+        ),
         _("Check the worker logs, and check that all workers run the same software version as this server."),
     ),
     ("disk_low", ""): Trouble(
@@ -183,12 +186,15 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ),
     ("key_due", ""): Trouble(
         _("The key of study %(subject)s is due for destruction soon"),
-        _("The study states that its key will be destroyed by %(day)s."),
+        _("The study definition states that the key will be destroyed by %(day)s."),
         _("Upload the last files, close the days, then close the study. Closing the study destroys its key."),
     ),
     ("key_due", "over"): Trouble(
         _("The key of study %(subject)s is overdue for destruction"),
-        _("The study stated that its key would be destroyed by %(day)s, but the study is still open."),
+        _(
+            "The study definition stated that the key would be destroyed by %(day)s, but the study is still "
+            "open."
+        ),
         _("Close the study now. Closing the study destroys its key."),
     ),
     ("key_due", "unerased"): Trouble(

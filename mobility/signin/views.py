@@ -109,7 +109,7 @@ def second_factors(user: User) -> SecondFactors:
 def end_others(request: HttpRequest) -> HttpResponse:
     """Sign out everywhere else."""
     end_other_sessions(request, account_of(request))
-    messages.success(request, gettext("You signed out all other sessions."))
+    messages.success(request, gettext("You signed out of all your other sessions."))
     return redirect("account")
 
 

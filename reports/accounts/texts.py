@@ -15,7 +15,7 @@ ROLE_WORDS = {
 }
 ROLE_MEANINGS = {
     Role.OPERATOR: _(
-        "Can upload extracts, close days, undo the uploads for a day, and maintain notes on days, in the "
+        "Can upload extracts, close days, undo the uploads for a day, and edit notes on days, in the "
         "studies they have access to."
     ),
     Role.ANALYST: _(

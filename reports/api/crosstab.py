@@ -129,12 +129,13 @@ def _choice(joint: Joint, question: Query) -> dict[int, tuple[int, ...]]:
             codes = _codes(joint.parts[places[slug]], asked, field=field)
             if not codes:
                 text = gettext(
-                    "Specify at least one category for this part. To allow any category, leave the part out."
+                    "Specify at least one category for this part of the joint indicator. To allow any "
+                    "category, leave the part out."
                 )
                 raise FieldError(f"{field}.{slug}", text)
             found[places[slug]] += codes
     if not found:
-        raise FieldError("where", gettext("Specify categories for at least one part of the indicator."))
+        raise FieldError("where", gettext("Specify categories for at least one part of the joint indicator."))
     return checked_choice(joint, found)
 
 

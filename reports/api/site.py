@@ -239,7 +239,7 @@ def windows(
 @api.get(
     INDICATOR + "/number",
     response=answers(schemas.NumberAnswer),
-    summary=gettext_noop("Mean and quantiles of a number"),
+    summary=gettext_noop("Mean and quantiles of a numeric indicator"),
 )
 def number(
     request: HttpRequest,

@@ -85,15 +85,15 @@ API_WORDS = {
     "scenario": pgettext_lazy("what the API gave", "a combination of days"),
     "scenario_categories": pgettext_lazy("what the API gave", "a combination of days by category"),
     "windows": pgettext_lazy("what the API gave", "windows"),
-    "presence": pgettext_lazy("what the API gave", "presence by time"),
-    "presence_forecast": pgettext_lazy("what the API gave", "forecast of presence by time"),
+    "presence": pgettext_lazy("what the API gave", "presence by time slot"),
+    "presence_forecast": pgettext_lazy("what the API gave", "forecast of presence by time slot"),
     "forecast": pgettext_lazy("what the API gave", "forecast of daily visitors"),
     "queries": pgettext_lazy("what the API gave", "share of selected categories"),
     "association": pgettext_lazy("what the API gave", "association of two indicators"),
     "flows": pgettext_lazy("what the API gave", "flows"),
     "number": pgettext_lazy("what the API gave", "mean and quantiles"),
     "features": pgettext_lazy("what the API gave", "description of the map service"),
-    "conformance": pgettext_lazy("what the API gave", "standards of the map service"),
+    "conformance": pgettext_lazy("what the API gave", "standards supported by the map service"),
     "collections": pgettext_lazy("what the API gave", "list of maps"),
     "collection": pgettext_lazy("what the API gave", "description of a map"),
     "items": pgettext_lazy("what the API gave", "zones of a map"),
@@ -247,7 +247,7 @@ def _days(facts: Facts) -> str:
 
 
 UNDOS = {
-    "asked": _("A request to undo the uploads for %(day)s was made. A second person must approve it."),
+    "asked": _("A request was made to undo the uploads for %(day)s. A second person must approve it."),
     "approved": _("The request to undo the uploads for %(day)s was approved."),
     "refused": _("The request to undo the uploads for %(day)s was refused."),
     "withdrawn": _("The request to undo the uploads for %(day)s was withdrawn."),
@@ -274,7 +274,11 @@ def _share(facts: Facts) -> str:
     until = gettext("Valid until %(day)s.") % {"day": facts["until"]} if facts.get("until") else ""
     locked = gettext("Password protected.") if facts.get("password") else ""
     sites = facts.get("origins")
-    framed = gettext("Can be embedded on %(sites)s.") % {"sites": ", ".join(sites)} if sites else ""
+    framed = (
+        gettext("The shared page can be embedded on %(sites)s.") % {"sites": ", ".join(sites)}
+        if sites
+        else ""
+    )
     times = facts.get("times")
     read = (
         ngettext("The link was opened %(n)d more time.", "The link was opened %(n)d more times.", times)

@@ -149,7 +149,10 @@ def _other(query: QueryDict, others: Sequence[Indicator]) -> Indicator:
 def _number(text: str | None, *, below: int) -> int:
     if text is None or not (text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) < below):
         raise AddressError(
-            gettext("Numbers in the page address must be from 0 to %(largest)d, but it contains %(text)s.")
+            gettext(
+                "Numbers in the page address must be from 0 to %(largest)d, but the address contains "
+                "%(text)s."
+            )
             % {"largest": below - 1, "text": (text or "")[:40]}
         )
     return int(text)

@@ -95,10 +95,10 @@ def summary(comparison: Comparison) -> str:
     if n == 1:
         return _largest(comparison)
     text = ngettext(
-        "Of %(n)d differences, this is the only one that is significant after adjustment for the number "
-        "of rows in the table.",
+        "This is the only one of %(n)d differences that is significant after adjustment for the number of "
+        "rows in the table.",
         "Of %(n)d differences, %(held)d are significant after adjustment for the number of rows in the "
-        "table, and this is the largest of them.",
+        "table. This difference is the largest of them.",
         held,
     ) % {"held": held, "n": n}
     return f"{_largest(comparison)} {text}"
@@ -130,10 +130,10 @@ def error_words(comparison: Comparison) -> str:
         )
     if comparison.is_exact:
         return gettext(
-            "A visitor counted on both sides of the comparison gives only one answer, so part of the error "
-            "cancels out when one value is subtracted from the other. The calculation takes exactly this "
-            "part into account. The difference shown may therefore not exactly equal one displayed value "
-            "minus the other."
+            "A visitor counted on both sides of the comparison gives only one answer, so part of the "
+            "error cancels out in the difference. The calculation of the difference accounts for this "
+            "part exactly. The difference shown may therefore not exactly match the difference between "
+            "the two displayed values."
         )
     few = comparison.report.study.small_cell
     hidden = gettext(
@@ -187,9 +187,9 @@ def not_comparable(error: NotComparableError) -> str:
         ),
         Reason.BLANK: gettext("There are no figures for these days. Choose other days."),
         Reason.NOISY: gettext(
-            "Presence noise is added in this study, and date ranges share part of it. The error of a "
-            "difference therefore cannot be computed, and no difference is shown. Compare the intervals in "
-            "the report instead: if they do not overlap, the figures differ."
+            "This study adds presence noise, and date ranges share part of this noise. The error of a "
+            "difference therefore cannot be computed, and no difference is shown. Compare the intervals "
+            "in the report instead: if the intervals do not overlap, the figures differ."
         ),
         Reason.NUMBER: gettext(
             "This indicator is a number. To compare its mean between days, open the report and choose "

@@ -63,7 +63,8 @@ def verdict_of(measured: Measured, view: View) -> Verdict:
         found=found,
         sentence=gettext("No association between %(rows)s and %(columns)s was detected (p %(p)s).") % values,
         limits=gettext(
-            "This does not show that the two are independent, because noise can hide a weak association."
+            "This result does not show that the two indicators are independent, because noise can hide a "
+            "weak association."
         ),
     )
 

@@ -89,13 +89,13 @@ def sentence(measured: Measured, figure: Figure, choice: Mapping[int, Sequence[i
         )
     if figure.holds_zero:
         text = gettext(
-            "%(days)s: the share of visitors with %(conditions)s cannot be distinguished from zero. The "
-            "upper end of the 95%% interval is %(most)s, or about %(most_people)s people."
+            "%(days)s: the share of visitors who match “%(conditions)s” cannot be distinguished from "
+            "zero. The upper end of the 95%% interval is %(most)s, or about %(most_people)s people."
         )
         return text % values
     text = gettext(
         "%(days)s: an estimated %(share)s of visitors (95%% interval %(range)s), about %(people)s people "
-        "(%(people_range)s), have %(conditions)s."
+        "(%(people_range)s), match “%(conditions)s”."
     )
     return text % values
 

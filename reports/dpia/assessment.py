@@ -74,8 +74,8 @@ def _description(study: Study, spec: PlanSpec) -> Section:
 def _crossing(study: Study) -> str:
     if study.presence is not None:
         return gettext(
-            "Only counts of visitors and of randomised answers are transferred to the analyst zone. Presence "
-            "noise is added once to each count, when the day to which it belongs is closed."
+            "Only counts of visitors and of randomised answers are transferred to the analyst zone. "
+            "Presence noise is added once to each count, when the day of the count is closed."
         )
     text = gettext(
         "Only counts of visitors and of randomised answers are transferred to the analyst zone. Each "
@@ -226,10 +226,10 @@ def _attacker_words() -> str:
 def _days_words(spec: PlanSpec) -> tuple[str, ...]:
     """Additional knowledge from reports of several days."""
     text = gettext(
-        "Daily reports show whether the value has changed. The last column assumes an attacker who knows "
-        "a person's value on one day and has the person's reports for that day and another day. It shows "
-        "how often the attacker correctly guesses the value on the other day, if all values were equally "
-        "likely beforehand. No epsilon limits this share."
+        "Daily reports show whether the value has changed. The last column of the table assumes an "
+        "attacker who knows a person's value on one day and has the person's reports for that day and "
+        "another day. It shows how often the attacker correctly guesses the value on the other day, if "
+        "all values were equally likely beforehand. No epsilon value limits this success rate."
     )
     return text, *filter(None, [two_categories(spec)])
 
@@ -246,8 +246,8 @@ def _measures(study: Study) -> Section:
                 "Access rights by role and study, with an optional end date; new accounts have no access."
             ),
             gettext(
-                "An append-only ledger (audit log) records who did what; each entry contains the hash of the "
-                "one before it."
+                "An append-only ledger (audit log) records who did what; each entry contains the hash of "
+                "the previous entry."
             ),
             gettext("Pages load no content from other hosts and have a strict content security policy."),
         ),
@@ -282,7 +282,10 @@ def _views_sought() -> Section:
         article="35 (2), 35 (9), 36",
         to_fill=(
             gettext("Advice of the data protection officer"),
-            gettext("Views of data subjects or their representatives, or why they were not sought"),
+            gettext(
+                "Views of data subjects or their representatives, or the reasons why these views were "
+                "not sought"
+            ),
             gettext(
                 "Level of residual risk. If it is high, the supervisory authority must be consulted "
                 "before processing begins"

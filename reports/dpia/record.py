@@ -93,8 +93,8 @@ def _categories(study: Study) -> Section:
     ]
     if hasattr(study, "slots"):
         kept_until = gettext(
-            "the last cell in each quarter-hour and the time slots used on a day; kept encrypted until that "
-            "day is closed"
+            "the last cell in each quarter-hour and the time slots already counted for each person on a "
+            "day; kept encrypted until that day is closed"
         )
         rows.insert(-1, (gettext("Presence by time slot"), gettext("operator zone"), kept_until))
         crosses = gettext("as totals by slot and zone, with no records of individuals")
@@ -174,7 +174,7 @@ def _transfers() -> Section:
         paragraphs=(
             gettext(
                 "The software sends nothing to other hosts on its own: no telemetry, no fonts, no map "
-                "tiles. Configured hosts: databases, broker, staging storage, and, if set up, the "
+                "tiles. Configured hosts: databases, message broker, staging storage, and, if set up, the "
                 "analyst server, identity provider, and recipients of alerts."
             ),
         ),

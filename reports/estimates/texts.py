@@ -144,7 +144,8 @@ def present_words(report: WindowReport) -> str:
         names.append(ngettext("%(n)s more", "%(n)s more", more) % {"n": number(more)})
     return gettext(
         "There are visitors in at least %(n)s of %(k)s categories: %(names)s. With 95%% confidence, every "
-        "category listed here has visitors. The noise hides whether the other categories have visitors."
+        "category listed here has visitors. The noise is too large to show whether the other categories "
+        "have visitors."
     ) % {"n": number(len(found)), "k": number(k), "names": ", ".join(names)}
 
 

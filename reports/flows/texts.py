@@ -42,8 +42,8 @@ def unit_words(flows: Flows) -> str:
         ) % {"n": flows.pair.moves.per_day}
     if flows.of_days:
         return gettext(
-            "Figures are visitor-days: a visitor who is present on several days counts on each of them, with "
-            "the places of that day."
+            "Figures are visitor-days: a visitor who is present on several days counts once on each of "
+            "these days, with the places of that day."
         )
     if flows.pair.is_daily:
         return gettext("Each figure is a number of visitors on this day.")
@@ -57,10 +57,10 @@ def error_words(flows: Flows) -> str:
     """Describe how intervals are computed."""
     if flows.pair.moves is not None:
         return gettext(
-            "The 95% interval is shown below each figure. It accounts for the random noise, for the fact "
-            "that each person reports only one of their moves that day, chosen at random, and for the fact "
-            "that only some visitors were asked. New noise is drawn every day, so the errors of several days "
-            "partly cancel out."
+            "The 95% interval is shown below each figure. It accounts for the random noise and for the "
+            "fact that only some visitors were asked. It also accounts for the fact that each person "
+            "reports only one of their moves that day, chosen at random. New noise is drawn every day, so "
+            "the errors of several days partly cancel out."
         )
     if not flows.of_days:
         return gettext(
@@ -109,8 +109,8 @@ def list_words(flows: Flows) -> str:
         )
     ) % {"n": formats.number(n), "all": of_all, "most": LARGEST}
     rest = gettext(
-        "The other pairs cannot be distinguished from zero. The probability that even one pair is listed by "
-        "mistake is at most 5%."
+        "No other pair of places can be distinguished from zero. The probability that even one pair is "
+        "listed by mistake is at most 5%."
     )
     return f"{shown} {rest}"
 

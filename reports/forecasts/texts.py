@@ -15,21 +15,23 @@ def method_words(method: str) -> str:
     """Explain a method, and why a better one is not used."""
     return {
         "ridge": gettext(
-            "Ridge regression on the values of the last day, the changes at the same time on earlier "
-            "days, and the time of day and week. Outliers are given less weight."
+            "The forecast uses ridge regression on the values of the last day, the changes at the same "
+            "time on earlier days, and the time of day and week. Outliers are given less weight."
         ),
         "mean step": gettext(
-            "The last value plus the average change at this time of day. The history is too short for a "
-            "regression, which needs 21 days."
+            "The forecast is the last value plus the average change at this time of day. The history is "
+            "too short for a regression, which needs 21 days."
         ),
-        "last value": gettext("The last value, because the history is too short for any other method."),
+        "last value": gettext(
+            "The forecast is the last value, because the history is too short for any other method."
+        ),
         "level and weekday": gettext(
-            "A slowly changing level plus a weekday effect. The known noise of the published figures is "
-            "taken into account (Kalman filter)."
+            "The forecast combines a slowly changing level with a weekday effect. The known noise of the "
+            "published figures is taken into account (Kalman filter)."
         ),
         "level": gettext(
-            "A slowly changing level. The history is too short for weekday effects, which need 14 days "
-            "with figures, two of each weekday."
+            "The forecast is based on a slowly changing level. The history is too short for weekday "
+            "effects, which need 14 days with figures (two of each weekday)."
         ),
     }[method]
 
@@ -72,9 +74,11 @@ def crowd_sentence(found: Crowded) -> str:
         "people": range_text((limit.low or 0.0, limit.high or 0.0)),
     }
     if found.is_certain:
-        text = gettext("%(zone)s exceeds its limit of %(capacity)s: %(people)s people, %(day)s at %(time)s.")
+        text = gettext(
+            "%(zone)s exceeds its limit of %(capacity)s: %(people)s people on %(day)s at %(time)s."
+        )
     else:
         text = gettext(
-            "%(zone)s may exceed its limit of %(capacity)s: %(people)s people, %(day)s at %(time)s."
+            "%(zone)s may exceed its limit of %(capacity)s: %(people)s people on %(day)s at %(time)s."
         )
     return text % words

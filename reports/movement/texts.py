@@ -66,15 +66,16 @@ def interval_words(found: Movement) -> str:
     """Return whether the intervals are exact, in one sentence."""
     if found.show == Show.THERE_AGAIN:
         return gettext(
-            "The 95% intervals for the next day are exact. For later days, the number of people present both "
-            "on the starting day and on the later day is known only within bounds. For these later days, the "
-            "range shown contains the true value in at least 95% of cases."
+            "The 95% intervals for the next day are exact. For later days, the number of people present "
+            "both on the starting day and on the later day is not known exactly: it is only known to lie "
+            "between two limits. For these later days, the range shown contains the true value in at "
+            "least 95% of cases."
         )
     if found.show == Show.DAYS_PRESENT:
         return gettext(
-            "The intervals are conservative. They assume that the number of days present varies between "
-            "visitors as much as the tallies allow. They therefore contain the true value in at least 95% of "
-            "cases."
+            "The intervals are conservative: they assume the largest variation in the number of days "
+            "present between visitors that the totals allow. The intervals therefore contain the true "
+            "value in at least 95% of cases."
         )
     return gettext(
         "The 95% intervals are exact because the number of answers from these visitors is known. On "
@@ -105,8 +106,8 @@ def reason_for_less(indicator: Indicator) -> str:
         return ""
     return gettext(
         "A visitor can have a different value on each day. Arrivals and returns use the visitor's value "
-        "on the day of the arrival or return. Departures, later returns and days present cannot be "
-        "computed for each value."
+        "on the day of the arrival or return. Departures, later returns and the number of days present "
+        "cannot be computed for each value."
     )
 
 

@@ -51,8 +51,8 @@ def rounding_words(scale: Scale) -> str:
     """Explain what the mean is the mean of."""
     widest, last = max(scale.spacings), scale.cuts[-1]
     return gettext(
-        "Before averaging, each value is rounded down to %(minimum)s or to a threshold, so the mean of "
-        "the exact values is up to %(widest)s higher. Values below %(minimum)s count as %(minimum)s, and "
+        "Before the mean is calculated, each value is rounded down to %(minimum)s or to a threshold. This "
+        "rounding lowers the mean by up to %(widest)s. Values below %(minimum)s count as %(minimum)s, and "
         "values above %(last)s count as %(last)s."
     ) % {
         "minimum": figure_text(scale.minimum, scale),
@@ -66,11 +66,11 @@ def meanings() -> dict[str, str]:
     return {
         "mean": gettext("mean of the values, each rounded down to the minimum or to a threshold"),
         "quantile": gettext(
-            "the quantile lies between value and value_below; a fraction share_below of the visitors have a "
-            "value lower than the quantile"
+            "the quantile lies between value and value_below; share_below is the fraction of visitors "
+            "whose value is lower than the quantile"
         ),
         "reference_mean": gettext("mean for the comparison days"),
-        "difference": gettext("mean minus the mean for the comparison days"),
+        "difference": gettext("mean for the selected days minus mean for the comparison days"),
     }
 
 
@@ -108,8 +108,8 @@ def blank_sentence(status: Status, study: Study) -> str:
     reason = status_reason(status, study)
     if status == Status.NOT_RELIABLE:
         reason = gettext(
-            "The 95% interval covers more than half of all possible values of the number, or no one reported "
-            "on one of its thresholds. Choose a range with more days."
+            "The 95% interval covers more than half of the range of possible values, or one of the "
+            "thresholds received no reports. Choose a range with more days."
         )
     words = {"name": capfirst(formats.status_word(status)), "figure": reason}
     return gettext("%(name)s: %(figure)s") % words

@@ -79,7 +79,7 @@ def _choices(minutes: int) -> list[int]:
 
 
 def _ahead_text(ahead: int, *, minutes: int) -> str:
-    return texts.ahead_text(ahead * minutes) if ahead else gettext("Now (last published slot)")
+    return texts.ahead_text(ahead * minutes) if ahead else gettext("Now (last published time slot)")
 
 
 def _people(limit: CrowdLimit) -> str:

@@ -142,7 +142,7 @@ def _shortcuts(
         {
             "key": "o",
             "go": f"?{options.query(query, order=other_order)}",
-            "text": gettext("Switch between plan order and largest-first order"),
+            "text": gettext("Switch between sorting by size and keeping the order of the plan"),
         },
         {
             "key": "v",

@@ -27,7 +27,7 @@ KINDS = {
     DayNote.Kind.OUTAGE: _(
         "Outage: records for this day are missing. Do not rely on the figures for this day."
     ),
-    DayNote.Kind.EVENT: _("Event: explains the number of visitors on this day"),
+    DayNote.Kind.EVENT: _("Event: something that explains the number of visitors on this day"),
 }
 
 

@@ -31,9 +31,9 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
         )
     if moves:
         text = gettext(
-            "Moves (%(indicators)s): new noise is drawn every day, so reports do not show whether a person "
-            "repeats a move. A move gives the same report again only if the uploads for its day are undone "
-            "and that day is read again."
+            "Moves (%(indicators)s): new noise is drawn every day, so reports do not show whether a "
+            "person repeats a move. A move gives the same report again only if the uploads for its day "
+            "are undone and that day is processed again."
         )
         sentences.append(text % {"indicators": ", ".join(moves)})
     if spec.has_fakes:
@@ -49,8 +49,8 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
             gettext(
                 "Someone who knows a person's value on one day and sees the person's reports for that day "
                 "and another day therefore learns more about the value on the other day than epsilon "
-                "indicates. If all categories were equally likely beforehand, that value is guessed "
-                "correctly with these frequencies: %(indicators)s."
+                "indicates. If all categories were equally likely beforehand, the chances of guessing "
+                "that value correctly are: %(indicators)s."
             )
             % {"indicators": "; ".join(found)}
         )
@@ -67,10 +67,11 @@ def _numbers(spec: PlanSpec) -> str:
     if not slugs:
         return ""
     return gettext(
-        "Daily numbers (%(indicators)s): a person's threshold is public. If the person's reports for two "
-        "days differ, the value was below the threshold on one day and at or above it on the other. The "
-        "epsilon per attribute therefore gives no guarantee for a day if someone sees the report for that "
-        "day together with the report for another day. The epsilon per profile covers any number of days."
+        "Daily numbers (%(indicators)s): the threshold that a person is asked about is public. If the "
+        "person's reports for two days differ, the value was below the threshold on one day and at or "
+        "above it on the other. The epsilon per attribute therefore gives no guarantee for a day if "
+        "someone sees the report for that day together with the report for another day. The epsilon per "
+        "profile covers any number of days."
     ) % {"indicators": ", ".join(slugs)}
 
 
@@ -80,10 +81,11 @@ def _questions(spec: PlanSpec) -> str:
     if not slugs:
         return ""
     return gettext(
-        "Permanent questions (%(indicators)s): a person's question is public. If the person's reports for "
-        "two days differ, the true answer was “yes” on one day and “no” on the other. The epsilon per "
-        "attribute therefore gives no guarantee for a day if someone sees the report for that day together "
-        "with the report for another day. The epsilon per profile covers any number of days."
+        "Permanent questions (%(indicators)s): the question that a person is asked is public. If the "
+        "person's reports for two days differ, the true answer was “yes” on one day and “no” on the "
+        "other. The epsilon per attribute therefore gives no guarantee for a day if someone sees the "
+        "report for that day together with the report for another day. The epsilon per profile covers any "
+        "number of days."
     ) % {"indicators": ", ".join(slugs)}
 
 
@@ -91,8 +93,8 @@ def _known_day(spec: PlanSpec, index: int) -> str:
     asked, answer = spec.indicators[index], spec.answer_channel(index)
     before = 1 / asked.n_values
     return gettext(
-        "%(name)s: %(before)s without a report, at most %(alone)s with only the report for that day, "
-        "%(known)s with both reports and the known value"
+        "%(name)s: %(before)s if no report is seen, at most %(alone)s if only the report for that day is "
+        "seen, and %(known)s if both reports are seen and the value on the other day is known"
     ) % {
         "name": asked.slug,
         "before": formats.percent(before),

@@ -206,11 +206,17 @@ def _of_indicator(old: IndicatorDefinition, new: IndicatorDefinition) -> Iterato
     if old.max_moves and new.max_moves and old.max_moves != new.max_moves:
         most = {**values, "old": old.max_moves, "new": new.max_moves}
         text = gettext(
-            "%(slug)s: the number of moves per day that count in full changes from %(old)d to %(new)d."
+            "%(slug)s: the number of moves per day that are counted in full changes from %(old)d to %(new)d."
         )
         yield _harmless(text % most)
     if old.weight != new.weight:
-        yield _harmless(gettext("%(slug)s is asked more or less often than before (weight).") % values)
+        yield _harmless(
+            gettext(
+                "The weight of %(slug)s has changed, so this indicator is asked more or "
+                "less often than before."
+            )
+            % values
+        )
     if old.name != new.name:
         yield _harmless(gettext("%(slug)s has a new name: %(name)s.") % {**values, "name": new.name})
     if (old.name_fr, old.categories_fr) != (new.name_fr, new.categories_fr):

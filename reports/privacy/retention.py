@@ -36,8 +36,8 @@ def retention(study: Study) -> list[Kept]:
             with_key,
             on,
             gettext(
-                "Encrypted, for each pseudonym: the days present and the randomised answers. This data "
-                "is pseudonymous, not anonymous."
+                "Encrypted data for each pseudonym: the days present and the randomised answers. This "
+                "data is pseudonymous, not anonymous."
             ),
         ),
         "key": (key, on, gettext("Study key, stored only in the keystore, never in a database.")),
@@ -70,12 +70,13 @@ def retention(study: Study) -> list[Kept]:
 def _day_state(*, has_slots: bool) -> str:
     if has_slots:
         return gettext(
-            "Encrypted, for each pseudonym on an open day: the first and last event, the last cell of each "
-            "quarter-hour for time slots, and, if places are collected, the stays in each cell."
+            "Encrypted data for each pseudonym on each day that is not yet closed: the first and last "
+            "event, the last cell of each quarter-hour (for time slots) and, if places are collected, the "
+            "stays in each cell."
         )
     return gettext(
-        "Encrypted, for each pseudonym on an open day: the first and last event and, if places are "
-        "collected, the stays in each cell."
+        "Encrypted data for each pseudonym on each day that is not yet closed: the first and last event "
+        "and, if places are collected, the stays in each cell."
     )
 
 

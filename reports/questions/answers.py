@@ -109,7 +109,7 @@ def _no_zones(facts: Facts) -> Missing | None:
     if facts.of_zones:
         return None
     why = gettext(
-        "No indicator has the zones of the area as its categories. This question needs zones, and an "
+        "No indicator uses the zones of the area as its categories. This question needs zones and an "
         "indicator that gives each person's main zone by night or by day."
     )
     keys = ('derive = "night_zone"', 'derive = "main_zone"', "[area] zones")
@@ -151,7 +151,7 @@ def _no_numbers(facts: Facts) -> Missing | None:
         return None
     why = gettext(
         "All answers are categories, which have no mean. This question needs an indicator that is a "
-        "number, such as the minutes of a visit, and a plan without presence noise."
+        "number, such as the length of a visit in minutes, and a plan without presence noise."
     )
     return Missing(why=why, keys=('kind = "number"',), anchor="numbers")
 
@@ -187,8 +187,8 @@ def _no_zone_map(facts: Facts) -> Missing | None:
     if facts.mapped or facts.has_slots:
         return None
     why = gettext(
-        "No indicator has zones with known boundaries as its categories. This question needs an area "
-        "with a file of zones, and either an indicator of zones or time slots."
+        "No indicator uses zones with known boundaries as its categories. This question needs an area "
+        "with a zone file. It also needs either time slots or an indicator with zones as its categories."
     )
     return Missing(why=why, keys=("[area] zones", "[slots]"), anchor="area")
 
@@ -245,12 +245,12 @@ QUESTIONS: Final = (
     ),
     Question(text=_("How many people go from one zone to another?"), links=_flow_links, missing=_no_flows),
     Question(
-        text=_("How are two attributes related, such as age and region?"),
+        text=_("How are two attributes, such as age and region, related?"),
         links=_crosstab_links,
         missing=_no_crosstab,
     ),
     Question(
-        text=_("What is the average, such as the mean length of a visit?"),
+        text=_("What is the average value, for example the mean length of a visit?"),
         links=lambda facts: facts.pages("indicator", facts.numbers),
         missing=_no_numbers,
     ),
@@ -274,7 +274,7 @@ QUESTIONS: Final = (
         missing=_no_forecast,
     ),
     Question(
-        text=_("Do two days, or two ranges of days, differ?"),
+        text=_("Do two days or two date ranges differ?"),
         links=lambda facts: (
             facts.pages("compare", facts.single) + facts.pages("indicator", facts.numbers)
             if facts.study.days > 1

@@ -139,7 +139,7 @@ def _of_days(query: QueryDict, *, study: Study, days: int) -> Question:
         raise WindowError(_nothing())
     if both := present & absent:
         raise WindowError(
-            gettext("A day can be marked present or absent, not both. Choose one for %s.")
+            gettext("A day can be marked as present or absent, but not both. Choose one for %s.")
             % ", ".join(study.date_of(day).isoformat() for day in sorted(both))
         )
     if len(absent) == days:
@@ -201,7 +201,7 @@ def _number(text: str, *, kind: Kind, days: int) -> int:
 
 def unsolved() -> str:
     """Say that the solver gave up; its own message is neither translated nor about what was asked."""
-    return gettext("The linear program for this question could not be solved. Ask another question.")
+    return gettext("The calculation for this question (a linear program) failed. Ask another question.")
 
 
 def program_seconds(scenario: Scenario, *, per_step_s: float) -> float:

@@ -21,11 +21,11 @@ def title(question: Question) -> str:
         )
     if question.kind == Kind.IN_A_ROW:
         return ngettext(
-            "Present on at least %(k)d day in a row", "Present on at least %(k)d days in a row", question.k
+            "Present on at least %(k)d day", "Present on at least %(k)d days in a row", question.k
         ) % _k(question)
     if question.kind == Kind.NIGHTS:
         return ngettext(
-            "Stayed at least %(k)d night in a row", "Stayed at least %(k)d nights in a row", question.k
+            "Stayed at least %(k)d night", "Stayed at least %(k)d nights in a row", question.k
         ) % _k(question)
     if _is_every_day(question):
         return gettext("Present on all %(n)d days") % {"n": question.days}

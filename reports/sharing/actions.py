@@ -271,7 +271,7 @@ def save_view(*, name: str, address: str, by: User) -> SavedView:
     _check_opener(by)
     name = _named(name)
     if not is_report_address(address):
-        raise AccessError(gettext("Only study pages can be saved."))
+        raise AccessError(gettext("Only study pages can be saved as views."))
     others = SavedView.objects.filter(owner=by).exclude(name=name)
     if others.count() >= VIEWS_MAX:
         raise AccessError(

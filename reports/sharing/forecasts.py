@@ -26,7 +26,7 @@ def asked_forecast(query: QueryDict, indicator: Indicator) -> tuple[Window, str]
     study, kind = indicator.study, query[FORECAST]
     is_there = has_slots(study) if kind == ShareLink.SLOTS else has_days_forecast(study)
     if not is_there or kind not in ShareLink.FORECASTS:
-        raise WindowError(gettext("This study does not have this forecast."))
+        raise WindowError(gettext("This forecast is not available for this study."))
     asked = QueryDict(mutable=True)
     asked[FORECAST] = kind
     for name in ("zone", "category"):

@@ -47,9 +47,9 @@ def advice(simulation: Simulation) -> list[Advice]:
 
 def _more_visitors(row: Row, *, wanted: float) -> Advice:
     needed = _two_digits(visitors_needed(row, half_width=wanted))
-    text = gettext("More visitors: the bars are readable with at least about %(n)s visitors per day.") % {
-        "n": formats.number(needed)
-    }
+    text = gettext(
+        "Increase the number of visitors: the bars are readable with at least about %(n)s visitors per day."
+    ) % {"n": formats.number(needed)}
     return Advice(text=text, changes={"visitors": str(needed)})
 
 
@@ -78,7 +78,7 @@ def _fewer_categories(setting: Setting, row: Row, *, wanted: float) -> list[Advi
 def _union(row: Row) -> list[Advice]:
     if row.union_reading in (None, Reading.NOISE) or row.union_half_width is None:
         return []
-    text = gettext("Use a longer date range: over all days combined, shares are accurate to %(width)s.")
+    text = gettext("Use a longer date range: for all days combined, shares are accurate to %(width)s.")
     return [Advice(text=text % {"width": half_width(row.union_half_width)}, changes={})]
 
 

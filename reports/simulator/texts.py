@@ -149,8 +149,8 @@ def truth_words(channel: ReportChannel) -> str:
         )
     elif isinstance(answer, GrrChannel):
         text = gettext(
-            "The answer is the true category in %(kept)s of 100 cases, and each of the other categories in "
-            "%(other)s of 100 cases."
+            "The answer names the true category in %(kept)s of 100 cases, and each of the other "
+            "categories in %(other)s of 100 cases."
         )
     else:
         text = gettext(
@@ -192,10 +192,10 @@ def _days_words(plan: PlanSpec) -> list[str]:
     if not repeated(plan):
         return []
     text = gettext(
-        "Anyone who sees a person's reports on a daily indicator for several days can tell whether the value "
-        "changed. The limits on the odds then hold only for guesses between two possible series of values in "
-        "which the values repeat and change on the same days. Anyone who also knows the value on one day "
-        "learns more about the other days than these limits state."
+        "Anyone who sees a person's reports on a daily indicator for several days can tell whether the "
+        "value changed. The stated limits on the odds of a correct guess then hold only for guesses "
+        "between two possible series of values that repeat and change on the same days. Anyone who also "
+        "knows the value on one day learns more about the other days than these limits indicate."
     )
     return [text, *filter(None, [two_categories(plan)])]
 
@@ -337,8 +337,8 @@ def _family_words(best: Candidate) -> str:
     if best.plan.has_fakes:
         return gettext(
             "%(name)s is the most accurate. It adds made-up reports, and nothing in the reports shows "
-            "which one is the real answer. Under the guarantee for one value, an answer can therefore "
-            "have an epsilon of %(answer)s."
+            "which one is the real answer. The guarantee for one value therefore allows an epsilon of "
+            "%(answer)s per answer."
         ) % {
             "name": best.mechanism,
             "answer": formats.epsilon(best.plan.indicators[0].epsilon, decimals=2),
@@ -353,20 +353,23 @@ def _family_words(best: Candidate) -> str:
 def _method_words(best: Candidate, simulation: Simulation) -> str:
     if best.plan.asks_questions:
         return gettext(
-            "On a daily indicator, each person keeps the same yes/no question for the whole study, so they "
-            "never give more than two different answers, however many days it lasts. Each answer can "
-            "therefore have epsilon %(answer)s."
+            "On a daily indicator, each person keeps the same yes/no question for the whole study, so no "
+            "person gives more than two different answers, however many days the study lasts. Each answer "
+            "can therefore have epsilon %(answer)s."
         ) % {"answer": formats.epsilon(best.plan.indicators[0].epsilon, decimals=2)}
     if not best.mechanism.endswith("-adp") or any(each.parts or each.scale for each in best.plan.indicators):
         return ""
     questions = simulation.setting.questions
     unary = [each.name for index, each in enumerate(questions) if best.plan.is_unary(index)]
     if not unary:
-        return gettext("With so few categories, GRR is the better method for every indicator.")
+        return gettext(
+            "With so few categories, generalised randomised response (GRR) is the better "
+            "method for every indicator."
+        )
     if len(unary) == len(questions):
         return gettext(
-            "With this number of categories, OUE is the better method for every indicator. With OUE, an "
-            "answer can mark several categories."
+            "With this number of categories, optimised unary encoding (OUE) is the better method for "
+            "every indicator. With OUE, an answer can mark several categories."
         )
     return gettext(
         "The most accurate mechanism uses optimised unary encoding (OUE) for indicators with many "

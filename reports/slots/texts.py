@@ -159,7 +159,10 @@ def _fullest_sentence(view: View, fullest: Sequence[SlotZone]) -> str:
         return gettext("Busiest zone at %(time)s: %(zones)s.") % words
     if not view.found.half_width:
         return gettext("Tied for busiest zone at %(time)s: %(zones)s.") % words
-    return gettext("Busiest zone at %(time)s: one of %(zones)s. The noise hides which one.") % words
+    return (
+        gettext("Busiest zone at %(time)s: one of %(zones)s. The noise is too large to tell which one.")
+        % words
+    )
 
 
 def status_word(status: SlotStatus) -> str:
@@ -219,7 +222,7 @@ def counting_sentences(found: Presence) -> list[str]:
     if spec.noise is None and spec.slots_per_day < DAY_MINUTES // spec.minutes:
         sentences.append(
             ngettext(
-                "Each day, a person is counted only in their first %(n)d time slot.",
+                "Each day, a person is counted in at most %(n)d time slot: the first.",
                 "Each day, a person is counted only in their first %(n)d time slots.",
                 spec.slots_per_day,
             )

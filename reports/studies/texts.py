@@ -197,9 +197,9 @@ def _how_joint(spec: PlanSpec) -> str:
     if spec.mechanism == "smp-question" or not any(asked.parts for asked in spec.indicators):
         return ""
     return gettext(
-        "An answer on a joint indicator combines the values of several indicators. It is randomised as one "
-        "value, using the more accurate of GRR and projective response (PGR). This randomised answer is also "
-        "reused whenever the combination is the same."
+        "An answer on a joint indicator combines the values of several indicators. It is randomised as "
+        "one value, using the more accurate of GRR and projective response (PGR). The randomised answer "
+        "is then reused whenever the combination is the same."
     )
 
 
@@ -218,9 +218,9 @@ def _how_moves(spec: PlanSpec) -> str:
     if not any(asked.moves is not None for asked in spec.indicators):
         return ""
     return gettext(
-        "For moves between zones, one of the moves that a person makes that day is drawn at random and "
-        "randomised, using the more accurate of GRR and projective response (PGR). New noise is drawn every "
-        "day, so answers do not show whether a move repeats, and the epsilons of all days add up."
+        "For moves between zones, one of each person's moves is drawn at random every day and then "
+        "randomised, using the more accurate of GRR and projective response (PGR). New noise is drawn "
+        "every day, so answers do not show whether a move repeats, and the epsilons of all days add up."
     )
 
 
@@ -236,7 +236,7 @@ def _what_fakes_hide(spec: PlanSpec) -> str:
             "are, the larger loss is the one that counts."
         )
     return gettext(
-        "A person's reports are not marked as real or made up (RS+FD). This plan protects all of a "
+        "Nothing in a report shows whether it is real or made up (RS+FD). This plan protects all of a "
         "person's values together, and made-up reports add nothing to that protection. A mechanism "
         "without made-up reports (smp) would give more accurate estimates under the same guarantee."
     )

@@ -56,7 +56,7 @@ def download_groups(context: template.Context, scope: str) -> list[Group]:
     formats = formats_for(wanted, has_zones=bool(context.get("has_map")))
     return _groups(
         ((found, _address(context, wanted, found)) for found in formats),
-        data=gettext("Data: all values, in the order of the plan"),
+        data=gettext("Data: all values, in the same order as in the plan"),
         drawn=gettext("Documents")
         if wanted == Scope.STUDY
         else gettext("Documents and images, as shown on this page"),

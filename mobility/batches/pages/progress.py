@@ -136,8 +136,8 @@ def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:
                 "for the days that these rows cover."
             ),
             gettext(
-                "The days will be published when you close them. They will also be published when you "
-                "upload the next file without the option “More files will follow for these days”."
+                "The figures for these days will be published when you close the days, or when you upload "
+                "the next file without the option “More files will follow for these days”."
             ),
         )
     waiting = queries.waiting_subscribers(batch)
@@ -204,9 +204,8 @@ def _waiting(batch: Batch, subscribers: int, study: StudyHead) -> tuple[str, str
     )
     if subscribers >= study.min_publication:
         sentence = gettext(
-            "Not published yet. The pending changes cover enough subscribers (%(n)s). However, fewer than "
-            "%(least)s subscribers would make the difference between the new figures and those of an earlier "
-            "report."
+            "Not published yet. The pending changes cover enough subscribers (%(n)s). However, the new "
+            "figures would differ from those of an earlier report by fewer than %(least)s subscribers."
         )
     sentence %= {"n": number(subscribers), "least": number(study.min_publication)}
     if has_left:
@@ -224,8 +223,8 @@ def _waiting(batch: Batch, subscribers: int, study: StudyHead) -> tuple[str, str
     if subscribers >= study.min_publication:
         hint = (
             gettext(
-                "To publish these changes now, upload more files: either those for the day whose data "
-                "was removed, or those for the next day."
+                "To publish these changes now, upload more files, either for the day whose data was "
+                "removed or for the next day."
             )
             + " "
             + hint
@@ -240,8 +239,8 @@ def _too_few(subscribers: int, study: StudyHead) -> str:
     )
     if subscribers >= study.min_publication:
         text = gettext(
-            "These changes were never published, because fewer than %(least)s subscribers would have made "
-            "the difference between the new report and an earlier one."
+            "These changes were never published, because the new report would have differed from an "
+            "earlier one by fewer than %(least)s subscribers."
         )
     return text % {"least": number(study.min_publication)}
 

@@ -212,14 +212,14 @@ def not_reached(database: str, *, key_was_lost: bool, copies: Copies) -> list[di
             "Earlier backups of the vault. They are encrypted and cannot be read without the key."
         ),
         "key_copies": gettext(
-            "Copies of the keystore that someone made despite the instruction not to, or that are part of a "
-            "disk snapshot. This installation has no record of such copies. Anyone who has one must destroy "
+            "Copies of the keystore that were made against instructions or that are part of a disk "
+            "snapshot. This installation has no record of such copies. Anyone who has one must destroy "
             "it."
         ),
         "disk": gettext(
-            "On disks that do not overwrite in place (flash memory, copy-on-write file systems), blocks "
-            "of the key file may remain until the disk reuses them. The same applies to memory swapped "
-            "to disk."
+            "On disks that do not overwrite data in place (flash memory, copy-on-write file systems), "
+            "blocks of the key file may remain until the disk reuses them. The same applies to memory "
+            "swapped to disk."
         ),
         "database_log": _database_log(database),
         "source_files": gettext("The operator's own files from which the extracts were made."),
@@ -231,9 +231,9 @@ def not_reached(database: str, *, key_was_lost: bool, copies: Copies) -> list[di
         ) % {"days": ", ".join(day.isoformat() for day in copies.in_escrow)}
     if copies.came_back:
         texts["came_back"] = gettext(
-            "A backup was restored. It either brought this study back after it had been closed, or "
-            "returned it to a state older than its totals. The study has been erased again. The ledger "
-            "records each closing."
+            "Restoring a backup either brought this study back after it had been closed, or returned the "
+            "study to a state older than its totals. The study has been erased again. The ledger records "
+            "each closing."
         )
     if key_was_lost:
         texts["lost_key"] = gettext(

@@ -209,8 +209,8 @@ def unmatched_notes(facts: Facts) -> Iterator[str]:
     """Number of unmatched cells that the list does not show."""
     if facts.unmatched_more:
         yield ngettext(
-            "%(rows)s of these rows names a cell that is not in this list.",
-            "%(rows)s of these rows name cells that are not in this list.",
+            "For %(rows)s row outside the area, the cell is not included in this list.",
+            "For %(rows)s rows outside the area, the cells are not included in this list.",
             facts.unmatched_more,
         ) % {"rows": number(facts.unmatched_more)}
     if facts.unmatched_hidden:

@@ -173,7 +173,7 @@ def _timestamps(name: str, texts: list[str], form: str, definition: StudyDefinit
     instants = instants_of(texts, form=form, definition=definition)
     counts = Counter(instant.outcome for instant in instants)
     fact = gettext(
-        "%(good)s of %(rows)s values are readable, and %(inside)s of these are on days of the study"
+        "%(good)s of %(rows)s values are readable, and %(inside)s of these fall on days of the study"
     ) % {
         "good": len(texts) - counts[BAD] - counts[NONEXISTENT],
         "rows": len(texts),
@@ -190,7 +190,9 @@ def _timestamps(name: str, texts: list[str], form: str, definition: StudyDefinit
 def _timestamp(text: str, instant: Instant) -> ShownValue:
     if instant.local is None:
         skipped = instant.outcome == NONEXISTENT
-        meaning = gettext("time skipped when clocks changed") if skipped else gettext("unreadable time")
+        meaning = (
+            gettext("time skipped when the clocks went forward") if skipped else gettext("unreadable time")
+        )
         rejected = gettext("row rejected")
         return ShownValue(text=shape(text), meaning=f"{meaning}: {rejected}", is_bad=True)
     is_outside = instant.outcome == OUTSIDE_PERIOD
@@ -242,7 +244,7 @@ def _attribute(
         for text, code in zip(texts[:ROWS_SHOWN], codes[:ROWS_SHOWN], strict=True)
     )
     fact = gettext(
-        "%(n)s of %(rows)s values have a category, %(none)s mean no answer, and %(bad)s would cause the "
+        "%(n)s of %(rows)s values have a category, %(none)s mean “no answer”, and %(bad)s would cause the "
         "row to be rejected"
     ) % {
         "n": sum(code not in (None, NO_ANSWER) for code in codes),

@@ -170,7 +170,7 @@ def _parquet(data: bytes, *, is_whole: bool) -> Sample:
         raise PreviewError(
             gettext(
                 "This Parquet file is larger than %(limit)s KiB, the limit for a preview. Choose a file "
-                "with only its first rows, or define the profile in a file and run manage.py "
+                "that contains only the first rows, or define the profile in a file and run manage.py "
                 "create_profile."
             )
             % {"limit": SAMPLE_BYTES >> 10}
@@ -225,8 +225,8 @@ def _check_parquet_pages(data: bytes, row_groups: list[RowGroup], *, places: lis
     except BatchFormatError:
         raise PreviewError(
             gettext(
-                "The pages of the Parquet file are too large for a preview. Choose a file with only "
-                "its first rows."
+                "The pages of the Parquet file are too large for a preview. Choose a file that contains "
+                "only the first rows."
             )
         ) from None
 

@@ -17,7 +17,8 @@ from reports.studies.texts import tallies_words
 
 NIGHT: Final = gettext_lazy("This time is used only to determine the night zone. Default:")
 FRENCH: Final = gettext_lazy(
-    "This name is shown on French pages. If you leave it empty, French pages show the field “Name” instead."
+    "This name is shown on French pages. If you leave the field empty, French pages show the name from "
+    "the field “Name” instead."
 )
 # By the key in the study file, in the order of the page.
 LABELS: Final[dict[str, Promise]] = {
@@ -40,7 +41,7 @@ LABELS: Final[dict[str, Promise]] = {
     "plan.tallies": gettext_lazy("Additional exact counts"),
     "slots.minutes": gettext_lazy("Minutes per time slot"),
     "slots.hold_minutes": gettext_lazy(
-        "Minutes for which a person still counts in the zone where they were last seen"
+        "Minutes for which a person is still counted in the zone where they were last seen"
     ),
     "slots.slots_per_day": gettext_lazy("Maximum time slots counted per person per day"),
     "slots.noise": gettext_lazy("Noise added to counts by time slot"),
@@ -54,12 +55,12 @@ LABELS: Final[dict[str, Promise]] = {
     "indicator.slug": gettext_lazy("Short name"),
     "indicator.column": gettext_lazy("Column in the extract"),
     "indicator.parts": gettext_lazy("Parts: short names of the indicators to combine, one per line"),
-    "indicator.unit": gettext_lazy("Unit of the number"),
+    "indicator.unit": gettext_lazy("Unit of measurement"),
     "indicator.minimum": gettext_lazy("Minimum (optional)"),
     "indicator.cuts": gettext_lazy("Thresholds (“cuts” in the study file), one per line"),
     "indicator.derive": gettext_lazy("Value computed from a day's events"),
     "indicator.max_values": gettext_lazy("Maximum answers per person (optional)"),
-    "indicator.max_moves": gettext_lazy("Number of moves per day that count in full (optional)"),
+    "indicator.max_moves": gettext_lazy("Number of moves per day counted at full weight (optional)"),
     "indicator.epsilon": gettext_lazy("Separate epsilon for this indicator (optional)"),
     "indicator.weight": gettext_lazy("Weight (optional)"),
     "indicator.night_from": gettext_lazy("Night starts at (optional)"),
@@ -75,7 +76,7 @@ HINTS: Final[dict[str, Promise | str]] = {
     ),
     "study.days": gettext_lazy("A whole number from 1 to 62."),
     "study.market_share": gettext_lazy(
-        "A number above 0, up to 1. Visitor numbers are divided by this share."
+        "Enter a number above 0 and up to 1. Visitor numbers are divided by this share."
     ),
     "study.small_cell": gettext_lazy(
         "Enter 0 to show all date ranges. Lowering this number weakens protection, so a second person "
@@ -89,7 +90,8 @@ HINTS: Final[dict[str, Promise | str]] = {
     ),
     "study.key_until": gettext_lazy("The study must be closed by this date."),
     "plan.epsilon": gettext_lazy(
-        "A number above 0, up to 20. Smaller values protect better; larger values give more accurate results."
+        "Enter a number above 0 and up to 20. Smaller values give better protection; larger values give "
+        "more accurate results."
     ),
     "plan.epsilon_profile": gettext_lazy(
         "Plans whose certified epsilon per profile is above this number are refused."
@@ -104,20 +106,20 @@ HINTS: Final[dict[str, Promise | str]] = {
     ),
     "plan.tallies": gettext_lazy(
         "These presence figures are published without noise, in addition to visitor counts. You cannot "
-        "add any if you set a presence epsilon, or once the study has data."
+        "add these figures if you set a presence epsilon, or once the study has data."
     ),
     "slots.minutes": "15, 30, 60, 120.",
     "slots.hold_minutes": gettext_lazy(
-        "A whole number from 0 to 1440. With 0, a person counts only in the time slots in which they had "
-        "an event."
+        "Enter a whole number from 0 to 1440. With 0, a person is counted only in the time slots in which "
+        "they had an event."
     ),
     "slots.slots_per_day": gettext_lazy(
-        "If this number is 8, for example, only each person's first 8 time slots on a local day are "
-        "counted. Fewer slots need less noise."
+        "If this number is 8, for example, only each person's first 8 time slots of each day (local time) "
+        "are counted. With fewer slots, less noise is needed."
     ),
     "slots.epsilon_day": gettext_lazy(
-        "This epsilon covers all of a person's time slots on a local day, at every level of zones. Leave "
-        "it empty if no noise is used."
+        "This epsilon covers all of a person's time slots on one day (local time), at every zone level. "
+        "Leave the field empty if no noise is used."
     ),
     "slots.delta": gettext_lazy(
         "Probability that the epsilon guarantee fails, such as 0.000001. Leave it empty if no noise is used."
@@ -128,15 +130,21 @@ HINTS: Final[dict[str, Promise | str]] = {
     ),
     "indicator.name_fr": FRENCH,
     "indicator.parts": gettext_lazy(
-        "Enter two or three indicators of this study. A missing value is part of the combination. If one "
-        "of the indicators is daily, the combination is also daily. Each person reports on only one "
-        "indicator, so a combination reduces the number of answers for all other indicators."
+        "Enter two or three indicators of this study. If a person has no value for one of them, “no "
+        "value” is part of the combination. If one of the indicators is daily, the combination is also "
+        "daily. Each person reports on only one indicator, so a combination reduces the number of answers "
+        "for all other indicators."
     ),
-    "indicator.unit": gettext_lazy("For example min, km or EUR. The length of a visit is measured in min."),
-    "indicator.minimum": gettext_lazy("Values below the minimum count as the minimum. Leave empty for 0."),
+    "indicator.unit": gettext_lazy(
+        "For example, min, km or EUR. The length of a visit is measured in minutes (min)."
+    ),
+    "indicator.minimum": gettext_lazy(
+        "Values below the minimum are treated as equal to the minimum. If "
+        "you leave this field empty, the minimum is 0."
+    ),
     "indicator.cuts": gettext_lazy(
         "Enter 2 to 127 whole numbers in ascending order. Each person is asked about one of these "
-        "thresholds. Values above the last threshold count as the last threshold. With more thresholds, "
+        "thresholds. Values above the last threshold are treated as equal to it. With more thresholds, "
         "the mean is more exact, but the share at each threshold is less exact."
     ),
     "indicator.max_values": gettext_lazy(
@@ -145,8 +153,8 @@ HINTS: Final[dict[str, Promise | str]] = {
     "indicator.max_moves": gettext_lazy(
         "This number is used only for moves between zones. For each day, each person reports one of their "
         "moves, chosen at random. On days when a person makes more moves than this number, each of that "
-        "person's moves counts for less. A larger number makes the results less accurate. If you leave this "
-        "field empty, 6 is used."
+        "person's moves has less weight. A larger number makes the results less accurate. If you leave "
+        "this field empty, 6 is used."
     ),
     "indicator.epsilon": gettext_lazy("Leave empty to use the plan's epsilon."),
     "indicator.weight": gettext_lazy(
@@ -156,7 +164,8 @@ HINTS: Final[dict[str, Promise | str]] = {
     "indicator.night_from": format_lazy("{} 22:00", NIGHT),
     "indicator.night_to": format_lazy("{} 06:00", NIGHT),
     "indicator.categories": gettext_lazy(
-        "Once the study has rows, you cannot change the categories. Rows with any other value are rejected."
+        "Once the study contains rows, you cannot change the categories. Rows whose value is not one of "
+        "the categories are rejected."
     ),
     "indicator.categories_fr": gettext_lazy(
         "These names are shown on French pages. Enter one name for each category or duration, in the "
@@ -327,16 +336,18 @@ def _mechanism_words(mechanism: str) -> str:
         "smp-oue": gettext("each person reports on one indicator and answers yes or no for each category"),
         "smp-adp": gettext("each person reports on one indicator, using the more accurate of GRR and OUE"),
         "smp-question": gettext(
-            "each person reports on one indicator; for a daily indicator, each person answers one "
-            "permanent yes/no question, so gives at most two different answers"
+            "each person reports on one indicator; for a daily indicator, each person always answers the "
+            "same yes/no question, and so gives at most two different answers"
         ),
-        "spl-grr": gettext("each person reports on all indicators, which share the epsilon equally"),
+        "spl-grr": gettext(
+            "each person reports on all indicators, and epsilon is divided equally among them"
+        ),
         "rsfd-grr": gettext(
             "each person gives a real answer for one indicator and made-up answers for the others"
         ),
         "rsfd-ouez": gettext(
-            "each person answers yes or no for each category: really for one indicator, and with made-up "
-            "answers for the others"
+            "each person answers yes or no for each category, with real answers for one indicator and "
+            "made-up answers for the others"
         ),
         "rsfd-adp": gettext(
             "each person gives a real answer for one indicator and made-up answers for the others, using "

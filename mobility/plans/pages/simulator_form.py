@@ -87,7 +87,7 @@ class SimulatorForm(forms.Form):
         max_value=MAX_DAYS,
     )
     slots_epsilon = forms.DecimalField(
-        label=gettext_lazy("Epsilon per person and day (leave empty for no time slots)"),
+        label=gettext_lazy("Epsilon per person and day (leave empty if the study has no time slots)"),
         required=False,
         min_value=Decimal("0.001"),
         max_value=20,
@@ -112,7 +112,7 @@ class SimulatorForm(forms.Form):
     )
     of = forms.ChoiceField(label=gettext_lazy("Indicator (for the target error)"), required=False)
     over = forms.ChoiceField(
-        label=gettext_lazy("Days over which the target error must be met"),
+        label=gettext_lazy("Period for which the target error must be met"),
         required=False,
         choices=[("", gettext_lazy("one day")), ("union", gettext_lazy("all days together"))],
     )
@@ -144,7 +144,7 @@ class SimulatorForm(forms.Form):
         """Check what concerns several fields."""
         given: dict[str, Any] = super().clean() or {}
         days = given.get("days", self.source.days)
-        too_long = gettext("This is more than the number of days in the study. Enter at most %(days)d.")
+        too_long = gettext("Enter at most %(days)d, the number of days in the study.")
         stays = gettext("A person cannot be present on more days than the study has. Enter at most %(days)d.")
         for name, text in (("stay", stays), ("cap", too_long), ("presence_days", too_long)):
             if given.get(name) is not None and given[name] > days:
@@ -152,7 +152,7 @@ class SimulatorForm(forms.Form):
         if given.get("daily", 0) > given.get("indicators", MOST_INDICATORS):
             self.add_error(
                 "daily",
-                gettext("This is more than the number of indicators in the plan. Enter a smaller number."),
+                gettext("Enter a number that is no greater than the number of indicators in the plan."),
             )
         self._check_combination(given)
         return given

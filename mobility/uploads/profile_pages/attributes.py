@@ -52,7 +52,7 @@ def attribute_fields(indicator: IndicatorDefinition, columns: Columns, *, first_
     slug, errors = indicator.slug, columns.errors
     key = f"{INDICATOR}.{slug}"
     rule = columns.proposal.draft[INDICATOR].get(slug, {})
-    none = gettext("none (these files do not contain it)")
+    none = gettext("none (these files have no such column)")
     chosen = rule.get("column", "")
     column = columns.field(f"column-{slug}", gettext("Column"), chosen, key=f"{key}.column", none=none)
     if not column.value or indicator.scale is not None:  # numbers stand for themselves

@@ -87,7 +87,7 @@ def _head(profile: Mapping[str, Any], definition: StudyDefinition, errors: Error
         ),
         Field(
             name="max_bad_share",
-            label=gettext("Maximum share of rejected rows; above it, a file is refused"),
+            label=gettext("Maximum share of rejected rows (a file that exceeds this share is refused)"),
             value=str(profile.get("max_bad_share", "")),
             help=usual % {"share": f"{definition.extract.max_bad_share:f}"},
             errors=errors.of("profile.max_bad_share"),
@@ -122,7 +122,9 @@ def _timestamp_format(proposal: Proposal, errors: Errors) -> list[Field]:
     )
     if not is_own:
         return [choice]
-    parts = gettext("%Y year, %m month, %d day, %H hour, %M minute, %S second, %f fraction, %z offset")
+    parts = gettext(
+        "%Y year, %m month, %d day, %H hour, %M minute, %S second, %f fraction of a second, %z UTC offset"
+    )
     label = gettext("Custom time format")
     return [choice, Field(name="timestamp_pattern", label=label, value=form, help=parts, errors=found)]
 

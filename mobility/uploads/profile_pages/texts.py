@@ -25,9 +25,9 @@ BUILT_IN = {
         "no attributes. Only randomised answers are kept."
     ),
     OPT_OUT: gettext_lazy(
-        "People who must not be counted, with one subscriber per line. They are removed from the vault "
-        "immediately, and any later rows for them are ignored. The next publication removes them from "
-        "the totals, except from totals that can no longer change."
+        "List of people who must not be counted, with one subscriber per line. These people are removed "
+        "from the vault immediately, and any later rows for them are ignored. The next publication "
+        "removes them from the totals, except from totals that can no longer change."
     ),
 }
 KINDS = {
@@ -53,7 +53,7 @@ def profile_words(profile: Profile, definition: StudyDefinition) -> dict[str, An
         else gettext("detected automatically from the header of each file")
     )
     facts.append((gettext("Column separator"), separated))
-    most = gettext("Maximum share of rejected rows; above it, the file is refused")
+    most = gettext("Maximum share of rejected rows (the file is refused if it exceeds this share)")
     facts.append((most, f"{profile.max_bad_share:f}"))
     sentence, kind = str(BUILT_IN.get(profile.name, "")), str(KINDS[profile.kind])
     return {"name": profile.name, "sentence": sentence, "kind": kind, "facts": facts, "columns": columns}
@@ -109,7 +109,7 @@ def missing_parts(kind: str, slugs: Collection[str], definition: StudyDefinition
             )
             if joint.kind == "daily"
             else gettext(
-                "%(joint)s: the files have no column for %(parts)s, so they give no answers to this "
+                "%(joint)s: the files have no column for %(parts)s, so they provide no answers for this "
                 "combination."
             )
         )

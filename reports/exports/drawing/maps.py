@@ -120,7 +120,7 @@ def map_words(selection: Selection) -> str:
     if options.layer == "uncertainty":
         how = gettext("Colours show half the width of the 95% interval.")
     elif options.values == "consistent":
-        how = gettext("Colours show consistent values.")
+        how = gettext("Colours show consistent values (adjusted estimates).")
     else:
         how = gettext("Colours show unbiased estimates.")
     fixed = gettext("The legend is the same for all date ranges of this indicator.")

@@ -119,8 +119,9 @@ def how_to_read(selection: Selection) -> str:
         how = _how_days_are_drawn()
     elif selection.options.values == "consistent":
         how = gettext(
-            "Bars show consistent values, for which no separate error is given. Lines show 95% intervals "
-            "for the unbiased estimates. A pale bar means that the interval includes zero."
+            "Bars show consistent values (adjusted estimates), for which no separate error is given. "
+            "Lines show 95% intervals for the unbiased estimates. A pale bar means that the interval "
+            "includes zero."
         )
     else:
         how = gettext(

@@ -152,7 +152,7 @@ def _figures() -> dict[str, str]:
         "stays": gettext("stays that last exactly as many days as the question specifies"),
         "category": gettext("people in one category, scaled to the population by the market share"),
         "pattern": gettext(
-            "people who visited on exactly these days of the study and on no others; the same for every "
-            "question"
+            "people who visited on exactly these days of the study and on no other days; the figure is "
+            "the same for every question"
         ),
     }

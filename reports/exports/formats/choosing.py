@@ -163,7 +163,7 @@ FORMATS: Final[Mapping[str, dict[str, Format]]] = {
         Format("sdmx.csv", _("names and codes used by statistical offices"), tables.to_sdmx_csv),
         Format(
             "geojson",
-            _("zones with time and figures, for maps"),
+            _("zones with figures for each time slot, for maps"),
             _later("presence.geographic.to_geojson"),
             needs_zones=True,
         ),

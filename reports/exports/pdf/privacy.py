@@ -86,7 +86,7 @@ def _add_promise(document: Document, selection: Selection) -> None:
         gettext("Method"),
         gettext("Epsilon per answer"),
         gettext("Maximum factor by which one answer changes the odds of a correct guess"),
-        gettext("Answers out of 100 that give the true category"),
+        gettext("Number of answers out of 100 that give the true category"),
     ]
     rows = [
         [

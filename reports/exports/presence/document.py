@@ -40,7 +40,7 @@ def to_pdf(table: SlotTable) -> bytes:
     document.imprint(footer)
     document.add_page()
     if view.zones:
-        document.heading(gettext("People by time"))
+        document.heading(gettext("People by time slot"))
         document.drawing(bare_svg(view), words=texts.sentence(view))
         if bands := texts.bands_words(view.found):
             document.paragraph(bands, muted=True)

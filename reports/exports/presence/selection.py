@@ -25,7 +25,7 @@ def asked_days(study: Study, first: str, last: str) -> tuple[int, int]:
     first_day = day_of(first, study) if first else 1
     last_day = day_of(last, study) if last else first_day if first else closed_through
     if last_day < first_day:
-        raise WindowError(gettext("The last day must not come before the first."))
+        raise WindowError(gettext("The last day must not be before the first day."))
     return first_day, last_day
 
 

@@ -17,7 +17,7 @@ def unit_words(unit: str) -> str:
         Unit.PROFILE: gettext("all of a person's values (profile)"),
         Unit.ATTRIBUTE: gettext("one of a person's values (attribute)"),
         Unit.PRESENCE: gettext("a person's presence"),
-        Unit.SLOTS: gettext("a person's counts by time slot"),
+        Unit.SLOTS: gettext("a person's contribution to the counts by time slot"),
         Unit.LOCATION: gettext("a person's reported places, per kilometre"),
     }
     return words[Unit(unit)]
@@ -54,9 +54,10 @@ def left_words(value: Decimal) -> str:
 def slots_sum_words(delta: Decimal | str) -> str:
     """Describe how losses of counts by slot are added to each other, and to those without a delta."""
     return gettext(
-        "Epsilons for time slots hold except with a probability of delta. Over several studies, both "
-        "epsilons and deltas add up; here, the total delta is %(delta)s. If a study uses presence noise, "
-        "the figure under “Presence” includes the epsilon for time slots, at this delta."
+        "The epsilon for time slots is guaranteed except with a small probability, called delta. When "
+        "studies are combined, their epsilons add up, and so do their deltas. The total delta here is "
+        "%(delta)s. If a study uses presence noise, the figure under “Presence” includes the epsilon for "
+        "time slots, at this delta."
     ) % {"delta": formats.with_decimal_sign(f"{Decimal(delta).normalize():f}")}
 
 
@@ -93,13 +94,13 @@ def _sentence(line: BudgetLine) -> str:
         )
     elif line.is_nearly_spent:
         text = gettext(
-            "%(span)s, %(unit)s: of the remaining epsilon of %(left)s, this study uses %(takes)s. After "
-            "that, %(percent)s%% of the cap of %(cap)s will be spent."
+            "%(span)s, %(unit)s: this study uses %(takes)s of the remaining epsilon of %(left)s. This "
+            "brings the total spent to %(percent)s%% of the cap of %(cap)s."
         )
     else:
         text = gettext(
-            "%(span)s, %(unit)s: of the remaining epsilon of %(left)s, this study uses %(takes)s. The "
-            "cap is %(cap)s."
+            "%(span)s, %(unit)s: this study uses %(takes)s of the remaining epsilon of %(left)s. The cap "
+            "is %(cap)s."
         )
     return text % {
         "span": span_words(line.span),

@@ -337,9 +337,10 @@ def _guarantee(plan: Plan, spec: PlanSpec, certificate: Certificate) -> dict[str
 
 def _definition(spec: PlanSpec) -> str:
     text = gettext(
-        "Compare two people who differ only in the privacy unit. They are present on the same days, and "
-        "their daily values repeat and change on the same days. The probability that a given set of answers "
-        "leaves the operator zone differs between these two people by a factor of at most exp(epsilon)."
+        "The guarantee compares two people whose data differs only in the privacy unit. Both people are "
+        "present on the same days, and their daily values repeat and change on the same days. The "
+        "probability that a given set of answers leaves the operator zone differs between these two "
+        "people by a factor of at most exp(epsilon)."
     )
     if any(asked.scale is not None and asked.kind == "daily" for asked in spec.indicators):
         text += " " + gettext(

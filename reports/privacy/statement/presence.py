@@ -38,9 +38,10 @@ def presence_facts(spec: PlanSpec, study: Study) -> dict[str, Any] | None:
         "composition": gettext(
             "Visitor counts and answer counts each spend presence_epsilon. The total privacy loss for "
             "presence, over all days, unions of days and closings of days, is therefore twice "
-            "presence_epsilon. epsilon_moved compares a person with the same person present on other "
-            "days, with the same answers (one for each indicator). epsilon_replaced compares a person "
-            "with another person, who has other days and other answers."
+            "presence_epsilon. epsilon_moved applies when a person is compared with the same person "
+            "present on other days, with the same answers (one for each indicator). epsilon_replaced "
+            "applies when a person is compared with a different person, who has other days and other "
+            "answers."
         ),
         "noisy_through": study.noisy_through,
     }
@@ -88,10 +89,10 @@ def _cost(certificate: PresenceCertificate) -> str:
 
 def _size(certificate: PresenceCertificate) -> str:
     return gettext(
-        "The noise has a standard deviation of %(visitors)s in each count of visitors, and %(answers)s "
-        "in each count of answers. Totals are sums of such counts, with days numbered from 1. The total "
-        "for day t adds up t counts. The total for the union of days a to b adds up a x (b - a + 1) "
-        "counts. All intervals account for this noise."
+        "The noise has a standard deviation of %(visitors)s in each count of visitors, and %(answers)s in "
+        "each count of answers. Totals are sums of such counts. With days numbered from 1, the total for "
+        "day t is the sum of t counts. The total for the union of days a to b is the sum of a x (b - a + "
+        "1) counts. All intervals account for this noise."
     ) % {
         "visitors": formats.decimal(certificate.visitors.channel.variance**0.5, decimals=1),
         "answers": formats.decimal(certificate.answers.channel.variance**0.5, decimals=1),
@@ -111,8 +112,8 @@ def presence_limits(spec: PlanSpec) -> dict[str, str]:
     if spec.tallies:
         text = gettext(
             "Days and stays: for each day, the totals also contain exact counts for: %(names)s. These "
-            "counts reveal more about who came back than visitor totals do. No epsilon limits what they "
-            "reveal."
+            "counts reveal more about who came back than the total numbers of visitors do. No epsilon "
+            "limits what these counts reveal."
         )
         more["tallies"] = text % {"names": tallies_words(spec.tallies)}
     missing = gettext(
@@ -121,7 +122,8 @@ def presence_limits(spec: PlanSpec) -> dict[str, str]:
     )
     if any(asked.parts for asked in spec.indicators):
         missing += " " + gettext(
-            "On a joint indicator, a missing value is part of the combination and is protected with it."
+            "In a joint indicator, a missing value is part of the combination of values and is protected "
+            "along with the other values."
         )
     return {
         "presence": gettext(

@@ -74,8 +74,8 @@ def slots_limits(spec: PlanSpec) -> dict[str, str]:
     if spec.presence is None:
         return {
             "slots": gettext(
-                "This study has no presence noise, so whether a person came on a day is not protected. "
-                "This epsilon covers only the counts by time slot."
+                "This study has no presence noise, so whether a person was present on a given day is not "
+                "protected. This epsilon covers only the counts by time slot."
             )
         }
     return {}
@@ -112,10 +112,10 @@ def _counted(slots: SlotSpec, *, hold_minutes: int) -> str:
 def _promise(certificate: SlotCertificate) -> str:
     noise, day = certificate.noise, certificate.day
     first = gettext(
-        "Discrete Gaussian noise with a standard deviation of %(sd)s is added to each count. It protects "
-        "a person's time slots on one local day, including those carried over from the day before. "
-        "Compared with the person being absent, epsilon is %(epsilon)s, except with a probability of one "
-        "in %(delta)s (delta)."
+        "Discrete Gaussian noise with a standard deviation of %(sd)s is added to each count. The noise "
+        "protects a person's time slots on one local day, including those carried over from the day "
+        "before. When the person's presence is compared with absence, epsilon is %(epsilon)s, except with "
+        "a probability of one in %(delta)s (delta)."
     ) % {
         "sd": formats.decimal(float(noise.variance) ** 0.5, decimals=1),
         "epsilon": formats.epsilon(day.absent.epsilon),
@@ -131,10 +131,10 @@ def _promise(certificate: SlotCertificate) -> str:
 
 def _total(certificate: SlotCertificate) -> str:
     return gettext(
-        "The noise on time slots and the presence noise together protect a person's presence in the "
-        "whole study. Epsilon is %(epsilon)s compared with the person being absent, and %(moved)s "
-        "compared with the person being present at other times and in other zones. This holds except "
-        "with a probability of one in %(delta)s."
+        "Together, the noise on time slots and the presence noise protect a person's presence in the "
+        "whole study. Epsilon is %(epsilon)s when the person's presence is compared with absence. It is "
+        "%(moved)s when this presence is compared with presence at other times and in other zones. Both "
+        "values hold except with a probability of one in %(delta)s."
     ) % {
         "epsilon": formats.epsilon(certificate.epsilon or Decimal(0)),
         "moved": formats.epsilon(certificate.epsilon_moved or Decimal(0)),

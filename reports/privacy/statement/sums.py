@@ -46,10 +46,10 @@ def sums_words(facts: dict[str, Any]) -> list[str]:
         return []
     said = facts["sums"]
     promise = gettext(
-        "For anyone who sees only the sums of this study, and no report from any one person, all of a "
+        "For anyone who sees only the sums of this study, and no report from any individual, all of a "
         "person's values together are protected with epsilon %(profile)s. One value is protected with "
-        "epsilon %(attribute)s. Both hold except with a probability of one in %(delta)s (delta). The "
-        "reason is that each report is hidden among the others in its sum."
+        "epsilon %(attribute)s. Both protections hold except with a probability of one in %(delta)s "
+        "(delta), because each report is hidden among the other reports in its sum."
     ) % {
         "profile": formats.epsilon(Fraction(said["epsilon_profile"])),
         "attribute": formats.epsilon(Fraction(said["epsilon_attribute"])),
@@ -61,11 +61,11 @@ def sums_words(facts: dict[str, Any]) -> list[str]:
 def conditions() -> str:
     """When it holds, and what it does not replace."""
     return gettext(
-        "The bound for the sums holds for three reasons: the study has one day, its totals are exact and "
-        "have changed only once, and its plan has one version. A study of several days has no such "
-        "bound, because a person's report counts on each day they are present. The bound covers only "
-        "this study. It does not cover the places that people report in the study. It does not replace "
-        "the epsilon of the guarantee: anyone who sees a single report can learn as much as that epsilon "
+        "The privacy bound for the sums holds because the study has one day, its totals are exact and "
+        "have changed only once, and its plan has one version. A study of several days has no such bound, "
+        "because a person's report is counted on each day they are present. The bound covers only this "
+        "study, and does not cover the places that people report in it. The bound does not replace the "
+        "epsilon of the guarantee: anyone who sees a single report can learn as much as that epsilon "
         "allows."
     )
 

@@ -269,7 +269,9 @@ class TestSimulator:
             assert f'href="{SIMULATOR_URL}' in html_of(client, address)
         text = shown(client, "?study=fair&visitors=5000&show=visit_duration")  # Own epsilons stay.
         # epsilon 0.5 and ten categories
-        assert "The answer is the true category in 15 of 100 cases, and each of the other categories" in text
+        assert (
+            "The answer names the true category in 15 of 100 cases, and each of the other categories" in text
+        )
         text = shown(client, "?study=fair&wanted=5&of=visit_duration")
         assert "This indicator has its own epsilon" in text
 
@@ -326,8 +328,8 @@ class TestSimulator:
         ("query", "words"),
         [("?epsilon=0", "Epsilon: Ensure this value is greater than or equal to 0.001."),
          ("?stay=8", "A person cannot be present on more days than the study has. Enter at most 7."),
-         ("?cap=8", "This is more than the number of days in the study. Enter at most 7."),
-         ("?daily=6", "This is more than the number of indicators in the plan. Enter a smaller number."),
+         ("?cap=8", "Enter at most 7, the number of days in the study."),
+         ("?daily=6", "Enter a number that is no greater than the number of indicators in the plan."),
          ("?mechanism=none", "Mechanism: Select a valid choice."),
          ("?presence_epsilon=1&presence_days=8", "the number of days in the study. Enter at most 7.")],
     )  # fmt: skip

@@ -165,7 +165,12 @@ class TestChecks:
     def test_unmatched_cells_are_listed_and_can_be_downloaded(self, client, study):
         batch = self.full(study)
         text = shown(client, batch)
-        says(text, "FR-0 100 FR-1 99", "FR-9 91", "5 of these rows name cells that are not in this list.")
+        says(
+            text,
+            "FR-0 100 FR-1 99",
+            "FR-9 91",
+            "For 5 rows outside the area, the cells are not included in this list.",
+        )
         says(text, "1 row has text in the cell column that does not look like the ID")
         assert "FR-10" not in text
         response = client.get(reverse("operator:unmatched_cells", args=[batch.pk]))

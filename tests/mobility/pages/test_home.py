@@ -69,7 +69,7 @@ class TestFailedBatches:
     def test_what_closes_days_waits_until_it_is_done(self, olga, study):
         closing = {"kind": Batch.Kind.CLOSE_DAYS, "filename": "", "day": 1}
         ended(study, State.FAILED, hours_ago=2, **closing)
-        says(page(olga, "/"), "Check the failed batch of Fair &amp; market")
+        says(page(olga, "/"), "Check the failed batch in Fair &amp; market")
         ended(study, State.DONE, **closing)
         lacks(page(olga, "/"), TITLE)
 
@@ -89,12 +89,12 @@ def test_late_days_of_a_feed_lead_to_the_calendar(olga, petra, study):
     html = html_of(olga, "/")
     says(
         html,
-        'href="/operator/fair/coverage/">Find the late files of Fair &amp; market<',
+        'href="/operator/fair/coverage/">Find the overdue files for Fair &amp; market<',
         "3 days have no file from",
     )
     lacks(page(petra, "/"), TITLE)
     ended(study, State.DONE, days=[1, 2], created_by=f"feed {token.name}")
-    says(page(olga, "/"), "1 day has no file from its automatic upload: Fri 3 May 2024")
+    says(page(olga, "/"), "1 day is missing its automatically uploaded file: Fri 3 May 2024")
 
 
 def test_requests_wait_for_those_who_did_not_make_them(petra, person, olga, study):
@@ -105,32 +105,32 @@ def test_requests_wait_for_those_who_did_not_make_them(petra, person, olga, stud
         population=population, unit="profile", period="ever", needs_second=True, set_by="adam"
     )
     draft = draft_of_study("fair", by="adam")
-    complete = f'href="/administrator/drafts/{draft.pk}/">Complete your plan draft of Fair &amp; market<'
+    complete = f'href="/administrator/drafts/{draft.pk}/">Complete your plan draft for Fair &amp; market<'
     says(html_of(boss, "/"), complete)
     lacks(page(petra, "/"), "plan draft")
     submit_draft(draft, revision=draft.revision, by="adam")
     html = html_of(petra, "/")
-    undo = "Decide whether to undo the uploads of Fair &amp; market for Thu 2 May 2024"
+    undo = "Decide whether to undo the uploads to Fair &amp; market for Thu 2 May 2024"
     says(
         html,
         f'href="/administrator/fair/">{undo}<',
-        'href="/budget/">Decide on the proposed cap for Residents<',
+        'href="/budget/">Decide on the proposed privacy budget cap for Residents<',
     )
     says(
         html,
-        f'href="/administrator/drafts/{draft.pk}/">Review the plan draft of Fair &amp; market<',
+        f'href="/administrator/drafts/{draft.pk}/">Review the plan draft for Fair &amp; market<',
         "Requested by olga.",
     )
     own = page(boss, "/")
     says(own, undo)
-    lacks(own, "proposed cap", "Review the plan draft", "Complete your plan")
+    lacks(own, "proposed privacy budget cap", "Review the plan draft", "Complete your plan")
     lacks(page(olga, "/"), TITLE)
     PlanDraft.objects.filter(pk=draft.pk).update(
         state=PlanDraft.State.REVIEWED, reviewed_by="petra", reviewed_at=timezone.now(),
         reviewed_hash=draft.definition_hash,
     )  # fmt: skip
-    says(page(boss, "/"), "Publish the plan draft of Fair &amp; market")
-    lacks(page(petra, "/"), "plan draft of")
+    says(page(boss, "/"), "Publish the plan draft for Fair &amp; market")
+    lacks(page(petra, "/"), "plan draft for")
 
 
 def test_only_the_newest_failures_are_listed(olga, study, monkeypatch):

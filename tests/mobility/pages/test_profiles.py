@@ -140,7 +140,7 @@ class TestSave:
         joints = factory.BOTH, factory.joint("daily", age, stay, kind="daily")
         found = factory.definition(factory.GENDER, age, stay, region, *joints)
         assert missing_parts("events", {"gender", "region"}, found) == [
-            "Both: the files have no column for Age, so they give no answers to this combination.",
+            "Both: the files have no column for Age, so they provide no answers for this combination.",
             "Daily: the files have no column for Age, so answers to this combination contain “no value” "
             "instead.",
         ]

@@ -396,7 +396,7 @@ class TestPlaces:
             answer = program.get(path)
             assert (answer.status_code, answer.json()["detail"]) == (
                 404,
-                "People do not report places in this study.",
+                "This study does not collect reported places.",
             )
         assert "/places" not in "".join(tried())
         located_study(slug="located")

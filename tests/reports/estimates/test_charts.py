@@ -236,7 +236,7 @@ def test_answer_words_are_those_of_the_channel() -> None:
     rest = "of the other categories"
     marked = f"An answer marks the true category in 50.0% of cases, and each {rest} in 26.9% of cases."
     for channel, text in (
-        (codes, f"The answer is the true category in 73.1% of cases, and each {rest} in 26.9% of cases."),
+        (codes, f"The answer names the true category in 73.1% of cases, and each {rest} in 26.9% of cases."),
         (bits, marked),
         (faked, f"{marked} Only 25.0% of the reports are real answers; the others are made up."),
     ):

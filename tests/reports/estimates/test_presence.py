@@ -153,7 +153,7 @@ def test_pages_say_about_give_intervals_and_why_there_are_no_differences(closed,
     assert "New and returning visitors are not available for this study" in moved
     for asked in (f"?kind=windows&{days}", ""):
         text = body_of(reader, f"/studies/{closed.slug}/gender/compare/{asked}")
-        assert "Presence noise is added in this study" in text
+        assert "This study adds presence noise" in text
     assert "Select what to compare" not in text  # which asks nothing
     for ending in ("csv", "json"):
         assert reader.get(f"/studies/{closed.slug}/gender/movement.{ending}").status_code in {400, 404, 409}

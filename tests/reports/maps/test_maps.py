@@ -406,7 +406,7 @@ def test_before_a_map_is_computed_the_noisy_one_is_shown(reader, client, located
     assert set(noisy["classes"]) > {NOT_ASKED}
     assert (set(density["classes"]), density["blank"]) == ({NOT_ASKED}, "not computed yet")
     assert 'hx-trigger="load, submit"' in html  # the page asks for it
-    said = "Counts by zone will appear once the deconvolved map has been computed."
+    said = "Counts by zone will appear once the deconvolved (noise-corrected) map has been computed."
     assert (said in html, Markup(html).refused) == (True, [])
     assert not DensityMap.objects.exists()  # reading changes nothing
     assert reverse("reports:maps", args=["fair-2024"]) in Markup(page(reader, "study")).links

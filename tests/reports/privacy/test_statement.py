@@ -94,7 +94,7 @@ def test_joint_indicators_are_stated_with_their_space_and_in_words(reader) -> No
         found = statement()
         found["indicators"][2] = changed
         assert not jsonschema.Draft202012Validator(SCHEMA).is_valid(found)
-    missing = "On a joint indicator, a missing value is part of the combination and is protected with it."
+    missing = "In a joint indicator, a missing value is part of the combination of values"
     assert missing in told(statement()["not_protected"])["missing_values"]
     assert "This indicator combines Gender, Age." in page(reader, "indicator", "both")
     assert "This indicator combines" not in page(reader, "indicator", "age")
@@ -139,7 +139,7 @@ def test_sums_of_one_day_reveal_less_than_single_reports_at_a_stated_delta(reade
     assert sum(reports) == 9000 * (1 if mechanism.startswith("smp") else 2)
     text = page(reader, "statement")
     assert f"except with a probability of one in {formats.number(10**6 // sums)} (delta)" in text
-    assert "The bound for the sums holds for three reasons: the study has one day" in text
+    assert "The privacy bound for the sums holds because the study has one day" in text
 
 
 def test_no_bound_of_sums_is_stated_where_it_does_not_hold(reader) -> None:
@@ -188,7 +188,9 @@ def test_statement_says_what_one_known_day_tells_of_another_and_where_epsilon_is
     seven = factory.indicator("seven", *"abcdefg", kind="daily", column=None, derive="visit_duration")
     factory.create(coin, seven, slug="days", epsilon="0.1")
     (changes,) = [row["text"] for row in statement("days")["not_protected"] if row["name"] == "changes"]
-    figures = "50.0% without a report, at most 52.5% with only the report for that day, 75.1% with both"
+    figures = (
+        "50.0% if no report is seen, at most 52.5% if only the report for that day is seen, and 75.1% if both"
+    )
     assert f"night: {figures}" in changes
     assert "(night): if a person's reports for two days differ, anyone who sees both reports" in changes
     factory.create(replace(coin, max_values=1), slug="once", epsilon="0.1")

@@ -18,7 +18,7 @@ TRIP = factory.joint("trip", map_factory.HOME, DAY_ZONE, kind="daily")
 EVERYTHING = {"area": map_factory.area(), "location": map_factory.LOCATION, "slots": slot_factory.DEFINITION}
 EVERYTHING |= {"tallies": ("visits",), "days": 14}
 ALWAYS = ("How many visitors are there", "What share of visitors")
-OVER_DAYS = ("present on exactly", "how many return", "two ranges of days")
+OVER_DAYS = ("present on exactly", "how many return", "two date ranges")
 
 
 def found_for(study) -> dict[str, object]:

@@ -298,6 +298,6 @@ def test_an_account_has_one_answer_at_a_time_and_so_many_in_a_minute(reader, bos
     assert "people visited on all 3 days." in said(of_other)
     assert "Your previous question is still being answered." in said(waiting)
     assert "people visited on all" not in said(waiting) and 'name="content"' in waiting
-    assert "Too many questions from your account." in said(asked(reader, good, status=429))
+    assert "Too many requests from your account." in said(asked(reader, good, status=429))
     assert reader.get("/tables/").status_code == 200
     asked(boss, good)

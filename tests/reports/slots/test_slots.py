@@ -219,7 +219,10 @@ def test_the_page_answers_first_and_says_what_protects(reader, slotted) -> None:
     assert answer < table_at < text.index("people by hour and day of the week")
     assert "Compared with the person being absent, epsilon is 1, except with a probability of one in" in text
     assert "probability of one in 1,000,000 (delta)." in text
-    assert "whether a person came on a day is not protected" in text and "not apply to time slots" in text
+    assert (
+        "whether a person was present on a given day is not protected" in text
+        and "not apply to time slots" in text
+    )
     assert f'href="{BASE}/"' in reader.get("/studies/fair-2024/").content.decode()
     body = reader.get(f"{BASE}/?{EVENING}").content.decode()
     assert body.count('<th scope="row">') >= 48 + 4 + 24

@@ -62,14 +62,14 @@ class TestColumns:
          ("time",
           [(None, "Wed 1 May 2024, 10:00", False), (None, "Thu 9 May 2024, 10:00, outside the days of the study", False),
            (None, "unreadable time: row rejected", True), (None, "Thu 2 May 2024, 10:00", False)],
-          "3 of 4 values are readable, and 2 of these are on days of the study"),
+          "3 of 4 values are readable, and 2 of these fall on days of the study"),
          ("cell",
           [("208-01-1-11", "in the area", None), ("••••••••••• (11 characters)", "cell outside the area: row ignored", None),
            ("", "empty value: row rejected", None), ("208-01-1-12", "in the area", None)],
           None),
          ("sexe",
           [(None, meaning, None) for meaning in ("M", "F", "unknown value: row rejected", "no answer")],
-          "2 of 4 values have a category, 1 mean no answer, and 1 would cause the row to be rejected"),
+          "2 of 4 values have a category, 1 mean “no answer”, and 1 would cause the row to be rejected"),
          ("cp", [(None, meaning, None) for meaning in ("Île-de-France", "no answer", "Elsewhere", "Elsewhere")], None)],
     )  # fmt: skip
     def test_values_are_shown_as_they_are_read_and_subscribers_by_their_shape(self, name, values, fact):
