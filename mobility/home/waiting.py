@@ -104,8 +104,9 @@ def _failed_title(batch: Batch) -> str:
 def _late(slugs: Iterable[str]) -> Iterator[Task]:
     for each in late_days(among=slugs):
         detail = ngettext(
-            "%(n)d day is missing its automatically uploaded file: %(date)s.",
-            "%(n)d days are missing their automatically uploaded files. The first of these days is %(date)s.",
+            "The automatically uploaded file for %(n)d day is missing: %(date)s.",
+            "The automatically uploaded files for %(n)d days are missing. The first of these days is "
+            "%(date)s.",
             each.days,
         )
         yield Task(

@@ -116,7 +116,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ),
     ("queue_long", ""): Trouble(
         _("Tasks have been waiting too long in the queue %(subject)s"),
-        _("Waiting tasks: %(tasks)s. The oldest task has waited for %(oldest_s)s."),
+        _("Waiting tasks: %(tasks)s. The oldest task has been waiting for %(oldest_s)s."),
         _("If the workers are always busy, start more of them. Otherwise, check their logs."),
     ),
     ("job_failed", ""): Trouble(
@@ -218,7 +218,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ),
     ("batch_waiting", ""): Trouble(
         _("Batches in study %(subject)s are waiting"),
-        _("Batches waiting for their turn: %(batches)s. The oldest batch has waited for %(oldest_s)s."),
+        _("Batches waiting for their turn: %(batches)s. The oldest batch has been waiting for %(oldest_s)s."),
         _("Check that workers are running. If all workers are always busy, start more."),
     ),
     ("batch_waiting", "stuck"): Trouble(
@@ -234,7 +234,10 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ),
     ("batch_waiting", "held_up"): Trouble(
         _("A batch in study %(subject)s is paused"),
-        _("Batches waiting for a key or storage: %(batches)s. The oldest batch has waited for %(oldest_s)s."),
+        _(
+            "Batches waiting for a key or storage: %(batches)s. The oldest batch has been waiting for "
+            "%(oldest_s)s."
+        ),
         _(
             "The batch's page names the missing key or storage. Mount it on every host that runs "
             "workers, and the batch resumes automatically. If the key or storage is lost permanently, "
@@ -272,11 +275,11 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
         _("Totals for study %(subject)s are waiting to be handed over"),
         _(
             "Publications that the analyst server has not accepted: %(publications)s. The oldest "
-            "publication has waited for %(oldest_s)s."
+            "publication has been waiting for %(oldest_s)s."
         ),
         _(
-            "Check that the analyst server is running and that this installation is registered there as "
-            "a sender. Waiting totals are sent automatically."
+            "Check that the analyst server is running and that this installation is registered there as a "
+            "sender. Any totals that are still waiting are sent automatically."
         ),
     ),
     ("handover_waiting", "ahead"): Trouble(

@@ -135,7 +135,7 @@ def _queue(finding: Finding) -> Line:
     more = (
         ""
         if age_s is None
-        else _("the oldest task has waited for %(time)s") % {"time": texts.duration(float(age_s))}
+        else _("the oldest task has been waiting for %(time)s") % {"time": texts.duration(float(age_s))}
     )
     what = _("Waiting tasks: %(n)s") % {"n": number(int(finding.facts["tasks"]))}
     return Line(name=finding.subject, badge=Badge.of(finding.level), what=what, more=more)

@@ -268,7 +268,7 @@ def _share(facts: Facts) -> str:
     text = gettext("Link %(link)s to %(indicator)s.")
     shown = {"presence": API_WORDS["presence"], "forecast": gettext("Forecast")}
     shown["board"] = gettext("board %(board)s") % {"board": facts.get("board")}
-    of_all = shown.get(str(facts.get("what")), gettext("scenarios for all people"))
+    of_all = shown.get(str(facts.get("what")), gettext("scenarios that cover all people"))
     report = facts.get("indicator") or of_all
     words = text % {"link": facts.get("link"), "indicator": report}
     until = gettext("Valid until %(day)s.") % {"day": facts["until"]} if facts.get("until") else ""

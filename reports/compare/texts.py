@@ -98,7 +98,7 @@ def summary(comparison: Comparison) -> str:
         "This is the only one of %(n)d differences that is significant after adjustment for the number of "
         "rows in the table.",
         "Of %(n)d differences, %(held)d are significant after adjustment for the number of rows in the "
-        "table. This difference is the largest of them.",
+        "table. This difference is the largest of those that are significant.",
         held,
     ) % {"held": held, "n": n}
     return f"{_largest(comparison)} {text}"
@@ -125,8 +125,8 @@ def error_words(comparison: Comparison) -> str:
     if comparison.kind == Kind.STUDIES:
         return gettext(
             "Each study has its own key, so the errors of the two studies are independent, and the error "
-            "of the difference is exact. The same people may be in both studies, so do not add up the "
-            "visitor numbers of the two studies."
+            "stated for the difference is exact. The same people may be in both studies, so do not add up "
+            "the visitor numbers of the two studies."
         )
     if comparison.is_exact:
         return gettext(
@@ -212,20 +212,36 @@ def _sentence(comparison: Comparison, row: Row) -> str:
     """Whole sentences: other languages order their words in other ways."""
     is_more = row.difference > 0
     if comparison.kind == Kind.CATEGORIES:
-        more = gettext("More %(category)s than %(reference)s: %(change)s (%(range)s).")
-        fewer = gettext("Fewer %(category)s than %(reference)s: %(change)s (%(range)s).")
+        more = gettext(
+            "Category %(category)s: more than category %(reference)s (%(change)s, interval %(range)s)."
+        )
+        fewer = gettext(
+            "Category %(category)s: less than category %(reference)s (%(change)s, interval %(range)s)."
+        )
     elif comparison.kind == Kind.BASELINE and len(comparison.baseline) > 1:
-        more = gettext("More %(category)s than the mean of the other days: %(change)s (%(range)s).")
-        fewer = gettext("Fewer %(category)s than the mean of the other days: %(change)s (%(range)s).")
+        more = gettext(
+            "Category %(category)s: more than the mean of the other days (%(change)s, interval %(range)s)."
+        )
+        fewer = gettext(
+            "Category %(category)s: less than the mean of the other days (%(change)s, interval %(range)s)."
+        )
     elif comparison.kind == Kind.STUDIES:
-        more = gettext("More %(category)s than in \u201c%(reference)s\u201d: %(change)s (%(range)s).")
-        fewer = gettext("Fewer %(category)s than in \u201c%(reference)s\u201d: %(change)s (%(range)s).")
+        more = gettext(
+            "Category %(category)s: more than in “%(reference)s” (%(change)s, interval %(range)s)."
+        )
+        fewer = gettext(
+            "Category %(category)s: less than in “%(reference)s” (%(change)s, interval %(range)s)."
+        )
     elif comparison.reference.window.days == 1:
-        more = gettext("More %(category)s than on %(reference)s: %(change)s (%(range)s).")
-        fewer = gettext("Fewer %(category)s than on %(reference)s: %(change)s (%(range)s).")
+        more = gettext("Category %(category)s: more than on %(reference)s (%(change)s, interval %(range)s).")
+        fewer = gettext("Category %(category)s: less than on %(reference)s (%(change)s, interval %(range)s).")
     else:
-        more = gettext("More %(category)s than in the period %(reference)s: %(change)s (%(range)s).")
-        fewer = gettext("Fewer %(category)s than in the period %(reference)s: %(change)s (%(range)s).")
+        more = gettext(
+            "Category %(category)s: more than in the period %(reference)s (%(change)s, interval %(range)s)."
+        )
+        fewer = gettext(
+            "Category %(category)s: less than in the period %(reference)s (%(change)s, interval %(range)s)."
+        )
     return more if is_more else fewer
 
 

@@ -75,12 +75,13 @@ def _crossing(study: Study) -> str:
     if study.presence is not None:
         return gettext(
             "Only counts of visitors and of randomised answers are transferred to the analyst zone. "
-            "Presence noise is added once to each count, when the day of the count is closed."
+            "Presence noise is added once to each count, when the day to which the count applies is "
+            "closed."
         )
     text = gettext(
-        "Only counts of visitors and of randomised answers are transferred to the analyst zone. Each "
-        "publication changes the net contribution of at least %(n)d subscribers to these counts. Even so, "
-        "the figures for a single date range or indicator can change by just one person."
+        "Only counts of visitors and of randomised answers are transferred to the analyst zone. In each "
+        "publication, at least %(n)d subscribers change their net contribution to these counts. Even so, "
+        "a figure for a single date range or indicator can change because of just one person."
     )
     return text % {"n": study.min_publication}
 
@@ -178,7 +179,7 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
             ),
             rows=tuple(rows),
         ),
-        to_fill=(gettext("Severity for the person, by indicator"),),
+        to_fill=(gettext("Severity of the impact on a person, by indicator"),),
     )
 
 

@@ -76,8 +76,8 @@ def _categories(study: Study) -> Section:
     )
     never = gettext("in the encrypted file, which is destroyed after processing; never in a database")
     events = gettext(
-        "in the encrypted file, which is destroyed after processing; for each day, the first and last "
-        "event and the stays are kept, encrypted, until the day is closed"
+        "in the encrypted file, which is destroyed after processing; each day's stays and its first and "
+        "last events are kept in encrypted form until that day is closed"
     )
     kept = gettext("as an encrypted code for the randomised answer, with a keyed pseudonym")
     rows = [

@@ -70,9 +70,9 @@ def error_words(flows: Flows) -> str:
         )
     return gettext(
         "The 95% interval is shown below each figure. It is the sum of the intervals for the individual "
-        "days. A person who has the same places on several days repeats the same randomised answer, so the "
-        "errors of the days can add up. The intervals are wide enough to allow for any such repetition, and "
-        "are usually wider than necessary."
+        "days. A person whose places are the same on several days repeats the same randomised answer, so "
+        "the errors of the days can add up. The intervals are wide enough to allow for any such "
+        "repetition, and are usually wider than necessary."
     )
 
 
@@ -93,24 +93,24 @@ def list_words(flows: Flows) -> str:
     n, of_all = len(flows.listed), formats.number(flows.n_pairs)
     if not n:
         return gettext(
-            "None of the %(all)s pairs of places can be distinguished from zero, because the noise is "
-            "too large."
+            "None of the figures for the %(all)s pairs of places can be distinguished from zero, because "
+            "the noise is too large."
         ) % {"all": of_all}
     shown = (
         ngettext(
-            "%(n)s of %(all)s pairs of places can be distinguished from zero.",
-            "%(n)s of %(all)s pairs of places can be distinguished from zero.",
+            "The figures for %(n)s of %(all)s pairs of places can be distinguished from zero.",
+            "The figures for %(n)s of %(all)s pairs of places can be distinguished from zero.",
             n,
         )
         if n <= LARGEST
         else gettext(
-            "%(n)s of %(all)s pairs of places can be distinguished from zero. The table shows the "
-            "%(most)d largest pairs."
+            "The figures for %(n)s of %(all)s pairs of places can be distinguished from zero. The table "
+            "shows the %(most)d largest pairs."
         )
     ) % {"n": formats.number(n), "all": of_all, "most": LARGEST}
     rest = gettext(
-        "No other pair of places can be distinguished from zero. The probability that even one pair is "
-        "listed by mistake is at most 5%."
+        "The figure for no other pair of places can be distinguished from zero. The probability that even "
+        "one pair is listed by mistake is at most 5%."
     )
     return f"{shown} {rest}"
 

@@ -73,9 +73,9 @@ def interval_words(found: Movement) -> str:
         )
     if found.show == Show.DAYS_PRESENT:
         return gettext(
-            "The intervals are conservative: they assume the largest variation in the number of days "
-            "present between visitors that the totals allow. The intervals therefore contain the true "
-            "value in at least 95% of cases."
+            "The intervals are conservative: they assume that the number of days present varies between "
+            "visitors as much as the totals allow. The intervals therefore contain the true value in at "
+            "least 95% of cases."
         )
     return gettext(
         "The 95% intervals are exact because the number of answers from these visitors is known. On "

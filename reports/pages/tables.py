@@ -110,8 +110,8 @@ def _carried(request: HttpRequest) -> list[bytes]:
 
 def _too_large(size: int) -> TableError:
     text = gettext(
-        "The files must not exceed %(most)s bytes in total, but they have %(size)s. For larger files, use "
-        "manage.py scenario_of_table."
+        "The files must not exceed %(most)s bytes in total, but their total size is %(size)s bytes. For "
+        "larger files, use manage.py scenario_of_table."
     )
     return TableError(text % {"most": formats.number(MAX_PAGE_BYTES), "size": formats.number(size)})
 

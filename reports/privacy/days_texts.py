@@ -113,10 +113,11 @@ def two_categories(spec: PlanSpec) -> str:
     if not slugs:
         return ""
     return gettext(
-        "Indicators with two categories (%(indicators)s): if a person's reports for two days differ, anyone "
-        "who sees both reports and knows the value on one of these days learns the value on the other. The "
-        "epsilon per attribute compares two people whose values differ on only one day, but repeat and "
-        "change on the same days. With two categories, no two such people can exist. The epsilon per "
-        "attribute therefore gives no guarantee for a day if someone sees the report for that day together "
-        "with the report for another day."
+        "Indicators with two categories (%(indicators)s): if a person's reports for two days differ, "
+        "anyone who sees both reports and knows the value on one of these days learns the value on the "
+        "other. The epsilon per attribute is based on a comparison of two people whose values differ on "
+        "only one day but follow the same pattern: values repeat and change on the same days for both "
+        "people. With two categories, no two such people can exist. The epsilon per attribute therefore "
+        "gives no guarantee for a day if someone sees the report for that day together with the report "
+        "for another day."
     ) % {"indicators": ", ".join(slugs)}

@@ -206,7 +206,7 @@ def _of_indicator(old: IndicatorDefinition, new: IndicatorDefinition) -> Iterato
     if old.max_moves and new.max_moves and old.max_moves != new.max_moves:
         most = {**values, "old": old.max_moves, "new": new.max_moves}
         text = gettext(
-            "%(slug)s: the number of moves per day that are counted in full changes from %(old)d to %(new)d."
+            "%(slug)s: the number of moves counted in full per day changes from %(old)d to %(new)d."
         )
         yield _harmless(text % most)
     if old.weight != new.weight:
@@ -246,7 +246,7 @@ def _of_places(before: PlanSpec, after: PlanSpec) -> Iterator[Change]:
         gettext("Maximum number of places per person"), old.n_places, new.n_places, more_is_weaker=True
     )
     if old.spec.grid != new.spec.grid:
-        yield _other(gettext("The grid for counting places changes."))
+        yield _other(gettext("The grid on which places are counted changes."))
 
 
 def _of_slots(before: StudyDefinition, after: StudyDefinition) -> Iterator[Change]:

@@ -22,7 +22,7 @@ def total_words(plan: Plan) -> str:
         ) % {"total": total}
     if not spec.is_sampled:
         added = " + ".join(_product(each) for each in entries)
-        return gettext("%(total)s. This is the sum for all answers: %(sum)s.") % {
+        return gettext("%(total)s. This limit is the sum of the epsilons of all answers: %(sum)s.") % {
             "total": total,
             "sum": added,
         }

@@ -104,7 +104,7 @@ def read_table(content: bytes, *, name: str, hidden_below: int = HIDDEN_BELOW) -
             gettext("the limit below which numbers are hidden (#) must be at least 2, not %d") % hidden_below
         )
     if len(content) > MAX_BYTES:
-        text = gettext("a table can have at most %(most)s bytes, but this one has %(size)s")
+        text = gettext("a table can be at most %(most)s bytes in size, but this one is %(size)s bytes")
         sizes = {"most": formats.number(MAX_BYTES), "size": formats.number(len(content))}
         raise TableError(_of_file(name, text, **sizes))
     try:

@@ -108,7 +108,7 @@ def refusal(study: Study, indicator: Indicator | None = None) -> str:
     days, noise = counted_days(study), visitor_noise(study)
     if study.days < LEAST_DAYS:
         return gettext(
-            "The study has only one day, so everyone was present on the same day. Read the report for "
+            "The study covers only one day, so everyone was present on the same day. See the report for "
             "that day instead."
         )
     if days < LEAST_DAYS:

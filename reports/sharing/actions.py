@@ -333,7 +333,10 @@ def _checked_origins(text: str) -> list[str]:
     for each in found:
         if not ORIGIN.fullmatch(each):
             raise AccessError(
-                gettext("Enter sites as https://www.example.org, without a path, not “%(site)s”.")
+                gettext(
+                    "Enter sites in the form https://www.example.org, without a path. “%(site)s” does "
+                    "not have this form."
+                )
                 % {"site": each[:NAME_MAX]}
             )
     if len(found) > ORIGINS_MAX or len(" ".join(found)) > ORIGINS_LENGTH_MAX:

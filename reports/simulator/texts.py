@@ -194,8 +194,9 @@ def _days_words(plan: PlanSpec) -> list[str]:
     text = gettext(
         "Anyone who sees a person's reports on a daily indicator for several days can tell whether the "
         "value changed. The stated limits on the odds of a correct guess then hold only for guesses "
-        "between two possible series of values that repeat and change on the same days. Anyone who also "
-        "knows the value on one day learns more about the other days than these limits indicate."
+        "between two possible series of values that follow the same pattern: values repeat and change on "
+        "the same days in both. Anyone who also knows the value on one day learns more about the other "
+        "days than these limits indicate."
     )
     return [text, *filter(None, [two_categories(plan)])]
 
@@ -353,7 +354,7 @@ def _family_words(best: Candidate) -> str:
 def _method_words(best: Candidate, simulation: Simulation) -> str:
     if best.plan.asks_questions:
         return gettext(
-            "On a daily indicator, each person keeps the same yes/no question for the whole study, so no "
+            "For a daily indicator, each person keeps the same yes/no question for the whole study, so no "
             "person gives more than two different answers, however many days the study lasts. Each answer "
             "can therefore have epsilon %(answer)s."
         ) % {"answer": formats.epsilon(best.plan.indicators[0].epsilon, decimals=2)}

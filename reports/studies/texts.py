@@ -62,7 +62,7 @@ def answer_words(channel: ReportChannel) -> str:
         )
     elif isinstance(answer, GrrChannel):
         text = gettext(
-            "The answer is the true category in %(kept)s of cases, and each of the other categories in "
+            "The answer names the true category in %(kept)s of cases, and each of the other categories in "
             "%(other)s of cases."
         )
     else:
@@ -158,8 +158,8 @@ def _who_answers(spec: PlanSpec) -> str:
 def _how(spec: PlanSpec) -> str:
     if spec.mechanism == "spl-grr":
         return gettext(
-            "Each of a person's answers is randomised once (GRR) and then reused whenever the value is the "
-            "same."
+            "Each of a person's answers is randomised once (GRR). The randomised answer is reused "
+            "whenever the value is the same."
         )
     if spec.mechanism.endswith("-adp"):
         return gettext(
@@ -170,11 +170,15 @@ def _how(spec: PlanSpec) -> str:
         )
     if spec.mechanism == "smp-question":
         return gettext(
-            "For each indicator with one value per person, the more accurate of GRR and projective response "
-            "(PGR) is used. The randomised answer is then reused whenever the value is the same."
+            "For each indicator with one value per person, the more accurate of GRR and projective "
+            "geometry response (PGR) is used. The randomised answer is then reused whenever the value is "
+            "the same."
         )
     if spec.mechanism.endswith("-grr"):
-        return gettext("The answer is randomised (GRR) and then reused whenever the value is the same.")
+        return gettext(
+            "The answer is randomised once (GRR). The randomised answer is reused whenever the "
+            "value is the same."
+        )
     return gettext(
         "The answer can mark any number of categories, and each category is randomised separately (unary "
         "encoding, OUE). The randomised answer is then reused whenever the value is the same."
@@ -198,8 +202,8 @@ def _how_joint(spec: PlanSpec) -> str:
         return ""
     return gettext(
         "An answer on a joint indicator combines the values of several indicators. It is randomised as "
-        "one value, using the more accurate of GRR and projective response (PGR). The randomised answer "
-        "is then reused whenever the combination is the same."
+        "one value, using the more accurate of GRR and projective geometry response (PGR). The randomised "
+        "answer is then reused whenever the combination is the same."
     )
 
 
@@ -219,8 +223,9 @@ def _how_moves(spec: PlanSpec) -> str:
         return ""
     return gettext(
         "For moves between zones, one of each person's moves is drawn at random every day and then "
-        "randomised, using the more accurate of GRR and projective response (PGR). New noise is drawn "
-        "every day, so answers do not show whether a move repeats, and the epsilons of all days add up."
+        "randomised, using the more accurate of GRR and projective geometry response (PGR). New noise is "
+        "drawn every day, so answers do not show whether a move repeats, and the epsilons of all days add "
+        "up."
     )
 
 

@@ -250,8 +250,8 @@ def _database_log(database: str) -> str:
             "them, they contain encrypted data without its key."
         )
     return gettext(
-        "Disk blocks freed by the database file. Until the file system reuses them, they contain "
-        "encrypted data without its key."
+        "Disk blocks freed by the database file. Until the file system reuses them, they still contain "
+        "encrypted data, but not the key to decrypt it."
     )
 
 

@@ -145,7 +145,7 @@ HINTS: Final[dict[str, Promise | str]] = {
     "indicator.cuts": gettext_lazy(
         "Enter 2 to 127 whole numbers in ascending order. Each person is asked about one of these "
         "thresholds. Values above the last threshold are treated as equal to it. With more thresholds, "
-        "the mean is more exact, but the share at each threshold is less exact."
+        "the mean is more accurate, but the share at each threshold is less accurate."
     ),
     "indicator.max_values": gettext_lazy(
         "Maximum number of days on which each person answers. Leave empty for all days of the study."
@@ -172,7 +172,8 @@ HINTS: Final[dict[str, Promise | str]] = {
         "same order. Zone names come from the zones file."
     ),
     "indicator.groups": gettext_lazy(
-        "One line per category, such as “North: Lille”. Reports can add up the categories of each group."
+        "Enter one category per line, with its group first, such as “North: Lille”. Reports can show "
+        "totals for each group."
     ),
 }
 # By the last part of the key: controls that are no line of text.

@@ -149,7 +149,7 @@ def _dates(question: Question, days: tuple[int, ...]) -> str | None:
 def _figures() -> dict[str, str]:
     return {
         "people": gettext("all people who match the scenario"),
-        "stays": gettext("stays that last exactly as many days as the question specifies"),
+        "stays": gettext("stays of exactly the number of days that the question specifies"),
         "category": gettext("people in one category, scaled to the population by the market share"),
         "pattern": gettext(
             "people who visited on exactly these days of the study and on no other days; the figure is "

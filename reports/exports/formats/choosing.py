@@ -169,9 +169,9 @@ FORMATS: Final[Mapping[str, dict[str, Format]]] = {
         ),
         Format("geoparquet", _TYPED_FOR, _later("presence.geographic.to_geoparquet"), needs_zones=True),
         Format(
-            "pdf", _("report on the day: chart, table, method, privacy"), _later("presence.document.to_pdf")
+            "pdf", _("report for the day: chart, table, method, privacy"), _later("presence.document.to_pdf")
         ),
-        Format("png", _("the chart for the day, for slides"), _later("presence.drawing.to_png")),
+        Format("png", _("the day's chart, formatted for slides"), _later("presence.drawing.to_png")),
         Format("svg", _("the chart for the day, sharp at any size"), _later("presence.drawing.to_svg")),
     ),
     BOARD: _by_ending(

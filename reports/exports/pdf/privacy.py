@@ -85,7 +85,7 @@ def _add_promise(document: Document, selection: Selection) -> None:
         gettext("Indicator"),
         gettext("Method"),
         gettext("Epsilon per answer"),
-        gettext("Maximum factor by which one answer changes the odds of a correct guess"),
+        gettext("Maximum factor by which a single answer can change the odds of a correct guess"),
         gettext("Number of answers out of 100 that give the true category"),
     ]
     rows = [

@@ -154,10 +154,10 @@ def _small_print(places: Places) -> list[str]:
     """Explain the colours, the number of reports, and the noise that protects them."""
     if places.options.layer == "uncertainty":
         colours = gettext(
-            "Left map: colours show how much the number of reports in a square would vary if new noise were "
-            "drawn (half of the range). Right map: colours show half the width of the band that contains 95 "
-            "of 100 estimates from resampled reports. Neither map accounts for the detail that is lost "
-            "because the calculation stops early."
+            "Left map: colours show how much the number of reports in a square would vary if new noise "
+            "were drawn (half the width of the range). Right map: colours show half the width of the band "
+            "that contains 95 of 100 estimates from resampled reports. Neither map accounts for detail "
+            "lost because the noise correction stops early to limit the noise."
         )
     else:
         colours = gettext(

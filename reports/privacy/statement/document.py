@@ -219,9 +219,9 @@ def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
     limits = presence_limits(spec) | slots_limits(spec)
     if spec.has_fakes and spec.unit == "attribute" and spec.d > 1:
         limits["profile"] = gettext(
-            "Whole profiles: made-up reports hide one of a person's values, not all of them together. "
-            "For all of a person's values together, the epsilon per profile applies, which is larger "
-            "than the guaranteed epsilon."
+            "Whole profiles: made-up reports hide each of a person's values on its own, but not all of "
+            "them together. For all of a person's values together, the epsilon per profile applies, which "
+            "is larger than the guaranteed epsilon."
         )
     limits |= daily_limits(spec)
     limits |= location_limits(location_protection(spec))
@@ -337,10 +337,10 @@ def _guarantee(plan: Plan, spec: PlanSpec, certificate: Certificate) -> dict[str
 
 def _definition(spec: PlanSpec) -> str:
     text = gettext(
-        "The guarantee compares two people whose data differs only in the privacy unit. Both people are "
-        "present on the same days, and their daily values repeat and change on the same days. The "
-        "probability that a given set of answers leaves the operator zone differs between these two "
-        "people by a factor of at most exp(epsilon)."
+        "The guarantee compares two people whose data may differ only in the privacy unit. Both people "
+        "are present on the same days. Their values may differ, but each value changes on the same days "
+        "for both people. The probability that a given set of answers leaves the operator zone differs "
+        "between these two people by a factor of at most exp(epsilon)."
     )
     if any(asked.scale is not None and asked.kind == "daily" for asked in spec.indicators):
         text += " " + gettext(

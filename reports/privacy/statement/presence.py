@@ -91,8 +91,8 @@ def _size(certificate: PresenceCertificate) -> str:
     return gettext(
         "The noise has a standard deviation of %(visitors)s in each count of visitors, and %(answers)s in "
         "each count of answers. Totals are sums of such counts. With days numbered from 1, the total for "
-        "day t is the sum of t counts. The total for the union of days a to b is the sum of a x (b - a + "
-        "1) counts. All intervals account for this noise."
+        "day t is the sum of t counts. The total for the union of days a to b is the sum of "
+        "a \u00d7 (b \u2212 a + 1) counts. All intervals account for this noise."
     ) % {
         "visitors": formats.decimal(certificate.visitors.channel.variance**0.5, decimals=1),
         "answers": formats.decimal(certificate.answers.channel.variance**0.5, decimals=1),

@@ -331,7 +331,7 @@ class TestSimulator:
          ("?cap=8", "Enter at most 7, the number of days in the study."),
          ("?daily=6", "Enter a number that is no greater than the number of indicators in the plan."),
          ("?mechanism=none", "Mechanism: Select a valid choice."),
-         ("?presence_epsilon=1&presence_days=8", "the number of days in the study. Enter at most 7.")],
+         ("?presence_epsilon=1&presence_days=8", "Enter at most 7, the number of days in the study.")],
     )  # fmt: skip
     def test_what_is_wrong_is_said_and_nothing_simulated(self, client, query, words):
         text = shown(client, query)

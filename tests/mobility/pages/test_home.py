@@ -57,7 +57,7 @@ class TestFailedBatches:
         says(
             html,
             TITLE,
-            f'href="/operator/batches/{failed.pk}/">Check the failed file day.csv of Fair &amp; market<',
+            f'href="/operator/batches/{failed.pk}/">Check the failed file day.csv in Fair &amp; market<',
         )
         says(html, "the header has no column time")
         lacks(page(petra, "/"), TITLE)
@@ -90,11 +90,11 @@ def test_late_days_of_a_feed_lead_to_the_calendar(olga, petra, study):
     says(
         html,
         'href="/operator/fair/coverage/">Find the overdue files for Fair &amp; market<',
-        "3 days have no file from",
+        "The automatically uploaded files for 3 days are missing",
     )
     lacks(page(petra, "/"), TITLE)
     ended(study, State.DONE, days=[1, 2], created_by=f"feed {token.name}")
-    says(page(olga, "/"), "1 day is missing its automatically uploaded file: Fri 3 May 2024")
+    says(page(olga, "/"), "The automatically uploaded file for 1 day is missing: Fri 3 May 2024")
 
 
 def test_requests_wait_for_those_who_did_not_make_them(petra, person, olga, study):

@@ -189,7 +189,7 @@ class TestDays:
         assert list(VaultDay.objects.values_list("day", "state")) == [(1, "closed"), (2, "closed")]
         self.change(client, "close-days", day=3, confirm="on")
         run_batches()
-        says(page(client, STUDY_URL), "All days are closed.", "no days whose uploads can be undone.")
+        says(page(client, STUDY_URL), "All days are closed.", "No uploads can be undone at the moment.")
         assert "presence noise" not in page(client, STUDY_URL)  # other studies do not speak of it
         assert "Nothing was changed" in self.change(client, "void-day", day=1, confirm="on")
 
@@ -209,7 +209,7 @@ class TestDays:
         self.change(client, "void-day", day=1, confirm="on")
         officer, both = signed_in(person("petra", Role.PRIVACY_OFFICER)), Client()
         for address in ("/administrator/", "/administrator/fair/"):
-            cannot = "that account cannot approve requests that this person made or edited"
+            cannot = "that account cannot approve requests that the same person made or edited"
             says(page(officer, address), "Requested by olga at", rises, cannot)
             says(page(officer, address), "Files that are removed: default (1 file).")
         olga = User.objects.get(username="olga")

@@ -238,7 +238,7 @@ class TestProfile:
     def test_built_in_ones_are_explained_and_made_ones_say_how_files_are_read(self, client):
         shown = page(client, LIST_URL)
         assert "Events, as described in the [extract] section of the study file" in shown
-        says(shown, "People who must not be counted", "No profiles yet")
+        says(shown, "List of people who must not be counted", "No profiles yet")
         save(client)
         html = html_of(client, PROFILE_URL)
         says(text_of(html), "vieux → old", "any other value → no answer", "The profile was saved.")

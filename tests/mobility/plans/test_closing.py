@@ -283,7 +283,7 @@ def test_opt_outs_wait_if_reports_before_those_people_came_would_differ_by_one(
     n = others * -batch.subscribers_new
     assert (batch.waiting_subscribers, close(pipeline)["opted_out_in_totals"]) == (n, n)
     sentence = batch_progress(fresh(batch), study_head(batch.study_id)).sentence
-    assert ("fewer than 10 subscribers would" in sentence) == (n > 10) == bool(others)
+    assert ("by fewer than 10 subscribers" in sentence) == (n > 10) == bool(others)
 
 
 def test_certificate_counts_those_who_opted_out_after_their_only_day_was_undone(make_pipeline, few, tmp_path):

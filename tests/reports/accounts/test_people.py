@@ -225,7 +225,8 @@ class TestPages:
         page = words(boss.get(url("people")))
         assert f"anna analyst The fair until {until}" in page and "bob viewer none yet" in page
         assert (
-            "carol operator, administrator all (as administrator or privacy officer; in other roles" in page
+            "carol operator, administrator all (in the administrator or privacy officer role; in other roles"
+            in page
         )
         assert "dora operator The fair ended" in page
 

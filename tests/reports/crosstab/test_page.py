@@ -49,8 +49,8 @@ def test_the_page_has_table_answer_and_a_link_to_the_answer(reader, study) -> No
     text = words(reader.get(f"{PAGE}?{QUESTION}"))
     found = re.search(
         r"Thu 30 May 2024 to Sun 2 Jun 2024 \(4 days\): an estimated ([\d.]+)% of visitors "
-        r"\(95% interval [\d.]+ to [\d.]+%\), about [\d,]+ people \([\d,]+ to [\d,]+\), have "
-        r"Age: &lt;18 or 18-24; Town: Belfort\.",
+        r"\(95% interval [\d.]+ to [\d.]+%\), about [\d,]+ people \([\d,]+ to [\d,]+\), match “"
+        r"Age: &lt;18 or 18-24; Town: Belfort”\.",
         text,
     )
     assert found, text
@@ -153,9 +153,9 @@ GROUPED = replace(TOWN, groups=(("East", ("Colmar", "Belfort")), ("West", ("Dole
 def test_a_question_may_name_groups(reader) -> None:
     published(AGE, GROUPED, epsilon="6")
     text = words(reader.get(f"{PAGE}?group-town=0&only-town=4"))
-    assert "have Town: East or Lure." in text
+    assert "match “Town: East or Lure”." in text
     alike = words(reader.get(f"{PAGE}?only-town=0,1,4"))
-    assert re.search("an estimated .*? have", text)[0] == re.search("an estimated .*? have", alike)[0]
+    assert re.search("an estimated .*? match", text)[0] == re.search("an estimated .*? match", alike)[0]
     html = reader.get(PAGE).content.decode()
     assert html.count('name="group-town"') == 2 and 'name="group-age"' not in html
     refused = reader.get(f"{PAGE}?group-town=2")

@@ -146,7 +146,7 @@ def test_no_bound_of_sums_is_stated_where_it_does_not_hold(reader) -> None:
     def has_sums(study: Study) -> bool:
         found = "sums" in statement(study)
         shown = reader.get(f"/studies/{study.slug}/statement/").content.decode()
-        assert ("Sums of reports" in shown) == found
+        assert ("Privacy of published totals" in shown) == found
         return found
 
     one_day = {"days": 1, "n": 9000}
@@ -400,7 +400,7 @@ class TestDataProtectionPack:
         figures = [formats.MISSING, formats.percent(known_day_success(spec.channel(1)))]
         assert [row[-1] for row in rows(study, title).values()] == figures
         assert "except other reports from the same person" in section(study, title).paragraphs[0]
-        assert "No epsilon limits this share" in section(study, title).paragraphs[1]
+        assert "No epsilon value limits this success rate" in section(study, title).paragraphs[1]
 
     def test_what_is_not_protected_is_a_risk(self, study) -> None:
         spec, _ = certified(study.plans.get())

@@ -166,7 +166,8 @@ def test_what_is_no_such_table_is_refused(tmp_path) -> None:
         b"first,volume\n": "column last: this column is missing from the header; columns found: 2",
         b"first,last,volume,Volume\n": "column volume: this column must appear exactly once in the header",
         b"first,last,volume\n": "t.csv: a table must have a row below its header, but this one has none",
-        b"x" * 5_000_001: "t.csv: a table can have at most 5,000,000 bytes, but this one has 5,000,001",
+        b"x"
+        * 5_000_001: "t.csv: a table can be at most 5,000,000 bytes in size, but this one is 5,000,001 bytes",
     }.items():
         with pytest.raises(TableError) as refused:
             read_table(content, name="t.csv")
@@ -272,7 +273,7 @@ def test_a_solver_that_gives_up_is_told_in_the_language_of_the_page(reader, monk
     def give_up(*_) -> None:
         raise LdpError("got: HiGHS Status 4")
 
-    unsolved = "Le programme linéaire de cette question n\u2019a pas pu être résolu."
+    unsolved = "Le calcul pour cette question (un programme linéaire) a échoué."
     for name, status in (("table_people", 200), ("fit_unions", 400)):
         monkeypatch.setattr(table_answers, name, give_up)
         text = said(asked(reader, rows("", everyone()), language="fr", status=status))

@@ -206,7 +206,7 @@ class TestLog:
         assert access.forget_old_views() == 2
         assert (ShareView.objects.count(), ShareLink.objects.count()) == (2, 4)
         assert access.forget_old_views() == 0
-        assert "is kept for 30 days" in words(reader.get(URL))
+        assert "For 30 days, it keeps a log" in words(reader.get(URL))
 
     @pytest.mark.database
     def test_the_ledger_tells_the_first_reading_and_then_daily_how_many_came_after_it(self, share, analyst):

@@ -217,7 +217,7 @@ def test_the_page_answers_first_and_says_what_protects(reader, slotted) -> None:
     answer = text.index("North west: about 4,400 people at 18:00, between 4,226 and 4,574.")
     table_at = text.index("People in each slot, Thu 30 May 2024")
     assert answer < table_at < text.index("people by hour and day of the week")
-    assert "Compared with the person being absent, epsilon is 1, except with a probability of one in" in text
+    assert "compared with absence, epsilon is 1, except with a probability of one in" in text
     assert "probability of one in 1,000,000 (delta)." in text
     assert (
         "whether a person was present on a given day is not protected" in text
