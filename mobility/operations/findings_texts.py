@@ -285,7 +285,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ("handover_waiting", "ahead"): Trouble(
         _("The analyst server has data for study %(subject)s that this zone has no record of sending"),
         _(
-            "The server lists publications that this vault has no record of, or reports that the study "
+            "The server lists publications that this vault has no record of, or it states that the study "
             "is closed. To avoid counting anyone twice, this zone sends nothing to the server. Uploads "
             "are not affected."
         ),

@@ -167,7 +167,7 @@ def _left(facts: Facts) -> str:
     if left is None or key is None:
         return ""
     if left == 0 and not key:
-        return gettext("No data of the raw file remains, and its key has been destroyed.")
+        return gettext("No data from the raw file remains, and its key has been destroyed.")
     if key:
         return gettext("The key of the raw file could not be destroyed. Check the keystore.")
     text = ngettext(

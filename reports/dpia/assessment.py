@@ -190,7 +190,7 @@ def _risk_of_slots(study: Study, spec: PlanSpec) -> tuple[Section, ...]:
     head = (gettext("Period covered by a person's time slots"), gettext("Number of time slots"))
     losses = (
         gettext("Epsilon (compared with the person being absent)"),
-        gettext("Epsilon (compared with the person being elsewhere)"),
+        gettext("Epsilon (presence here compared with presence elsewhere)"),
     )
     rows = tuple(
         (

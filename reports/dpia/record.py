@@ -93,8 +93,8 @@ def _categories(study: Study) -> Section:
     ]
     if hasattr(study, "slots"):
         kept_until = gettext(
-            "the last cell in each quarter-hour and the time slots already counted for each person on a "
-            "day; kept encrypted until that day is closed"
+            "for each person and day, the last cell in each quarter-hour and the time slots already "
+            "counted; kept encrypted until that day is closed"
         )
         rows.insert(-1, (gettext("Presence by time slot"), gettext("operator zone"), kept_until))
         crosses = gettext("as totals by slot and zone, with no records of individuals")

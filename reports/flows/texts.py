@@ -35,10 +35,10 @@ def unit_words(flows: Flows) -> str:
     """Describe what the figures count."""
     if flows.pair.moves is not None:
         return gettext(
-            "Figures are moves from one zone to another. Each visitor starts and ends the day outside all "
-            "zones. If a person makes more than %(n)d moves in a day, each of these moves counts for less, "
-            "so that together they count as %(n)d. The figures therefore understate how much such people "
-            "move."
+            "Figures are numbers of moves from one zone to another. Each visitor starts and ends the day "
+            "outside all zones. If a person makes more than %(n)d moves in a day, each of these moves "
+            "counts for less, so that together they count as %(n)d. The figures therefore understate how "
+            "much such people move."
         ) % {"n": flows.pair.moves.per_day}
     if flows.of_days:
         return gettext(

@@ -86,7 +86,7 @@ def _noisy_panel(found: LocationWindow, *, scale: Scale, options: ReportOptions)
     return _panel(found, blank=formats.blank_words(found.status)) | {
         "classes": _classes(shown, scale=scale, is_known=found.status == Status.OK),
         "numbers": [counts.astype(np.int64).tolist(), _rounded(half)],
-        "pattern": gettext("{0} reports (±{1} if new noise were drawn)"),
+        "pattern": gettext("{0} reports (would vary by ±{1} if new noise were drawn)"),
         "none": formats.blank_words(found.status) or gettext("no reports, or very few"),
     }
 

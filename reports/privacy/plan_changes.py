@@ -212,8 +212,8 @@ def _of_indicator(old: IndicatorDefinition, new: IndicatorDefinition) -> Iterato
     if old.weight != new.weight:
         yield _harmless(
             gettext(
-                "The weight of %(slug)s has changed, so this indicator is asked more or "
-                "less often than before."
+                "The weight of %(slug)s has changed, so people are asked about this indicator either more "
+                "often or less often than before."
             )
             % values
         )

@@ -134,8 +134,8 @@ def refusal(study: Study, indicator: Indicator | None = None) -> str:
         ) % {"name": indicator.shown_name, "most": indicator.max_values, "days": study.days}
     if indicator is not None and scale_of(indicator) is not None:
         return gettext(
-            "“%(name)s” is a number, and scenarios count people by category. Scenarios are available for all "
-            "people combined and for indicators with categories."
+            "The value of “%(name)s” is a number, but scenarios count people by category. Scenarios are "
+            "available for all people combined and for indicators with categories."
         ) % {"name": indicator.shown_name}
     return ""
 

@@ -98,8 +98,8 @@ def summary(simulation: Simulation) -> str:
         text = gettext("With %(visitors)s visitors a day, shares are accurate to about ±%(wide)s.")
     else:
         text = gettext(
-            "With %(visitors)s visitors a day, shares are accurate to about ±%(narrow)s to %(wide)s, "
-            "depending on the indicator."
+            "With %(visitors)s visitors a day, the accuracy of shares ranges from about ±%(narrow)s to "
+            "±%(wide)s, depending on the indicator."
         )
     text %= {"visitors": visitors, "narrow": _digits(narrow), "wide": points(wide)}
     if noise:

@@ -211,10 +211,11 @@ def _how_number(spec: PlanSpec) -> str:
     if not any(asked.scale is not None for asked in spec.indicators):
         return ""
     return gettext(
-        "For a number, each person is assigned one threshold at random for the whole study. The true answer "
-        "says whether the value is at or above this threshold, and is randomised with the full epsilon "
-        "(1BitMean). One randomised answer is drawn for each side of the threshold and then reused, so a "
-        "person never has more than two randomised answers, however many days the study lasts."
+        "For an indicator whose value is a number, each person is assigned one threshold at random for "
+        "the whole study. The true answer says whether the value is at or above this threshold, and is "
+        "randomised with the full epsilon (1BitMean). One randomised answer is drawn for each side of the "
+        "threshold and then reused, so a person never has more than two randomised answers, however many "
+        "days the study lasts."
     )
 
 

@@ -209,8 +209,8 @@ def unmatched_notes(facts: Facts) -> Iterator[str]:
     """Number of unmatched cells that the list does not show."""
     if facts.unmatched_more:
         yield ngettext(
-            "This list does not include the cell of %(rows)s row outside the area.",
-            "This list does not include the cells of %(rows)s rows outside the area.",
+            "This list does not include the network cell of %(rows)s row outside the area.",
+            "This list does not include the network cells of %(rows)s rows outside the area.",
             facts.unmatched_more,
         ) % {"rows": number(facts.unmatched_more)}
     if facts.unmatched_hidden:

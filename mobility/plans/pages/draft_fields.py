@@ -97,8 +97,8 @@ HINTS: Final[dict[str, Promise | str]] = {
         "Plans whose certified epsilon per profile is above this number are refused."
     ),
     "plan.presence_epsilon": gettext_lazy(
-        "This epsilon adds noise to visitor counts. If you leave it empty, visitor counts are exact and "
-        "presence is not protected."
+        "This epsilon sets the noise that is added to visitor counts. If you leave this field empty, "
+        "visitor counts are exact and presence is not protected."
     ),
     "plan.presence_days": gettext_lazy(
         "If this number is 3, for example, only the first 3 days on which a subscriber is present are "

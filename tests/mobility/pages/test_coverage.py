@@ -169,7 +169,7 @@ class TestChecks:
             text,
             "FR-0 100 FR-1 99",
             "FR-9 91",
-            "This list does not include the cells of 5 rows outside the area.",
+            "This list does not include the network cells of 5 rows outside the area.",
         )
         says(text, "1 row has text in the cell column that does not look like the ID")
         assert "FR-10" not in text

@@ -143,5 +143,5 @@ def test_share_links_and_the_data_protection_pack_show_numbers(client, analyst, 
 
 def test_scenarios_and_synthetic_people_leave_numbers_out(study) -> None:
     fixed = factory.published(FIXED, factory.GENDER, slug="fixed").indicators.get(slug="size")
-    assert "is a number, and scenarios count people by category" in refusal(fixed.study, fixed)
+    assert "is a number, but scenarios count people by category" in refusal(fixed.study, fixed)
     assert synthesise(study).left_out == {"length": "is a number"}

@@ -398,6 +398,6 @@ class TestWords:
     def test_what_is_not_listed_is_counted(self):
         facts = Facts.of({"unmatched_more": 1, "unmatched_hidden": 1234})
         more, hidden = map(plain, words.unmatched_notes(facts))
-        assert more == "This list does not include the cell of 1 row outside the area."
+        assert more == "This list does not include the network cell of 1 row outside the area."
         assert hidden.startswith("1,234 rows have text in the cell column that does not look like the ID")
         assert list(words.unmatched_notes(Facts.of({}))) == []
