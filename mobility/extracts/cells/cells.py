@@ -13,7 +13,15 @@ from mobility.extracts.cells.moved import MovedCells
 from mobility.extracts.cells.unlisted import CellForms
 from mobility.extracts.readers import Texts
 from mobility.extracts.rows.counts import CELLS_KEPT, RowCounts
-from mobility.extracts.rows.lookups import CodeTable, is_same, slot_of, trimmed, without_blanks, words_of
+from mobility.extracts.rows.lookups import (
+    CodeTable,
+    is_same,
+    of_rows,
+    slot_of,
+    trimmed,
+    without_blanks,
+    words_of,
+)
 from reports.studies.studyfile import AreaDefinition
 
 OUTSIDE: Final = -1
@@ -62,15 +70,13 @@ class CellCodes:
             codes = self._table.codes(texts)
             return self._moved.on_days(codes, days, last_valid=self.last_valid, end=self._date_after)
         # Codes only tell rows of one second apart; a list of all texts of a file would have no bound.
-        codes = np.empty(len(texts.begins), np.uint32)
-        _checksums(texts.data, texts.begins, texts.ends, _CRC_OF_BYTE, codes)
-        found = codes.view(np.int32)
-        return found if texts.of_row is None else found[texts.of_row]
+        codes = texts.once(_checksums, lambda: _checksums_of(texts))
+        return codes if texts.of_row is None else of_rows(codes, texts.of_row)
 
 
 def count_unmatched(texts: Texts, counts: RowCounts, *, forms: CellForms) -> None:
     """Note unlisted texts of the cell column that look like a cell."""
-    texts = trimmed(texts if texts.of_row is None else _one_each(texts))
+    texts = trimmed(texts.one_each())
     firsts, rows = np.empty(CELLS_KEPT, np.int32), np.zeros(CELLS_KEPT, np.int64)
     n, more = _count_distinct(texts.data, texts.begins, texts.ends, LONGEST_KEPT, firsts, rows)
     names = Texts(data=texts.data, begins=texts.begins[firsts[:n]], ends=texts.ends[firsts[:n]]).to_list()
@@ -83,8 +89,10 @@ def count_unmatched(texts: Texts, counts: RowCounts, *, forms: CellForms) -> Non
     counts.unmatched_more += more
 
 
-def _one_each(texts: Texts) -> Texts:
-    return Texts(data=texts.data, begins=texts.begins[texts.of_row], ends=texts.ends[texts.of_row])
+def _checksums_of(texts: Texts) -> NDArray[np.int32]:
+    codes = np.empty(len(texts.begins), np.uint32)
+    _checksums(texts.data, texts.begins, texts.ends, _CRC_OF_BYTE, codes)
+    return codes.view(np.int32)
 
 
 @numba.njit(cache=True, nogil=True)

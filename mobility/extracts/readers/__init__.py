@@ -1,6 +1,7 @@
 """Readers of extracts: a stream of bytes in, blocks of named columns out, in bounded memory."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from reports.studies.studyfile.formats import ISO, Delimiter
 
 Scalar = TypeVar("Scalar", bound=np.generic)
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +58,14 @@ class Texts:
     data : uint8; valid UTF-8 within each text
     begins, ends : int32 (m,); text i is data[begins[i]:ends[i]]
     of_row : int32 (n,), which text each row has; None: text i is that of row i
+    found : results of `once`, for all rows with the same dictionary of texts
     """
 
     data: NDArray[np.uint8]
     begins: NDArray[np.int32]
     ends: NDArray[np.int32]
     of_row: NDArray[np.int32] | None = None
+    found: dict[Hashable, Any] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "data", read_only(self.data))
@@ -72,8 +76,26 @@ class Texts:
     def of_rows(self, rows: NDArray[np.integer[Any]] | NDArray[np.bool_]) -> "Texts":
         """Texts of some of the rows."""
         if self.of_row is not None:
-            return Texts(data=self.data, begins=self.begins, ends=self.ends, of_row=self.of_row[rows])
+            return replace(self, of_row=self.of_row[rows])
         return Texts(data=self.data, begins=self.begins[rows], ends=self.ends[rows])
+
+    def one_each(self) -> "Texts":
+        """Return the same with one text per row."""
+        if self.of_row is None:
+            return self
+        return Texts(data=self.data, begins=self.begins[self.of_row], ends=self.ends[self.of_row])
+
+    def once(self, what: Hashable, compute: Callable[[], Found]) -> Found:
+        """Return what `compute` finds for the texts: once for a dictionary, however many blocks use it.
+
+        what : stands for `compute`; other computations have another
+        """
+        if self.found is None:
+            return compute()
+        if what not in self.found:  # two threads may both compute the same
+            self.found[what] = compute()
+        found: Found = self.found[what]
+        return found
 
     def to_list(self) -> list[bytes]:
         """Each row's text, copied."""

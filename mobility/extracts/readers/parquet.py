@@ -7,6 +7,7 @@ Rows count from 1.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +25,7 @@ from mobility.extracts.readers.thrift import NoPageError
 from reports.studies.studyfile.formats import EPOCH_MS, EPOCH_S, ISO
 
 BATCH_ROWS = 64 << 10
+MAX_LOOKED_UP = 1 << 18  # texts of a dictionary that are looked up before rows ask: 1 MB of pages has fewer
 BUFFER_BYTES = 256 << 10  # of each column that is read
 DAMAGED = "the Parquet file is damaged or ends early: write it again and send it in full"
 
@@ -73,12 +75,12 @@ def _blocks(file: Buffered, *, layout: Layout, groups: range | None) -> Iterator
     # Arrow keeps all values of a row group where some pages have places in a dictionary and others values.
     texts = [name for name in by_place if reader.schema.column(places[name]).physical_type == "BYTE_ARRAY"]
     reader = _reader(file, read_dictionary=texts)
-    first = 1
+    first, dictionaries = 1, _Dictionaries()
     batches = reader.iter_batches(
         BATCH_ROWS, row_groups=list(groups), columns=list(layout.columns), use_threads=False
     )
     for batch in batches:
-        yield _block(batch, first=first, layout=layout)
+        yield _block(batch, first=first, layout=layout, dictionaries=dictionaries)
         first += len(batch)
 
 
@@ -171,47 +173,82 @@ def _place_of(reader: pq.ParquetFile, name: str) -> int:
     raise BatchFormatError(f"column {name!r} of the Parquet file must be plain, not nested")
 
 
-def _block(batch: pa.RecordBatch, *, first: int, layout: Layout) -> RowBlock:
-    columns = {name: _values(batch.column(name), is_time=name == layout.timestamp) for name in layout.columns}
-    bad = np.zeros(len(batch), np.bool_)
-    for column in columns.values():
-        bad |= _is_bad(column)
+def _block(batch: pa.RecordBatch, *, first: int, layout: Layout, dictionaries: "_Dictionaries") -> RowBlock:
+    columns = {
+        name: _values(batch.column(name), name, is_time=name == layout.timestamp, dictionaries=dictionaries)
+        for name in layout.columns
+    }
     lines = np.arange(first, first + len(batch), dtype=np.int64)
-    if bad.any():
+    kept, bad_text = lines, lines[:0]
+    found = [bad for bad in map(_bad_rows, columns.values()) if bad is not None]
+    if found:
+        bad = np.logical_or.reduce(found)
         columns = {name: _of_rows(column, ~bad) for name, column in columns.items()}
-    return RowBlock(
-        columns=columns, lines=lines[~bad], misshapen=lines[:0], bad_text=lines[bad], n_lines=len(batch)
-    )
+        kept, bad_text = lines[~bad], lines[bad]
+    return RowBlock(columns=columns, lines=kept, misshapen=lines[:0], bad_text=bad_text, n_lines=len(batch))
 
 
 def _of_rows(column: Column, rows: NDArray[np.bool_]) -> Column:
     return column.of_rows(rows) if isinstance(column, Texts) else column.filter(pa.array(rows))
 
 
-def _values(column: pa.Array, *, is_time: bool) -> Column:
+def _values(column: pa.Array, name: str, *, is_time: bool, dictionaries: "_Dictionaries") -> Column:
     """Timestamps as they are, and everything else as texts; a null is an empty one."""
     if is_time and pa.types.is_timestamp(column.type):
         return column
     if not pa.types.is_dictionary(column.type):
         return _texts(_as_binary(column))
-    distinct, places = column.dictionary, column.indices.cast(pa.int32())
-    if places.null_count:
-        places = places.fill_null(len(distinct))
-        distinct = pa.concat_arrays([_as_binary(distinct), pa.array([b""], pa.binary())])
-    texts = _texts(_as_binary(distinct))
-    of_row = places.to_numpy(zero_copy_only=False)
-    if len(of_row) and not 0 <= of_row.min() <= of_row.max() < len(texts.begins):
-        raise pa.ArrowInvalid("indices outside the dictionary")  # Arrow looks at few of them
-    if len(texts.begins) > len(of_row):  # most of a large dictionary belongs to other rows
-        return texts.of_rows(of_row)
-    return Texts(data=texts.data, begins=texts.begins, ends=texts.ends, of_row=of_row)
+    texts = dictionaries.texts_of(name, column.dictionary)
+    texts = replace(texts, of_row=_places(column.indices, n_texts=len(column.dictionary)))
+    return texts if texts.found is not None else texts.one_each()
+
+
+class _Dictionaries:
+    """Texts of the last dictionary of each column, the same object while the dictionary stays the same.
+
+    Arrow hands out a copy of the dictionary with each batch. The one that is kept here is compared by its
+    content, and its memory is not used again while it is kept.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[pa.Array, Texts]] = {}
+
+    def texts_of(self, name: str, dictionary: pa.Array) -> Texts:
+        """Texts of a dictionary, and an empty one after them; of a large one nothing is remembered."""
+        last = self._last.get(name)
+        if last is not None and last[0].equals(dictionary):
+            return last[1]
+        texts = _texts(_as_binary(dictionary))
+        texts = Texts(
+            data=texts.data,
+            begins=np.append(texts.begins, np.int32(0)),
+            ends=np.append(texts.ends, np.int32(0)),
+            found={} if len(dictionary) <= MAX_LOOKED_UP else None,
+        )
+        self._last[name] = dictionary, texts
+        return texts
+
+
+def _places(indices: pa.Array, *, n_texts: int) -> NDArray[np.int32]:
+    """Place of each row's text in a dictionary; of a null the one after the last text."""
+    if indices.type != pa.int32():
+        indices = indices.cast(pa.int32())
+    n_nulls = indices.null_count
+    of_row: NDArray[np.int32] = (indices.fill_null(n_texts) if n_nulls else indices).to_numpy()
+    # Arrow looks at few of them.
+    if len(of_row) and not 0 <= of_row.min() <= of_row.max() < n_texts + bool(n_nulls):
+        raise pa.ArrowInvalid("indices outside the dictionary")
+    if n_nulls and np.count_nonzero(of_row == n_texts) != n_nulls:
+        raise pa.ArrowInvalid("indices after the end of the dictionary")
+    return of_row
 
 
 def _as_binary(column: pa.Array) -> pa.Array:
     """Texts as they are, numbers as their digits, nulls as nothing."""
     if not _is_text(column.type):
         column = column.cast(pa.string())
-    return column.cast(pa.binary()).fill_null(b"")
+    column = column.cast(pa.binary())
+    return column.fill_null(b"") if column.null_count else column
 
 
 def _texts(column: pa.BinaryArray) -> Texts:
@@ -221,12 +258,19 @@ def _texts(column: pa.BinaryArray) -> Texts:
     return Texts(data=texts, begins=places[:-1], ends=places[1:])
 
 
-def _is_bad(column: Column) -> NDArray[np.bool_]:
-    """Rows whose value is not text in UTF-8."""
+def _bad_rows(column: Column) -> NDArray[np.bool_] | None:
+    """Rows whose value is not text in UTF-8; None if there are none."""
     if not isinstance(column, Texts):
-        return np.zeros(len(column), np.bool_)
-    begins, ends = column.begins, column.ends
-    if not len(begins) or is_plain(column.data[begins.min() : ends.max()]):
-        return np.zeros(len(column), np.bool_)
-    bad = is_bad(kinds_of_rows(column.data, begins[None], ends[None]), encoding=UTF8)
-    return bad if column.of_row is None else bad[column.of_row]
+        return None
+    bad = column.once(_bad_texts, lambda: _bad_texts(column))
+    if bad is not None and column.of_row is not None:
+        bad = bad[column.of_row]
+    return bad if bad is not None and bad.any() else None
+
+
+def _bad_texts(texts: Texts) -> NDArray[np.bool_] | None:
+    """Texts that are not in UTF-8; None where a look at all bytes tells that there are none."""
+    begins, ends = texts.begins, texts.ends
+    if not len(begins) or is_plain(texts.data[begins.min() : ends.max()]):
+        return None
+    return is_bad(kinds_of_rows(texts.data, begins[None], ends[None]), encoding=UTF8)

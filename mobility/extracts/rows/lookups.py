@@ -4,7 +4,7 @@ Codes are in an open hash table; a hash only gives the place, the bytes decide. 
 left of an identifier: its keyed PRF.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Self
 
 import numba
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ldp.kernels.cmac import cmac64_of
 from mobility.extracts.profiles.definition import ValueTable
-from mobility.extracts.readers import Texts
+from mobility.extracts.readers import Scalar, Texts, read_only
 from mobility.extracts.readers.bits import ones
 from mobility.extracts.rows.events import NO_VALUE
 
@@ -74,7 +74,9 @@ class CodeTable:
 
     def codes(self, texts: Texts, out: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
         """Code of each row's text, shape (n,); in `out` if there is one."""
-        codes = np.empty(len(texts.begins), np.int32) if out is None or texts.of_row is not None else out
+        return _codes_of_rows(texts, self, self._look_up, out)
+
+    def _look_up(self, texts: Texts, codes: NDArray[np.int32]) -> None:
         if self._short is not None:
             _look_up_short(texts.data, texts.begins, texts.ends, *self._options[1:], *self._short, codes)
         else:
@@ -82,7 +84,6 @@ class CodeTable:
                 texts.data, texts.begins, texts.ends, *self._options, self._data, self._begins, self._codes,
                 self._slots, codes,
             )  # fmt: skip
-        return codes if texts.of_row is None else np.take(codes, texts.of_row, out=out)
 
 
 class NumberTable:
@@ -99,9 +100,37 @@ class NumberTable:
 
     def codes(self, texts: Texts, out: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
         """Code of each row's text, shape (n,); in `out` if there is one."""
-        codes = np.empty(len(texts.begins), np.int32) if out is None or texts.of_row is not None else out
+        return _codes_of_rows(texts, self, self._look_up, out)
+
+    def _look_up(self, texts: Texts, codes: NDArray[np.int32]) -> None:
         _reached(texts.data, texts.begins, texts.ends, self._cuts, self._empty, codes)
-        return codes if texts.of_row is None else np.take(codes, texts.of_row, out=out)
+
+
+def _codes_of_rows(
+    texts: Texts,
+    table: CodeTable | NumberTable,
+    look_up: Callable[[Texts, NDArray[np.int32]], None],
+    out: NDArray[np.int32] | None,
+) -> NDArray[np.int32]:
+    """Look each text up, once if it is in a dictionary, and give each row the code of its text."""
+
+    def looked_up(into: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
+        codes = np.empty(len(texts.begins), np.int32) if into is None else into
+        look_up(texts, codes)
+        return codes
+
+    if texts.of_row is None:
+        return looked_up(out)
+    return of_rows(texts.once(table, looked_up), texts.of_row, out)
+
+
+def of_rows(
+    values: NDArray[Scalar], of_row: NDArray[np.int32], out: NDArray[Scalar] | None = None
+) -> NDArray[Scalar]:
+    """Value of each row's text: values[of_row], whose places a reader has checked."""
+    found = np.empty(len(of_row), values.dtype) if out is None else out
+    _take(read_only(values), read_only(of_row), found)
+    return found
 
 
 def trimmed(texts: Texts) -> Texts:
@@ -120,12 +149,15 @@ class Pseudonyms(NamedTuple):
 
 def pseudonyms_of(texts: Texts, key: bytes) -> Pseudonyms:
     """AES-CMAC of each row's trimmed bytes under `key` (16 bytes), its first 8 bytes."""
-    texts = trimmed(texts)
-    values = cmac64_of(key, texts.data, texts.begins, texts.ends)
-    is_empty = texts.begins == texts.ends
+    found = texts.once((pseudonyms_of, key), lambda: _pseudonyms(texts, key))
     if texts.of_row is None:
-        return Pseudonyms(values, is_empty)
-    return Pseudonyms(values[texts.of_row], is_empty[texts.of_row])
+        return found
+    return Pseudonyms(*(of_rows(each, texts.of_row) for each in found))
+
+
+def _pseudonyms(texts: Texts, key: bytes) -> Pseudonyms:
+    texts = trimmed(texts)
+    return Pseudonyms(cmac64_of(key, texts.data, texts.begins, texts.ends), texts.begins == texts.ends)
 
 
 class PseudonymSet:
@@ -157,6 +189,12 @@ class PseudonymSet:
 
 # Places are unsigned from here on: negative ones would count from the end of an array, and what asks whether
 # they do takes longer than all the rest.
+
+
+@numba.njit(cache=True, nogil=True)
+def _take(values, of_row, out):  # type: ignore[no-untyped-def]
+    for row in range(len(of_row)):
+        out[row] = values[np.uint32(of_row[row])]
 
 
 @numba.njit(cache=True, nogil=True)

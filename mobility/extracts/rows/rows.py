@@ -265,9 +265,8 @@ class RowCoder:
 def _note_empty(name: str, column: Column, rows: NDArray[np.integer[Any]], counts: RowCounts) -> None:
     """Count those of some rows that have no value in a column."""
     if isinstance(column, Texts):
-        texts = trimmed(column.of_rows(rows))
-        is_empty = texts.begins == texts.ends
-        n = int((is_empty if texts.of_row is None else is_empty[texts.of_row]).sum())
+        texts = trimmed(column.of_rows(rows).one_each())
+        n = int((texts.begins == texts.ends).sum())
     else:
         n = int(column.is_null().to_numpy(zero_copy_only=False)[rows].sum())
     if n:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from mobility.extracts.readers import Column, Texts
+from mobility.extracts.readers import Column, Texts, read_only
 from mobility.extracts.rows.arrays import ParallelArrays
 from mobility.extracts.rows.timestamp_texts import (
     DAY_S,
@@ -35,7 +35,7 @@ _NO_STEPS = np.empty((0, 3), np.int64)
 _MARGIN_DAYS = 2  # offsets of the Earth's zones stay well within
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)  # one clock is only the same as itself
 class StudyClock:
     """The study's time zone as a table: from `utc_from[i]` on, local = UTC + `offset_s[i]` (int64 seconds).
 
@@ -119,22 +119,36 @@ def event_times(texts: Texts, *, clock: StudyClock, form: str = ISO) -> EventTim
     -----
     Fractions of a second are cut off. Without an offset the time is local time of the study.
     """
+    times = texts.once((clock, form), lambda: _times_of_texts(texts, clock=clock, form=form))
+    return times if texts.of_row is None else times.take(texts.of_row)
+
+
+def _times_of_texts(texts: Texts, *, clock: StudyClock, form: str) -> EventTimes:
     steps = _NO_STEPS if form == ISO or form in _PER_SECOND else pattern_steps(form)
     n = len(texts.begins)
     kinds, stamps = np.empty(n, np.uint8), np.empty(n, np.int64)
     read_texts(texts.data, texts.begins, texts.ends, _PER_SECOND.get(form, 0), steps, kinds, stamps)
-    times = _placed(kinds, stamps, clock=clock)
-    return times if texts.of_row is None else times.take(texts.of_row)
+    return _placed(kinds, stamps, clock=clock)
 
 
 def event_times_of(column: pa.Array, *, clock: StudyClock) -> EventTimes:
     """Event times of a column of Arrow timestamps; without a time zone they are local time of the study."""
-    ticks = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-    stamps = ticks // _TICKS[column.type.unit]
-    kinds = np.full(len(stamps), NAIVE if column.type.tz is None else INSTANT, np.uint8)
-    is_null = column.is_null().to_numpy(zero_copy_only=False)
-    kinds[is_null | (stamps < FIRST_S) | (stamps > LAST_S)] = UNREADABLE
+    ticks = column.cast(pa.int64())
+    ticks = read_only((ticks.fill_null(0) if ticks.null_count else ticks).to_numpy())
+    kinds, stamps = np.empty(len(ticks), np.uint8), np.empty(len(ticks), np.int64)
+    _read_ticks(ticks, _TICKS[column.type.unit], NAIVE if column.type.tz is None else INSTANT, kinds, stamps)
+    if column.null_count:
+        kinds[column.is_null().to_numpy(zero_copy_only=False)] = UNREADABLE
     return _placed(kinds, stamps, clock=clock)
+
+
+@numba.njit(cache=True, nogil=True)
+def _read_ticks(ticks, per_second, kind, kinds, stamps):  # type: ignore[no-untyped-def]
+    """Read numbers since 1970, `per_second` of them in a second, as `read_texts` reads texts."""
+    for row in range(len(ticks)):
+        stamp = ticks[row] // per_second
+        stamps[row] = stamp
+        kinds[row] = kind if FIRST_S <= stamp <= LAST_S else UNREADABLE
 
 
 def _placed(kinds: NDArray[np.uint8], stamps: NDArray[np.int64], *, clock: StudyClock) -> EventTimes:
