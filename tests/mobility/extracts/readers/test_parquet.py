@@ -18,12 +18,14 @@ from mobility.batches.staging import UploadReader
 from mobility.batches.storages import Pieces, staging_storage
 from mobility.extracts.profiles.errors import PreviewError
 from mobility.extracts.profiles.sample import read_sample
-from mobility.extracts.readers import Layout, Source, parquet, parquet_footer, parquet_pages
+from mobility.extracts.readers import Layout, Source, Texts, parquet, parquet_footer, parquet_pages
 from mobility.extracts.readers.compression import buffered
 from mobility.extracts.readers.opening import read_extract
 from mobility.extracts.readers.parquet import group_sizes
 from mobility.extracts.readers.parquet_pages import check_pages
 from mobility.extracts.readers.thrift import NoPageError, Thrift
+from mobility.extracts.rows.events import NO_VALUE
+from mobility.extracts.rows.lookups import CodeTable
 from tests.mobility.batches.staged import staged
 from tests.mobility.extracts.readers.any_file import written
 
@@ -119,6 +121,44 @@ def test_rows_that_are_no_text_are_named_and_the_others_kept() -> None:
         assert values_of(blocks, "b") == [b"x", b"z", b"", b"x"]
         assert [line for block in blocks for line in block.lines.tolist()] == [1, 4, 5, 6]
         assert [line for block in blocks for line in block.bad_text.tolist()] == [2, 3]
+
+
+def test_texts_of_a_dictionary_that_no_row_has_are_not_judged() -> None:
+    values = pa.array([b"\xff", b"x", b"y", b"\0"], pa.binary())
+    table = pa.table({"a": pa.DictionaryArray.from_arrays(pa.array([1, 2, None, 1], pa.int32()), values)})
+    (block,) = blocks_of(io.BytesIO(written(table)), "a")
+    assert (block.texts("a").to_list(), len(block.bad_text)) == ([b"x", b"y", b"", b"x"], 0)
+    assert len(block.texts("a").begins) > len(values)  # else the file has no such texts
+
+
+def test_each_dictionary_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_up: list[int] = []
+    monkeypatch.setattr(CodeTable, "_look_up", noting(CodeTable._look_up, looked_up))
+    monkeypatch.setattr(parquet, "BATCH_ROWS", 100)
+    names = [f"value-{n % 300}" for n in range(1000)] + ["value-7", None] * 50
+    table, codes = CodeTable({f"value-{n}".encode(): n for n in range(300)}), []
+    data = written(pa.table({"a": pa.array(names)}), row_group_size=1000)
+    for block in read(io.BytesIO(data), "a"):
+        codes += table.codes(block.texts("a")).tolist()
+    assert codes == [n % 300 for n in range(1000)] + [7, int(NO_VALUE)] * 50
+    assert looked_up == [301, 2]  # the texts of each row group, and the empty one
+    monkeypatch.setattr(parquet, "MAX_LOOKED_UP", 1)
+    found = [code for block in read(io.BytesIO(data), "a") for code in table.codes(block.texts("a")).tolist()]
+    assert (found, looked_up[2:]) == (codes, [100] * 10 + [2])
+
+
+def noting(look_up: Any, sizes: list[int]) -> Any:
+    def noted(table: CodeTable, texts: Texts, codes: Any) -> None:
+        sizes.append(len(texts.begins))
+        look_up(table, texts, codes)
+
+    return noted
+
+
+@pytest.mark.parametrize("places", [[0, 2], [-1, 0], [2, None], [-1, None]])
+def test_places_outside_a_dictionary_are_refused(places: list[int | None]) -> None:
+    with pytest.raises(pa.ArrowInvalid):
+        parquet._places(pa.array(places, pa.int32()), n_texts=2)
 
 
 def test_columns_are_found_by_their_whole_name_and_others_are_not_read() -> None:

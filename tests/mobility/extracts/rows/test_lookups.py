@@ -2,6 +2,7 @@
 
 import zlib
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,13 @@ from mobility.extracts.readers import Texts
 from mobility.extracts.rows.counts import CELLS_KEPT, RowCounts
 from mobility.extracts.rows.events import NO_VALUE
 from mobility.extracts.rows.lookups import UNKNOWN, CodeTable, PseudonymSet, pseudonyms_of, trimmed
-from tests.mobility.extracts.rows.small_extract import FIRST_DAY, PSEUDONYM_KEY, pseudonym_of, texts_of
+from tests.mobility.extracts.rows.small_extract import (
+    FIRST_DAY,
+    PSEUDONYM_KEY,
+    SANITISE_KEY,
+    pseudonym_of,
+    texts_of,
+)
 
 BLANKS = b" \t\n\v\f\r"
 # Of every length that is treated in its own way, and alike where the words of a slot see them.
@@ -93,8 +100,7 @@ def test_a_text_reaches_cuts_or_is_no_number() -> None:
 
 
 def in_dictionary(values: list[bytes], of_row: list[int]) -> Texts:
-    texts = texts_of(values)
-    return Texts(data=texts.data, begins=texts.begins, ends=texts.ends, of_row=np.array(of_row, np.int32))
+    return replace(texts_of(values), of_row=np.array(of_row, np.int32), found={})
 
 
 def test_codes_pseudonyms_and_cells_of_a_dictionary() -> None:
@@ -108,6 +114,9 @@ def test_codes_pseudonyms_and_cells_of_a_dictionary() -> None:
     found = pseudonyms_of(in_dictionary([b"a", b" "], [1, 0, 0]), PSEUDONYM_KEY)
     assert found.values[1:].tolist() == [pseudonym_of("a")] * 2
     assert found.is_empty.tolist() == [True, False, False]
+    assert pseudonyms_of(coded, PSEUDONYM_KEY).values[1] == pseudonym_of("a")
+    assert pseudonyms_of(coded, SANITISE_KEY).values[1] == pseudonym_of("a", key=SANITISE_KEY)
+    assert CodeTable({b"a": 7}).codes(coded).tolist() == [int(NO_VALUE), 7, 7, UNKNOWN]
     assert unmatched(in_dictionary([b"a", b"b", b"unused"], [1, 0, 1])).unmatched_cells == {"b": 2, "a": 1}
 
 
