@@ -152,7 +152,7 @@ def pseudonyms_of(texts: Texts, key: bytes) -> Pseudonyms:
     found = texts.once((pseudonyms_of, key), lambda: _pseudonyms(texts, key))
     if texts.of_row is None:
         return found
-    return Pseudonyms(*(of_rows(each, texts.of_row) for each in found))
+    return Pseudonyms(of_rows(found.values, texts.of_row), of_rows(found.is_empty, texts.of_row))
 
 
 def _pseudonyms(texts: Texts, key: bytes) -> Pseudonyms:
