@@ -88,7 +88,7 @@ class Texts:
     def once(self, what: Hashable, compute: Callable[[], Found]) -> Found:
         """Return what `compute` finds for the texts: once for a dictionary, however many blocks use it.
 
-        what : stands for `compute`; other computations have another
+        `what` stands for `compute`; other computations have another
         """
         if self.found is None:
             return compute()
