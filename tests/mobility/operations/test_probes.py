@@ -239,9 +239,9 @@ def test_settings_that_are_unsafe(settings):
     assert ("settings_unsafe", "DEBUG", Level.ERROR) in trouble(safety.checked())
 
 
-def test_a_process_of_the_analyst_zone_imports_nothing_of_the_vault(first_command, monkeypatch):
+def test_a_process_of_the_analyst_zone_imports_nothing_of_the_vault(folder, monkeypatch):
     monkeypatch.setenv("MOBILITY_ZONE", "analyst")
-    with first_command[0].shell(LOOK) as process:
+    with folder.shell(LOOK) as process:
         printed, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
     told = json.loads(printed)

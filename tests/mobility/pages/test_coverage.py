@@ -145,15 +145,6 @@ class TestChecks:
                "rejected_lines": {"bad_timestamp": [2, 3], "unknown_value": [8]}, **fields},
         )  # fmt: skip
 
-    def test_reasons_name_lines_and_columns(self, client, study):
-        text = shown(client, self.full(study))
-        says(text, "60 of 400 rows are outside the scope of the study", "bad_timestamp 30 2, 3 time")
-        says(text, "unknown_value 10 8 one of these columns: age , gender", "outside_hours 60 time")
-        # opted out and misshapen rows are not asked for values
-        rejected = {"wrong_columns": 5, "bad_text": 5}
-        batch = self.full(study, rows_rejected=rejected, rows_ignored={"opted_out": 30})
-        assert "age 90 of 360 (25.0%)" in shown(client, batch)
-
     def test_it_stands_beside_what_came_before(self, client, study):
         before = {"day_subscribers": {"1": 150}, "empty": {"age": 0}}
         ended(study, 1, {1: day_hours(300), 3: day_hours(300)}, checks=before)
