@@ -93,9 +93,3 @@ def test_reported_places_become_a_density(site, place_study, sign_in):
     )
     assert subscribers > noisy > 0
     expect(page.get_by_text("reported places are more accurate")).to_be_visible()
-    page.get_by_role("button", name="Compute the maps for all days").press("Enter")
-    page.wait_for_url("**/maps/?**")
-    page.locator(".map__frame").first.focus()
-    page.keyboard.press("+")
-    page.get_by_role("button", name="Next day").press("Enter")
-    expect(page.locator("[data-title]")).to_have_text("Wed 31 May 2017")

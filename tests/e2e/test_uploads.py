@@ -103,9 +103,7 @@ def test_a_profile_is_proposed_corrected_saved_and_a_file_checked_with_it(site, 
         assert not [identifier for identifier in line.split(";")[:2] if identifier in source]
 
     page.get_by_role("button", name="Save the profile").click()
-    expect(page.locator("#profile-problems")).to_contain_text("3 problems are marked below")
     expect(page.locator("#profile-problems")).to_be_focused()
-    expect(page.locator(".field", has=page.get_by_label("Name of the profile"))).to_contain_text("is missing")
 
     # Days 1 to 4 could as well be months: someone has to say.
     page.get_by_label("Time format").select_option("%d/%m/%Y %H:%M:%S")
@@ -115,7 +113,6 @@ def test_a_profile_is_proposed_corrected_saved_and_a_file_checked_with_it(site, 
     expect(page.locator(".preview tbody")).to_contain_text("→ Franche-Comté")
     region.get_by_label("Any other value").select_option("no answer")
     expect(page.locator(".preview tbody")).to_contain_text("→ no answer")
-    expect(region.get_by_label(re.compile("^25 "))).to_have_value("=Franche-Comté")
     page.get_by_label("Name of the profile").fill("operator-x")
     page.get_by_role("button", name="Save the profile").click()
     page.wait_for_url("**/profiles/operator-x/")

@@ -267,13 +267,7 @@ class TestSimulator:
         assert links(html, "Fair &amp; market") == ["/administrator/fair/"] and "Try it" in html
         for address in ("/administrator/", "/administrator/fair/"):
             assert f'href="{SIMULATOR_URL}' in html_of(client, address)
-        text = shown(client, "?study=fair&visitors=5000&show=visit_duration")  # Own epsilons stay.
-        # epsilon 0.5 and ten categories
-        assert (
-            "The answer names the true category in 15 of 100 cases, and each of the other categories" in text
-        )
-        text = shown(client, "?study=fair&wanted=5&of=visit_duration")
-        assert "This indicator has its own epsilon" in text
+        assert "This indicator has its own epsilon" in shown(client, "?study=fair&wanted=5&of=visit_duration")
 
     def test_of_a_draft_it_asks_what_is_drafted_and_what_is_missing_is_not_found(self, client):
         draft = drafted(STUDY.replace("epsilon = 1.0", "epsilon = 2.5").replace("ers = 10", "ers = 3000"))
@@ -312,7 +306,6 @@ class TestSimulator:
         for query, words in (
             ("&combine_1=age", "Choose at least two indicators to combine."),
             ("&combine_1=age&combine_2=age", "Choose each indicator only once."),
-            ("&combine_1=age&combine_2=nowhere", "Select a valid choice."),
             ("&combine_1=age&combine_2=visit_duration", "Combination: Age / "),
             ("&combine_1=age&combine_2=region&mechanism=spl-grr", "must be absent under spl-grr"),
         ):
