@@ -8,17 +8,15 @@ from mobility.models import VaultStudy
 from mobility.operations.findings import Level
 from mobility.operations.probes import safety
 from reports.models import Sender, SentStudy, Study
-from reports.studies.studyfile import parse_study
 from reports.transfer.studies import create_study_rows
-from tests.mobility.pages.small_study import STUDY
+from tests.mobility.pages.small_study import definition_of
 
 pytestmark = [pytest.mark.django_db(databases=["default", "vault"]), pytest.mark.usefixtures("data_dir")]
 
 
 @pytest.fixture
 def study() -> Study:
-    read = {}.__getitem__
-    return create_study_rows(parse_study(STUDY.encode(), filename="study.toml", read=read), by="olga")
+    return create_study_rows(definition_of(), by="olga")
 
 
 @pytest.fixture

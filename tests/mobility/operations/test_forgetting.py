@@ -20,9 +20,8 @@ from mobility.signin.models import CacheEntry
 from mobility.vault.keystore import keystore
 from mobility.workers.models import WorkerSign
 from reports.ledger.models import LedgerEntry
-from reports.studies.studyfile import parse_study
 from tests.mobility.batches.killing import Killed
-from tests.mobility.pages.small_study import STUDY
+from tests.mobility.pages.small_study import STUDY, definition_of
 
 IN_BOTH = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
 pytestmark = [IN_BOTH, pytest.mark.usefixtures("data_dir")]
@@ -30,11 +29,7 @@ closes_in_time = override_settings(MOBILITY_CLOSE_AT_KEY_UNTIL=True)
 
 
 def definition(extra=""):
-    def absent(name):
-        raise FileNotFoundError(name)
-
-    text = STUDY.replace("[study.visitor]", f"{extra}\n[study.visitor]")
-    return parse_study(text.encode(), filename="study.toml", read=absent)
+    return definition_of(STUDY.replace("[study.visitor]", f"{extra}\n[study.visitor]"))
 
 
 def ago(days):

@@ -23,10 +23,9 @@ from mobility.plans.studies import create_study
 from mobility.uploads.profiles import create_profile
 from reports.models import Board, BudgetCap, BudgetPopulation, DayNote, SavedView, Study, StudyGrant
 from reports.studies.policies import Role
-from reports.studies.studyfile import parse_study
 from tests.conftest import folder_settings
 from tests.mobility.pages.access_rules import RULES
-from tests.mobility.pages.small_study import STUDY
+from tests.mobility.pages.small_study import definition_of
 from tests.reports import map_factory, slot_factory
 from tests.reports import report_factory as factory
 
@@ -125,7 +124,7 @@ def located_study(slug: str) -> Study:
 
 @pytest.fixture(scope="session")
 def definition():
-    return parse_study(STUDY.encode(), filename="study.toml", read=lambda _: b"")
+    return definition_of()
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from mobility.vault.models.batch import Batch
+from reports.studies.studyfile import StudyDefinition, parse_study
 from tests.study_text import columns, daily, static, study_text
 
 STUDY_URL = "/operator/fair/"
@@ -17,6 +18,10 @@ STUDY = study_text(
     slug="fair", name="Fair & market", first_day="2024-05-01",
     study="min_publication = 2\nexpected_subscribers = 10\n", extract=columns(more="max_bad_share = 0.5\n"),
 )  # fmt: skip
+
+
+def definition_of(text: str = STUDY, cells: bytes = b"") -> StudyDefinition:
+    return parse_study(text.encode(), filename="study.toml", read=lambda _: cells)
 
 
 def rows(*subscribers: str, day: int = 1, age: str = "old") -> str:

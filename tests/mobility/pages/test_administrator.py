@@ -22,7 +22,7 @@ from tests import demo_study
 from tests.demo_study import AREA_FILES
 from tests.mobility.pages import pages
 from tests.mobility.pages.pages import check_markup, html_of, lacks, page, said, says, text_of
-from tests.mobility.pages.small_study import STUDY
+from tests.mobility.pages.small_study import STUDY, definition_of
 from tests.study_text import static
 
 pytestmark = pages.AS_ADMINISTRATOR
@@ -150,7 +150,7 @@ def test_the_example_on_the_page_is_a_valid_study_file_and_pages_have_no_inline_
         check_markup(html_of(client, address))
     html = html_of(client, CREATE_URL)
     example = unescape(html.split('<pre class="example"')[1].split(">", 1)[1].split("</pre>")[0])
-    definition = parse_study(example.encode(), filename="example", read=lambda _: b"")
+    definition = definition_of(example)
     assert (definition.small_cell, definition.indicators[0].categories[0]) == (10, "under 18")
     commented = example.replace("# cell =", "cell =").replace("# epsilon =", "epsilon =")
     with_area = re.sub(r"# (\[area\]|cells =|zones =)", r"\1", commented)
@@ -243,10 +243,6 @@ def links(html, words):
     return [unescape(found) for found in re.findall(rf'<a href="([^"]*)">{words}</a>', html)]
 
 
-def drafted(text):
-    return draft_new_study(parse_study(text.encode(), filename="study.toml", read=lambda _: b""), by="adam")
-
-
 class TestSimulator:
     def test_with_nothing_it_asks_made_up_questions_and_both_ends_of_every_slider_are_named(self, client):
         html = html_of(client, SIMULATOR_URL)
@@ -270,7 +266,8 @@ class TestSimulator:
         assert "This indicator has its own epsilon" in shown(client, "?study=fair&wanted=5&of=visit_duration")
 
     def test_of_a_draft_it_asks_what_is_drafted_and_what_is_missing_is_not_found(self, client):
-        draft = drafted(STUDY.replace("epsilon = 1.0", "epsilon = 2.5").replace("ers = 10", "ers = 3000"))
+        text = STUDY.replace("epsilon = 1.0", "epsilon = 2.5").replace("ers = 10", "ers = 3000")
+        draft = draft_new_study(definition_of(text), by="adam")
         html = html_of(client, f"{SIMULATOR_URL}?draft={draft.pk}")
         given = ["epsilon", "draft", "visitors"]
         # 3,000 in 3 days, each on 1.5 days
@@ -298,7 +295,7 @@ class TestSimulator:
         assert re.search(r'value="spl-grr" selected', other)
 
     def test_a_combination_says_what_it_shows_and_what_it_costs(self, client):
-        draft = drafted(STUDY + static("region", "here", "elsewhere"))
+        draft = draft_new_study(definition_of(STUDY + static("region", "here", "elsewhere")), by="adam")
         start = f"?draft={draft.pk}&visitors=5000"
         assert "Combination:" not in shown(client, start)
         found = shown(client, f"{start}&combine_1=age&combine_2=region")

@@ -15,11 +15,10 @@ from mobility.batches.quality.coverage import coverage_of
 from mobility.models import Batch, ExtractProfile, VaultStudy
 from mobility.plans.studies import create_study
 from mobility.uploads import actions as uploads
-from reports.studies.studyfile import parse_study
 from tests.mobility.batches.quality.deliveries_by_hand import day_hours
 from tests.mobility.commands import printed
 from tests.mobility.pages.pages import AS_OPERATOR, html_of, page, says, text_of
-from tests.mobility.pages.small_study import STUDY, STUDY_URL
+from tests.mobility.pages.small_study import STUDY, STUDY_URL, definition_of
 
 pytestmark = AS_OPERATOR
 COVERAGE_URL = "/operator/fair/coverage/"
@@ -196,7 +195,7 @@ class TestOfFiles:  # checks of real files, from the upload to the page and to t
         text = STUDY.replace('timestamp = "time"\n', 'timestamp = "time"\ncell = "cell"\n')
         text += '[area]\ncells = "cells.csv"\n'
         cells = b"cell_id,lon,lat\nFR-101,6.0,47.0\nFR-2000,6.0,47.0\n"
-        create_study(parse_study(text.encode(), filename="study.toml", read=lambda _: cells), by="adam")
+        create_study(definition_of(text, cells), by="adam")
         return VaultStudy.objects.get(slug="fair")
 
     @pytest.fixture

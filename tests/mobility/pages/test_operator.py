@@ -21,10 +21,9 @@ from mobility.vault.keystore import keystore
 from reports.ledger.actions import record
 from reports.ledger.models import LedgerKind
 from reports.studies.policies import Role
-from reports.studies.studyfile import parse_study
 from tests.mobility.extracts.rows.night_study import night_study
 from tests.mobility.pages.pages import AS_OPERATOR, check_markup, html_of, lacks, page, said, says, text_of
-from tests.mobility.pages.small_study import GOOD, STUDY, STUDY_URL, extract, put, rows
+from tests.mobility.pages.small_study import GOOD, STUDY, STUDY_URL, definition_of, extract, put, rows
 from tests.mobility.slot_study import with_slots
 from tests.reports.page_texts import signed_in
 
@@ -248,7 +247,7 @@ class TestDays:
 
     def test_under_presence_noise_nothing_crosses_before_days_are_closed(self, client, data_dir, run_batches):
         assert "You do not have access to any study yet" in page(client, "/operator/")
-        create_study(parse_study(NOISY.encode(), filename="study.toml", read=lambda _: b""), by="adam")
+        create_study(definition_of(NOISY), by="adam")
         batch = put(client)
         run_batches()
         shown, study, listed = show(client, batch), page(client, STUDY_URL), page(client, "/operator/")
