@@ -8,7 +8,7 @@ import pytest
 
 from scripts import plain_english
 from scripts.docs import REFERENCE, generated
-from scripts.plain_english import GENERATED, Text, hits, of_module, prose, signs
+from scripts.plain_english import GENERATED, Text, complaints, hits, of_module, prose, signs
 
 SIGNS = signs(tomllib.loads(plain_english.CONFIGURATION.read_text("utf-8")))
 
@@ -61,6 +61,13 @@ def test_docstrings_and_comments_are_code_and_literals_of_the_product_are_read_b
     assert places == {("code", 2), ("code", 3), ("user", 4)}
     assert found(*of_module("ldp/x.py", source)) == ["What it is.", "nobody", "anew"]
     assert "user" not in {text.area for text in of_module("tests/x.py", source)}
+
+
+def test_an_area_above_its_allowance_is_a_complaint() -> None:
+    counted = Counter(user=3, docs=2, code=0)
+    assert complaints(counted, {"user": 3, "docs": 2, "code": 5}) == []
+    (line,) = complaints(counted, {"user": 2, "docs": 2, "code": 5})
+    assert line.startswith("user: 3 signs of translated English, 2 allowed")
 
 
 def test_the_texts_of_pages_come_from_the_catalogue_and_generated_pages_are_left_out(tmp_path: Path) -> None:

@@ -158,9 +158,11 @@ def test_faults_are_found(monkeypatch):
     assert _faults(monkeypatch) == []
     for changed, fault in (
         ({"rows": ""}, "no translation"),
+        ({"plural": ("%(n)s ligne", "")}, "no translation"),
         ({"rows": "Lignes du %(jour)s"}, "placeholders or tags differ"),
         ({"plural": ("une ligne", "%(n)s lignes")}, "placeholders or tags differ"),
         ({"code": "Lisez ceci {now}"}, "placeholders or tags differ"),
+        ({"code": "Lisez <code>ceci</code> {maintenant}"}, "placeholders or tags differ"),
         ({"code": "Lisez <code>ceci</code> {now} %s"}, "placeholders or tags differ"),
         ({"rows": "Lignes du %(day)s "}, "spaces at an end differ"),
     ):

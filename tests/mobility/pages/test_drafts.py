@@ -288,6 +288,13 @@ def test_no_study_is_named_as_a_page_of_administrators():
 
 
 class TestPages:
+    def test_the_expected_visitors_change_the_intervals(self, client, draft):
+        few, many = (page(client, url(draft, f"?visitors={n}")) for n in (100, 1_000_000))
+        widths = [float(w) for text in (few, many) for w in re.findall(r"±([\d.]+)\s?points", text)]
+        assert len(widths) == 4 and widths[0] > 20 * widths[2]
+        for odd in ("x", "", "-5", "9" * 50):
+            assert client.get(url(draft, f"?visitors={odd}")).status_code == 200
+
     def test_many_drafts_cost_few_queries_and_no_script(self, client, draft, django_assert_max_num_queries):
         submit_draft(draft, revision=1, by="adam")
         approve_draft(draft, revision=1, by="petra", remark="x")

@@ -7,7 +7,7 @@ import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
-from mobility.home import views
+from mobility.home import views, waiting
 from mobility.models import Batch, DayUndo, FeedToken, PlanDraft
 from mobility.plans.drafts import draft_of_study, submit_draft
 from mobility.uploads.watched_folder import ACTOR
@@ -131,6 +131,15 @@ def test_requests_wait_for_those_who_did_not_make_them(petra, person, olga, stud
     )  # fmt: skip
     says(page(boss, "/"), "Publish the plan draft for Fair &amp; market")
     lacks(page(petra, "/"), "plan draft for")
+
+
+def test_only_the_newest_failures_are_listed(olga, study, monkeypatch):
+    monkeypatch.setattr(waiting, "FAILED_SHOWN", 1)
+    for hours_ago in (2, 1):
+        ended(study, State.FAILED, hours_ago=hours_ago, filename=f"{hours_ago}.csv")
+    text = page(olga, "/")
+    says(text, "1.csv")
+    lacks(text, "2.csv")
 
 
 def test_boards_opened_last_lead_back_to_them(person, study):

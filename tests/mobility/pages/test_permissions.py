@@ -168,6 +168,32 @@ class TestPages:
         for address in [*lists, *map(reverse, LISTS)]:
             assert "market" not in client.get(address).content.decode(), address
 
+    @pytest.mark.parametrize(
+        ("second", "statuses"),
+        [(Role.ANALYST, {"/studies/fair/": 200, "/studies/market/": 404, "/administrator/fair/": 404}),
+         # Administrators see every study, and upload with a grant only.
+         (Role.ADMINISTRATOR, {"/studies/market/": 200, "/administrator/market/": 200})],
+    )  # fmt: skip
+    def test_roles_add_up(self, client, person, world, second, statuses):
+        client.force_login(person("both", Role.OPERATOR, second, studies=[world.studies[OWN]]))
+        batch = reverse("operator:batch", args=[world.of[OTHER]["batch"]])
+        expected = {"/operator/fair/": 200, "/operator/market/": 404, batch: 404, **statuses}
+        for address, status in expected.items():
+            assert client.get(address).status_code == status, address
+        assert "The market" not in client.get("/operator/").content.decode()
+
+    def test_a_link_in_the_navigation_is_one_that_works(self, world):
+        overseer = {"/administrator/", "/studies/", "/people/", "/ledger/", "/status/"}
+        expected = {Role.OPERATOR: {"/operator/"}, None: set()}
+        expected |= {role: {"/studies/"} for role in (Role.ANALYST, Role.VIEWER)}
+        expected |= dict.fromkeys((Role.ADMINISTRATOR, Role.PRIVACY_OFFICER), overseer)
+        for role, links in expected.items():
+            client = world.client(role)
+            home = client.get("/").content.decode()
+            shown = {link for link in (*overseer, "/operator/") if f'href="{link}"' in home}
+            assert shown == links, role
+            assert all(client.get(link).status_code == 200 for link in shown)
+
     @pytest.mark.parametrize("role", Role, ids=str)
     def test_pages_offer_only_what_works(self, world, request, role):
         client, links = world.client(role), {}
@@ -246,6 +272,14 @@ class TestTokens:
         for path in of_studies:
             assert read(client, path, **bearer(text)) == (401 if is_of_one else 404), path
         assert "fair" not in client.get("/api/v1/studies", **bearer(text)).content.decode()
+
+    def test_a_token_of_somebody_who_only_looks_opens_nothing(self, client, world):
+        _, text = access.create_token(name="x", days=1, study=None, by=world.somebody(Role.ANALYST))
+        for role in (Role.VIEWER, Role.PRIVACY_OFFICER, Role.OPERATOR):
+            user = world.somebody(role)
+            assert read(client, "/studies", **bearer(text)) == 401, role
+            with pytest.raises(access.AccessError):
+                access.create_token(name="y", days=1, study=None, by=user)
 
     def test_a_link_shows_what_its_maker_may_read_now(self, client, world):
         user = world.somebody(Role.ANALYST, until=today())
