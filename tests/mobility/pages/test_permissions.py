@@ -201,7 +201,7 @@ class TestPages:
         pages += [f"/studies/fair/age/{end}" for end in ("days/", "compare/?kind=windows", "movement/")]
         if role == Role.OPERATOR:
             pages = ["/", "/operator/", "/operator/fair/", "/operator/fair/coverage/"]
-        if role == Role.ADMINISTRATOR:  # who takes figures along as an analyst does
+        if role == Role.ADMINISTRATOR:  # they export what analysts export
             pages = ["/", "/studies/", "/studies/fair/", "/studies/fair/statement/"]
         if role in SEES_ALL:
             pages += ["/administrator/", "/administrator/fair/", "/people/", "/people/matrix/", "/ledger/"]
