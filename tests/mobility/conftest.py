@@ -15,6 +15,7 @@ from mobility.extracts.readers import chunks
 from mobility.plans.studies import create_study
 from mobility.vault.keystore import keystore
 from mobility.vault.queries import find_study
+from mobility.workers import app as workers_app
 from reports.studies.studyfile import StudyDefinition
 from tests.demo_study import parsed_study, study_text
 from tests.mobility.data_folder import Folder
@@ -110,6 +111,7 @@ def make_pipeline(db, data_dir, definition, monkeypatch):
     queue: deque[tuple[str, ...]] = deque()
     # The broker's place is taken by a queue in this process; the real one is in tests/e2e and test_embedded.
     monkeypatch.setattr(dispatching, "send", lambda task, *ids, **_: queue.append((task, *ids)))
+    monkeypatch.setattr(workers_app, "send", lambda *_, **__: None)  # what analysts ask for
 
     def make(*, n_shards: int = 2, **changes: object) -> Pipeline:
         create_study(replace(definition, **changes), by="test")

@@ -68,14 +68,12 @@ ANSWERS = [
     (404, b'["detail"]', REFUSED, "does not accept handovers"),
     (413, b'{"detail": 5}', REFUSED, "does not accept handovers"),
     (409, b"[" * 90_000, REFUSED, "does not accept handovers"),
-    (429, b'{"detail": "later"}', WAITS, "HTTP 429"),
-    (500, b"crash", WAITS, "HTTP 500"),
-    (200, b"<html>", WAITS, "does not accept handovers"),
-    (200, b"[]", WAITS, "does not accept handovers"),
+    (429, b'{"detail": "later"}', WAITS, "HTTP 429"), (500, b"crash", WAITS, "HTTP 500"),
+    (200, b"<html>", WAITS, "does not accept handovers"), (200, b"[]", WAITS, "does not accept handovers"),
     (200, b"\xff", WAITS, "does not accept handovers"),
     (200, b'{"a":' * 90_000, WAITS, "does not accept handovers"),
     *((status, b"", REFUSED, f"HTTP {status}") for status in (301, 302, 307, 308)),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("status", "body", "kind", "words"), ANSWERS)

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 from ldp import derive_subkey, union
-from mobility.models import DayState
-from mobility.vault.studies import open_study
 from reports.models import Indicator, Tally
 from reports.studies.studyfile import StudyDefinition
 from tests.ldp.exact import reference_below
@@ -148,17 +146,3 @@ def test_late_rows_change_no_answer_and_an_undone_day_is_answered_again(
     dates = write_dates(tmp_path / "dates", rows)
     pipeline.upload(dates[3])
     assert pipeline.tallies() == before  # the same day, the same bits
-
-
-def test_places_are_kept_only_of_those_who_answer_and_while_the_day_is_open(
-    make_pipeline, rows, asked, tmp_path: Path
-) -> None:
-    pipeline = make_pipeline()
-    pipeline.upload(write_file(tmp_path / "all.csv", rows))
-    study = open_study(pipeline.study)
-    states = [study.unseal_day(row) for row in DayState.objects.all()]
-    kept = {who for seen in states for who in seen.stays.pseudonym.tolist()}
-    assert set() < kept <= {_pseudonym(name) for name in who_answers(1, 3)}
-    assert kept & {_pseudonym(name) for name in asked}
-    pipeline.close_days(through=DAYS)
-    assert not DayState.objects.exists()

@@ -33,7 +33,7 @@ State = Batch.State
 
 
 @pytest.mark.parametrize(
-    "n_deaths", [pytest.param(5, marks=pytest.mark.database), pytest.param(None, marks=pytest.mark.long)]
+    "n_deaths", [pytest.param(4, marks=pytest.mark.database), pytest.param(None, marks=pytest.mark.long)]
 )
 def test_a_death_at_any_statement_of_a_second_day_changes_nothing(make_pipeline, few, n_deaths):
     def begun(slug):
@@ -51,7 +51,7 @@ def test_an_outage_of_a_moment_holds_nothing_up(make_pipeline, few):
     undisturbed.ask_for(few[0])
     n_statements, expected = statements_of(undisturbed.work), undisturbed.tallies()
     assert undisturbed.visitors(1, 1) > 0
-    for n in spread(12, over=n_statements):
+    for n in spread(8, over=n_statements):
         pipeline = make_pipeline(slug=f"without-answer-{n}", **SMALL)
         batch = pipeline.ask_for(few[0])
         run(partial(pipeline.work, retries=True), KillAt(n, OperationalError))

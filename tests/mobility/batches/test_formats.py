@@ -1,10 +1,9 @@
-"""Equal rows in every format give the same counts and tallies, and the 28 totals of FIMU."""
+"""Equal rows in every format give the same counts and tallies."""
 
 import csv
 import gzip
 import io
 from collections.abc import Iterator
-from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from mobility.batches import outcomes, reading
-from mobility.demo.extract import write_extract
-from mobility.demo.population import load_facts
 from mobility.vault.models.batch import Batch
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
-PATTERNS = load_facts()["presence_patterns"]
 CSV_UTF8 = {"format": "csv", "delimiter": "comma", "encoding": "utf-8"}
 
 
@@ -85,28 +81,6 @@ def test_every_format_gives_the_same_tallies(make_pipeline, extract, tmp_path):
     assert plain[0]["rejected_in"] == columns
     assert plain[0]["rows_rejected"].keys() == columns.keys()
     assert any(map(any, plain[1].values()))
-
-
-@pytest.fixture
-def week(tmp_path):
-    """All of the demo's rows in one file, with those that are malformed."""
-    write_extract(tmp_path, seed=1)
-    path = tmp_path / "week.csv"
-    with path.open("wb") as out:
-        for number, day in enumerate(sorted(tmp_path.glob("fimu*.csv"))):
-            out.write(day.read_bytes().partition(b"\n")[2] if number else day.read_bytes())
-            day.unlink()
-    return path
-
-
-@pytest.mark.slow
-def test_the_28_totals_of_the_demo_hold(make_pipeline, week):
-    pipeline = make_pipeline()
-    (batch,) = pipeline.upload(week)
-    assert batch.state == Batch.State.DONE, batch.failure
-    for first, last in combinations_with_replacement(range(1, 8), 2):
-        published = sum(n for days, n in PATTERNS.items() if "1" in days[first - 1 : last])
-        assert pipeline.visitors(first, last) == published
 
 
 def test_chunks_that_disagree_on_the_encoding_are_read_in_order(make_pipeline, extract, tmp_path, request):

@@ -119,7 +119,7 @@ def test_the_first_days_of_a_subscriber_count_in_any_order_of_files_and_closings
 
 
 @pytest.mark.parametrize(
-    "n_deaths", [pytest.param(4, marks=pytest.mark.database), pytest.param(None, marks=pytest.mark.long)]
+    "n_deaths", [pytest.param(3, marks=pytest.mark.database), pytest.param(None, marks=pytest.mark.long)]
 )
 def test_a_death_at_any_statement_of_a_closing_changes_nothing(make_noisy, few, n_deaths):
     def begun(slug):

@@ -300,7 +300,7 @@ def test_study_is_not_closed_while_slots_of_its_days_are_open(make_slots, tmp_pa
 
 @pytest.mark.parametrize("way", ["slots", "days"])
 @pytest.mark.parametrize(
-    "n_deaths", [pytest.param(4, marks=pytest.mark.database), pytest.param(None, marks=pytest.mark.long)]
+    "n_deaths", [pytest.param(3, marks=pytest.mark.database), pytest.param(None, marks=pytest.mark.long)]
 )
 def test_a_death_at_any_statement_of_a_closing_changes_nothing(make_slots, tmp_path, way, n_deaths):
     rows = some_rows(seed=5, n=200)

@@ -57,7 +57,7 @@ def drain(batch: Batch, *, size: int = 1000) -> tuple[bytes, bool]:
     return got, False
 
 
-@pytest.mark.usefixtures("any_staging", "_small_frames")
+@pytest.mark.usefixtures("data_dir", "_small_frames")
 class TestUpload:
     def test_layout_and_size_of_frames(self):
         batch = staged(PLAIN)
@@ -125,7 +125,7 @@ class TestUpload:
         assert all(marker[start : start + 6] not in everything for start in range(len(marker) - 6))
 
 
-@pytest.mark.usefixtures("any_staging")
+@pytest.mark.usefixtures("data_dir")
 class TestChunk:
     def test_segments_come_back_by_shard_in_their_order(self):
         batch, long = staged(b""), b"eleven" * 1000

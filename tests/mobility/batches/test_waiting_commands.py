@@ -53,7 +53,7 @@ def test_a_command_that_meets_no_database_for_a_moment_prints_its_json(
 
     count = KillAt()
     expected = told_by("undisturbed", count)
-    for n in spread(6, over=count.seen):
+    for n in spread(4, over=count.seen):
         assert told_by(f"without-answer-{n}", KillAt(n, OperationalError)) == expected, n
 
 

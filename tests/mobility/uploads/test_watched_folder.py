@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 from django.db import OperationalError
 
-from mobility.batches import outcomes, staging
+from mobility.batches import staging
 from mobility.batches.staging import UploadReader
 from mobility.uploads import watched_folder
 from mobility.vault.keystore import keystore
 from mobility.vault.models.batch import Batch
-from reports.studies.studyfile import StudyDefinition
-from tests.mobility.pipeline import Pipeline, raising
+from tests.mobility.pipeline import raising
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
 FILE = b"msisdn,timestamp\n" + b"1,2017-05-31T10:00:00\n" * 50
@@ -229,39 +228,6 @@ def test_a_database_that_is_away_for_a_moment_is_no_fault_of_a_file(watched, mon
     assert names(watched) == ["a.csv", "b.csv"]
     watched_folder.take_in_watched()  # as the next sweep asks, and not in ten minutes
     assert (set(taken()), names(watched)) == ({"a.csv", "b.csv"}, [])
-
-
-def hour(pipeline: Pipeline, at: int) -> bytes:
-    definition = StudyDefinition.from_json(pipeline.study.definition)
-    assert definition.area is not None
-    cell = definition.area.cells[0].cell_id
-    statics = [indicator.column for indicator in definition.static_indicators]
-    header = [definition.extract.subscriber, definition.extract.timestamp, definition.extract.cell, *statics]
-    rows = [f"{who},2017-05-31T{at:02}:{minute}:00,{cell}" for who in range(100) for minute in ("00", "59")]
-    lines = [",".join(map(str, header)), *(row + "," * len(statics) for row in rows)]
-    return ("\n".join(lines) + "\n").encode()
-
-
-@pytest.mark.parametrize("folder", [".", "more-to-come"])
-def test_days_in_hourly_files(watched, make_pipeline, folder):
-    pipeline = make_pipeline(slug="hourly", min_publication=10)
-    place = watched.parent / "hourly" / folder
-    place.mkdir(parents=True)
-    for at in range(8, 12):
-        (place / f"{at}.csv").write_bytes(hour(pipeline, at))
-        watched_folder.take_in_watched()
-        batch = pipeline.finished(Batch.objects.get(filename=f"{at}.csv"))
-        assert batch.state == Batch.State.DONE
-    notes = " ".join(outcomes.notes_for_reader(batch))
-    if folder == "more-to-come":
-        assert pipeline.visitors(1, 1) == 0
-        pipeline.close_days(through=1)
-        assert (batch.notes["late_change"], "would have changed" in notes) == (0, False)
-    else:
-        assert batch.notes["late_change"] > 0
-        assert "daily answers would have changed (100 subscriber-days in the file)" in notes
-        assert "with more_to_come" in notes
-    assert pipeline.visitors(1, 1) == 100
 
 
 def test_a_scan_asks_for_a_worker_only_when_there_is_something(watched, pipeline):

@@ -86,15 +86,8 @@ def worker_at(broker: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
         "DJANGO_SETTINGS_MODULE": "mobility.settings",
     }  # fmt: skip
     command = [
-        sys.executable,
-        "-m",
-        "celery",
-        "-A",
-        "tests.mobility.workers.slow_worker",
-        "worker",
-        "-c",
-        "1",
-    ]
+        sys.executable, "-m", "celery", "-A", "tests.mobility.workers.slow_worker", "worker", "-c", "1",
+    ]  # fmt: skip
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True, **quiet) as worker:
         try:

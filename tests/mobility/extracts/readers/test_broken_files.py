@@ -301,11 +301,9 @@ def plans_of(data: bytes, target: int, size: int | None = None) -> list[ChunkPla
 class TestChunks:
     @settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
     @given(
-        data=files,
-        block=st.sampled_from([64, 300, 4 << 20]),
-        step=st.integers(1, 400),
+        data=files, block=st.sampled_from([64, 300, 4 << 20]), step=st.integers(1, 400),
         piece=st.integers(1, 500),
-    )
+    )  # fmt: skip
     @example(COLUMNS_LINE + b"\r" + ONE_ROW + b"\n" + ONE_ROW + b"\r" + ONE_ROW + b"\n", 300, 1, 50)
     def test_any_file_is_read_or_refused_as_a_whole_and_in_chunks(self, data, block, step, piece) -> None:
         check(data, block=block, step=step, piece=piece)

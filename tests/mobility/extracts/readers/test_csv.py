@@ -52,11 +52,6 @@ class Pieces(io.RawIOBase):
         return count
 
 
-@pytest.fixture(params=[16, 32, 64, reader.BLOCK_BYTES])
-def _blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "BLOCK_BYTES", request.param)
-
-
 def read(data: bytes, columns=COLUMNS, *, piece: int = 1 << 20, delimiter=None, source=None) -> Found:
     rows, misshapen, bad_text = [], [], []
     last = 1
@@ -126,13 +121,10 @@ PLAIN = {"separator": ",", "end": "\n", "is_final_end": False, "piece": 40, "blo
 @settings(max_examples=250)
 @given(
     lines=st.lists(st.text(alphabet='x1,;"\x00 é\xc3\xa9', max_size=8), max_size=12),
-    separator=st.sampled_from(",;"),
-    end=st.sampled_from(["\n", "\r\n", "\r"]),
-    is_final_end=st.booleans(),
-    piece=st.integers(2, 40),
-    block=st.integers(16, 60),
+    separator=st.sampled_from(",;"), end=st.sampled_from(["\n", "\r\n", "\r"]), is_final_end=st.booleans(),
+    piece=st.integers(2, 40), block=st.integers(16, 60),
     columns=st.permutations("abc").flatmap(lambda names: st.integers(1, 3).map(lambda n: names[:n])),
-)
+)  # fmt: skip
 @example(**PLAIN, lines=["1,2,3", "", "4", "5,6,7", "", "", "8,9", "1,2,3,4", "1,1,1", "", "2,2,2"])
 @example(**PLAIN, lines=[",,"] * 20)
 @example(**PLAIN, lines=[f"1,{quoted},3" for quoted in QUOTED])
@@ -201,17 +193,6 @@ def test_delimiter_that_was_named_is_not_guessed_and_one_that_is_not_clear_must_
     data = b"p;a;b;q,a,b,r\n1,2,3,4\n"
     fits_two = "line 1: the header matches 'comma', 'semicolon': choose one of them in the profile"
     assert (failure(data), read(data, delimiter="comma")) == (fits_two, Found([(2, b"2", b"3")], []))
-
-
-@pytest.mark.usefixtures("_blocks")
-@pytest.mark.parametrize(("first", "later"), [("utf-8", "latin-1"), ("latin-1", "utf-8")])
-def test_encoding_of_the_first_block_holds_for_all(first: str, later: str) -> None:
-    source = Source()
-    values = ["é".encode(first), *[b"2"] * 20, "é".encode(later), b"\0", "ü".encode(first)]
-    found = read(b"a,b\n" + b"".join(b"1," + value + b"\n" for value in values), source=source)
-    assert found.bad_text == [23, 24]
-    assert [row[2] for row in found.rows] == ["é".encode(), *[b"2"] * 20, "ü".encode()]
-    assert source.encoding == first
 
 
 # Bytes at which the rules of UTF-8 change.

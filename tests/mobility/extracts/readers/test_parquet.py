@@ -338,12 +338,10 @@ TOO_MUCH = [
     (lambda: shared_pages(groups=2_000), "FREE_ROWS", 1_000_000, r"declares 20000000 rows in \d+ bytes"),
     (lambda: shared_pages(groups=11), "MAX_ROW_GROUPS", 10, "has 11 row groups, more than 10"),
     (
-        lambda: written(pa.table({"a": ["x"]})),
-        "MAX_FOOTER_BYTES",
-        100,
+        lambda: written(pa.table({"a": ["x"]})), "MAX_FOOTER_BYTES", 100,
         "the footer of the Parquet file has 0 MiB, more than 0",
     ),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("made", "limit", "most", "said"), TOO_MUCH, ids=["rows", "row groups", "footer"])

@@ -40,11 +40,9 @@ written = st.tuples(
 @settings(max_examples=100)
 @given(
     known=st.dictionaries(text.map(bytes.strip), st.integers(0, 65535), max_size=30),
-    others=st.lists(written, max_size=20),
-    prefix=st.sampled_from([0, 0, 1, 4, 8, 9, 20]),
-    otherwise=st.none() | st.integers(0, 65535),
-    data=st.data(),
-)
+    others=st.lists(written, max_size=20), prefix=st.sampled_from([0, 0, 1, 4, 8, 9, 20]),
+    otherwise=st.none() | st.integers(0, 65535), data=st.data(),
+)  # fmt: skip
 @example(known={b"a": 1}, others=[b"a"], prefix=0, otherwise=None, data=None)
 def test_any_text_is_what_the_dictionary_says(known, others, prefix, otherwise, data) -> None:
     known = {key[:prefix] if prefix else key: code for key, code in known.items()}

@@ -56,20 +56,15 @@ def outcomes(counts) -> dict[str, int]:
 
 # In the order of the reasons: each of these rows is wrong in every later way, too.
 REJECTIONS = [
-    (",2017-02-30T10:00:00,,X,,,extra", "wrong_columns"),
-    (b" ,2017-02-30T10:00:00,\0,X,,X", "bad_text"),
-    (" ,2017-02-30T10:00:00,,X,,X", "empty_subscriber"),
-    ("a,2017-02-30T10:00:00,,X,,X", "bad_timestamp"),
-    ("a,2017-03-26T02:30:00,,X,,X", "nonexistent_time"),
-    (f"a,{NOON},,X,,X", "empty_cell"),
+    (",2017-02-30T10:00:00,,X,,,extra", "wrong_columns"), (b" ,2017-02-30T10:00:00,\0,X,,X", "bad_text"),
+    (" ,2017-02-30T10:00:00,,X,,X", "empty_subscriber"), ("a,2017-02-30T10:00:00,,X,,X", "bad_timestamp"),
+    ("a,2017-03-26T02:30:00,,X,,X", "nonexistent_time"), (f"a,{NOON},,X,,X", "empty_cell"),
     ("a,2017-04-25T01:00:00,c9,X,,", "unknown_value"),
-]
+]  # fmt: skip
 IGNORANCE = [
-    ("a,2017-03-27T01:00:00,c9,F,,", "outside_period"),
-    ("a,2017-03-25T01:00:00,c9,F,,", "outside_area"),
-    ("a,2017-03-25T01:00:00,c1,F,,", "outside_hours"),
-    (f"a,{NOON},c1,F,,", "day_closed"),
-]
+    ("a,2017-03-27T01:00:00,c9,F,,", "outside_period"), ("a,2017-03-25T01:00:00,c9,F,,", "outside_area"),
+    ("a,2017-03-25T01:00:00,c1,F,,", "outside_hours"), (f"a,{NOON},c1,F,,", "day_closed"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("line", "reason"), [*REJECTIONS, *IGNORANCE])

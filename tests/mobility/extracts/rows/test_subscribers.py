@@ -152,11 +152,9 @@ class TestJoints:
         }
         of_people = only(kept, subscribers_profile(PLANS["joint"]))
         rows, _ = read(
-            "Ä,s1,F",
-            "65+,s2,M",
-            definition=PLANS["spl-grr"],
+            "Ä,s1,F", "65+,s2,M", definition=PLANS["spl-grr"],
             profile=only(kept, subscribers_profile(PLANS["spl-grr"])),
-        )
+        )  # fmt: skip
         assert (rows.static == NONE).any(axis=0).tolist() == [kept != "gender", kept != "age"]
         rows, _ = read(*(f"Ä,{who},F" for who, _, _ in PEOPLE), definition=PLANS["joint"], profile=of_people)
         asked = [small_extract.asked_of(who, d=4) for who in rows.pseudonym.tolist()]
