@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 from django.core.files.storage import storages
-from django.db import connections
 from moto.server import ThreadedMotoServer
 
 from mobility.batches import dispatching
@@ -43,15 +42,6 @@ def first_command(tmp_path_factory):
 def prepared_folder(first_command, folder):
     template, _ = first_command
     shutil.copytree(template.root, folder.root, ignore=shutil.ignore_patterns("run"))
-    return folder
-
-
-@pytest.fixture
-def migrated_folder(db, folder):
-    """A data folder with copies of the test's databases: to migrate others takes seconds."""
-    folder.root.mkdir(mode=0o700, exist_ok=True)
-    for alias, file in (("default", folder.paths.main_database), ("vault", folder.paths.vault_database)):
-        file.write_bytes(connections[alias].connection.serialize())
     return folder
 
 
@@ -111,7 +101,7 @@ def make_pipeline(db, data_dir, definition, monkeypatch):
     queue: deque[tuple[str, ...]] = deque()
     # The broker's place is taken by a queue in this process; the real one is in tests/e2e and test_embedded.
     monkeypatch.setattr(dispatching, "send", lambda task, *ids, **_: queue.append((task, *ids)))
-    monkeypatch.setattr(workers_app, "send", lambda *_, **__: None)  # what analysts ask for
+    monkeypatch.setattr(workers_app, "send", lambda *_, **__: None)  # tasks of the analyst zone
 
     def make(*, n_shards: int = 2, **changes: object) -> Pipeline:
         create_study(replace(definition, **changes), by="test")
