@@ -1,6 +1,6 @@
 """Figures of the tiles of a board in one window: each tally is read once, however many tiles show it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
@@ -28,7 +28,7 @@ from reports.flows import texts as flows_texts
 from reports.flows.pairs import place_pairs
 from reports.flows.queries import LARGEST, Flows, NoFlowsError, flows_of
 from reports.maps.views import map_context
-from reports.maps.zones import windows_of_scale, zones_of
+from reports.maps.zones import mapped, windows_of_scale, zones_of
 from reports.numbers import texts as numbers_texts
 from reports.numbers.charts import survival_figure
 from reports.numbers.queries import number_of
@@ -120,12 +120,18 @@ class Shown:
         return "" if self.flows is None else flows_texts.list_words(self.flows)
 
 
-def indicator_tiles(indicators: Iterable[Indicator]) -> list[Tile]:
-    """Tiles of the page of a study: a chart for each indicator, or the largest moves."""
-    return [
-        Tile(key=place, kind=Kind.INDICATOR if each.max_moves is None else Kind.FLOWS, of=each.slug)
-        for place, each in enumerate(indicators, start=1)
+def study_tiles(indicators: Sequence[Indicator]) -> list[Tile]:
+    """Tiles of a study's page: a chart or the largest moves of each indicator, and one map of zones."""
+    on_map = mapped(indicators)
+    kinds = [
+        (kind, each.slug)
+        for each in indicators
+        for kind in (
+            Kind.INDICATOR if each.max_moves is None else Kind.FLOWS,
+            *([Kind.MAP] if each == on_map else []),
+        )
     ]
+    return [Tile(key=place, kind=kind, of=slug) for place, (kind, slug) in enumerate(kinds, start=1)]
 
 
 def board_context(

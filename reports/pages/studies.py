@@ -2,10 +2,11 @@
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from reports.accounts.access import account, readable, readers_only, saved_views_of, study_or_404
-from reports.boards.contents import indicator_tiles, shown_tiles
+from reports.boards.contents import shown_tiles, study_tiles
 from reports.boards.queries import boards_of
 from reports.estimates import charts
 from reports.estimates.coverage import coverage_of, study_overviews
@@ -37,6 +38,7 @@ def studies(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @readers_only
+@gzip_page  # a map of thousands of zones is a megabyte
 def study(request: HttpRequest, slug: str) -> HttpResponse:
     """Subject, place, days, visitor rule, protection, visitors per day and indicators of a study."""
     found = study_or_404(request, slug)
@@ -50,7 +52,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     except WindowError:
         window, status = Window(1, found.days), 400
     coverage = coverage_of(found, visitors=visitors, notes=found.day_notes.all())
-    tiles = shown_tiles(indicators, indicator_tiles(indicators), window, visitors=visitors)
+    tiles = shown_tiles(indicators, study_tiles(indicators), window, visitors=visitors)
     figures = key_figures(found, visitors=visitors, window=window)
     context = {
         "study": found,
@@ -60,6 +62,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "certificate": certificate,
         "indicators": indicators,
         "tiles": tiles if has_data else [],
+        "has_maps": has_data and any(tile.map for tile in tiles),
         "boards": boards_of(found, reader=account(request)),
         "visitor_rule": studies_texts.visitor_rule(found),
         "has_slots": has_slots(found),

@@ -63,6 +63,7 @@ def pages_of(page: Page, site: str, *, study: str, role: str) -> list[Stop]:
     if role == "analyst":  # others see the same states of these views, and its lists
         # Before the walk: it fills the lists that the walk finds.
         found |= states_of_reports(study) | opened_to_others(page, site, study)
+        found |= board_of(page, site, study)
     found = walk.pages() | found
     return [Stop(name, address, walk.says(address)) for name, address in found.items()]
 
@@ -87,6 +88,17 @@ def opened_to_others(page: Page, site: str, study: str) -> dict[str, str]:
         _send(page, "main form:has(input[name=days])", note="Mairie", **given)
         addresses[name] = page.locator("pre.token").inner_text().removeprefix(site)
     return addresses | {"shared report that has ended": "/shared/ended/"}
+
+
+def board_of(page: Page, site: str, study: str) -> dict[str, str]:
+    """Make a board with all figures of a study: the walk finds its page, and here it is being arranged."""
+    page.goto(f"{site}/studies/{study}/boards/")
+    if not page.locator("main .link-list a").count():
+        _send(page, "main form", name="Semaine")
+    else:
+        page.locator("main .link-list a").first.click()
+    address = urlsplit(page.url).path
+    return {"board, arranged": f"{address}?arrange=on", "board of one day": f"{address}?from=2017-06-01"}
 
 
 def _send(page: Page, form: str, **values: str) -> None:

@@ -24,6 +24,7 @@ from reports.estimates.queries import Window, WindowReport, surely_present
 from reports.models import DayNote, Study
 from reports.pages import days
 from reports.templatetags.wording import share_cell, total_cell
+from tests.reports import map_factory
 from tests.reports import report_factory as factory
 from tests.reports.page_texts import Markup, data_of, get, page, text_of
 
@@ -128,8 +129,8 @@ def test_calendar_marks_each_day_and_leads_those_who_write_notes_to_them(reader,
         # each: session, user, groups, grants
         ("home", (), 4 + 4),  # studies, notes, kept views, boards
         ("reports:studies", (), 4 + 2 + 1),  # studies, notes; kept views
-        # study, plan, visitors, notes, area, indicators, slots, boards; tallies and their plans
-        ("reports:study", ("fair-2024",), 4 + 8 + 2),
+        # study, plan, visitors, notes, area, zones, indicators, slots, boards; tallies and their plans
+        ("reports:study", ("fair-2024",), 4 + 9 + 2),
         # study, indicators, visitors, zones, tally, notes
         ("reports:indicator", ("fair-2024", "gender"), 4 + 6),
         ("reports:days", ("fair-2024", "gender"), 4 + 4),  # study, indicators, tally, notes
@@ -208,6 +209,21 @@ def test_a_study_shows_each_indicator_in_the_days_chosen(reader) -> None:
     )
     assert answer.context["figures"].n_visitors == many.n_visitors
     assert get(reader, "study", **{"from": "2031-01-01"}).status_code == 400
+
+
+def test_a_study_of_zones_shows_one_map_in_the_days_chosen(reader) -> None:
+    again = replace(map_factory.HOME, slug="work", name="Work")
+    map_factory.create(factory.GENDER, map_factory.HOME, again)
+    for window in (WINDOW, {"from": "2024-06-01", "to": "2024-06-01"}):
+        answer = get(reader, "study", **window)
+        on_map = [(shown.tile.of, shown.title) for shown in answer.context["tiles"] if shown.map]
+        assert on_map == [("home", "Home: map")]
+        html = answer.content.decode()
+        first, last = map(date.fromisoformat, window.values())
+        assert data_of(html, "map-3")["frame"]["title"] == formats.window_title(first, last)
+        assert "js/map.js" in html and "South west" in html
+    other = factory.published(factory.GENDER, slug="no-zones")
+    assert "js/map.js" not in reader.get(reverse("reports:study", args=[other.slug])).content.decode()
 
 
 # --- all days of an indicator ---------------------------------------------------------------------------
