@@ -1,11 +1,11 @@
-"""Main zone, night zone and what joins them, from files to totals: exact, in any order of files."""
+"""Main zone, night zone, what joins them and moves, from files to totals: exact, in any order of files."""
 
 import random
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
-from itertools import product
+from itertools import pairwise, product
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -16,18 +16,18 @@ from django.db import connections
 from ldp import derive_subkey, union
 from ldp.geo.grid import Grid
 from ldp.keyed.noise.locations import LocationSanitiser
-from mobility.extracts.profiles.definition import OPT_OUT
 from mobility.extracts.rows.events import NO_VALUE
 from mobility.models import DayState, PresenceShard
 from mobility.plans.closing import Leave, StudyNotClosedError, close_study, unpublished_days
 from mobility.vault.studies import open_study
-from reports.models import Plan, Tally
+from reports.models import Indicator, Plan, Tally
 from reports.studies.studyfile import StudyDefinition
 from reports.studies.studyfile.definition import LocationDefinition
+from tests.ldp.exact import reference_below
 from tests.mobility.extracts.rows.night_study import night_study
 from tests.mobility.extracts.rows.small_extract import asked_of, pseudonym_of
 from tests.mobility.pipeline import MASTER_KEY, halves_of
-from tests.study_text import joint
+from tests.study_text import daily, joint
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
 PEOPLE = 120
@@ -36,6 +36,10 @@ ZONES, GENDERS = ("South", "North"), ("F", "M")
 NONE = "no value"
 TRIP = joint("trip", "slept_in", "gender", "stayed_in").replace("static", "daily")
 TRIPS = [" / ".join(each) for each in product((*ZONES, NONE), (*GENDERS, NONE), (*ZONES, NONE))]
+PLACES = (*ZONES, "outside")
+MOVES = [" / ".join(each) for each in product(PLACES, PLACES)]
+PER_DAY = 3
+PSEUDONYM_KEY, SANITISE_KEY = (derive_subkey(MASTER_KEY, purpose=each) for each in ("pseudonym", "sanitise"))
 PARIS = ZoneInfo("Europe/Paris")
 FIRST_DAY = date(2017, 3, 25)  # the clocks go forward in the first night
 DAYS = 4
@@ -185,16 +189,19 @@ def definition() -> StudyDefinition:
     return night_study(first_day=FIRST_DAY, days=DAYS, more=TRIP)
 
 
-def who_answers(slug):
-    pseudonym_key, key = (derive_subkey(MASTER_KEY, purpose=each) for each in ("pseudonym", "sanitise"))
+def pseudonym(name):
+    return pseudonym_of(name, key=PSEUDONYM_KEY)
+
+
+def who_answers(slug, *, indicators=INDICATORS):
     names = {f"33{person:04d}" for person in range(PEOPLE)}
-    index = INDICATORS.index(slug)
-    return {name for name in names if asked_of(pseudonym_of(name, key=pseudonym_key), d=5, key=key) == index}
+    asked = {name: asked_of(pseudonym(name), d=len(indicators), key=SANITISE_KEY) for name in names}
+    return {name for name in names if asked[name] == indicators.index(slug)}
 
 
 def counted(pipeline, slug, day):
     tally = Tally.objects.get(plan__study__slug=pipeline.study.slug, indicator__slug=slug)
-    values = TRIPS if slug == "trip" else ZONES
+    values = {"trip": TRIPS, "trips": MOVES}.get(slug, ZONES)
     counts = np.frombuffer(tally.counts, "<i8").reshape(len(values), DAYS + 1, DAYS + 1)
     of_day = union(counts, first_day=day, last_day=day)
     return {value: int(n) for value, n in zip(values, of_day, strict=True) if n}
@@ -262,7 +269,7 @@ def test_a_night_is_answered_once_the_next_date_has_come(pipeline, files, truth)
 
 def test_a_night_ends_for_everyone_also_in_other_shards(make_pipeline, files, rows, tmp_path):
     """Shards that the batch says nothing of."""
-    pipeline = make_pipeline(n_shards=16)
+    pipeline = make_pipeline(n_shards=4)
     pipeline.upload(files[1], files[2])
     visitors = truth_of(rows).visitors
     somebody = min(who for who, day in visitors if day == 2 and (who, 3) in visitors)
@@ -341,23 +348,6 @@ def test_voided_day_comes_again_with_its_night(make_pipeline, files, rows, tmp_p
         assert other.tallies() == plain.tallies()
 
 
-def test_whoever_opts_out_was_nowhere(make_pipeline, files, rows, tmp_path):
-    gone = {f"33{person:04d}" for person in range(40)}
-    pipeline, without = make_pipeline(), make_pipeline(slug="without")
-    upload_all(pipeline, files)
-    listed = tmp_path / "gone.csv"
-    listed.write_text("".join(f"{name}\n" for name in sorted(gone)))
-    pipeline.upload(listed, profile=OPT_OUT)
-    without.upload(write_file(tmp_path / "left.csv", [row for row in rows if row.who not in gone]))
-    assert pipeline.tallies() == without.tallies()
-    study = open_study(pipeline.study)
-    names = {pseudonym_of(name, key=study.pseudonym_key) for name in gone}
-    states = [study.unseal_day(row) for row in DayState.objects.filter(study=pipeline.study)]
-    for places in ([state.stays for state in states], [state.nights for state in states]):
-        there = {name for seen in places for name in seen.pseudonym.tolist()}
-        assert (bool(there), names & there) == (True, set())
-
-
 def test_only_what_is_asked_for_is_kept_and_only_while_the_day_is_open(pipeline, files):
     upload_all(pipeline, files)
     study = open_study(pipeline.study)
@@ -404,3 +394,78 @@ def _everything(database):
             for values in model._default_manager.using(database).values_list():
                 found += [bytes(v) if isinstance(v, bytes | memoryview) else str(v).encode() for v in values]
     return found
+
+
+# --- moves: one of each visitor's day, the same in any order of files, another one on each day
+
+
+def moves_of(rows):
+    """All moves of each visitor on each day, in their order."""
+    by_day = defaultdict(list)
+    for row in dict.fromkeys(rows):
+        if 1 <= row.day <= DAYS and row.local.hour >= 6 and row.cell in ZONE_OF:
+            by_day[row.who, row.day].append(row)
+    found = {}
+    for key in truth_of(rows).visitors:
+        zones = [ZONE_OF[CELLS[-place]] or "outside" for _, place in last_in_quarters(by_day[key])]
+        path = ["outside", *zones, "outside"]
+        found[key] = [f"{a} / {b}" for a, b in pairwise(path) if a != b]
+    return found
+
+
+def picked(moves, *, day):
+    """Count the moves that are reported on a day, by the keyed block written out."""
+    reported = Counter()
+    asked = who_answers("trips", indicators=["gender", "stayed_in", "duration", "trips"])
+    for (who, of_day), mine in moves.items():
+        if of_day == day and who in asked:
+            fields = {"pseudonym": pseudonym(who), "indicator": 3, "plan_version": 0, "value": 0}
+            among = [*mine, *["outside / outside"] * (PER_DAY - len(mine))]
+            place = reference_below(SANITISE_KEY, len(among), purpose=14, counter=256 * day, **fields)
+            reported[among[place]] += 1
+    return reported
+
+
+class TestMoves:
+    @pytest.fixture
+    def definition(self) -> StudyDefinition:
+        """Return a study of epsilon 20, where one answer in 50 million is wrong: counts are true."""
+        trips = daily("trips", derive="moves", more=f"max_moves = {PER_DAY}\n")
+        return night_study(first_day=FIRST_DAY, days=DAYS, night_from="", more=trips)
+
+    def test_each_visitor_reports_one_of_the_day(self, make_pipeline, definition, files, rows, tmp_path):
+        """In any order of files, with repeated ones, with a day in two files, and with attributes apart."""
+        plain, moves = make_pipeline(), moves_of(rows)
+        plain.upload(write_file(tmp_path / "all.csv", rows))
+        assert Indicator.objects.get(slug="trips").categories == MOVES
+        assert {len(each) > PER_DAY for each in moves.values()} == {True, False}
+        assert [] in moves.values()
+        expected = {day: picked(moves, day=day) for day in range(1, DAYS + 1)}
+        assert {day: counted(plain, "trips", day) for day in expected} == expected
+        assert len(set().union(*expected.values())) == 7  # no one moves from a zone to itself
+        mixed, of_day = make_pipeline(slug="mixed"), [row for row in rows if row.day == 2]
+        some = write_file(tmp_path / "some.csv", [row for row in of_day if row.local.hour % 2])
+        others = write_file(tmp_path / "others.csv", [row for row in of_day if not row.local.hour % 2])
+        mixed.upload(files[3], some, more_to_come=True)
+        mixed.upload(files[DAYS + 1], files[4], files[1], files[3], others, files[0], files[2])
+        assert mixed.tallies() == plain.tallies()
+        apart = make_pipeline(slug="apart", extract=replace(definition.extract, attributes="subscribers"))
+        apart.upload(tmp_path / "all.csv")
+        assert apart.tallies()["trips"] == plain.tallies()["trips"]
+
+    def test_late_rows_change_no_answer_and_an_undone_day_is_answered_again(
+        self, pipeline, files, rows, tmp_path
+    ):
+        late = [row for row in rows if row.day == 2 and row.local.hour >= 16]
+        first = [row for row in rows if row not in late]
+        pipeline.upload(write_file(tmp_path / "first.csv", first))
+        (batch,) = pipeline.upload(write_file(tmp_path / "late.csv", late))
+        known, full = moves_of(first), moves_of(rows)
+        assert counted(pipeline, "trips", 2) == picked(full | known, day=2)
+        assert batch.notes["late_change"] > 0
+        assert counted(pipeline, "trips", 3) == picked(full, day=3)
+        before = pipeline.tallies()
+        pipeline.void_day(3)
+        assert counted(pipeline, "trips", 3) == {}
+        pipeline.upload(files[3])
+        assert pipeline.tallies() == before  # the same day, the same bits

@@ -126,42 +126,35 @@ def test_a_list_of_opt_outs_with_a_bad_line_is_refused_whole(pipeline, clean, tm
 
 
 @pytest.mark.database
-@pytest.mark.parametrize("when", ["before", "between", "in an open day"])
-def test_tallies_are_those_without_the_people_who_opted_out(make_pipeline, clean, tmp_path, when):
+def test_tallies_are_those_without_the_people_who_opted_out(make_pipeline, clean, tmp_path, monkeypatch):
+    """Also if their rows were read before they did, and are merged later."""
     people = opted_out(clean[0], n=150)
     expected = make_pipeline(slug="never-there")
     expected.upload(*(without_people(path, tmp_path / "without", people) for path in clean))
-    pipeline = make_pipeline(slug="opted-out")
     listed = list_of(people, tmp_path)
-    if when != "before":
-        pipeline.upload(clean[0], more_to_come=when == "in an open day")
-    before = pipeline.visitors(1, 1)
-    (batch,) = pipeline.upload(listed, profile=OPT_OUT)
-    if when == "before":
-        pipeline.upload(clean[0])
-    elif when == "between":
-        assert pipeline.visitors(1, 1) < before
-    else:
-        pipeline.close_days(through=1)
-    (last,) = pipeline.upload(clean[1])
-    assert (batch.state, batch.checks["subscribers"]) == (Batch.State.DONE, len(people))
-    assert pipeline.tallies() == expected.tallies()
-    assert last.rows_ignored["opted_out"] > 0
-    assert_gone(pipeline, people)
-
-
-def test_rows_read_before_somebody_opted_out_are_not_merged(make_pipeline, clean, tmp_path, monkeypatch):
-    people = opted_out(clean[0], n=200)
-    expected = make_pipeline(slug="never-there")
-    expected.upload(without_people(clean[0], tmp_path / "without", people))
-    pipeline = make_pipeline(slug="opted-out")
-    pipeline.upload(list_of(people, tmp_path), profile=OPT_OUT)
-    with monkeypatch.context() as patch:
-        patch.setattr(OpenStudy, "opted_out", lambda _, **__: np.empty(0, np.uint64))  # of readers
-        (batch,) = pipeline.upload(clean[0])
-    assert batch.rows_ignored.get("opted_out", 0) == 0
-    assert pipeline.tallies() == expected.tallies()
-    assert_gone(pipeline, people)
+    for when in ("before", "between", "in-an-open-day", "while-read"):
+        pipeline = make_pipeline(slug=when)
+        if when in ("between", "in-an-open-day"):
+            pipeline.upload(clean[0], more_to_come=when == "in-an-open-day")
+        before = pipeline.visitors(1, 1)
+        (batch,) = pipeline.upload(listed, profile=OPT_OUT)
+        if when == "between":
+            assert pipeline.visitors(1, 1) < before
+        elif when == "in-an-open-day":
+            pipeline.close_days(through=1)
+        else:
+            with monkeypatch.context() as patch:
+                if when == "while-read":
+                    patch.setattr(
+                        OpenStudy, "opted_out", lambda _, **__: np.empty(0, np.uint64)
+                    )  # of readers
+                (read,) = pipeline.upload(clean[0])
+            assert bool(read.rows_ignored.get("opted_out", 0)) == (when == "before")
+        (last,) = pipeline.upload(clean[1])
+        assert (batch.state, batch.checks["subscribers"]) == (Batch.State.DONE, len(people))
+        assert pipeline.tallies() == expected.tallies(), when
+        assert last.rows_ignored["opted_out"] > 0
+        assert_gone(pipeline, people)
 
 
 def test_an_empty_list_of_opt_outs_is_called_so(pipeline, tmp_path):

@@ -152,8 +152,3 @@ def test_rows_of_a_night_make_no_visit_and_repeats_are_counted() -> None:
     found = grouped(nights_only)
     assert len(found.visits.pseudonym) == len(found.values.pseudonym) == 0
     assert (found.stays, len(found.nights[1])) == ({}, 1)
-
-
-def test_studies_without_nights_ignore_them_as_before() -> None:
-    _, counts = read("2017-06-02T03:00,cell-9", "2017-06-03T03:00,cell-9", night_from=None)
-    assert outcomes(counts) == {"outside_hours": 1, "outside_period": 1}

@@ -142,16 +142,6 @@ def test_one_unknown_value_of_any_indicator_rejects_the_row_also_if_nobody_asks_
     assert outcomes(counts) == {"unknown_value": 32}
 
 
-def test_category_is_the_same_in_either_encoding_and_bad_where_they_are_mixed() -> None:
-    rows = [f"a,{NOON},c1,M,,Ä".encode(encoding) for encoding in ("utf-8", "latin-1")]
-    for one, other in (rows, rows[::-1]):
-        events, counts = read(one, one, other, changes=(SPLIT,))
-        assert (outcomes(counts), counts.lines) == ({"accepted": 2, "bad_text": 1}, {"bad_text": [4]})
-        assert events.codes.tolist() == [[1, 3]] * 2
-    _, counts = read(f"a,{NOON},c1,F,,\0", f"a\0,{NOON},c1,F,,", f"a,{NOON},c1,F,\0,")
-    assert outcomes(counts) == {"bad_text": 2, "accepted": 1}  # no one asked for the fifth column
-
-
 def test_split_plan_keeps_every_value_in_the_order_of_the_static_indicators() -> None:
     lines = [f"z,{NOON},c9,F,x,<18", f"a,{NOON},c1,M,x,65+", f"z,{NOON},,F,x,<18"]  # z: keep their values
     events, counts = read(*lines, f"a,{NOON},c2,,x,Ä", f"b,{NOON},c1,F,,", changes=(SPLIT,))
@@ -238,13 +228,6 @@ def test_day_and_second_of_an_event() -> None:
     assert read(*lines, last, changes=(("days = 2", "days = 62"),))[0].day.tolist() == [1, 2, 2, 62]
     events, counts = read(*lines, closed_days=frozenset({1}))
     assert (outcomes(counts), events.day.tolist()) == ({"accepted": 2, "day_closed": 1}, [2, 2])
-
-
-def test_file_without_a_single_good_row() -> None:
-    for lines, found in ((["x", "y,z"], {"wrong_columns": 2}), ([], {})):
-        events, counts = read(*lines)
-        assert (len(events), outcomes(counts), events.codes.shape) == (0, found, (0, 1))
-    assert coder_of(definition_of()).layout.columns == ("who", "when", "where", "gender", "age")
 
 
 def test_rows_of_those_who_have_opted_out_are_looked_at_no_further() -> None:
