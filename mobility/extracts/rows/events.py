@@ -37,7 +37,7 @@ class Events(ParallelArrays):
         """Bytes that `unpack` reads; they must be sealed before they are stored."""
         header = np.array([(len(self), self.codes.shape[1])], dtype=_HEADER)
         arrays = (self.pseudonym, self.second, self.cell, self.codes, self.day)
-        return header.tobytes() + b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
+        return b"".join([header.data, *(np.ascontiguousarray(array).data for array in arrays)])
 
     @classmethod
     def unpack(cls, packed: bytes) -> Self:
