@@ -13,8 +13,8 @@ from mobility.embedded import unread, zones
 from mobility.embedded.databases import prepare
 from mobility.startup import refuse_shared, refuse_unreadable
 
-# Nearly all that a command makes while it starts stays. To look for garbage as often as Python does is a tenth
-# to a fifth of its processor time.
+# Nearly all that a command makes while it starts stays: Python's own threshold of 700 lets it look for
+# garbage in vain for up to a fifth of its processor time.
 OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
