@@ -126,12 +126,10 @@ def __getattr__(name: str) -> Any:
             def get_additional_claims(self, request: Any) -> dict[str, Any]:
                 user = request.user
                 return {
-                    "preferred_username": user.username,
-                    "name": user.username.title(),
-                    "email": user.email,
-                    "email_verified": True,
+                    "preferred_username": user.username, "name": user.username.title(),
+                    "email": user.email, "email_verified": True,
                     "groups": list(user.groups.values_list("name", flat=True)),
-                }
+                }  # fmt: skip
 
         return Validator
     raise AttributeError(name)

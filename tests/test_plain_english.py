@@ -82,10 +82,8 @@ def test_the_texts_of_pages_come_from_the_catalogue_and_generated_pages_are_left
     (tmp_path / "reports" / "a.py").write_text('"""Nobody."""\nA = _("Nobody at all")\n', "utf-8")
     read = Counter((text.area, text.path) for text in plain_english.texts(tmp_path))
     assert read == {
-        ("user", "a.html"): 2,
-        ("docs", "docs/reference/study-file.md"): 1,
-        ("code", "reports/a.py"): 1,
-    }
+        ("user", "a.html"): 2, ("docs", "docs/reference/study-file.md"): 1, ("code", "reports/a.py"): 1,
+    }  # fmt: skip
 
 
 def test_the_names_of_generated_pages_are_those_that_are_generated() -> None:

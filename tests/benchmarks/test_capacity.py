@@ -31,12 +31,10 @@ def batch(*, workers=1, rows, rows_per_subscriber):
 
 
 BATCHES = [
-    batch(rows=1_000_000, rows_per_subscriber=20),
-    batch(rows=4_000_000, rows_per_subscriber=20),
-    batch(rows=2_000_000, rows_per_subscriber=5),
-    batch(rows=6_000_000, rows_per_subscriber=10),
+    batch(rows=1_000_000, rows_per_subscriber=20), batch(rows=4_000_000, rows_per_subscriber=20),
+    batch(rows=2_000_000, rows_per_subscriber=5), batch(rows=6_000_000, rows_per_subscriber=10),
     batch(rows=6_000_000, rows_per_subscriber=10, workers=2),
-]
+]  # fmt: skip
 
 
 def test_a_model_finds_the_constants_of_costs_and_its_errors_are_of_batches_that_it_has_not_seen():

@@ -134,14 +134,12 @@ class Machine:
         settings = f"set -a; . {unit.value('EnvironmentFile')}; set +a"
         protect = [
             *(f"mkdir -p -m 700 {folder}; chown mobility {folder}" for folder in folders),
-            *(f"mount --bind {folder} {folder}" for folder in folders),
-            "mount -t tmpfs tmpfs /tmp",
+            *(f"mount --bind {folder} {folder}" for folder in folders), "mount -t tmpfs tmpfs /tmp",
             "mount -o remount,bind,ro /",
             *(f"mount -o remount,bind,ro /{top}" for top in (*self._tops, "mnt") if top != "tmp"),
             f"cd {unit.value('WorkingDirectory')}; umask {unit.value('UMask')}",
-            f"ulimit -c {unit.value('LimitCORE')}",
-            settings,
-        ]
+            f"ulimit -c {unit.value('LimitCORE')}", settings,
+        ]  # fmt: skip
         as_service = [
             "setpriv", "--reuid", unit.value("User"), "--regid", unit.value("Group"), "--init-groups",
             "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all",

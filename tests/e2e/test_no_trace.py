@@ -80,10 +80,8 @@ def deployment(request, migrated, tmp_path_factory):
             ("create_account", "olga", "--role", "operator", "--study", "by-browser"),
         )
         made.secrets = {
-            "by-api": by_api["token"],
-            TAKING_NOTHING: taking_nothing["token"],
-            "olga": olga["password"],
-        }
+            "by-api": by_api["token"], TAKING_NOTHING: taking_nothing["token"], "olga": olga["password"],
+        }  # fmt: skip
         yield made
 
 

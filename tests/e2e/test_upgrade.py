@@ -79,14 +79,11 @@ def _life(installation, extract, tmp_path):
     people.write_text("\n".join(["msisdn", *dict.fromkeys(numbers)]))
     printed = installation.values(
         ("create_study", str(code / "mobility" / "demo" / "study.toml")),
-        ("create_account", "anna", *roles),
-        ("ingest", STUDY, str(extract[0])),
+        ("create_account", "anna", *roles), ("ingest", STUDY, str(extract[0])),
         ("ingest", STUDY, str(extract[1]), "--more-to-come"),
-        ("ingest", STUDY, str(people), "--profile", "opt-out"),
-        (*SHELL, OPENED),
-        ("export_report", STUDY),
-        ("statement", STUDY),
-    )
+        ("ingest", STUDY, str(people), "--profile", "opt-out"), (*SHELL, OPENED),
+        ("export_report", STUDY), ("statement", STUDY),
+    )  # fmt: skip
     first, opted_out = printed[2], printed[4]
     assert first["published"]
     assert first["subscriber_days"] > 100

@@ -56,13 +56,9 @@ class Apart:
 
     def state(self):
         envelope = Envelope(
-            kind="state",
-            sender="north",
-            study=STUDY,
-            item="",
-            sent_at=int(time.time()),
+            kind="state", sender="north", study=STUDY, item="", sent_at=int(time.time()),
             digest=digest_of(b""),
-        )
+        )  # fmt: skip
         url = f"{self.analyst.address}/api/v1/intake/studies/{STUDY}/state"
         request = Request(url, headers=envelope.signed(sender_key(self.operator)))  # noqa: S310
         context = ssl.create_default_context(cafile=str(self.tls.file))

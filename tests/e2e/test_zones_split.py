@@ -126,11 +126,9 @@ def apart(shared, extract, tmp_path_factory):
     made = [
         ("create_study", str(study_file)),
         ("create_study", str(write_study(tmp_path_factory.mktemp("study"), slug=CLOSED, of=study_file))),
-        ("ingest", STUDY, str(extract[0])),
-        ("ingest", STUDY, str(extract[1]), "--more-to-come"),
-        ("ingest", CLOSED, str(extract[0])),
-        ("close_study", CLOSED),
-    ]
+        ("ingest", STUDY, str(extract[0])), ("ingest", STUDY, str(extract[1]), "--more-to-come"),
+        ("ingest", CLOSED, str(extract[0])), ("close_study", CLOSED),
+    ]  # fmt: skip
     printed = values(made, operator.environment, code=old)
     assert printed[2]["published"] and printed[4]["published"]
     before = shared.reports(analyst.environment, code=old)

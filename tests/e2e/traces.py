@@ -51,16 +51,11 @@ def forms_of(text: str) -> dict[str, bytes]:
     """Bytes by which a text could be written down, by name."""
     plain = text.encode()
     forms = {
-        "text": plain,
-        "Latin-1": text.encode("latin-1"),
-        "JSON": json.dumps(text)[1:-1].encode(),
-        "escaped": ascii(text)[1:-1].encode(),
-        "UTF-16 LE": text.encode("utf-16-le"),
-        "UTF-16 BE": text.encode("utf-16-be"),
-        "URL": quote(text).encode(),
-        "form": quote_plus(text).encode(),
-        "hex": plain.hex().encode(),
-    }
+        "text": plain, "Latin-1": text.encode("latin-1"), "JSON": json.dumps(text)[1:-1].encode(),
+        "escaped": ascii(text)[1:-1].encode(), "UTF-16 LE": text.encode("utf-16-le"),
+        "UTF-16 BE": text.encode("utf-16-be"), "URL": quote(text).encode(),
+        "form": quote_plus(text).encode(), "hex": plain.hex().encode(),
+    }  # fmt: skip
     for shift in range(3):
         forms[f"base64 +{shift}"] = _base64(plain, shift)
         forms[f"URL base64 +{shift}"] = _base64(plain, shift).translate(bytes.maketrans(b"+/", b"-_"))

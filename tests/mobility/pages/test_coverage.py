@@ -156,11 +156,9 @@ class TestChecks:
         batch = self.full(study)
         text = shown(client, batch)
         says(
-            text,
-            "FR-0 100 FR-1 99",
-            "FR-9 91",
+            text, "FR-0 100 FR-1 99", "FR-9 91",
             "This list does not include the network cells of 5 rows outside the area.",
-        )
+        )  # fmt: skip
         says(text, "1 row has text in the cell column that does not look like the ID")
         assert "FR-10" not in text
         response = client.get(reverse("operator:unmatched_cells", args=[batch.pk]))

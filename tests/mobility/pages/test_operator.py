@@ -198,11 +198,9 @@ class TestDays:
         says(page(client, STUDY_URL), "Wed 1 May 2024: default (1 file)")
         asked = self.change(client, "void-day", day=1, confirm="on")
         says(
-            asked,
-            "The uploads for Wed 1 May 2024 have not been undone yet.",
-            rises,
+            asked, "The uploads for Wed 1 May 2024 have not been undone yet.", rises,
             "waiting for approval by a second person",
-        )
+        )  # fmt: skip
         withdraw = undo_url("operator:withdraw_undo")
         assert "The request was withdrawn" in said(client.post(withdraw, follow=True))
         self.change(client, "void-day", day=1, confirm="on")
@@ -272,11 +270,9 @@ class TestDays:
         create_study(replace(definition, slug="fair"), by="adam")
         shown = page(client, STUDY_URL)
         says(
-            shown,
-            "Close time slots",
-            "No time slot is closed yet.",
+            shown, "Close time slots", "No time slot is closed yet.",
             "with noise, even for slots without data",
-        )
+        )  # fmt: skip
         assert 'value="2024-05-03T00:00"' in html_of(client, STUDY_URL)
         for data in ({"through": "2024-05-01T18:00"}, {"through": "noon", "confirm": "on"}):
             assert "Choose a time and tick the confirmation box." in self.change(

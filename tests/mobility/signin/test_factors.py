@@ -199,8 +199,6 @@ def test_lost_factor_is_removed_by_command_and_the_ledger_knows_of_factors_and_p
         call_command("remove_second_factors", "nobody")
     entries = LedgerEntry.objects.order_by("number").values_list("kind", "actor", "facts__change")
     assert [entry for entry in entries if entry[0] in ("access.changed", "sign_in.failed")] == [
-        ("access.changed", "anna", "second factor added"),
-        ("access.changed", "anna", "password changed"),
-        ("sign_in.failed", "anna", None),
-        ("access.changed", "command line", "second factor removed"),
-    ]
+        ("access.changed", "anna", "second factor added"), ("access.changed", "anna", "password changed"),
+        ("sign_in.failed", "anna", None), ("access.changed", "command line", "second factor removed"),
+    ]  # fmt: skip
