@@ -212,6 +212,13 @@ class TestForm:
         edited(client, draft, {"row": ["indicator-2", "indicator-1"]})
         assert [each["slug"] for each in draft.definition["indicators"]] == ["region", "visit_duration"]
 
+    def test_moves_need_zones_and_keep_their_number(self, client, draft):
+        more = {"indicator-1.derive": "moves", "indicator-1.max_moves": "0"}
+        refused = client.post(url(draft, "edit/"), {**filled(draft), **more}).content.decode()
+        assert "must be a whole number from 1 to 100" in field_of(refused, "indicator-1.max_moves")
+        assert "needs [area] with zones" in field_of(refused, "indicator-1.derive")
+        assert "moves between zones" in refused
+
     def test_another_file_of_the_study_leads_to_the_draft_and_an_ended_one_is_not_edited(self, client, draft):
         again = send_file(client)
         assert again.status_code == 422
