@@ -53,10 +53,8 @@ def test_key_is_made_once_for_this_account_alone(data_dir, settings) -> None:
         made = list(pool.map(lambda _: handover.sender_key().private_bytes_raw(), range(8)))
     assert (len(set(made)), stat.S_IMODE(settings.MOBILITY_SENDER_KEY_FILE.stat().st_mode)) == (1, 0o600)
     settings.MOBILITY_SENDER_KEY_FILE.write_text("no key")
-    with pytest.raises(
-        handover.HandoverRefusedError,
-        match="MOBILITY_SENDER_KEY_FILE must contain an Ed25519 private key, got",
-    ):
+    said = "MOBILITY_SENDER_KEY_FILE must contain an Ed25519 private key, got"
+    with pytest.raises(handover.HandoverRefusedError, match=said):
         handover.sender_key()
 
 
@@ -122,9 +120,7 @@ SLOW = [
 
 
 @pytest.mark.parametrize(("words", "drop"), SLOW)
-def test_a_server_that_is_silent_or_answers_drop_by_drop_is_left_after_the_same_time(
-    server, settings, words, drop
-):
+def test_a_server_that_is_silent_or_answers_drop_by_drop_is_left_in_time(server, settings, words, drop):
     """Each byte begins the timeout of a socket again: a file that is being published would wait for hours."""
 
     def answer(line, is_over):

@@ -453,9 +453,7 @@ class TestMoves:
         apart.upload(tmp_path / "all.csv")
         assert apart.tallies()["trips"] == plain.tallies()["trips"]
 
-    def test_late_rows_change_no_answer_and_an_undone_day_is_answered_again(
-        self, pipeline, files, rows, tmp_path
-    ):
+    def test_late_rows_change_none_and_an_undone_day_has_them_again(self, pipeline, files, rows, tmp_path):
         late = [row for row in rows if row.day == 2 and row.local.hour >= 16]
         first = [row for row in rows if row not in late]
         pipeline.upload(write_file(tmp_path / "first.csv", first))

@@ -72,9 +72,7 @@ def test_a_batch_ends_with_a_receipt_of_what_was_counted_and_of_what_crossed(pip
     assert len(crossed.facts["delta_sha256"]) == 64
 
 
-def test_a_receipt_says_nothing_of_few_people_or_of_what_the_vault_holds(
-    make_pipeline, pipeline, few, tmp_path
-):
+def test_a_receipt_says_nothing_of_few_people_or_of_the_vault(make_pipeline, pipeline, few, tmp_path):
     """Fewer than `min_publication`, or than `small_cell`, in the file: no counts. Opt-outs are no others."""
     header, *rows = few[0].read_text().splitlines()
     for name, kept in (("gone.txt", [rows[0].split(",")[0]]), ("few.csv", [header, *rows[:3]])):

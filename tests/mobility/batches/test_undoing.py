@@ -97,9 +97,7 @@ def test_a_day_that_was_published_after_it_was_asked_for_takes_an_approval(make_
 
 
 @pytest.mark.parametrize("case", ["static only", "below another loss", "one person works here"])
-def test_where_epsilon_stays_or_one_works_it_is_undone_at_once(
-    make_pipeline, few, definition, settings, case
-):
+def test_it_is_undone_at_once_if_epsilon_stays_or_one_works(make_pipeline, few, definition, settings, case):
     changes = dict(SMALL)
     if case == "static only":
         changes["indicators"] = definition.static_indicators

@@ -23,9 +23,7 @@ pytestmark = pytest.mark.django_db(databases=["default", "vault"])
 
 @pytest.fixture
 def study() -> VaultStudy:
-    made = made_profiles.definition()
-    given = {"plan": {}, "plan_hash": "", "key_id": "k", "n_shards": 4}
-    return VaultStudy.objects.create(slug=made.slug, definition=made.to_json(), **given)
+    return made_profiles.stored()
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """A study and a profile's file for it, to be varied."""
 
+from mobility.vault.models.subscribers import VaultStudy
 from reports.studies.studyfile import StudyDefinition, parse_study
 from tests.mobility.pages.small_study import STUDY as SMALL_STUDY
 from tests.study_text import AREA, static
@@ -40,6 +41,12 @@ values = { "25" = "Bourgogne-Franche-Comté", "75" = "Île-de-France" }
 
 def definition(text: str = STUDY) -> StudyDefinition:
     return parse_study(text.encode(), filename="study.toml", read=lambda _: CELLS)
+
+
+def stored(text: str = STUDY, *, key_id: str = "k") -> VaultStudy:
+    made = definition(text)
+    row = {"definition": made.to_json(), "plan": {}, "plan_hash": "", "key_id": key_id}
+    return VaultStudy.objects.create(slug=made.slug, n_shards=4, **row)
 
 
 def edited(old: str, new: str, *, text: str = PROFILE) -> str:

@@ -19,9 +19,8 @@ from mobility.extracts.profiles.parse import parse_profile
 from mobility.extracts.profiles.rules import ValueRule, case_problem
 from mobility.extracts.profiles.typed import TypedProfile
 from mobility.uploads.profiles import create_profile
-from mobility.vault.models.subscribers import VaultStudy
 from mobility.vault.profiles import find_profile, profile_names
-from tests.mobility.extracts.profiles.made_profiles import PROFILE, STUDY, definition, edited
+from tests.mobility.extracts.profiles.made_profiles import PROFILE, STUDY, definition, edited, stored
 
 SUBSCRIBERS = """
 [profile]
@@ -144,20 +143,15 @@ class TestFile:
 class TestByName:
     COLUMNS = {"gender": "gender", "age": "age", "region": "region"}
 
-    def stored(self, text=STUDY, key_id="k"):
-        made = definition(text)
-        row = {"definition": made.to_json(), "plan": {}, "plan_hash": "", "n_shards": 4}
-        return VaultStudy.objects.create(slug=made.slug, key_id=key_id, **row)
-
     def test_attributes_may_come_in_their_own_file_with_or_without_a_section(self):
-        study = self.stored(WITH_SECTION)
+        study = stored(WITH_SECTION)
         assert find_profile(study, "default").columns == {}
         people = find_profile(study, "subscribers")
         assert (people.kind, people.subscriber) == ("subscribers", "who")
         assert (people.timestamp, people.cell, people.columns) == (None, None, self.COLUMNS)
         assert (people.delimiter, str(people.max_bad_share)) == ("pipe", "0.25")
         study.delete()
-        study = self.stored(SEPARATE)
+        study = stored(SEPARATE)
         assert find_profile(study, "subscribers").subscriber == "msisdn"
         found = find_profile(study, "opt-out")
         assert (found.kind, found.subscriber, found.columns) == ("opt_out", "msisdn", {})
@@ -165,14 +159,14 @@ class TestByName:
     def test_a_study_without_static_indicators_has_nothing_to_learn_of_subscribers(self):
         daily = '[[indicator]]\nslug = "stay"\nkind = "daily"\nderive = "visit_duration"\n'
         head, tail = STUDY.split("[[indicator]]", 1)[0], STUDY[STUDY.index("[area]") :]
-        study = self.stored(head + daily + tail)
+        study = stored(head + daily + tail)
         assert profile_names(study) == ["default", "opt-out"]
         with pytest.raises(ProfileMissingError):
             find_profile(study, "subscribers")
 
     def test_a_made_profile_is_compiled_and_of_its_study_alone(self):
-        study = self.stored()
-        other = self.stored(STUDY.replace('slug = "fair"', 'slug = "other"', 1), key_id="k2")
+        study = stored()
+        other = stored(STUDY.replace('slug = "fair"', 'slug = "other"', 1), key_id="k2")
         typed = parse(PROFILE)
         create_profile(typed, study=study, by="olga")
         found = find_profile(study, "operator-x")

@@ -309,9 +309,3 @@ class TestStays:
         assert places_of(found) == kept_by_hand(rows)[1]
         longest = dict(zip(*map(np.ndarray.tolist, longest_stays(found)), strict=True))
         assert longest == stays_by_hand(places_of(found), until=None)
-
-    def test_studies_without_places_keep_none(self) -> None:
-        assert whereabouts([]) == {}
-        assert [column.tolist() for column in longest_stays(Whereabouts.empty())] == [[], []]
-        grouped = group_events(make_events([(1, 10, 0, 1, []), (1, 200, 0, 3, [])], slots=0))
-        assert (grouped.stays, grouped.nights) == ({}, {})
