@@ -8,8 +8,7 @@ from mobility.batches.outcomes import notes_for_reader
 from mobility.batches.pages.progress import batch_progress
 from mobility.batches.queries import study_head
 from mobility.extracts.profiles.definition import OPT_OUT, SUBSCRIBERS
-from mobility.vault.models.outbox import OutboxDelta, VaultPublication
-from mobility.vault.models.subscribers import PresenceShard, VaultStudy
+from mobility.models import OutboxDelta, PresenceShard, VaultPublication, VaultStudy
 from mobility.vault.studies import open_study
 from tests.mobility.batches.test_subscribers import (
     EVENT_COLUMNS,

@@ -16,12 +16,11 @@ from mobility.base.errors import FeedTokenError, KeyMissingError, NoRoomError, Q
 from mobility.batches import staging
 from mobility.extracts.rows.events import Events
 from mobility.extracts.rows.widths import packed_row_bytes
+from mobility.models import Batch, FeedToken
 from mobility.uploads import actions as uploads
 from mobility.uploads import admission
 from mobility.uploads.feeds import actions as feeds
 from mobility.vault.keystore import keystore
-from mobility.vault.models.batch import Batch
-from mobility.vault.models.profiles import FeedToken
 from reports.accounts.actions import COMMAND_LINE
 from tests.mobility.commands import printed
 from tests.mobility.pipeline import Pipeline, fresh
