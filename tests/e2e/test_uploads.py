@@ -118,6 +118,14 @@ def test_a_profile_is_proposed_corrected_saved_and_a_file_checked_with_it(site, 
     page.wait_for_url("**/profiles/operator-x/")
     expect(page.locator("main")).to_contain_text("25 → Franche-Comté")
 
+    saved = page.url
+    page.get_by_role("link", name="Duplicate").click()
+    page.wait_for_load_state()
+    page.set_input_files("#profile-file", operators_file)
+    expect(page.locator(".preview tbody")).to_contain_text("→ Franche-Comté")  # as chosen for the first one
+    expect(page.get_by_label("Name of the profile")).to_have_value("operator-x-2")
+    page.goto(saved)
+
     page.get_by_role("link", name="Check a file with this profile").click()
     expect(page.get_by_label(re.compile("^Profile"))).to_have_value("operator-x")
     expect(page.get_by_label("Check the file without publishing anything")).to_be_checked()
@@ -127,6 +135,15 @@ def test_a_profile_is_proposed_corrected_saved_and_a_file_checked_with_it(site, 
     expect(page.locator("main")).to_contain_text("No data from the file was kept", timeout=60_000)
     expect(page.locator("main")).to_contain_text(f"of {N_ROWS}")
     expect(page.locator("main")).not_to_contain_text("Value outside")
+
+
+def test_a_command_is_copied(site, sign_in):
+    page = sign_in("operator")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"{site.address}/operator/{STUDY}/feeds/")
+    page.get_by_role("button", name="Copy the command").click()
+    expect(page.get_by_role("status").filter(has_text="Copied")).to_be_attached()
+    assert page.evaluate("navigator.clipboard.readText()") == page.locator("#feed-command").inner_text()
 
 
 @pytest.fixture(scope="module")
