@@ -24,7 +24,8 @@ from mobility.extracts.readers.text import UTF8, is_bad, is_plain, kinds_of_rows
 from mobility.extracts.readers.thrift import NoPageError
 from reports.studies.studyfile.formats import EPOCH_MS, EPOCH_S, ISO
 
-BATCH_ROWS = 64 << 10
+BATCH_ROWS = range(64 << 10, (256 << 10) + 1)  # the more, the faster, where rows are short
+BATCH_BYTES = 4 << 20  # of plain pages
 MAX_LOOKED_UP = 1 << 18  # texts of a dictionary that are looked up before rows ask: 1 MB of pages has fewer
 BUFFER_BYTES = 256 << 10  # of each column that is read
 DAMAGED = "the Parquet file is damaged or ends early: write it again and send it in full"
@@ -71,17 +72,29 @@ def _blocks(file: Buffered, *, layout: Layout, groups: range | None) -> Iterator
     _check_columns(reader, layout=layout)
     places = {name: _place_of(reader, name) for name in layout.columns}
     groups = range(len(row_groups)) if groups is None else groups
-    by_place = check_pages(file, row_groups=row_groups, columns=places, groups=groups)
+    pages = check_pages(file, row_groups=row_groups, columns=places, groups=groups)
     # Arrow keeps all values of a row group where some pages have places in a dictionary and others values.
-    texts = [name for name in by_place if reader.schema.column(places[name]).physical_type == "BYTE_ARRAY"]
+    texts = [
+        name for name in pages.by_place if reader.schema.column(places[name]).physical_type == "BYTE_ARRAY"
+    ]
     reader = _reader(file, read_dictionary=texts)
     first, dictionaries = 1, _Dictionaries()
+    n_rows = sum(row_groups[number].n_rows for number in groups)
     batches = reader.iter_batches(
-        BATCH_ROWS, row_groups=list(groups), columns=list(layout.columns), use_threads=False
+        _batch_rows(pages.plain_bytes, n_rows=n_rows),
+        row_groups=list(groups),
+        columns=list(layout.columns),
+        use_threads=False,
     )
     for batch in batches:
         yield _block(batch, first=first, layout=layout, dictionaries=dictionaries)
         first += len(batch)
+
+
+def _batch_rows(plain_bytes: int, *, n_rows: int) -> int:
+    """Return how many rows take about BATCH_BYTES, within BATCH_ROWS."""
+    rows = BATCH_BYTES * n_rows // max(plain_bytes, 1)
+    return min(max(rows, BATCH_ROWS[0]), BATCH_ROWS[-1])
 
 
 def _opened(file: Buffered) -> tuple[pq.ParquetFile, list[RowGroup]]:

@@ -4,6 +4,7 @@ A reader of Parquet allocates what a page's header says, and a page can be a tho
 bytes in the file.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,14 +23,31 @@ _DICTIONARY_PAGE = 2
 _DICTIONARY_ENCODINGS = (2, 8)
 # Fields of a page header, and the place of the encoding in the headers of data pages (version 1 and 2).
 _TYPE, _PLAIN_BYTES, _PACKED_BYTES = 1, 2, 3
+_OF_DICTIONARY, _N_VALUES = 7, 1
 _ENCODINGS = ((5, 2), (8, 4))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pages:
+    """Facts of all pages that are read.
+
+    by_place : names of the columns all of whose values are places in a dictionary
+    plain_bytes : of all values, about, as a reader holds them
+    """
+
+    by_place: set[str]
+    plain_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """One page: its plain bytes, and whether its values are places in the dictionary (or are it)."""
+    """One page: its plain bytes, and whether its values are places in the dictionary (or are it).
+
+    value_bytes : of a value of a dictionary, on average
+    """
 
     plain_bytes: int
+    value_bytes: float
     is_dictionary: bool
     has_places: bool
 
@@ -41,8 +59,8 @@ def check_pages(
     columns: dict[str, int],
     groups: range,
     max_bytes: int | None = None,
-) -> set[str]:
-    """Names of the columns all of whose values are places in a dictionary.
+) -> Pages:
+    """Read the headers of all pages before any page is.
 
     Parameters
     ----------
@@ -56,6 +74,7 @@ def check_pages(
     BatchFormatError : the pages would need more memory than any extract should, or are none
     """
     by_place = set(columns)
+    as_places, as_values = Counter[str](), Counter[str]()  # bytes of each column, read as one or the other
     limit = MAX_OPEN_BYTES if max_bytes is None else max_bytes
     for number in groups:
         group = row_groups[number]
@@ -63,13 +82,16 @@ def check_pages(
             continue
         needed = 0
         for name, index in columns.items():
-            dictionary_bytes = values_bytes = 0
+            dictionary_bytes = values_bytes = pages_bytes = 0
+            value_bytes = 0.0
             for n_pages, page in enumerate(_pages(file, chunk=group.columns[index]), start=1):
                 if n_pages > MAX_PAGES:
                     raise BatchFormatError(
                         f"column {name!r} has more than {MAX_PAGES} pages in row group {number + 1} "
                         "of the Parquet file: write pages of about 1 MB"
                     )
+                pages_bytes += page.plain_bytes
+                value_bytes = max(value_bytes, page.value_bytes)
                 if page.is_dictionary:
                     dictionary_bytes = max(dictionary_bytes, page.plain_bytes)
                 else:
@@ -77,12 +99,15 @@ def check_pages(
                 if not page.has_places:
                     by_place.discard(name)
             needed += dictionary_bytes + values_bytes
+            as_places[name] += pages_bytes
+            as_values[name] += max(pages_bytes, int(value_bytes * group.n_rows))
         if needed > limit:
             raise BatchFormatError(
                 f"row group {number + 1} of the Parquet file has pages of {needed >> 20} MiB, more "
                 f"than {limit >> 20}: write pages of about 1 MB"
             )
-    return by_place
+    plain_bytes = sum((as_places if name in by_place else as_values)[name] for name in columns)
+    return Pages(by_place=by_place, plain_bytes=plain_bytes)
 
 
 def _pages(file: Buffered, *, chunk: Chunk) -> Iterator[Page]:
@@ -101,8 +126,20 @@ def _pages(file: Buffered, *, chunk: Chunk) -> Iterator[Page]:
             raise NoPageError
         is_dictionary = header.get(_TYPE) == _DICTIONARY_PAGE
         has_places = is_dictionary or _encoding(header) in _DICTIONARY_ENCODINGS
-        yield Page(plain_bytes=plain, is_dictionary=is_dictionary, has_places=has_places)
+        yield Page(
+            plain_bytes=plain,
+            value_bytes=plain / _n_values(header) if is_dictionary else 0.0,
+            is_dictionary=is_dictionary,
+            has_places=has_places,
+        )
         at += length + packed
+
+
+def _n_values(header: dict[int, Any]) -> int:
+    """Return how many values a page of a dictionary says it has, at least one."""
+    about = header.get(_OF_DICTIONARY)
+    n_values = about.get(_N_VALUES) if isinstance(about, dict) else None
+    return max(n_values, 1) if isinstance(n_values, int) else 1
 
 
 def _encoding(header: dict[int, Any]) -> int | None:

@@ -102,7 +102,7 @@ def test_whatever_pyarrow_reads_at_once_is_read_in_blocks(made, batch) -> None:
     data = written(table, **options)
     whole = pq.read_table(io.BytesIO(data))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parquet, "BATCH_ROWS", batch)
+        patch.setattr(parquet, "BATCH_ROWS", [batch])
         blocks = blocks_of(UploadReader(staged(data)), *table.column_names, timestamp="time")
     for name in table.column_names[:-1]:
         assert values_of(blocks, name) == [as_text(value) for value in whole[name].to_pylist()], name
@@ -134,7 +134,7 @@ def test_texts_of_a_dictionary_that_no_row_has_are_not_judged() -> None:
 def test_each_dictionary_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_up: list[int] = []
     monkeypatch.setattr(CodeTable, "_look_up", noting(CodeTable._look_up, looked_up))
-    monkeypatch.setattr(parquet, "BATCH_ROWS", 100)
+    monkeypatch.setattr(parquet, "BATCH_ROWS", [100])
     names = [f"value-{n % 300}" for n in range(1000)] + ["value-7", None] * 50
     table, codes = CodeTable({f"value-{n}".encode(): n for n in range(300)}), []
     data = written(pa.table({"a": pa.array(names)}), row_group_size=1000)
@@ -178,6 +178,20 @@ def test_memory_has_a_bound_in_a_row_group_of_any_size() -> None:
         rows = sum(len(block.lines) for block in read(io.BytesIO(data), "a", "b"))
     assert rows == n
     assert 0 < memory.max_memory() < 20 << 20
+
+
+def test_rows_that_are_long_come_in_smaller_blocks() -> None:
+    n = 300_000
+    short, long = pa.table({"a": range(n)}), pa.table({"a": [f"{i:0100d}" for i in range(n)]})
+    for table, rows in ((short, [256 << 10, n - (256 << 10)]), (long, [64 << 10] * 4 + [n - (256 << 10)])):
+        data = written(table, row_group_size=n, use_dictionary=False)
+        assert [len(block.lines) for block in read(io.BytesIO(data), "a")] == rows
+
+    # Few are written out, and Arrow writes all out that is no place in a dictionary everywhere.
+    mixed = pa.table({"a": [f"{i % 10:0100d}" for i in range(n)] + [f"{i:0100d}" for i in range(3000)]})
+    data = written(mixed, row_group_size=n + 3000, dictionary_pagesize_limit=10_000, write_batch_size=1000)
+    assert len(data) < 1 << 20
+    assert next(len(block.lines) for block in read(io.BytesIO(data), "a")) == 64 << 10
 
 
 def test_a_frame_that_was_altered_is_no_damaged_parquet(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,7 +297,8 @@ def by_place(table: pa.Table, **options) -> set[str]:
     data = written(table, **options)
     file, columns = buffered(io.BytesIO(data)), {name: place for place, name in enumerate(table.column_names)}
     row_groups = parquet_footer.read_row_groups(file, size=len(data), n_columns=len(columns))
-    return check_pages(file, row_groups=row_groups, columns=columns, groups=range(len(row_groups)))
+    found = check_pages(file, row_groups=row_groups, columns=columns, groups=range(len(row_groups)))
+    return found.by_place
 
 
 @pytest.mark.parametrize("options", WRITERS, ids=lambda options: "-".join(map(str, options.values())))
