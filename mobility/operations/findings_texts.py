@@ -58,7 +58,7 @@ FINE: Final[dict[str, tuple[Lazy, Lazy]]] = {
     "backup_old": (_("Last backup"), _("The last backup was made %(age_s)s ago. Size: %(bytes)s.")),
     "escrow_old": (
         _("Key escrow"),
-        _("Open studies whose key has no escrow copy: %(keys)s. MOBILITY_ESCROW is %(escrow)s."),
+        _("Studies that are open and whose key has no escrow copy: %(keys)s. MOBILITY_ESCROW is %(escrow)s."),
     ),
     "main_shared": (_("Main database of this zone"), _("No other zone uses this database.")),
     "settings_unsafe": (_("Settings"), _("The system checks found no problems.")),
@@ -90,7 +90,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ),
     ("broker_unreachable", "asleep"): Trouble(
         _("The embedded broker is not running"),
-        _("No command needs this service at the moment."),
+        _("No commands currently need this service."),
         _("No action needed. The next command that needs this service will start it."),
     ),
     ("workers_missing", ""): Trouble(
@@ -103,7 +103,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ),
     ("workers_missing", "asleep"): Trouble(
         _("The embedded worker is not running"),
-        _("No command needs this service at the moment."),
+        _("No commands currently need this service."),
         _("No action needed. The next command that needs this service will start it."),
     ),
     ("worker_silent", ""): Trouble(
@@ -115,7 +115,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
         ),
     ),
     ("queue_long", ""): Trouble(
-        _("Tasks have been waiting too long in the queue %(subject)s"),
+        _("Tasks have been waiting too long in the “%(subject)s” queue"),
         _("Waiting tasks: %(tasks)s. The oldest task has been waiting for %(oldest_s)s."),
         _("If the workers are always busy, start more of them. Otherwise, check their logs."),
     ),
@@ -147,7 +147,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ),
     ("disk_low", "silent"): Trouble(
         _("Disk not responding: %(subject)s"),
-        _("The disk has not reported its free space for %(silent_s)s."),
+        _("For %(silent_s)s, the disk has not reported its free space."),
         _(
             "If this is a network disk, restore its server or remount the disk. Work that needs this "
             "folder will wait until then."
@@ -248,8 +248,8 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
         _("Files for study %(subject)s are overdue"),
         _("Days without a file: %(days)s. The first of these days is %(day)s."),
         _(
-            "Ask the sender whether more files are coming. If no file will arrive for a day, close that "
-            "day to clear this alert."
+            "Ask the sender whether more files are coming. If no more files are expected for a particular "
+            "day, close that day to clear this alert."
         ),
     ),
     ("day_open", ""): Trouble(
@@ -267,7 +267,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
             "days until the days are closed."
         ),
         _(
-            "When no more files are expected for these days, close them under Uploads or with "
+            "When no more files are expected for these days, close the days under Uploads or with "
             "manage.py close_days."
         ),
     ),
@@ -310,11 +310,12 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
         ),
         _(
             "If no day of the study was closed after the backup was made, restore again with "
-            "--no-day-closed-since. Otherwise the reports stay as they are, and you cannot add data."
+            "--no-day-closed-since. If a day was closed after the backup was made, the reports stay as "
+            "they are, and you cannot add data."
         ),
     ),
     ("zone_crowded", ""): Trouble(
-        _("%(zone)s in %(study)s may have more people than its limit allows"),
+        _("%(zone)s in %(study)s may have more people than the zone's limit allows"),
         _(
             "In the time slot that begins at %(time)s, the estimate is between %(low)s and %(high)s "
             "people. The limit is %(capacity)s."
@@ -355,8 +356,8 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ("escrow_old", ""): Trouble(
         _("Some keys have no escrow copy"),
         _(
-            "Open studies whose key has no escrow copy: %(keys)s. If the disk with these keys is lost, "
-            "the keys are lost too."
+            "Studies that are open and whose key has no escrow copy: %(keys)s. If the disk with these "
+            "keys is lost, the keys are lost too."
         ),
         _(
             "Decide whether the keys must survive the loss of their disk. If so, run manage.py "

@@ -265,7 +265,7 @@ def _board(facts: Facts) -> str:
 
 
 def _share(facts: Facts) -> str:
-    text = gettext("Link %(link)s to %(indicator)s.")
+    text = gettext("Share link %(link)s to %(indicator)s.")
     shown = {"presence": API_WORDS["presence"], "forecast": gettext("Forecast")}
     shown["board"] = gettext("board %(board)s") % {"board": facts.get("board")}
     of_all = shown.get(str(facts.get("what")), gettext("scenarios that cover all people"))

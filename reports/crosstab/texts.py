@@ -94,8 +94,8 @@ def sentence(measured: Measured, figure: Figure, choice: Mapping[int, Sequence[i
         )
         return text % values
     text = gettext(
-        "%(days)s: an estimated %(share)s of visitors (95%% interval %(range)s), about %(people)s people "
-        "(%(people_range)s), match “%(conditions)s”."
+        "%(days)s: an estimated %(share)s of visitors (95%% interval %(range)s) match “%(conditions)s”. "
+        "This is about %(people)s people (%(people_range)s)."
     )
     return text % values
 

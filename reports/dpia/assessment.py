@@ -189,7 +189,7 @@ def _risk_of_slots(study: Study, spec: PlanSpec) -> tuple[Section, ...]:
         return ()
     head = (gettext("Period covered by a person's time slots"), gettext("Number of time slots"))
     losses = (
-        gettext("Epsilon (compared with the person being absent)"),
+        gettext("Epsilon (the person's presence compared with their absence)"),
         gettext("Epsilon (presence here compared with presence elsewhere)"),
     )
     rows = tuple(
@@ -268,7 +268,7 @@ def _states(study: Study) -> tuple[tuple[str, str], ...]:
             settings.MOBILITY_SECOND_PERSON,
         ),
         (
-            gettext("Second factor required of administrators and privacy officers"),
+            gettext("Second factor required for administrators and privacy officers"),
             settings.MOBILITY_SECOND_FACTOR == "required",
         ),
         (gettext("Date ranges with few visitors are suppressed"), study.small_cell > 0),

@@ -127,10 +127,10 @@ def moving_words(flows: Flows) -> list[str]:
     values = {"origin": pair.origin.name, "destination": pair.destination.name}
     found = []
     if flows.moving is not None:
-        text = gettext("Different zones for %(origin)s and %(destination)s: %(figure)s.")
+        text = gettext("%(origin)s and %(destination)s in different zones: %(figure)s.")
         found.append(text % {**values, "figure": amount(flows.moving, flows)})
     if flows.staying is not None:
-        text = gettext("The same zone for %(origin)s and %(destination)s: %(figure)s.")
+        text = gettext("Same zone for both %(origin)s and %(destination)s: %(figure)s.")
         found.append(text % {**values, "figure": amount(flows.staying, flows)})
     return found
 

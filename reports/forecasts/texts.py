@@ -16,7 +16,7 @@ def method_words(method: str) -> str:
     return {
         "ridge": gettext(
             "The forecast uses ridge regression on the values of the last day, the changes at the same "
-            "time on earlier days, and the time of day and week. Outliers are given less weight."
+            "time on earlier days, the time of day, and the time of week. Outliers are given less weight."
         ),
         "mean step": gettext(
             "The forecast is the last value plus the average change at this time of day. The history is "

@@ -35,9 +35,9 @@ def goodness_words(kept: DensityMap) -> str:
         )
     else:
         text = gettext(
-            "The density does not fit the reports. Chi-square per block is %(chi)s, but a correct "
-            "density gives %(low)s to %(high)s (%(n)s blocks). People may have been in places that the "
-            "study does not count as land."
+            "The density does not fit the reports. Chi-square per block is %(chi)s, but for a correct "
+            "density it would be from %(low)s to %(high)s (%(n)s blocks). People may have been in places "
+            "that the study does not count as land."
         )
     stop = gettext(
         "The calculation stopped after %(steps)d steps. At this point, the density best predicted the "

@@ -42,7 +42,7 @@ WORDS: Final = {
     Show.BACK_WITHIN: Words(
         title=gettext_lazy("Returned by a given day"),
         meaning=gettext_lazy(
-            "Share of one day's visitors who returned on any later day, up to the day shown."
+            "Share of one day's visitors who returned on at least one later day, up to the day shown."
         ),
     ),
     Show.THERE_AGAIN: Words(
@@ -107,7 +107,7 @@ def reason_for_less(indicator: Indicator) -> str:
     return gettext(
         "A visitor can have a different value on each day. Arrivals and returns use the visitor's value "
         "on the day of the arrival or return. Departures, later returns and the number of days present "
-        "cannot be computed for each value."
+        "cannot be computed separately for each value."
     )
 
 

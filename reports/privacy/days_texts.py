@@ -47,10 +47,10 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
     if found:
         sentences.append(
             gettext(
-                "Someone who knows a person's value on one day and sees the person's reports for that day "
+                "Anyone who knows a person's value on one day and sees the person's reports for that day "
                 "and another day therefore learns more about the value on the other day than epsilon "
-                "indicates. If all categories were equally likely beforehand, the chances of guessing "
-                "that value correctly are: %(indicators)s."
+                "indicates. If all categories were equally likely beforehand, the chances of correctly "
+                "guessing the value on the other day are: %(indicators)s."
             )
             % {"indicators": "; ".join(found)}
         )

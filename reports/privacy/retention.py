@@ -95,7 +95,7 @@ def _of_key(study: Study) -> tuple[str, str, str | None]:
         return gettext("the key is destroyed"), gettext("the study's key is destroyed"), None
     on = study.key_until.isoformat()
     return (
-        gettext("the key is destroyed, no later than %(day)s") % {"day": on},
+        gettext("the key is destroyed no later than %(day)s") % {"day": on},
         gettext("the study's key is destroyed, no later than %(day)s") % {"day": on},
         on,
     )

@@ -30,7 +30,7 @@ def total_words(plan: Plan) -> str:
     asked, largest = spec.indicators[position], entries[position]
     if (asked.scale is not None or spec.has_question(position)) and largest.n_values > 1:
         text = gettext(
-            "%(total)s. This covers %(n)d different answers on “%(name)s”, each with epsilon %(each)s."
+            "%(total)s. This covers %(n)d different answers for “%(name)s”, each with epsilon %(each)s."
         )
     else:
         text = ngettext(

@@ -167,8 +167,8 @@ def _not_exact(facts: Facts) -> Missing | None:
         return _one_day(facts)
     if not facts.counts_all_days:
         why = gettext(
-            "Each person is counted only on the first days they are present, up to a limit, so longer stays "
-            "are not recorded."
+            "Each person is counted only on a limited number of days, namely the first days on which they "
+            "are present, so longer stays are not recorded."
         )
         return Missing(why=why, keys=("presence_days",), chapter="presence.md", anchor="presence-noise")
     why = gettext(
@@ -201,8 +201,8 @@ def _no_places(facts: Facts) -> Missing | None:
     if facts.spec.location:
         return None
     why = gettext(
-        "People report only categories, not places. This question needs a plan in which people report "
-        "places, without presence noise."
+        "People report only categories, not places. This question needs a plan that has no presence noise "
+        "and in which people report places."
     )
     return Missing(why=why, keys=("[location]",), anchor="location")
 
@@ -239,7 +239,7 @@ QUESTIONS: Final = (
         text=_("How many people are in each zone in each half hour?"), links=_slot_links, missing=_no_slots
     ),
     Question(
-        text=_("Where do people sleep, or spend the day?"),
+        text=_("Where do people sleep, or where do they spend the day?"),
         links=lambda facts: facts.pages("indicator", facts.of_zones),
         missing=_no_zones,
     ),

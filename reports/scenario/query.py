@@ -127,7 +127,10 @@ def question_of(query: QueryDict, *, study: Study) -> Question:
         return _of_days(query, study=study, days=days)
     if len(asked) > 1:
         raise WindowError(
-            gettext("Ask one question at a time: about chosen days, a number of days or a number of nights.")
+            gettext(
+                "Ask one question at a time: about chosen days, about a number of days, or about a "
+                "number of nights."
+            )
         )
     kind = Kind(numbers[0])
     return Question(study=study, days=days, kind=kind, k=_number(query.get(kind, ""), kind=kind, days=days))
@@ -139,12 +142,15 @@ def _of_days(query: QueryDict, *, study: Study, days: int) -> Question:
         raise WindowError(_nothing())
     if both := present & absent:
         raise WindowError(
-            gettext("A day can be marked as present or absent, but not both. Choose one for %s.")
+            gettext("A day can be marked as “present” or “absent”, but not as both. Choose one for %s.")
             % ", ".join(study.date_of(day).isoformat() for day in sorted(both))
         )
     if len(absent) == days:
         raise WindowError(
-            gettext("You cannot mark every day as absent, because people who never visited are not counted.")
+            gettext(
+                "You cannot mark a person as absent on every day, because people who never visited "
+                "are not counted."
+            )
         )
     return Question(study=study, days=days, present=tuple(sorted(present)), absent=tuple(sorted(absent)))
 

@@ -45,8 +45,8 @@ def sentence(question: Question, found: Answer) -> str:
     if found.stays is None:
         return said
     stays = ngettext(
-        "Stays of exactly %(k)d day: %(n)s (exact).",
-        "Stays of exactly %(k)d days in a row: %(n)s (exact).",
+        "Stays of exactly %(k)d day: %(n)s (exact count).",
+        "Stays of exactly %(k)d days in a row: %(n)s (exact count).",
         question.in_a_row,
     )
     return f"{said} {stays % {'k': question.in_a_row, 'n': formats.number(found.stays)}}"
@@ -55,7 +55,9 @@ def sentence(question: Question, found: Answer) -> str:
 def _people_sentence(question: Question, found: Answer, people: Bar) -> str:
     did = _did(question)
     if people.is_determined and not found.is_noisy:
-        return gettext("%(people)s people %(did)s. The published totals allow no other number.") % {
+        return gettext(
+            "%(people)s people %(did)s. This is the only number that is consistent with the published totals."
+        ) % {
             "people": formats.number(people.least),
             "did": did,
         }

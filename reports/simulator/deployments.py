@@ -24,19 +24,19 @@ DEPLOYMENTS: Final = (
     Deployment(
         name=_("Apple, types of health data"),
         epsilon="2",
-        unit=_("one report from a device; one report per day"),
+        unit=_("one report from one device; each device sends one report per day"),
         source=APPLE,
     ),
     Deployment(
         name=_("Apple, emoji"),
         epsilon="4",
-        unit=_("one report from a device; one report per day"),
+        unit=_("one report from one device; each device sends one report per day"),
         source=APPLE,
     ),
     Deployment(
         name=_("Apple, new words (QuickType)"),
         epsilon="8",
-        unit=_("one report from a device; up to two reports per day"),
+        unit=_("one report from one device; each device sends up to two reports per day"),
         source=APPLE,
     ),
     Deployment(

@@ -227,7 +227,7 @@ def winner_words(simulation: Simulation) -> list[str]:
     if chosen is not None:
         ratio = chosen.mean_half_width / first.mean_half_width
         if ratio < ALIKE:
-            found.append(gettext("The selected mechanism is as accurate as the most accurate one."))
+            found.append(gettext("No other mechanism is more accurate than the selected one."))
         else:
             found.append(
                 gettext(

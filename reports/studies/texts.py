@@ -52,8 +52,8 @@ def answer_words(channel: ReportChannel) -> str:
         )
     elif isinstance(answer, QuestionChannel):
         text = gettext(
-            "Each person is asked a single yes/no question for the whole study: is their value on a list of "
-            "about half of the categories? The answer is correct in %(kept)s of cases."
+            "Each person is asked a single yes/no question for the whole study: is their value on a list "
+            "that contains about half of the categories? The answer is correct in %(kept)s of cases."
         )
     elif isinstance(answer, ProjectiveChannel):
         text = gettext(

@@ -212,7 +212,7 @@ def not_reached(database: str, *, key_was_lost: bool, copies: Copies) -> list[di
             "Earlier backups of the vault. They are encrypted and cannot be read without the key."
         ),
         "key_copies": gettext(
-            "Copies of the keystore that were made against instructions or that are part of a disk "
+            "Copies of the keystore that were made contrary to instructions or that are part of a disk "
             "snapshot. This installation has no record of such copies. Anyone who has one must destroy "
             "it."
         ),
@@ -247,7 +247,7 @@ def _database_log(database: str) -> str:
     if database == "postgresql":
         return gettext(
             "PostgreSQL's write-ahead log, archived segments and replicas. Until the server recycles "
-            "them, they contain encrypted data without its key."
+            "them, they contain encrypted data but not its key."
         )
     return gettext(
         "Disk blocks freed by the database file. Until the file system reuses them, they still contain "

@@ -244,8 +244,8 @@ def _attribute(
         for text, code in zip(texts[:ROWS_SHOWN], codes[:ROWS_SHOWN], strict=True)
     )
     fact = gettext(
-        "%(n)s of %(rows)s values have a category, %(none)s mean “no answer”, and %(bad)s would cause the "
-        "row to be rejected"
+        "%(n)s of %(rows)s values have a category, %(none)s mean “no answer”, and %(bad)s would cause "
+        "their rows to be rejected"
     ) % {
         "n": sum(code not in (None, NO_ANSWER) for code in codes),
         "rows": len(texts),

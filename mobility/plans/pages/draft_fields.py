@@ -44,7 +44,7 @@ LABELS: Final[dict[str, Promise]] = {
         "Minutes for which a person is still counted in the zone where they were last seen"
     ),
     "slots.slots_per_day": gettext_lazy("Maximum time slots counted per person per day"),
-    "slots.noise": gettext_lazy("Noise added to counts by time slot"),
+    "slots.noise": gettext_lazy("Noise added to the counts for time slots"),
     "slots.epsilon_day": gettext_lazy("Epsilon per person and day"),
     "slots.delta": gettext_lazy("Delta (probability that the guarantee fails)"),
     "slots.close_after_minutes": gettext_lazy(
@@ -158,8 +158,8 @@ HINTS: Final[dict[str, Promise | str]] = {
     ),
     "indicator.epsilon": gettext_lazy("Leave empty to use the plan's epsilon."),
     "indicator.weight": gettext_lazy(
-        "The weight sets how often people report on this indicator compared with the others. Leave empty "
-        "for a weight of 1."
+        "The weight sets how often people report on this indicator compared with the other indicators. "
+        "Leave empty for a weight of 1."
     ),
     "indicator.night_from": format_lazy("{} 22:00", NIGHT),
     "indicator.night_to": format_lazy("{} 06:00", NIGHT),

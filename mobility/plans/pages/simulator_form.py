@@ -280,7 +280,7 @@ class SimulatorForm(forms.Form):
         private = pgettext("end of a slider", "more private")
         accurate = pgettext("end of a slider", "more accurate")
         yield Slider(self["epsilon"], Decimal("0.1"), Decimal(10), "log", private, accurate)
-        few = pgettext("end of a slider", "few people, more noise")
+        few = pgettext("end of a slider", "fewer people, more noise")
         many = pgettext("end of a slider", "many people, less noise")
         yield Slider(self["visitors"], Decimal(100), Decimal(1_000_000), "log", few, many)
         others = pgettext("end of a slider", "different people every day")

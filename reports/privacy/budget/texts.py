@@ -89,18 +89,18 @@ def spent_populations() -> list[str]:
 def _sentence(line: BudgetLine) -> str:
     if line.is_exceeded:
         text = gettext(
-            "%(span)s, %(unit)s: only epsilon %(left)s of the cap of %(cap)s remains, but this study "
+            "%(span)s, %(unit)s: of the epsilon cap of %(cap)s, only %(left)s remains, but this study "
             "needs epsilon %(takes)s. The study cannot be created with this plan."
         )
     elif line.is_nearly_spent:
         text = gettext(
-            "%(span)s, %(unit)s: this study uses %(takes)s of the remaining epsilon of %(left)s. This "
-            "brings the total spent to %(percent)s%% of the cap of %(cap)s."
+            "%(span)s, %(unit)s: an epsilon of %(left)s remains, of which this study uses %(takes)s. This "
+            "use brings the total spent to %(percent)s%% of the cap of %(cap)s."
         )
     else:
         text = gettext(
-            "%(span)s, %(unit)s: this study uses %(takes)s of the remaining epsilon of %(left)s. The cap "
-            "is %(cap)s."
+            "%(span)s, %(unit)s: an epsilon of %(left)s remains, of which this study uses %(takes)s. The "
+            "cap is %(cap)s."
         )
     return text % {
         "span": span_words(line.span),

@@ -85,7 +85,7 @@ def location_facts(protection: LocationProtection | None) -> dict[str, Any] | No
         "who_reports": gettext(
             "every visitor reports places, up to the stated number per person; these reports are sent in "
             "addition to the reports on the indicators and have a separate epsilon, which adds to the "
-            "epsilon of those reports"
+            "epsilon of the reports on the indicators"
         ),
         "level": exact_text(spec.level),
         "radius_m": exact_text(spec.radius_m),
@@ -143,11 +143,11 @@ def location_limits(protection: LocationProtection | None) -> dict[str, str]:
         ),
         "moves": gettext(
             "Moves: the same place always gives the same report. Anyone who sees the reports can "
-            "therefore tell whether a person's main place repeats or changes between days. Someone who "
+            "therefore tell whether a person's main place repeats or changes between days. Anyone who "
             "knows the place on one day and sees the reports for two days learns whether the place on the "
             "other day is the same. No epsilon limits this. Analysts get counts by grid square. However, "
-            "if no one else was present on the same days as a person, the counts for different date "
-            "ranges can be subtracted from each other. This can isolate that person's noisy reports."
+            "if no one else was present on the same days as a person, subtracting the counts for "
+            "different date ranges from each other can isolate that person's noisy reports."
         ),
     }
 

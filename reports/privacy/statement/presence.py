@@ -77,9 +77,9 @@ def _cost(certificate: PresenceCertificate) -> str:
     ) % {"n": certificate.max_days}
     more = gettext(
         "If a person's answers would be the same on other days, epsilon %(moved)s limits what others can "
-        "learn about which days that person was present. Epsilon %(replaced)s limits what others can "
-        "learn about whether this person or a different one was present, even if their days and answers "
-        "differ."
+        "learn about the days on which that person was present. Epsilon %(replaced)s limits what others "
+        "can learn about whether it was this person or a different one who was present, even if the days "
+        "and answers of the two people differ."
     )
     return f"{text} " + more % {
         "moved": formats.epsilon(certificate.epsilon_moved),

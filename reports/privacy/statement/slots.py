@@ -114,8 +114,8 @@ def _promise(certificate: SlotCertificate) -> str:
     first = gettext(
         "Discrete Gaussian noise with a standard deviation of %(sd)s is added to each count. The noise "
         "protects a person's time slots on one local day, including those carried over from the day "
-        "before. When the person's presence is compared with absence, epsilon is %(epsilon)s, except with "
-        "a probability of one in %(delta)s (delta)."
+        "before. Against learning whether the person was present, the protection has epsilon %(epsilon)s, "
+        "except with a probability of one in %(delta)s (delta)."
     ) % {
         "sd": formats.decimal(float(noise.variance) ** 0.5, decimals=1),
         "epsilon": formats.epsilon(day.absent.epsilon),

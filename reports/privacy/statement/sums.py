@@ -46,7 +46,7 @@ def sums_words(facts: dict[str, Any]) -> list[str]:
         return []
     said = facts["sums"]
     promise = gettext(
-        "For anyone who sees only the sums of this study, and no report from any individual, all of a "
+        "Against anyone who sees only the sums of this study, and no report from any individual, all of a "
         "person's values together are protected with epsilon %(profile)s. One value is protected with "
         "epsilon %(attribute)s. Both protections hold except with a probability of one in %(delta)s "
         "(delta), because each report is hidden among the other reports in its sum."

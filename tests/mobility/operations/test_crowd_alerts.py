@@ -31,7 +31,7 @@ def test_a_fixed_series_alerts_once_a_level_and_says_when_it_is_over(settings) -
             rules.check(list(crowds.full()), now=now)
         told.append([mail.subject.removeprefix("[Mobility reports] ") for mail in mail.outbox])
         mail.outbox.clear()
-    may = "warning: North west in fair-2024 may have more people than its limit allows"
+    may = "warning: North west in fair-2024 may have more people than the zone's limit allows"
     assert told == [
         [], [f"opened: {may}"], [], [],
         ["worse: error: North west in fair-2024 has more people than its limit allows"], [], [], [],

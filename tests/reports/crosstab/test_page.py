@@ -49,7 +49,7 @@ def test_the_page_has_table_answer_and_a_link_to_the_answer(reader, study) -> No
     text = words(reader.get(f"{PAGE}?{QUESTION}"))
     found = re.search(
         r"Thu 30 May 2024 to Sun 2 Jun 2024 \(4 days\): an estimated ([\d.]+)% of visitors "
-        r"\(95% interval [\d.]+ to [\d.]+%\), about [\d,]+ people \([\d,]+ to [\d,]+\), match “"
+        r"\(95% interval [\d.]+ to [\d.]+%\) match “"
         r"Age: &lt;18 or 18-24; Town: Belfort”\.",
         text,
     )

@@ -213,7 +213,7 @@ TOTAL = "The total privacy loss for all of one person's answers is at most epsil
     ("asked_for", "changes", "expected"),
     [((factory.GENDER, factory.STAY), {"days": 7}, "7. This covers 7 daily answers on “Stay”, each with epsilon 1."),
      ((factory.GENDER, factory.AGE), {}, "1. This covers 1 answer on “Gender”, with epsilon 1."),
-     ((factory.GENDER, factory.LENGTH), {}, "2. This covers 2 different answers on “Length”, each with epsilon 1."),
+     ((factory.GENDER, factory.LENGTH), {}, "2. This covers 2 different answers for “Length”, each with epsilon 1."),
      ((factory.GENDER, factory.STAY), {"mechanism": "spl-grr", "epsilon": "5"}, "12.5. This limit is the sum of the epsilons of all answers: 2.5 + 4 \u00d7 2.5."),
      ((factory.GENDER, factory.AGE), {"mechanism": "rsfd-grr"}, "1, because each person sends a real answer on one indicator only; their other reports are random.")],
 )  # fmt: skip

@@ -248,7 +248,7 @@ def test_the_day_of_the_key_s_end_is_stated_and_its_passing_is_noticed(reader) -
     found = statement()
     assert found["study"]["key_until"] == "2024-09-30"
     rows = {row["name"]: (row["until"], row["date"]) for row in found["retention"]}
-    assert rows["key"] == ("the key is destroyed, no later than 2024-09-30", "2024-09-30")
+    assert rows["key"] == ("the key is destroyed no later than 2024-09-30", "2024-09-30")
     assert (rows["presence"][1], rows["totals"]) == ("2024-09-30", ("no date set", None))
     words = "The key of this study was due to be destroyed by Mon 30 Sep 2024, but the study is still open."
     assert words in page(reader, "study")
@@ -416,7 +416,7 @@ class TestDataProtectionPack:
         [
             ({"MOBILITY_ZONE": "analyst"}, "Operator zone and analyst zone run separately", ("no", "yes")),
             ({"HTTPS": True}, "Encrypted connections only (HTTPS)", ("no", "yes")),
-            ({"MOBILITY_SECOND_FACTOR": "required"}, "Second factor required of administrators and privacy officers", ("no", "yes")),
+            ({"MOBILITY_SECOND_FACTOR": "required"}, "Second factor required for administrators and privacy officers", ("no", "yes")),
             ({"MOBILITY_SECOND_PERSON": False}, "Second person required for changes that weaken a plan", ("yes", "no")),
         ],
     )  # fmt: skip

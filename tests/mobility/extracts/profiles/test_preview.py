@@ -69,7 +69,7 @@ class TestColumns:
           None),
          ("sexe",
           [(None, meaning, None) for meaning in ("M", "F", "unknown value: row rejected", "no answer")],
-          "2 of 4 values have a category, 1 mean “no answer”, and 1 would cause the row to be rejected"),
+          "2 of 4 values have a category, 1 mean “no answer”, and 1 would cause their rows to be rejected"),
          ("cp", [(None, meaning, None) for meaning in ("Île-de-France", "no answer", "Elsewhere", "Elsewhere")], None)],
     )  # fmt: skip
     def test_values_are_shown_as_they_are_read_and_subscribers_by_their_shape(self, name, values, fact):
