@@ -384,11 +384,11 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ),
     ("settings_unsafe", "debug"): Trouble(
         _("DEBUG is on"),
-        _("Error pages show code and settings to anyone who sees them."),
+        _("Anyone who sees an error page can see code and settings."),
         _("Set DEBUG=false and restart the web server."),
     ),
     ("alert_untold", ""): Trouble(
-        _("Alerts cannot be sent by %(subject)s"),
+        _("Alerts cannot be sent via %(subject)s"),
         _("The alert channel refused the last message (%(error)s)."),
         _("Correct the channel's address or password, and run manage.py test_alerts."),
     ),

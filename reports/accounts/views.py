@@ -165,7 +165,8 @@ def change_active(request: HttpRequest, account_id: int) -> HttpResponse:
         gettext("The account can sign in again.")
         if is_active
         else gettext(
-            "The account is disabled. Its sessions, tokens, share links and feeds have ended permanently."
+            "The account is disabled. Its sessions, tokens, share links and feeds have permanently "
+            "stopped working."
         )
     )
     return _change(

@@ -83,7 +83,7 @@ API_WORDS = {
     "visitors": pgettext_lazy("what the API gave", "visitors"),
     "days": pgettext_lazy("what the API gave", "days"),
     "scenario": pgettext_lazy("what the API gave", "a combination of days"),
-    "scenario_categories": pgettext_lazy("what the API gave", "a combination of days by category"),
+    "scenario_categories": pgettext_lazy("what the API gave", "a combination of days, by category"),
     "windows": pgettext_lazy("what the API gave", "windows"),
     "presence": pgettext_lazy("what the API gave", "presence by time slot"),
     "presence_forecast": pgettext_lazy("what the API gave", "forecast of presence by time slot"),

@@ -216,11 +216,12 @@ def _attacker_words() -> str:
     return gettext(
         "The table assumes an attacker who has one report from a person. In fact, only counts of reports "
         "leave the operator zone. The columns show how often the attacker guesses the person's value "
-        "correctly. The first two columns of figures assume that all values were equally likely beforehand: "
-        "the first is for an attacker without the report, and the second for an attacker with it. The next "
-        "column shows the maximum that the guarantee allows for an attacker who has the report and who, "
-        "before seeing it, considered the value 50% likely. This maximum holds whatever else the attacker "
-        "knows, except other reports from the same person."
+        "correctly. The first two columns of figures assume that all values were equally likely "
+        "beforehand: the first is for an attacker without the report, and the second for an attacker with "
+        "it. The next column is for an attacker who considered the value 50% likely before seeing the "
+        "report. It shows the maximum that the guarantee allows once this attacker has the report. This "
+        "maximum holds whatever else the attacker knows, unless the attacker has other reports from the "
+        "same person."
     )
 
 
@@ -272,7 +273,7 @@ def _states(study: Study) -> tuple[tuple[str, str], ...]:
             settings.MOBILITY_SECOND_FACTOR == "required",
         ),
         (gettext("Date ranges with few visitors are suppressed"), study.small_cell > 0),
-        (gettext("A date is set for destroying the key"), study.key_until is not None),
+        (gettext("A date is set for the destruction of the key"), study.key_until is not None),
     )
     return tuple((label, yes if holds else no) for label, holds in measures)
 

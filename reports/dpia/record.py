@@ -60,7 +60,7 @@ def _purposes(study: Study) -> Section:
             for each in study.indicators.all()
         ),
         to_fill=(
-            gettext("Users of the statistics, and the decisions based on them"),
+            gettext("Users of the statistics, and decisions based on the statistics"),
             gettext("Legal basis (Article 6), and national rules for telecommunications location data"),
         ),
     )
@@ -124,11 +124,11 @@ def _opt_outs(study: Study) -> str:
             "days that were already closed still include them."
         )
     text = gettext(
-        "When subscribers opt out, their presence and answers are deleted immediately. Totals include them "
-        "until the next publication, which covers at least %(n)d subscribers. Even so, that publication can "
-        "change the figures for a single date range or indicator by just one person. If no publication "
-        "follows, the subscribers who opted out remain in the totals, and the erasure certificate states how "
-        "many there are."
+        "When subscribers opt out, their presence and answers are deleted immediately. Totals still "
+        "include these subscribers until the next publication, which covers at least %(n)d subscribers. "
+        "Even so, that publication can change the figures for a single date range or indicator by just "
+        "one person. If no publication follows, the subscribers who opted out remain in the totals, and "
+        "the erasure certificate states how many there are."
     )
     return text % {"n": study.min_publication}
 
@@ -173,7 +173,7 @@ def _transfers() -> Section:
         article="30 (1) e",
         paragraphs=(
             gettext(
-                "The software sends nothing to other hosts on its own: no telemetry, no fonts, no map "
+                "On its own, the software sends nothing to other hosts: no telemetry, no fonts, no map "
                 "tiles. Configured hosts: databases, message broker, staging storage, and, if set up, the "
                 "analyst server, identity provider, and recipients of alerts."
             ),

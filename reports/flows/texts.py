@@ -59,7 +59,7 @@ def error_words(flows: Flows) -> str:
         return gettext(
             "The 95% interval is shown below each figure. It accounts for the random noise and for the "
             "fact that only some visitors were asked. It also accounts for the fact that each person "
-            "reports only one of their moves that day, chosen at random. New noise is drawn every day, so "
+            "reports only one of their moves per day, chosen at random. New noise is drawn every day, so "
             "the errors of several days partly cancel out."
         )
     if not flows.of_days:

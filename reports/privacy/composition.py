@@ -163,8 +163,8 @@ def composition_facts(study: Study, *, with_names: bool) -> dict[str, Any]:
         "definition": gettext(
             "Studies of the same population may cover the same people, so the information that these "
             "studies reveal about a person adds up. Each type of privacy loss adds up separately, in its "
-            "own unit. A study is included from its creation, unless it was closed without publishing "
-            "anything."
+            "own unit. A study is included from the time it is created, unless it was closed without "
+            "publishing anything."
         ),
         "studies": [_row(each, this=study, with_names=with_names) for each in studies],
         **_plain(counted(studies)),

@@ -37,10 +37,10 @@ def noise_words(protection: LocationProtection) -> list[str]:
         several
         + " "
         + gettext(
-            "Compare two possible histories of a person. Places repeat and change on the same days in "
-            "both histories. On each day, the place in one history is %(radius)s m from the place in the "
-            "other. All of the person's reports together change the odds of one history relative to the "
-            "other by a factor of at most %(all)s."
+            "Consider two possible histories of a person. In both histories, places repeat on the same "
+            "days and change on the same days. On each day, the place in one history is %(radius)s m from "
+            "the place in the other. All of the person's reports together change the odds of one history "
+            "relative to the other by a factor of at most %(all)s."
         )
         % facts,
         squares_words(protection),

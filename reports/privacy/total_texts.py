@@ -34,8 +34,8 @@ def total_words(plan: Plan) -> str:
         )
     else:
         text = ngettext(
-            "%(total)s. This covers %(n)d answer on “%(name)s”, with epsilon %(each)s.",
-            "%(total)s. This covers %(n)d daily answers on “%(name)s”, each with epsilon %(each)s.",
+            "%(total)s. This covers %(n)d answer for “%(name)s”, with epsilon %(each)s.",
+            "%(total)s. This covers %(n)d daily answers for “%(name)s”, each with epsilon %(each)s.",
             largest.n_values,
         )
     name = plan.study.indicators.get(slug=asked.slug).shown_name

@@ -267,7 +267,7 @@ QUESTIONS: Final = (
         links=lambda facts: facts.pages("indicator", facts.mapped) + _slot_links(facts),
         missing=_no_zone_map,
     ),
-    Question(text=_("Where within a zone are people?"), links=_place_links, missing=_no_places),
+    Question(text=_("Where are people within a zone?"), links=_place_links, missing=_no_places),
     Question(
         text=_("How many visitors are expected in the near future?"),
         links=_forecast_links,

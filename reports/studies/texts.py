@@ -189,11 +189,11 @@ def _how_repeated(spec: PlanSpec) -> str:
     if not spec.asks_questions:
         return ""
     return gettext(
-        "For a daily indicator, each person is assigned one yes/no question at random, which stays the same "
-        "for the whole study: is the person's value in a given list of about half of the categories? The "
-        "true answer is randomised with the full epsilon. The randomised answer to a true “yes” and the one "
-        "to a true “no” are each drawn once and then reused, so a person never has more than two randomised "
-        "answers, however many days the study lasts."
+        "For a daily indicator, each person is assigned one yes/no question, which is drawn at random and "
+        "stays the same for the whole study: is the person's value in a given list of about half of the "
+        "categories? The true answer is randomised with the full epsilon. The randomised answer to a true "
+        "“yes” and the one to a true “no” are each drawn once and then reused. A person therefore never "
+        "has more than two randomised answers, however many days the study lasts."
     )
 
 

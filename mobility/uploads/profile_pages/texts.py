@@ -75,7 +75,7 @@ def rejected_words(
     ) % {"rejected": number(rejected), "rows": number(rows), "share": percent(rejected / rows)}
     is_refused = rejected > limit * rows
     if is_refused:
-        limit_text = gettext("A file with this share of rejected rows is refused (limit: %(limit)s).")
+        limit_text = gettext("A file with such a high share of rejected rows is refused (limit: %(limit)s).")
         sentence += " " + limit_text % {"limit": percent(float(limit))}
     return {"sentence": sentence, "is_refused": is_refused, "reasons": found}
 

@@ -150,9 +150,9 @@ def _figures() -> dict[str, str]:
     return {
         "people": gettext("all people who match the scenario"),
         "stays": gettext("stays of exactly the number of days that the question specifies"),
-        "category": gettext("people in one category, scaled to the population by the market share"),
+        "category": gettext("people in one category, scaled to the population using the market share"),
         "pattern": gettext(
-            "people who visited on exactly these days of the study and on no other days; the figure is "
-            "the same for every question"
+            "people who visited on exactly these days of the study and on no other days; every question "
+            "gives the same figure"
         ),
     }

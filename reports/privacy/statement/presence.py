@@ -37,10 +37,10 @@ def presence_facts(spec: PlanSpec, study: Study) -> dict[str, Any] | None:
         "nominal_epsilon": exact_text(certificate.nominal),
         "composition": gettext(
             "Visitor counts and answer counts each spend presence_epsilon. The total privacy loss for "
-            "presence, over all days, unions of days and closings of days, is therefore twice "
-            "presence_epsilon. epsilon_moved applies when a person is compared with the same person "
-            "present on other days, with the same answers (one for each indicator). epsilon_replaced "
-            "applies when a person is compared with a different person, who has other days and other "
+            "presence is therefore twice presence_epsilon, over all days, unions of days and closings of "
+            "days. epsilon_moved applies when a person is compared with the same person present on other "
+            "days but with the same answers (one for each indicator). epsilon_replaced applies when a "
+            "person is compared with a different person, who is present on other days and has other "
             "answers."
         ),
         "noisy_through": study.noisy_through,

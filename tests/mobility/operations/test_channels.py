@@ -167,7 +167,7 @@ def test_channel_that_fails_twice_is_a_finding_which_the_other_tells(hook, setti
         look_at(seconds, disk(), *telling())
     assert [mail.subject for mail in mailoutbox] == [
         "[Mobility reports] opened: warning: Low disk space: data folder",
-        "[Mobility reports] opened: error: Alerts cannot be sent by webhook",
+        "[Mobility reports] opened: error: Alerts cannot be sent via webhook",
     ]
     hook.status, hook.asked[:] = 204, []
     look_at(8000, disk(), *telling())

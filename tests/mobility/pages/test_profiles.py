@@ -101,7 +101,7 @@ class TestNew:
         )
         lacks(warned, "is refused (limit")
         refused = text_of(look(client, **CHOSEN | rejected | {"max_bad_share": "0.3"}))
-        says(refused, "A file with this share of rejected rows is refused (limit: 30.0%).")
+        says(refused, "A file with such a high share of rejected rows is refused (limit: 30.0%).")
         lacks(look(client, **CHOSEN), 'id="rejected"')
         rows = ";01/05/2024 10:00;x\n33612;soon;x\n33612;01/05/2024 10:00;young;more\n"
         says(

@@ -399,7 +399,10 @@ class TestDataProtectionPack:
         title = "Risk: an attacker learns a person's value"
         figures = [formats.MISSING, formats.percent(known_day_success(spec.channel(1)))]
         assert [row[-1] for row in rows(study, title).values()] == figures
-        assert "except other reports from the same person" in section(study, title).paragraphs[0]
+        assert (
+            "unless the attacker has other reports from the same person"
+            in section(study, title).paragraphs[0]
+        )
         assert "No epsilon value limits this success rate" in section(study, title).paragraphs[1]
 
     def test_what_is_not_protected_is_a_risk(self, study) -> None:
