@@ -131,9 +131,9 @@ def error_words(comparison: Comparison) -> str:
     if comparison.is_exact:
         return gettext(
             "A visitor counted on both sides of the comparison gives only one answer, so part of the "
-            "error cancels out in the difference. The calculation of the difference accounts for this "
-            "part exactly. The difference shown may therefore not exactly match the difference between "
-            "the two displayed values."
+            "error cancels out in the difference. The difference is calculated in a way that accounts "
+            "exactly for the part that cancels out. For this reason, it might not exactly match the "
+            "difference between the two displayed values."
         )
     few = comparison.report.study.small_cell
     hidden = gettext(
@@ -192,8 +192,8 @@ def not_comparable(error: NotComparableError) -> str:
             "in the report instead: if the intervals do not overlap, the figures differ."
         ),
         Reason.NUMBER: gettext(
-            "This indicator is a number. To compare its mean between days, open the report and choose "
-            "the days there."
+            "This indicator is a number. To compare its mean on different days, open the report and "
+            "choose the days there."
         ),
     }[error.reason]
 

@@ -202,7 +202,10 @@ def _of_indicator(old: IndicatorDefinition, new: IndicatorDefinition) -> Iterato
     if old.parts != new.parts:
         yield _other(_combines(new))
     if old.scale != new.scale:
-        yield _other(gettext("The thresholds, minimum or unit of %(slug)s change.") % values)
+        yield _other(
+            gettext("At least one of these changes for %(slug)s: the thresholds, the minimum or the unit.")
+            % values
+        )
     if old.max_moves and new.max_moves and old.max_moves != new.max_moves:
         most = {**values, "old": old.max_moves, "new": new.max_moves}
         text = gettext(

@@ -61,7 +61,7 @@ def reading_words() -> list[tuple[str, str]]:
             reading_word(Reading.CLEAR),
             gettext(
                 "A category of average size can be distinguished from an empty one, and its share is "
-                "accurate to 10 percentage points or better."
+                "accurate to within 10 percentage points."
             ),
         ),
         (
@@ -170,8 +170,8 @@ def odds_words(simulation: Simulation) -> list[str]:
     of_days = _days_words(simulation.plan)
     one = gettext(
         "Seeing one report on an indicator changes the odds of correctly guessing the person's value for "
-        "that indicator by a factor of at most %(factor)s (epsilon %(epsilon)s). This holds whatever else "
-        "the person guessing knows, unless they have seen other reports from the same person."
+        "that indicator by a factor of at most %(factor)s (epsilon %(epsilon)s). This holds regardless of "
+        "what else the guesser knows, unless the guesser has seen other reports from the same person."
     ) % {"factor": formats.odds(attribute), "epsilon": formats.epsilon(attribute)}
     if profile == attribute:
         both = gettext(
@@ -326,8 +326,8 @@ def _meaning(width: float) -> str:
 def _family_words(best: Candidate) -> str:
     if best.plan.d == 1:
         return gettext(
-            "With only one indicator, everyone reports on it under any mechanism. The mechanisms differ only "
-            "in how they randomise an answer."
+            "If there is only one indicator, everyone reports on it, regardless of the mechanism. The "
+            "mechanisms then differ only in how they randomise an answer."
         )
     if best.plan.is_sampled:
         return gettext(

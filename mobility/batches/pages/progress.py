@@ -216,9 +216,9 @@ def _waiting(batch: Batch, subscribers: int, study: StudyHead) -> tuple[str, str
             "these people remain in the reports, and the erasure certificate states this."
         )
     hint = gettext(
-        "These changes will be published together with later changes. If all pending changes still cover "
-        "too few subscribers when the study is closed, they will never be published. The erasure "
-        "certificate will then state how many subscribers they cover."
+        "These changes will be published together with later changes. If the pending changes, taken "
+        "together, still cover too few subscribers when the study is closed, they will never be "
+        "published. The erasure certificate will then state how many subscribers they cover."
     )
     if subscribers >= study.min_publication:
         hint = (

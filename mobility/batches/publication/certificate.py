@@ -231,9 +231,9 @@ def not_reached(database: str, *, key_was_lost: bool, copies: Copies) -> list[di
         ) % {"days": ", ".join(day.isoformat() for day in copies.in_escrow)}
     if copies.came_back:
         texts["came_back"] = gettext(
-            "Restoring a backup either brought this study back after it had been closed, or returned the "
-            "study to a state older than its totals. The study has been erased again. The ledger records "
-            "each closing."
+            "A backup was restored. This either brought the study back after it had been closed, or "
+            "returned it to a state older than its totals. The study has been erased again. The ledger "
+            "records each closing."
         )
     if key_was_lost:
         texts["lost_key"] = gettext(

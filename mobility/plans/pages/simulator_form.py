@@ -144,7 +144,7 @@ class SimulatorForm(forms.Form):
         """Check what concerns several fields."""
         given: dict[str, Any] = super().clean() or {}
         days = given.get("days", self.source.days)
-        too_long = gettext("Enter at most %(days)d, the number of days in the study.")
+        too_long = gettext("Enter at most %(days)d. This is the number of days in the study.")
         stays = gettext("A person cannot be present on more days than the study has. Enter at most %(days)d.")
         for name, text in (("stay", stays), ("cap", too_long), ("presence_days", too_long)):
             if given.get(name) is not None and given[name] > days:
@@ -287,7 +287,7 @@ class SimulatorForm(forms.Form):
         same = pgettext("end of a slider", "the same people every day")
         yield Slider(self["stay"], Decimal(1), Decimal(max(self.source.days, 2)), "linear", others, same)
         if "categories" in self.fields:
-            few = pgettext("end of a slider", "few categories, each more accurate")
+            few = pgettext("end of a slider", "fewer categories, each more accurate")
             many = pgettext("end of a slider", "many categories, each less accurate")
             yield Slider(self["categories"], Decimal(2), Decimal(100), "log", few, many)
             one = pgettext("end of a slider", "one indicator")

@@ -91,7 +91,7 @@ def _check_rows(reports: Sequence[WindowReport]) -> None:
         raise ExportError(
             gettext(
                 "A spreadsheet can hold at most %(most)d rows per indicator, but %(indicator)s has "
-                "%(rows)d. Choose CSV, Parquet or a single date range."
+                "%(rows)d. Choose CSV or Parquet, or choose a single date range."
             )
             % {"most": MAX_ROWS, "indicator": reports[0].indicator.slug, "rows": n_rows}
         )

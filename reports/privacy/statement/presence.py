@@ -104,7 +104,7 @@ def presence_limits(spec: PlanSpec) -> dict[str, str]:
     if spec.presence is not None:
         return {
             "closings": gettext(
-                "Closing of days: anyone can see which days are closed, when they are closed, and when "
+                "Closing of days: anyone can see which days are closed, when they were closed, and when "
                 "files were sent. The noise hides how many people the files contained."
             )
         }

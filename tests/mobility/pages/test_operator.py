@@ -208,7 +208,7 @@ class TestDays:
         for address in ("/administrator/", "/administrator/fair/"):
             cannot = "that account cannot approve requests that the same person made or edited"
             says(page(officer, address), "Requested by olga at", rises, cannot)
-            says(page(officer, address), "Files that are removed: default (1 file).")
+            says(page(officer, address), "Files to be removed: default (1 file).")
         olga = User.objects.get(username="olga")
         olga.groups.add(Group.objects.get_or_create(name=Role.ADMINISTRATOR)[0])
         both.force_login(olga)
