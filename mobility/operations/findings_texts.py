@@ -286,8 +286,8 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
         _("The analyst server has data for study %(subject)s that this zone has no record of sending"),
         _(
             "The server lists publications that this vault has no record of, or it states that the study "
-            "is closed. To avoid counting anyone twice, this zone sends nothing to the server. Uploads "
-            "are not affected."
+            "is closed. To avoid counting anyone twice, this zone has stopped sending totals to the "
+            "server. Files can still be uploaded to this zone."
         ),
         _(
             "If the vault was restored, restore the analyst server from a backup made at the same time "

@@ -44,7 +44,7 @@ def name_problem(name: str) -> str:
     if FILLERS & set(kept) or len(_alphabets(kept)) > 1:
         return gettext("A name must use visible letters from a single alphabet. Choose another name.")
     if folded(kept) in RESERVED:
-        text = gettext("The name %(name)s is reserved for the software. Choose another name.")
+        text = gettext("The name %(name)s is reserved by the system. Choose another name.")
         return text % {"name": kept}
     return ""
 

@@ -137,8 +137,9 @@ def error_words(comparison: Comparison) -> str:
         )
     few = comparison.report.study.small_cell
     hidden = gettext(
-        "This study suppresses counts of fewer than %(n)s visitors. The error calculation therefore ignores "
-        "the visitors counted on both sides of the comparison if their number would reveal such a count."
+        "This study suppresses counts of fewer than %(n)s visitors. If the number of visitors counted on "
+        "both sides of the comparison would reveal such a count, the error calculation does not take "
+        "these visitors into account."
     )
     return f"{_bound_words(comparison)} {hidden % {'n': formats.number(few)} if few else ''}".rstrip()
 
@@ -220,10 +221,10 @@ def _sentence(comparison: Comparison, row: Row) -> str:
         )
     elif comparison.kind == Kind.BASELINE and len(comparison.baseline) > 1:
         more = gettext(
-            "Category %(category)s: more than the mean of the other days (%(change)s, interval %(range)s)."
+            "Category %(category)s: above the mean of the other days (%(change)s, interval %(range)s)."
         )
         fewer = gettext(
-            "Category %(category)s: less than the mean of the other days (%(change)s, interval %(range)s)."
+            "Category %(category)s: below the mean of the other days (%(change)s, interval %(range)s)."
         )
     elif comparison.kind == Kind.STUDIES:
         more = gettext(

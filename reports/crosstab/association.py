@@ -73,8 +73,8 @@ def _refusal(measured: Measured, view: View) -> str:
     """Why there is no test, with places for the names of both parts; "" if there is one."""
     if view.within is not None:
         return gettext(
-            "The test for %(rows)s and %(columns)s is available only for all visitors. To see it, choose "
-            "“All” above."
+            "The test for %(rows)s and %(columns)s is not available for groups of visitors. To see the "
+            "test for all visitors together, choose “All” above."
         )
     if measured.joint.indicator.kind != "static" and view.window.days > 1:
         return gettext(

@@ -169,8 +169,8 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
                 *(
                     [
                         gettext(
-                            "Attacker's success rate with the reports for two days, if the value on one day "
-                            "is known"
+                            "Attacker's success rate with the reports for two days, if the value on one "
+                            "of these days is known"
                         )
                     ]
                     if of_days

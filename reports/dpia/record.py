@@ -107,8 +107,8 @@ def _categories(study: Study) -> Section:
         article="30 (1) c",
         paragraphs=(
             gettext(
-                "Data subjects: subscribers of the operator whose devices had an event in the area on the "
-                "days of the study, and who have not opted out."
+                "Data subjects: the operator's subscribers whose devices generated an event in the area "
+                "on any day of the study, and who have not opted out."
             ),
             _opt_outs(study),
         ),

@@ -78,7 +78,9 @@ def _fewer_categories(setting: Setting, row: Row, *, wanted: float) -> list[Advi
 def _union(row: Row) -> list[Advice]:
     if row.union_reading in (None, Reading.NOISE) or row.union_half_width is None:
         return []
-    text = gettext("Use a longer date range: for all days combined, shares are accurate to %(width)s.")
+    text = gettext(
+        "Use a longer date range. With all days combined, shares are accurate to within %(width)s."
+    )
     return [Advice(text=text % {"width": half_width(row.union_half_width)}, changes={})]
 
 

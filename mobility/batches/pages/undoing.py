@@ -46,7 +46,7 @@ def decide(request: HttpRequest, slug: str, undo_id: int) -> HttpResponse:
             voided_days = int(seen) if seen.isdecimal() and len(seen) < 6 else 0
             requests.approve_undo(undo, voided_days=voided_days, by=by)
             messages.success(
-                request, gettext("You approved the request. The data uploaded for the day is being removed.")
+                request, gettext("You approved the request. The data uploaded for that day is being removed.")
             )
         else:
             undoing.refuse(undo, by=by)

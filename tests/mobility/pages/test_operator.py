@@ -219,7 +219,7 @@ class TestDays:
         for who, given, words in (
             (both, sent, "olga made this request, so another person"),
             (officer, sent | {"voided_days": "x"}, "Read the request again before you decide"),
-            (officer, sent, "You approved the request. The data uploaded for the day is being removed."),
+            (officer, sent, "You approved the request. The data uploaded for that day is being removed."),
             (officer, {"answer": "refuse"}, "petra has already approved or refused this request"),
         ):
             assert words in said(who.post(url, given, follow=True))
@@ -284,7 +284,7 @@ class TestDays:
         batch = Batch.objects.get(kind=Batch.Kind.CLOSE_SLOTS)
         assert batch.created_by == "olga"
         assert "are final. They have been published with noise." in show(client, batch)
-        assert "Time slots are closed up to Wed 1 May 2024 18:00." in page(client, STUDY_URL)
+        assert "All time slots up to Wed 1 May 2024 18:00 are closed." in page(client, STUDY_URL)
         self.change(client, "close-days", day=2, confirm="on")
         run_batches()
         assert "There are currently no time slots to close." in page(client, STUDY_URL)
