@@ -328,7 +328,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
             "In the time slot that begins at %(time)s, the estimate is between %(low)s and %(high)s "
             "people. The limit is %(capacity)s."
         ),
-        _("Check the zone, and direct people elsewhere."),
+        _("Check the zone, and direct people to other zones."),
     ),
     ("ledger_broken", ""): Trouble(
         _("The ledger failed its integrity check"),

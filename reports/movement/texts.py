@@ -24,8 +24,8 @@ WORDS: Final = {
     Show.ARRIVALS: Words(
         title=gettext_lazy("Arrivals"),
         meaning=gettext_lazy(
-            "Visitors on a day who were not present on any earlier day of the study. On the first day, "
-            "this includes all visitors."
+            "Visitors on a given day who were not present on any earlier day of the study. On the first "
+            "day, this includes all visitors."
         ),
     ),
     Show.RETURNING: Words(
@@ -35,8 +35,8 @@ WORDS: Final = {
     Show.DEPARTURES: Words(
         title=gettext_lazy("Departures"),
         meaning=gettext_lazy(
-            "Visitors on a day who were not present on any later day of the study. On the last day, this "
-            "includes all visitors."
+            "Visitors on a given day who were not present on any later day of the study. On the last day, "
+            "this includes all visitors."
         ),
     ),
     Show.BACK_WITHIN: Words(

@@ -32,8 +32,8 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
     if moves:
         text = gettext(
             "Moves (%(indicators)s): new noise is drawn every day, so reports do not show whether a "
-            "person repeats a move. A move gives the same report again only if the uploads for its day "
-            "are undone and that day is processed again."
+            "person repeats a move. The same noise is used again, and the same report produced, only if "
+            "the uploads for a day are undone and that day is processed again."
         )
         sentences.append(text % {"indicators": ", ".join(moves)})
     if spec.has_fakes:
@@ -93,8 +93,9 @@ def _known_day(spec: PlanSpec, index: int) -> str:
     asked, answer = spec.indicators[index], spec.answer_channel(index)
     before = 1 / asked.n_values
     return gettext(
-        "%(name)s: %(before)s if no report is seen, at most %(alone)s if only the report for that day is "
-        "seen, and %(known)s if both reports are seen and the value on the other day is known"
+        "%(name)s: %(before)s for an attacker who sees no report, at most %(alone)s for one who sees only "
+        "the report for one day, and %(known)s for one who also sees the report for another day and knows "
+        "the value on that day"
     ) % {
         "name": asked.slug,
         "before": formats.percent(before),

@@ -76,7 +76,10 @@ def _figure(places: Places) -> Figure:
     frame = maps_density.density_frame(
         places.found, places.kept, grid_map=places.grid_map, scale=scale, options=places.options
     )
-    headings = (gettext("Reported (noisy)"), gettext("Deconvolved (where people most likely were)"))
+    headings = (
+        gettext("Reported (noisy)"),
+        gettext("Noise-corrected (deconvolved): where people most likely were"),
+    )
     for left_in, panel, heading in zip(_LEFT_IN, frame["panels"], headings, strict=True):
         size = (_PANEL_IN / figure.get_figwidth(), map_in / whole_in)
         axes = figure.add_axes((left_in / figure.get_figwidth(), bottom, *size))

@@ -188,9 +188,7 @@ def test_statement_says_what_one_known_day_tells_of_another_and_where_epsilon_is
     seven = factory.indicator("seven", *"abcdefg", kind="daily", column=None, derive="visit_duration")
     factory.create(coin, seven, slug="days", epsilon="0.1")
     (changes,) = [row["text"] for row in statement("days")["not_protected"] if row["name"] == "changes"]
-    figures = (
-        "50.0% if no report is seen, at most 52.5% if only the report for that day is seen, and 75.1% if both"
-    )
+    figures = "50.0% for an attacker who sees no report, at most 52.5% for one who"
     assert f"night: {figures}" in changes
     assert "(night): if a person's reports for two days differ, anyone who sees both reports" in changes
     factory.create(replace(coin, max_values=1), slug="once", epsilon="0.1")
