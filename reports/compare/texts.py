@@ -214,34 +214,46 @@ def _sentence(comparison: Comparison, row: Row) -> str:
     is_more = row.difference > 0
     if comparison.kind == Kind.CATEGORIES:
         more = gettext(
-            "Category %(category)s: more than category %(reference)s (%(change)s, interval %(range)s)."
+            "Category %(category)s: higher than category %(reference)s (difference %(change)s, interval "
+            "%(range)s)."
         )
         fewer = gettext(
-            "Category %(category)s: less than category %(reference)s (%(change)s, interval %(range)s)."
+            "Category %(category)s: lower than category %(reference)s (difference %(change)s, interval "
+            "%(range)s)."
         )
     elif comparison.kind == Kind.BASELINE and len(comparison.baseline) > 1:
         more = gettext(
-            "Category %(category)s: above the mean of the other days (%(change)s, interval %(range)s)."
+            "Category %(category)s: above the mean of the other days (difference %(change)s, interval "
+            "%(range)s)."
         )
         fewer = gettext(
-            "Category %(category)s: below the mean of the other days (%(change)s, interval %(range)s)."
+            "Category %(category)s: below the mean of the other days (difference %(change)s, interval "
+            "%(range)s)."
         )
     elif comparison.kind == Kind.STUDIES:
         more = gettext(
-            "Category %(category)s: more than in “%(reference)s” (%(change)s, interval %(range)s)."
+            "Category %(category)s: higher than in “%(reference)s” (difference %(change)s, interval "
+            "%(range)s)."
         )
         fewer = gettext(
-            "Category %(category)s: less than in “%(reference)s” (%(change)s, interval %(range)s)."
+            "Category %(category)s: lower than in “%(reference)s” (difference %(change)s, interval "
+            "%(range)s)."
         )
     elif comparison.reference.window.days == 1:
-        more = gettext("Category %(category)s: more than on %(reference)s (%(change)s, interval %(range)s).")
-        fewer = gettext("Category %(category)s: less than on %(reference)s (%(change)s, interval %(range)s).")
-    else:
         more = gettext(
-            "Category %(category)s: more than in the period %(reference)s (%(change)s, interval %(range)s)."
+            "Category %(category)s: higher than on %(reference)s (difference %(change)s, interval %(range)s)."
         )
         fewer = gettext(
-            "Category %(category)s: less than in the period %(reference)s (%(change)s, interval %(range)s)."
+            "Category %(category)s: lower than on %(reference)s (difference %(change)s, interval %(range)s)."
+        )
+    else:
+        more = gettext(
+            "Category %(category)s: higher than in the period %(reference)s (difference %(change)s, "
+            "interval %(range)s)."
+        )
+        fewer = gettext(
+            "Category %(category)s: lower than in the period %(reference)s (difference %(change)s, "
+            "interval %(range)s)."
         )
     return more if is_more else fewer
 

@@ -150,8 +150,8 @@ def _no_numbers(facts: Facts) -> Missing | None:
     if facts.numbers:
         return None
     why = gettext(
-        "All answers are categories, which have no mean. This question needs an indicator that is a "
-        "number, such as the length of a visit in minutes, and a plan without presence noise."
+        "All answers are categories, which have no mean. This question needs a numeric indicator, such as "
+        "the length of a visit in minutes, and a plan without presence noise."
     )
     return Missing(why=why, keys=('kind = "number"',), anchor="numbers")
 

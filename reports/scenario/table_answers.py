@@ -102,8 +102,8 @@ def _answer(
         return found
     if (day := table.unlimited_day) is not None:
         text = gettext(
-            "No date range with a known number of visitors contains %s, so the number of visitors on that "
-            "day has no upper limit."
+            "%s is not in any date range with a known number of visitors, so the number of visitors on "
+            "that day has no upper limit."
         )
         date_of = first_day + timedelta(days=day - 1)
         return found | {"people": None, "problem": text % date_of.isoformat()}

@@ -78,7 +78,7 @@ def test_each_question_has_a_bar_that_holds_the_people_and_a_sentence_with_both_
         assert said.startswith(f"Between {found.people.least} and {found.people.most} people ")
     else:
         assert "the only number that is consistent" in said
-    assert (f"in a row: {counted} (exact)." in said) == bool(stays)
+    assert (f"in a row: {counted} (exact count)." in said) == bool(stays)
     assert Answer.from_json(json.loads(json.dumps(found.to_json()))) == found
     assert asked(study, question.query) == question
 
