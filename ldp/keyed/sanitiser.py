@@ -10,13 +10,14 @@ from ldp.errors import LdpError
 from ldp.kernels.entropy import KeyedPrf
 from ldp.keyed import grr, oracles
 from ldp.keyed.choices import choose_days, choose_indicator
-from ldp.keyed.designs import moves, threshold
+from ldp.keyed.designs import moves, question, threshold
 from ldp.keyed.fakes import data as fake_data
 from ldp.keyed.words import to_words
 from ldp.privacy.plans import PlanSpec
 from ldp.protocols.channels import GrrChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.projective import CodeChannel
+from ldp.protocols.repeated.question import QuestionChannel
 
 Values = NDArray[np.int32]
 Words = NDArray[np.uint64]
@@ -102,7 +103,7 @@ class Sanitiser:
 
         Parameters
         ----------
-        day : int; of the study: moves have fresh bits on each, nothing else asks for it
+        day : int; of the study: moves and hashed values have fresh bits on each, nothing else asks for it
 
         Returns
         -------
@@ -120,6 +121,8 @@ class Sanitiser:
             return threshold.answers(values, channel=channel, **fields).reshape(-1, 1)
         if self._plan.indicators[index].moves is not None and isinstance(channel, CodeChannel):
             return moves.answers(values, channel=channel, day=day, **fields).reshape(-1, 1)
+        if isinstance(channel, QuestionChannel):
+            return question.answers(values, channel=channel, day=day, **fields).reshape(-1, 1)
         answers = oracles.oracle_answers(values, channel=channel, **fields)
         return to_words(answers, values=values, channel=channel)
 

@@ -6,9 +6,12 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 from ldp.errors import LdpError, PlanError
+from ldp.privacy.certificates import worst_ratio
 from ldp.privacy.plans import PlanSpec
 from ldp.privacy.presence import CountNoise, replaced_cells
 from ldp.protocols.channels import epsilon_of
+from ldp.protocols.repeated.question import QuestionChannel
+from ldp.protocols.two_round import TwoRoundGrr
 
 _UP = Context(prec=30, rounding=ROUND_CEILING)
 
@@ -20,7 +23,8 @@ class IndicatorCertificate:
     Parameters
     ----------
     slug : str
-    n_values : int; most answers of one person; on a number or a permanent question, most different ones
+    n_values : int; most answers of one person; on a number or a permanent question, most different ones; of
+        hashed values, most kept ones
     ratio : Fraction; exact probability ratio of one answer, known to be no fake
     epsilon : Decimal; logarithm of `ratio`, rounded up
     epsilon_attribute : Decimal; what one value loses, rounded up; smaller than `epsilon` if fakes hide it
@@ -61,7 +65,8 @@ def certify(plan: PlanSpec, *, extra_daily_values: int = 0) -> Certificate:
 
     Values are protected; *whether* a daily value changed is not, since an unchanged value keeps its answer.
     Of a number, so does one on the same side of the cut: it has two answers, on any number of days. So does a
-    value on the same side of a permanent question.
+    value on the same side of a permanent question. A hashed value is protected as its cell: for sequences of
+    cells that change on the same days, a profile loses what the worst days of each cell do.
     Where a person answers one indicator, a profile loses at most the largest of the indicators' losses;
     otherwise the losses add up. Fake reports are added to an answer without knowing the value, so they never
     add to a loss. If all indicators are static, what they hide is certified exactly (`FakeDataChannel`).
@@ -72,7 +77,7 @@ def certify(plan: PlanSpec, *, extra_daily_values: int = 0) -> Certificate:
     n_values = [
         plan.answers_per_person(index, extra_daily_values=extra_daily_values) for index in range(plan.d)
     ]
-    attributes, profile = _ratios(plan, n_values)
+    attributes, profile = _ratios(plan, n_values, extra_reports=extra_daily_values)
     answers_one = plan.is_sampled or plan.has_fakes
     losses = [spec.epsilon * n for spec, n in zip(plan.indicators, n_values, strict=True)]
     return Certificate(
@@ -160,14 +165,23 @@ def six_digits(epsilon: Decimal) -> str:
     return f"{short.normalize():f}"
 
 
-def _ratios(plan: PlanSpec, n_values: Sequence[int]) -> tuple[Sequence[Fraction], Sequence[Fraction]]:
+def _ratios(
+    plan: PlanSpec, n_values: Sequence[int], *, extra_reports: int
+) -> tuple[Sequence[Fraction], Sequence[Fraction]]:
     """Ratios of one value of each indicator, and of all values of each, or of the profile as a whole."""
     if plan.has_fakes and all(spec.kind == "static" for spec in plan.indicators):
         return plan.fake_data.ratios_attribute, [plan.fake_data.ratio_profile]
-    answers = [plan.answer_channel(index).ratio for index in range(plan.d)]
+
+    def ratio_of(index: int, n: int) -> Fraction:
+        """Ratio of n different answers."""
+        channel = plan.answer_channel(index)
+        if not isinstance(channel, QuestionChannel) or not isinstance(channel.answer, TwoRoundGrr):
+            return channel.ratio**n
+        return worst_ratio(channel.answer, reports=plan.values_per_person(index) + extra_reports, n_values=n)
+
     shown = _answers_with(plan, n_values)
-    values = [max(answers[other] ** n for other, n in of_value) for of_value in shown]
-    return values, [ratio**n for ratio, n in zip(answers, n_values, strict=True)]
+    values = [max(ratio_of(other, n) for other, n in of_value) for of_value in shown]
+    return values, [ratio_of(index, n) for index, n in enumerate(n_values)]
 
 
 def _answers_with(plan: PlanSpec, n_values: Sequence[int]) -> list[list[tuple[int, int]]]:

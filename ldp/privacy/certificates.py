@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
+from math import prod
 from typing import Protocol
 
 from ldp.errors import LdpError
@@ -111,6 +113,15 @@ def certify_reports(channel: LongitudinalChannel, *, reports: Sequence[int]) -> 
 def epsilon_of_study(channel: LongitudinalChannel, *, reports: int, n_values: int) -> Decimal:
     """Return the largest `epsilon_values` of n reports of at most n_values distinct values; rounded up.
 
+    Parameters, Notes : as of `worst_ratio`
+    """
+    return epsilon_of(worst_ratio(channel, reports=reports, n_values=n_values))
+
+
+@lru_cache(maxsize=256)
+def worst_ratio(channel: LongitudinalChannel, *, reports: int, n_values: int) -> Fraction:
+    """Return the largest `ratio` of n reports of at most n_values distinct values, exact.
+
     Parameters
     ----------
     channel : as in `certify_reports`
@@ -124,12 +135,15 @@ def epsilon_of_study(channel: LongitudinalChannel, *, reports: int, n_values: in
     """
     check_reports(reports)
     _check_values(channel, n_values=n_values)
-    losses = [Decimal(0), *(epsilon_of(channel.ratio_of(reports=t)) for t in range(1, reports + 1))]
-    worst = losses
-    with localcontext(Context(prec=30, rounding=ROUND_CEILING)):
-        for _ in range(min(n_values, reports) - 1):
-            worst = [max(worst[t - s] + losses[s] for s in range(t + 1)) for t in range(reports + 1)]
-    return worst[reports]
+    ratios = [Fraction(1), *(channel.ratio_of(reports=t) for t in range(1, reports + 1))]
+    losses = [epsilon_of(ratio) for ratio in ratios]
+    worst: list[tuple[Decimal, tuple[int, ...]]] = [(loss, (t,)) for t, loss in enumerate(losses)]
+    for _ in range(min(n_values, reports) - 1):
+        worst = [
+            max((worst[t - s][0] + losses[s], (*worst[t - s][1], s)) for s in range(t + 1))
+            for t in range(reports + 1)
+        ]
+    return prod((ratios[t] for t in worst[reports][1]), start=Fraction(1))
 
 
 def _check_values(channel: LongitudinalChannel, *, n_values: int) -> None:

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from ldp.errors import InvalidBudgetError, PlanError
 from ldp.geo.location import LocationSpec
+from ldp.privacy.first_reports import FirstReports
 from ldp.privacy.moves import MoveSpec
 from ldp.privacy.plans import (
     FAKED,
@@ -65,6 +66,8 @@ def build_plan(
     presence_days: int | None = None,
     tallies: tuple[PresenceTally, ...] = (),
     slots: SlotSpec | None = None,
+    epsilon_first: Decimal | None = None,
+    hash_cells: int | None = None,
 ) -> PlanSpec:
     """Plan from what an administrator typed; the one conversion of epsilon to an exact fraction.
 
@@ -77,6 +80,8 @@ def build_plan(
         both or none, None = counts are exact
     tallies : further tallies of presence
     slots : counts by slot and zone
+    epsilon_first, hash_cells : smp-loloha only: of one report on a daily indicator, and the cells that its
+        values are hashed to; None = the number of cells with the least variance
 
     Raises
     ------
@@ -112,7 +117,16 @@ def build_plan(
         presence=_presence(presence_epsilon, presence_days),
         tallies=tallies,
         slots=slots,
+        first=_first(epsilon_first, hash_cells),
     )
+
+
+def _first(epsilon: Decimal | None, cells: int | None) -> FirstReports | None:
+    if epsilon is None:
+        if cells is not None:
+            raise PlanError(f"hash_cells must be absent without epsilon_first, got {cells}")
+        return None
+    return FirstReports(epsilon=_exact(epsilon), cells=cells)
 
 
 def _presence(epsilon: Decimal | None, days: int | None) -> PresenceSpec | None:

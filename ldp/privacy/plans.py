@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, Self, get_args
 
 from ldp.errors import InvalidDomainError, LdpError, PlanError
 from ldp.geo.location import LocationSpec
+from ldp.privacy.first_reports import FirstReports
 from ldp.privacy.joint import joint_size
 from ldp.privacy.moves import MoveSpec
 from ldp.privacy.presence import CountNoise, PresenceSpec
@@ -27,12 +28,21 @@ from ldp.protocols.fake_data import FakeDataChannel, FakeProtocol, fake_data_cha
 from ldp.protocols.faked_reports import FakedChannel
 from ldp.protocols.numbers.threshold import Scale, ThresholdChannel, threshold_channel
 from ldp.protocols.projective import CodeChannel, ProjectiveChannel, code_channel
+from ldp.protocols.repeated.hashed import hash_channel
 from ldp.protocols.repeated.question import QuestionChannel, question_channel
 from ldp.protocols.unary import UnaryChannel, oue_channel
 
 PresenceTally = Literal["visits", "runs"]
 Mechanism = Literal[
-    "smp-grr", "spl-grr", "smp-oue", "smp-adp", "smp-question", "rsfd-grr", "rsfd-ouez", "rsfd-adp"
+    "smp-grr",
+    "spl-grr",
+    "smp-oue",
+    "smp-adp",
+    "smp-question",
+    "smp-loloha",
+    "rsfd-grr",
+    "rsfd-ouez",
+    "rsfd-adp",
 ]
 Kind = Literal["static", "daily"]
 AnswerChannel = CodeChannel | UnaryChannel | ThresholdChannel | QuestionChannel
@@ -44,6 +54,7 @@ MAX_INDICATORS = 255  # the indicator is one byte of the keyed block
 MAX_VERSION = 255  # so is the plan version
 MAX_TALLY_CELLS = 8_000_000  # of one indicator: 64 MB, read and written whole
 MAX_PARTS = 3
+HASHED: Final[Mechanism] = "smp-loloha"
 
 ORACLES: Final[dict[str, Callable[..., AnswerChannel]]] = {
     "grr": grr_channel,
@@ -116,7 +127,8 @@ class PlanSpec:
     ----------
     mechanism : who answers (smp: each person one indicator; spl: all; rsfd: one, with fake reports on the
         others) and how (grr; oue: unary encoding; adp: the one with the smaller variance; question: of daily
-        values one permanent question, of static ones the code with the smallest variance)
+        values one permanent question, loloha: a hash of them with fresh noise every day, both: of static ones
+        the code with the smallest variance)
     unit : "profile" or "attribute"; what the promise is about
     version : int; in [1, 255]
     days : int; days of the study, in [1, 62]
@@ -131,6 +143,7 @@ class PlanSpec:
     tallies : further tallies of presence, in the order of PresenceTally (`ldp.estimation.tallies`); exact, so
         none with presence noise
     slots : SlotSpec or None; counts by slot and zone, with separate noise; None = none
+    first : FirstReports; smp-loloha only: of the fresh noise; else None
 
     Raises
     ------
@@ -153,6 +166,7 @@ class PlanSpec:
     presence: PresenceSpec | None = None
     tallies: tuple[PresenceTally, ...] = ()
     slots: SlotSpec | None = None
+    first: FirstReports | None = None
 
     def __post_init__(self) -> None:
         if self.mechanism not in get_args(Mechanism):
@@ -175,6 +189,7 @@ class PlanSpec:
         if self.shares is not None:
             self._check_shares(self.shares)
         self._check_parts()
+        self._check_first()
         self._check_questions()
         self._check_tallies()
         if self.presence is not None:
@@ -208,10 +223,25 @@ class PlanSpec:
             if spec.domain_size != size:
                 raise PlanError(f"domain_size of {spec.slug} must be {size}, got {spec.domain_size}")
 
+    def _check_first(self) -> None:
+        """Raise PlanError unless there is fresh noise if and only if the mechanism has some, and it adds noise."""
+        if self.mechanism != HASHED:
+            if self.first is not None:
+                raise PlanError(f"epsilon_first of a {self.mechanism} plan must be absent: use {HASHED}")
+            return
+        if self.first is None:
+            raise PlanError(f"epsilon_first of a {HASHED} plan must be present, got None")
+        for index, spec in enumerate(self.indicators):
+            if self.is_hashed(index) and self.first.epsilon >= spec.epsilon:
+                raise PlanError(
+                    f"epsilon_first must be below the epsilon of {spec.slug}, {float(spec.epsilon):.6g}, "
+                    f"got {float(self.first.epsilon):.6g}"
+                )
+
     def _check_questions(self) -> None:
         """Raise PlanError where there are more codes of answers to questions than can be tallied."""
         for index, spec in enumerate(self.indicators):
-            if self.has_question(index):
+            if self.has_question(index) or self.is_hashed(index):
                 try:
                     self.answer_channel(index)
                 except InvalidDomainError as error:
@@ -353,7 +383,10 @@ class PlanSpec:
         asked = {"domain_size": spec.domain_size, "max_codes": self.max_codes}
         if self.has_question(index):
             return question_channel(epsilon=spec.epsilon, **asked)
-        if spec.parts or spec.moves is not None or self.mechanism == "smp-question":
+        if self.first is not None and self.is_hashed(index):
+            first, cells = self.first.epsilon, self.first.cells
+            return hash_channel(epsilon=spec.epsilon, first=first, cells=cells, **asked)
+        if spec.parts or spec.moves is not None or self.has_codes:
             return code_channel(epsilon=spec.epsilon, **asked)
         return _answer_channel(self.mechanism, spec.epsilon, spec.domain_size)
 
@@ -365,6 +398,17 @@ class PlanSpec:
         spec = self.indicators[index]
         is_asked = self.mechanism == "smp-question" and spec.scale is None and spec.moves is None
         return is_asked and self.values_per_person(index) > 2
+
+    def is_hashed(self, index: int) -> bool:
+        """Return whether an indicator is daily and its categories are hashed, with fresh noise every day."""
+        spec = self.indicators[index]
+        is_daily = spec.kind == "daily" and spec.scale is None and spec.moves is None
+        return is_daily and self.mechanism == HASHED
+
+    @property
+    def has_codes(self) -> bool:
+        """Return whether every answer is one code, also where values last."""
+        return self.mechanism in ("smp-question", HASHED)
 
     @property
     def asks_questions(self) -> bool:
@@ -399,12 +443,16 @@ class PlanSpec:
         return MAX_TALLY_CELLS // (self.days + 1) ** 2
 
     def answers_per_person(self, index: int, *, extra_daily_values: int = 0) -> int:
-        """Most different answers of one person: one on each side of a cut, or of a question, on any days."""
+        """Most different answers of one person: one on each side of a cut, or of a question, on any days.
+
+        Of a hashed value: one kept answer for each cell.
+        """
         spec = self.indicators[index]
         n = self.values_per_person(index) + (extra_daily_values if spec.kind == "daily" else 0)
         if self.has_question(index) or spec.scale is not None:
             return min(n, 2)
-        return n
+        channel = self.answer_channel(index)
+        return min(n, channel.groups) if isinstance(channel, QuestionChannel) else n
 
     def to_json(self) -> dict[str, Any]:
         """Plain values (str, int, None, list, dict); epsilon as the exact string "a/b"."""
@@ -415,6 +463,7 @@ class PlanSpec:
         hidden = {} if self.presence is None else {"presence": self.presence.to_json()}
         more = {"tallies": list(self.tallies)} if self.tallies else {}
         by_slot = {} if self.slots is None else {"slots": self.slots.to_json()}
+        fresh = {} if self.first is None else {"first": self.first.to_json()}
         return {
             "mechanism": self.mechanism,
             "unit": self.unit,
@@ -427,6 +476,7 @@ class PlanSpec:
             **hidden,
             **more,
             **by_slot,
+            **fresh,
         }
 
     @classmethod
@@ -449,6 +499,7 @@ class PlanSpec:
                 presence=PresenceSpec.from_json(data["presence"]) if "presence" in data else None,
                 tallies=tuple(data.get("tallies", ())),
                 slots=SlotSpec.from_json(data["slots"]) if "slots" in data else None,
+                first=FirstReports.from_json(data["first"]) if "first" in data else None,
             )
         except LdpError:
             raise

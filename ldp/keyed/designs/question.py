@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 from ldp.codes import NO_ANSWER
 from ldp.kernels.entropy import ANSWER, CHOOSE_QUESTION, KeyedPrf, PlanFields
 from ldp.keyed import grr
+from ldp.keyed.two_round import GrrReporter
 from ldp.protocols.projective_space import digits_of, space_of, support_of
 from ldp.protocols.repeated.question import QuestionChannel
+from ldp.protocols.two_round import TwoRoundGrr
 
 Words = NDArray[np.uint64]
 
@@ -31,11 +33,15 @@ def answers(
     pseudonyms: Words,
     prf: KeyedPrf,
     channel: QuestionChannel,
+    day: int = 0,
     **fields: Unpack[PlanFields],
 ) -> NDArray[np.uint16]:
     """Code of each subscriber's report; the same arguments always give the same reports.
 
-    Parameters, Raises : as of `grr.answers`
+    Parameters
+    ----------
+    day : int; in [0, 63]; number of the report: only a second round has fresh noise for each
+    others, Raises : as of `grr.answers`
 
     Returns
     -------
@@ -44,12 +50,17 @@ def answers(
     Notes
     -----
     The keyed value is the code of the question with the true group: a subscriber has as many answers as there
-    are groups, however often the value changes. Cost: two AES blocks per subscriber.
+    are groups, however often the value changes. Cost: two AES blocks per subscriber. With a second round it is
+    the true group, as of `GrrReporter`, and a block more.
     """
     grr.check_values(values, pseudonyms=pseudonyms, domain_size=channel.domain_size)
     asked = choose_question(pseudonyms, prf=prf, indicator=fields["indicator"], channel=channel)
     truth = groups_of(np.maximum(values, 0), asked, channel=channel)
     first = (channel.groups * asked).astype(np.uint32)
+    if isinstance(channel.answer, TwoRoundGrr):
+        rounds = GrrReporter(channel=channel.answer, prf=prf, **fields)
+        noisy = rounds.reports(truth, pseudonyms=pseudonyms, report=day)
+        return np.where(values < 0, NO_ANSWER, first + noisy).astype(np.uint16)
     reported = grr.draw(
         truth,
         keyed=first + truth.astype(np.uint32),
