@@ -123,6 +123,39 @@ def code_laws(*, epsilons: Sequence[Fraction], domain_sizes: ArrayLike, max_code
         law = np.array([q, gain * (support - shared) / whole, 1 - q - e * support / whole])
         laws.append(np.where(size <= min(max_codes, MAX_DOMAIN_SIZE), law, np.nan))
         sizes.append(size)
+    return _best_laws(answers, laws, sizes)
+
+
+def question_laws(
+    *,
+    epsilons: Sequence[Fraction],
+    domain_sizes: ArrayLike,
+    cells: Sequence[int] = (2,),
+    max_codes: int = MAX_DOMAIN_SIZE,
+) -> ReportLaws:
+    """Laws of the answers to one question, those of `question_channel` and `hash_channel`; as `code_laws`.
+
+    epsilons : of one report
+    cells : possible numbers of answers to a question, primes
+    """
+    answers = np.array([float(each) for each in epsilons])
+    k = np.broadcast_to(np.asarray(domain_sizes, np.int64), answers.shape)
+    e, gain = np.exp(answers), np.expm1(answers)
+    laws, sizes = [], []
+    for size in cells:
+        powers = float(size) ** np.arange(1, 17)
+        whole = powers[np.searchsorted(powers, k)]
+        apart = (whole - whole / size) / (whole - 1)  # of the questions that tell two values apart
+        p, difference = e / (e + size - 1), apart * gain / (e + size - 1)
+        law = np.array([p - difference, difference, 1 - 2 * p + difference])
+        n_codes = size * (whole - 1) / (size - 1)
+        laws.append(np.where(n_codes <= min(max_codes, MAX_DOMAIN_SIZE), law, np.nan))
+        sizes.append(np.full(len(answers), float(size)))
+    return _best_laws(answers, laws, sizes)
+
+
+def _best_laws(answers: Floats, laws: Sequence[Floats], sizes: Sequence[Floats]) -> ReportLaws:
+    """Of several laws (q, p - q, 1 - p - q) with their numbers of answers, that with the least variance."""
     with np.errstate(invalid="ignore"):
         noise = np.nan_to_num([q * (1 - q) / difference**2 for q, difference, _ in laws], nan=np.inf)
     best = noise.argmin(axis=0)[np.newaxis]
@@ -130,22 +163,6 @@ def code_laws(*, epsilons: Sequence[Fraction], domain_sizes: ArrayLike, max_code
     slack = _slack(answers, np.take_along_axis(np.array(sizes), best, axis=0)[0])
     is_close = noise <= noise.min(axis=0) * (1 + _slack(answers, np.max(sizes, axis=0)))
     return ReportLaws(q=q, difference=difference, rest=rest, slack=slack, is_sure=is_close.sum(axis=0) == 1)
-
-
-def question_laws(*, epsilons: Sequence[Fraction], domain_sizes: ArrayLike) -> ReportLaws:
-    """Laws of the answers to one yes/no question, those of `question_channel`; as `code_laws`."""
-    answers = np.array([float(each) for each in epsilons])
-    k = np.broadcast_to(np.asarray(domain_sizes, np.int64), answers.shape)
-    whole = 2.0 ** np.ceil(np.log2(k))
-    e, apart = np.exp(answers), whole / 2 / (whole - 1)
-    p, difference = e / (e + 1), apart * np.expm1(answers) / (e + 1)
-    return ReportLaws(
-        q=p - difference,
-        difference=difference,
-        rest=1 - 2 * p + difference,
-        slack=_slack(answers, np.full(len(answers), 2.0)),
-        is_sure=np.ones(len(answers), np.bool_),
-    )
 
 
 def first_that_reaches(

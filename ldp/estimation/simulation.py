@@ -35,6 +35,7 @@ from ldp.privacy.plan_requests import IndicatorRequest, build_plan
 from ldp.privacy.plans import Mechanism, PlanSpec
 from ldp.protocols.channels import WORD, Unit
 from ldp.protocols.numbers.threshold import ThresholdChannel
+from ldp.protocols.projective import PRIMES
 
 LEAST_EPSILON: Final = Decimal("0.001")  # of the search
 LARGEST_EPSILON: Final = Decimal(20)
@@ -287,8 +288,7 @@ def _laws(
     """Return laws of plans like this one with other epsilons, as typed, and other numbers of categories."""
     asked: dict[str, Any] = {"unit": plan.unit, "epsilons": epsilons}
     wanted = [(sizes or {}).get(i, _n_sides(plan, i)) for i in range(plan.d)]
-    has_codes = plan.mechanism == "smp-question"
-    laws = report_laws("smp-grr" if has_codes else plan.mechanism, domain_sizes=wanted, **asked)
+    laws = report_laws("smp-grr" if plan.has_codes else plan.mechanism, domain_sizes=wanted, **asked)
     bit = report_laws("smp-grr", domain_sizes=[2], **asked)
     for index, each in enumerate(plan.indicators):
         size = wanted[index]
@@ -296,7 +296,14 @@ def _laws(
             laws[index] = bit[0]
         elif plan.has_question(index):
             laws[index] = question_laws(epsilons=epsilons, domain_sizes=size)
-        elif each.parts or each.moves is not None or has_codes:
+        elif plan.first is not None and plan.is_hashed(index):
+            laws[index] = question_laws(
+                epsilons=[plan.first.epsilon_of(each) for each in epsilons],
+                domain_sizes=size,
+                cells=PRIMES if plan.first.n_cells is None else (plan.first.n_cells,),
+                max_codes=plan.max_codes,
+            )
+        elif each.parts or each.moves is not None or plan.has_codes:
             laws[index] = code_laws(epsilons=epsilons, domain_sizes=size, max_codes=plan.max_codes)
     return laws
 
@@ -366,7 +373,7 @@ def rank_plans(
 ) -> tuple[Candidate, ...]:
     """Mechanisms that can ask these indicators under one promise, the one with the smallest errors first.
 
-    Permanent questions are one of them if there is a daily indicator to ask them of.
+    Permanent questions and hashes are among them if there is a daily indicator to use them for.
 
     Parameters
     ----------
@@ -393,7 +400,7 @@ def rank_plans(
             each = _candidate(mechanism, alike, unit=unit, days=days, promised=promised, crowd=crowd)
         except LdpError:  # not for daily indicators, or out of the range of epsilon
             continue
-        if mechanism != "smp-question" or each.plan.asks_questions:
+        if not each.plan.has_codes or each.plan.asks_questions or each.plan.hashes_values:
             found.append(each)
     if not found:
         raise PlanError(f"promised must be within reach of a mechanism, got {float(promised):.6g}")

@@ -12,7 +12,7 @@ Source: Smith, FoSSaCS 2009 (vulnerability).
 
 from collections.abc import Sequence
 from math import exp, lgamma, log
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.projective import ProjectiveChannel
 from ldp.protocols.projective_space import DesignChannel, is_orthogonal, sums_of_codes
 from ldp.protocols.repeated.question import QuestionChannel
+from ldp.protocols.two_round import TwoRoundGrr
 
 Floats = NDArray[np.float64]
 Priors = Sequence[Sequence[float] | Floats]
@@ -172,7 +173,8 @@ def known_day_success(channel: ReportChannel) -> float:
     Answers are memoised: of the same value they are the same, of different values they are independent. So
     where the reports differ, the value does, and the best guess is the likeliest of the others; where they
     are the same, the best guess is the known value x. With M(y) = max P(y | v), v not x, the sum over pairs
-    of reports is (1 + share (sum of M(y) - sum of P(y | x) M(y))) / k. A fake is the same on all days.
+    of reports is (1 + share (sum of M(y) - sum of P(y | x) M(y))) / k. A fake is the same on all days. For
+    hashed values, with fresh noise on each day, see `_known_group_success`.
     """
     answer, share = channel, 1.0
     if isinstance(channel, FakedChannel):
@@ -185,8 +187,7 @@ def known_day_success(channel: ReportChannel) -> float:
         # The known value tells the bit of its day: the other day's report is the same, or of the other bit.
         return (1 + p * p + q * q) / (k + 1)
     elif isinstance(answer, QuestionChannel):
-        # As with a cut: each question has values on both sides, since all digits occur.
-        return (1 + p * p + (1 - p) ** 2) / k
+        return _known_group_success(answer)
     elif isinstance(answer, ProjectiveChannel):
         others, matching = _likeliest_of_others(answer)
     else:
@@ -196,6 +197,48 @@ def known_day_success(channel: ReportChannel) -> float:
         alike = hit * ((q**2 + (1 - q) ** 2) ** (k - 1) - none**2) + miss * none**2
         matching = (p * q + (1 - p) * (1 - q)) * alike
     return (1 + share * (others - matching)) / k
+
+
+def _known_group_success(channel: QuestionChannel) -> float:
+    """`known_day_success` of answers to a permanent question: it is known, and so the group of the known day.
+
+    The reports are of that group with a chance to be both of one kept answer, or independent. The day in
+    question has the known value, or any of another group in which the question has values.
+    """
+    g, p, q = channel.groups, float(channel.answer.p), float(channel.answer.q)
+    both = _of_one_kept_answer(channel.answer)
+    supported = np.rint(sums_of_codes(np.ones(channel.domain_size), channel=channel))
+    others = np.count_nonzero(supported) / channel.n_questions - 1  # groups with values, but the known one
+    empty = g - 1 - others
+    # By the report of the known day, true or one of the others, then by that of the other day.
+    true_day = max(both.true, p * q) + others * max(both.once, p * p) + empty * max(both.once, p * q)
+    wrong_day = (g - 1) * max(both.once, q * q)
+    wrong_day += others * max(both.same, q * p) + empty * max(both.same, q * q)
+    wrong_day += (g - 2) * (others * max(both.apart, q * p) + empty * max(both.apart, q * q))
+    return (true_day + wrong_day) / channel.domain_size
+
+
+class _TwoReports(NamedTuple):
+    """Chances of two given reports of one group: both true, one true, a wrong one twice, two wrong ones."""
+
+    true: float
+    once: float
+    same: float
+    apart: float
+
+
+def _of_one_kept_answer(answer: GrrChannel | TwoRoundGrr) -> _TwoReports:
+    if isinstance(answer, GrrChannel):
+        return _TwoReports(float(answer.p), 0.0, float(answer.q), 0.0)
+    g = answer.domain_size
+    kept, other = float(answer.first.p), float(answer.first.q)
+    p, q = float(answer.second.p), float(answer.second.q)
+    return _TwoReports(
+        true=kept * p * p + (g - 1) * other * q * q,
+        once=kept * p * q + other * q * p + (g - 2) * other * q * q,
+        same=kept * q * q + other * (p * p + (g - 2) * q * q),
+        apart=kept * q * q + other * (2 * p * q + (g - 3) * q * q),
+    )
 
 
 def _best_of_sides(channel: ThresholdChannel, prior: Floats) -> float:

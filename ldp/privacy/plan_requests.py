@@ -7,10 +7,11 @@ from fractions import Fraction
 
 from ldp.errors import InvalidBudgetError, PlanError
 from ldp.geo.location import LocationSpec
-from ldp.privacy.first_reports import FirstReports
+from ldp.privacy.first_reports import FirstReports, HashCells
 from ldp.privacy.moves import MoveSpec
 from ldp.privacy.plans import (
     FAKED,
+    HASHED,
     IndicatorSpec,
     Kind,
     Mechanism,
@@ -67,7 +68,7 @@ def build_plan(
     tallies: tuple[PresenceTally, ...] = (),
     slots: SlotSpec | None = None,
     epsilon_first: Decimal | None = None,
-    hash_cells: int | None = None,
+    hash_cells: HashCells | None = None,
 ) -> PlanSpec:
     """Plan from what an administrator typed; the one conversion of epsilon to an exact fraction.
 
@@ -80,8 +81,8 @@ def build_plan(
         both or none, None = counts are exact
     tallies : further tallies of presence
     slots : counts by slot and zone
-    epsilon_first, hash_cells : smp-loloha only: of one report on a daily indicator, and the cells that its
-        values are hashed to; None = the number of cells with the least variance
+    epsilon_first, hash_cells : smp-loloha only: of one report on a daily indicator, None = half of its
+        epsilon, and the cells that its values are hashed to, None = two
 
     Raises
     ------
@@ -117,16 +118,14 @@ def build_plan(
         presence=_presence(presence_epsilon, presence_days),
         tallies=tallies,
         slots=slots,
-        first=_first(epsilon_first, hash_cells),
+        first=_first(epsilon_first, hash_cells, mechanism=mechanism),
     )
 
 
-def _first(epsilon: Decimal | None, cells: int | None) -> FirstReports | None:
-    if epsilon is None:
-        if cells is not None:
-            raise PlanError(f"hash_cells must be absent without epsilon_first, got {cells}")
+def _first(epsilon: Decimal | None, cells: HashCells | None, *, mechanism: Mechanism) -> FirstReports | None:
+    if mechanism != HASHED and epsilon is None and cells is None:
         return None
-    return FirstReports(epsilon=_exact(epsilon), cells=cells)
+    return FirstReports(epsilon=None if epsilon is None else _exact(epsilon), cells=cells or "two")
 
 
 def _presence(epsilon: Decimal | None, days: int | None) -> PresenceSpec | None:

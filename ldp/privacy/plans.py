@@ -143,7 +143,7 @@ class PlanSpec:
     tallies : further tallies of presence, in the order of PresenceTally (`ldp.estimation.tallies`); exact, so
         none with presence noise
     slots : SlotSpec or None; counts by slot and zone, with separate noise; None = none
-    first : FirstReports; smp-loloha only: of the fresh noise; else None
+    first : FirstReports or None; smp-loloha only: of the fresh noise
 
     Raises
     ------
@@ -224,18 +224,21 @@ class PlanSpec:
                 raise PlanError(f"domain_size of {spec.slug} must be {size}, got {spec.domain_size}")
 
     def _check_first(self) -> None:
-        """Raise PlanError unless there is fresh noise if and only if the mechanism has some, and it adds noise."""
+        """Raise PlanError unless there is fresh noise where the mechanism has some, and nowhere else."""
         if self.mechanism != HASHED:
             if self.first is not None:
-                raise PlanError(f"epsilon_first of a {self.mechanism} plan must be absent: use {HASHED}")
+                raise PlanError(
+                    f"epsilon_first and hash_cells must be absent under {self.mechanism}: use {HASHED}"
+                )
             return
         if self.first is None:
-            raise PlanError(f"epsilon_first of a {HASHED} plan must be present, got None")
+            raise PlanError(f"first of a {HASHED} plan must be present, got None")
         for index, spec in enumerate(self.indicators):
-            if self.is_hashed(index) and self.first.epsilon >= spec.epsilon:
+            first = self.first.epsilon_of(spec.epsilon)
+            if self.is_hashed(index) and first >= spec.epsilon:
                 raise PlanError(
                     f"epsilon_first must be below the epsilon of {spec.slug}, {float(spec.epsilon):.6g}, "
-                    f"got {float(self.first.epsilon):.6g}"
+                    f"got {float(first):.6g}"
                 )
 
     def _check_questions(self) -> None:
@@ -384,8 +387,8 @@ class PlanSpec:
         if self.has_question(index):
             return question_channel(epsilon=spec.epsilon, **asked)
         if self.first is not None and self.is_hashed(index):
-            first, cells = self.first.epsilon, self.first.cells
-            return hash_channel(epsilon=spec.epsilon, first=first, cells=cells, **asked)
+            first = self.first.epsilon_of(spec.epsilon)
+            return hash_channel(epsilon=spec.epsilon, first=first, cells=self.first.n_cells, **asked)
         if spec.parts or spec.moves is not None or self.has_codes:
             return code_channel(epsilon=spec.epsilon, **asked)
         return _answer_channel(self.mechanism, spec.epsilon, spec.domain_size)
@@ -404,6 +407,11 @@ class PlanSpec:
         spec = self.indicators[index]
         is_daily = spec.kind == "daily" and spec.scale is None and spec.moves is None
         return is_daily and self.mechanism == HASHED
+
+    @property
+    def hashes_values(self) -> bool:
+        """Return whether values of an indicator are hashed."""
+        return any(self.is_hashed(index) for index in range(self.d))
 
     @property
     def has_codes(self) -> bool:

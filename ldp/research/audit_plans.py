@@ -17,6 +17,7 @@ from ldp.privacy.report_words import n_words
 from ldp.protocols.channels import Unit
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.projective_space import DesignChannel, is_orthogonal
+from ldp.protocols.repeated.question import QuestionChannel
 from ldp.protocols.unary import UnaryChannel
 from ldp.research.audit import ALL_ASKED, Target
 
@@ -71,9 +72,10 @@ def _values(plan: PlanSpec, index: int) -> list[tuple[int, int]]:
         return [(spec.domain_size * (day % 2), spec.domain_size * (1 - day % 2)) for day in range(days)]
     if spec.moves is not None:
         return [(spec.moves.nothing, 1)] * days
-    if plan.has_question(index):  # half of the questions have these two values on different sides
-        return [(day % 2, 1 - day % 2) for day in range(days)]
-    return [((day - 1) % spec.domain_size, day % spec.domain_size) for day in range(days)]
+    channel, n = plan.answer_channel(index), spec.domain_size
+    if isinstance(channel, QuestionChannel):  # most of the questions have these values in different groups
+        n = min(n, channel.groups)
+    return [((day - 1) % n, day % n) for day in range(days)]
 
 
 def _combined(plan: PlanSpec, parts: Sequence[str], inputs: Inputs) -> list[tuple[int, int]]:

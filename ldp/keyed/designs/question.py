@@ -50,8 +50,8 @@ def answers(
     Notes
     -----
     The keyed value is the code of the question with the true group: a subscriber has as many answers as there
-    are groups, however often the value changes. Cost: two AES blocks per subscriber. With a second round it is
-    the true group, as of `GrrReporter`, and a block more.
+    are groups, however often the value changes. Cost: two AES blocks per subscriber. With a second round the
+    keyed value is the true group (`GrrReporter`), and there is one block more.
     """
     grr.check_values(values, pseudonyms=pseudonyms, domain_size=channel.domain_size)
     asked = choose_question(pseudonyms, prf=prf, indicator=fields["indicator"], channel=channel)

@@ -1,11 +1,12 @@
-"""LOLOHA with one hash per person: which cell is a value in, with lasting noise and fresh noise for each report.
+"""LOLOHA with one hash per person: the cell of a value, with lasting noise and fresh noise for each report.
 
-The hash of a person is a permanent question (`ldp.protocols.repeated.question`) with g answers, the cells. The
-first round keeps one noisy cell per cell: however many days, values lose at most g times epsilon. The second
-round is drawn again for each report, so that one report loses less, and equal reports do not show equal values.
+The hash of a person is a permanent question (`ldp.protocols.repeated.question`), whose g answers are the
+cells. The first round keeps one noisy cell for each cell: however many days, values lose at most g times
+epsilon. The second round is drawn again for each report: one report loses less, and equal reports do not show
+equal values.
 
-Source: Arcolezi et al., EDBT 2023 (BiLOLOHA: g = 2; OLOLOHA: the best g). Their hashes are any universal ones:
-with those of a projective space, two values share a cell less often than 1 / g, and the hash fits the report.
+Source: Arcolezi et al., EDBT 2023 (BiLOLOHA: g = 2; OLOLOHA: the best g), with any universal hashes.
+With those of a projective space two values share a cell less often than 1 / g, and a report has its hash.
 """
 
 from fractions import Fraction

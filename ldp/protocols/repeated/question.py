@@ -3,8 +3,8 @@
 A question divides the values into r groups, r a prime. It is drawn once per person, from no value, so anyone
 may know it. The answer is a noisy group. However often the value changes, a person has r answers in all: with
 one round of noise, any number of days loses at most r times the epsilon of one answer, on values. With r = 2
-the question is "is your value one of these?" of about half of the values. With two rounds, of which the second
-is drawn again for each report, it is LOLOHA, whose hash is the question (`ldp.protocols.repeated.hashed`).
+the question is "is your value one of these?" of about half of the values. With a second round, drawn again
+for each report, it is LOLOHA, whose hash is the question (`ldp.protocols.repeated.hashed`).
 
 Value v has t digits in base r. Questions are the points y of PG(t - 1, r), and the group of v is
 -<y, v> mod r. So any two values are in the same group of (r**(t-1) - 1) / (r - 1) of the
