@@ -40,8 +40,14 @@ THRESHOLDS = {
     "projective": ("threshold", "prime", "dimension", "codes"),
     "threshold": ("threshold",),
     "question": ("threshold", "prime", "dimension", "codes"),
+    "loloha": ("threshold", "threshold_second", "prime", "dimension", "codes"),
 }
-ORACLES = {"smp": ("grr", "oue", "adp", "question"), "spl": ("grr",), "rsfd": ("grr", "ouez", "adp")}
+ORACLES = {
+    "smp": ("grr", "oue", "adp", "question", "loloha"),
+    "spl": ("grr",),
+    "rsfd": ("grr", "ouez", "adp"),
+}
+PRIMES = [n for n in range(2, 256) if all(n % each for each in range(2, isqrt(n) + 1))]
 TALLIES = ("visits", "runs")
 SLOT_MINUTES = (15, 30, 60, 120)
 MAX_DAYS = 62
@@ -172,7 +178,7 @@ def projective(epsilon: Fraction, k: int, *, most: int) -> Iterator[Channel]:
     """A point orthogonal to the true category's with the threshold's probability; the least variance wins."""
     for e in exp_bounds(epsilon):
         found = []
-        for r in (n for n in range(2, 256) if all(n % each for each in range(2, isqrt(n) + 1))):
+        for r in PRIMES:
             t = next(t for t in range(3, 64) if (r**t - 1) // (r - 1) >= k)
             n, s, shared = ((r**size - 1) // (r - 1) for size in (t, t - 1, t - 2))
             if n <= most:
@@ -214,6 +220,57 @@ def questions(epsilon: Fraction, k: int) -> Iterator[Channel]:
     for side in grr(epsilon, 2):
         q = together * side.p + (1 - together) * side.q
         yield Channel("question", (*side.thresholds, 2, t, 2 * (2**t - 1)), side.p, q, side.ratio)
+
+
+def hashes(epsilon: Fraction, first: Fraction, k: int, *, primes: list[int], most: int) -> list[Channel]:
+    """Return the possible mechanisms of hashed values: a question with r answers, kept, then noisy again.
+
+    The kept answer is reported when 64 further bits are below the largest threshold with which one report
+    changes the odds by e**first at most; of several r, the least variance wins.
+    """
+    found = []
+    for e, f in ((e, f) for e in exp_bounds(epsilon) for f in exp_bounds(first)):
+        of_primes = []
+        for r in primes:
+            t = next(t for t in range(1, 64) if r**t >= k)
+            n_codes, together = r * (r**t - 1) // (r - 1), Fraction(r ** (t - 1) - 1, r**t - 1)
+            if n_codes > most:
+                continue
+            kept, others = int(WORD * e / (e + r - 1)), r - 1
+            lost = WORD - kept
+            # Chances of a report under its own set and under another one are linear in the second threshold.
+            rise, start = kept * others**2 - others * lost, others * lost * WORD
+            fall, end = lost - kept * others, (kept * others + (others - 1) * lost) * WORD
+            second = int((f * end - start) / (rise - f * fall))
+            ratio = Fraction(rise * second + start, fall * second + end)
+            p = Fraction(rise * second + start, (WORD * others) ** 2)
+            q = together * p + (1 - together) * (1 - p) / others
+            of_primes.append(Channel("loloha", (kept, second, r, t, n_codes), p, q, ratio))
+        if of_primes:
+            found.append(min(of_primes, key=lambda channel: noise(channel, k=k, share=Fraction(1))))
+    return found
+
+
+def ratio_of_reports(channel: Channel, n: int) -> Fraction:
+    """Most that n reports of values in one set change the odds: all of them name the same set."""
+    kept, second, r = channel.thresholds[:3]
+    others, lost = r - 1, WORD - kept
+    same, moved = (second * others) ** n, (WORD - second) ** n
+    hit = kept * others * same + others * lost * moved
+    return Fraction(hit, kept * others * moved + lost * same + (others - 1) * lost * moved)
+
+
+def worst_ratio(channel: Channel, *, reports: int, sets: int) -> Fraction:
+    """Most that reports of values in some sets change the odds: for the worst numbers of reports of each."""
+    ratios = [Fraction(1), *(ratio_of_reports(channel, n) for n in range(1, reports + 1))]
+    losses = [int(log_bounds(ratio).low * 2**BITS) for ratio in ratios]
+    worst = [(loss, [n]) for n, loss in enumerate(losses)]
+    for _ in range(min(sets, reports) - 1):
+        worst = [
+            max((worst[n - own][0] + losses[own], [*worst[n - own][1], own]) for own in range(n + 1))
+            for n in range(reports + 1)
+        ]
+    return prod((ratios[n] for n in worst[reports][1]), start=Fraction(1))
 
 
 def cut_shares(scale: Json) -> list[int]:
@@ -261,6 +318,9 @@ class Plan:
         self.tallies: list[str] = self.spec.get("tallies", [])
         self.is_static = all(each["kind"] == "static" for each in self.asked)
         self.voided: int = statement["guarantee"]["voided_days"]
+        self.first: Json | None = self.spec.get("first")
+        # Of hashed values the number of sets, which is checked with the other numbers of the indicator.
+        self.primes: list[int] = [entry.get("prime", 1) for entry in statement["indicators"]]
 
     def share(self, index: int) -> Fraction:
         """Probability that a person answers an indicator."""
@@ -270,10 +330,43 @@ class Plan:
 
     def values(self, index: int) -> int:
         """Most different answers of a person."""
-        asked = self.asked[index]
-        n = 1 if asked["kind"] == "static" else (asked["max_values"] or self.days) + self.voided
+        asked, n = self.asked[index], self.reports(index)
+        if self.is_hashed(index):
+            return min(n, self.primes[index])
         # A number has an answer on each side of the cut, a question one for "yes" and one for "no".
         return min(n, 2) if "scale" in asked or self.has_question(index) else n
+
+    def reports(self, index: int) -> int:
+        """Most reports of a person."""
+        asked = self.asked[index]
+        return 1 if asked["kind"] == "static" else (asked["max_values"] or self.days) + self.voided
+
+    def is_hashed(self, index: int) -> bool:
+        """Return whether daily categories are hashed to sets, with new noise in every report."""
+        asked = self.asked[index]
+        is_daily = asked["kind"] == "daily" and not asked.keys() & {"scale", "moves"}
+        return is_daily and self.mechanism == "smp-loloha"
+
+    def first_epsilon(self, index: int) -> Fraction:
+        """Epsilon of one report on hashed values: half of that of an answer, if no other was typed."""
+        typed = self.first and self.first["epsilon"]
+        return Fraction(typed) if typed else Fraction(self.asked[index]["epsilon"]) / 2
+
+    def has_valid_first(self) -> bool:
+        """Return whether new noise is that of hashed values, and makes a report lose less."""
+        if self.first is None or self.mechanism != "smp-loloha":
+            return self.first is None and self.mechanism != "smp-loloha"
+        return self.first["cells"] in ("two", "optimal") and all(
+            0 < self.first_epsilon(index) < Fraction(asked["epsilon"])
+            for index, asked in enumerate(self.asked)
+            if self.is_hashed(index)
+        )
+
+    def answers_ratio(self, index: int, n: int, channel: Channel) -> Fraction:
+        """Most that n different answers change the odds; of hashed values all reports, in n sets."""
+        if not self.is_hashed(index):
+            return channel.ratio**n
+        return worst_ratio(channel, reports=self.reports(index), sets=n)
 
     def has_question(self, index: int) -> bool:
         """Return whether people have one permanent question: on categories reported more than twice."""
@@ -395,6 +488,7 @@ def check_spec(plan: Plan, found: Findings) -> None:
         "presence": hidden is None or (oracle in ("grr", "adp") and not plan.has_fakes),
         "parts": plan.has_valid_parts(),
         "scale": plan.has_valid_scales(),
+        "first": plan.has_valid_first(),
         "moves": plan.has_valid_moves(),
         "presence and location": hidden is None or "location" not in plan.spec,
         "tallies": plan.tallies == [name for name in TALLIES if name in plan.tallies],
@@ -473,7 +567,15 @@ def check_indicator(entry: Json, plan: Plan, index: int, said_epsilon: str, foun
         possible = list(questions(epsilon, k))
         n_codes = possible[0].thresholds[-1]
         found.holds(f"{where}, codes", n_codes <= max_codes(plan.days), f"{n_codes} cannot be tallied")
-    elif asked.get("parts") or "moves" in asked or plan.mechanism == "smp-question":
+    elif plan.is_hashed(index):
+        first, is_open = plan.first_epsilon(index), plan.first and plan.first["cells"] == "optimal"
+        primes = PRIMES if is_open else [2]
+        possible = hashes(epsilon, first, k, primes=primes, most=max_codes(plan.days))
+        found.holds(f"{where}, codes", possible, "too many to be tallied")
+        found.equal(f"{where}, nominal_first", Fraction(entry.get("nominal_first", -1)), first)
+        found.holds(f"{where}, epsilon", Fraction(entry["epsilon"]) <= first, "is above nominal_first")
+        possible = possible or list(grr(epsilon, k))
+    elif asked.get("parts") or "moves" in asked or plan.mechanism in ("smp-question", "smp-loloha"):
         possible = codes(epsilon, k, days=plan.days)
     else:
         possible = channels(plan.mechanism, epsilon, k, share=share if plan.has_fakes else Fraction(1))
@@ -506,7 +608,8 @@ def attribute_ratios(plan: Plan, used: list[Channel]) -> list[Fraction]:
     """Largest probability ratio of all reports of a person if one value differs."""
     if not plan.hides:
         return [
-            max(used[place].ratio ** n for place, n in plan.answers_with(index)) for index in range(plan.d)
+            max(plan.answers_ratio(place, n, used[place]) for place, n in plan.answers_with(index))
+            for index in range(plan.d)
         ]
     parts = [_likelihoods(plan, index, channel) for index, channel in enumerate(used)]
     total = sum(miss for _, miss in parts)
@@ -527,7 +630,9 @@ def profile_bounds(plan: Plan, used: list[Channel]) -> Bounds:
     if plan.hides:
         return log_bounds(profile_ratio(plan, used))
     losses = [
-        Bounds(*(plan.values(index) * bound for bound in log_bounds(channel.ratio)))
+        log_bounds(plan.answers_ratio(index, plan.values(index), channel))
+        if plan.is_hashed(index)
+        else Bounds(*(plan.values(index) * bound for bound in log_bounds(channel.ratio)))
         for index, channel in enumerate(used)
     ]
     take = max if plan.answers_one else sum

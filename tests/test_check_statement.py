@@ -133,6 +133,42 @@ def test_it_agrees_with_permanent_questions():
     assert set(believed(statement)) - {"first_day", "spec_sha256"} == {"voided_days"}
 
 
+@pytest.mark.parametrize("fresh", [{}, {"epsilon_first": Decimal("1.25"), "hash_cells": "optimal"}])
+def test_it_agrees_with_hashed_values(fresh):
+    """Also on combinations; other numbers of sets, of a round or of reports, and losses are noticed."""
+    both = factory.joint("both", MANY, factory.STAY, kind="daily")
+    plan = planned("smp-loloha", unit="attribute", epsilon=Decimal(2), **fresh)
+    study = factory.create(MANY, factory.STAY, both, plan=plan)
+    statement = written(study)
+    assert texts(statement) == []
+    many, stay, joint = statement["indicators"]
+    assert [each["protocol"] for each in (many, stay, joint)] == ["projective", "loloha", "loloha"]
+    assert (joint["prime"], joint["values_per_person"]) == ((5, 4) if fresh else (2, 2))
+    assert [each.get("nominal_first") for each in (many, stay)] == [None, "5/4" if fresh else "1/1"]
+    assert Decimal(joint["epsilon"]) < Decimal(joint["epsilon_attribute"]) < 2
+    # The value that lasts is in the combinations of all days.
+    assert Decimal(many["epsilon_attribute"]) > Decimal(joint["epsilon_attribute"])
+    assert set(believed(statement)) - {"first_day", "spec_sha256"} == {"voided_days"}
+    for change in ({"cells": "three"}, {"epsilon": "2/1"}, {"epsilon": "0/1"}):
+        forged = copy.deepcopy(statement)
+        forged["plan"]["spec"]["first"] |= change
+        assert any(text.startswith("plan.spec, first") for text in texts(forged)), change
+    del forged["plan"]["spec"]["first"]
+    assert any(text.startswith("plan.spec, first") for text in texts(forged))
+
+
+def test_keys_of_hashed_values_leave_other_plans_and_statements_as_they_were():
+    """The hash of a plan is that of these keys, whose values have not changed."""
+    statement = written(factory.create(factory.GENDER, factory.STAY))
+    assert set(statement["plan"]["spec"]) == {"mechanism", "unit", "version", "days", "indicators"}
+    for entry in statement["plan"]["spec"]["indicators"]:
+        assert set(entry) == {"slug", "kind", "domain_size", "epsilon", "max_values"}
+    for entry in statement["indicators"]:
+        assert {"threshold"} == {name for name in entry if "threshold" in name or "nominal" in name} - {
+            "threshold_out_of", "nominal_epsilon",
+        }  # fmt: skip
+
+
 def test_it_agrees_with_daily_joint_indicators():
     both = factory.joint("both", factory.AGE, factory.STAY, kind="daily", max_values=3)
     factory.create(factory.AGE, factory.STAY, both, epsilon="0.5", unit="attribute")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from ldp.errors import LdpError, PlanError
 from ldp.privacy.certificates import worst_ratio
@@ -27,7 +28,9 @@ class IndicatorCertificate:
         hashed values, most kept ones
     ratio : Fraction; exact probability ratio of one answer, known to be no fake
     epsilon : Decimal; logarithm of `ratio`, rounded up
-    epsilon_attribute : Decimal; what one value loses, rounded up; smaller than `epsilon` if fakes hide it
+    epsilon_attribute : Decimal; what one value loses, rounded up; smaller than `epsilon` if fakes hide it; of
+        hashed values in the reports of all days
+    epsilon_profile : Decimal; what all answers lose, known to be no fakes, rounded up
     nominal : Fraction; epsilon of one answer in the plan, never below `epsilon`
     """
 
@@ -36,6 +39,7 @@ class IndicatorCertificate:
     ratio: Fraction
     epsilon: Decimal
     epsilon_attribute: Decimal
+    epsilon_profile: Decimal
     nominal: Fraction
 
 
@@ -77,13 +81,16 @@ def certify(plan: PlanSpec, *, extra_daily_values: int = 0) -> Certificate:
     n_values = [
         plan.answers_per_person(index, extra_daily_values=extra_daily_values) for index in range(plan.d)
     ]
-    attributes, profile = _ratios(plan, n_values, extra_reports=extra_daily_values)
+    whole = [
+        _answers_ratio(plan, index, n=n, extra_reports=extra_daily_values) for index, n in enumerate(n_values)
+    ]
+    attributes, profile = _ratios(plan, n_values, whole=whole, extra_reports=extra_daily_values)
     answers_one = plan.is_sampled or plan.has_fakes
     losses = [spec.epsilon * n for spec, n in zip(plan.indicators, n_values, strict=True)]
     return Certificate(
         indicators=tuple(
-            _certify_indicator(plan, index, n_values=n, attribute=attribute)
-            for index, (n, attribute) in enumerate(zip(n_values, attributes, strict=True))
+            _certify_indicator(plan, index, n_values=n, attribute=attribute, whole=ratio)
+            for index, (n, attribute, ratio) in enumerate(zip(n_values, attributes, whole, strict=True))
         ),
         epsilon_attribute=epsilon_of(max(attributes)),
         epsilon_profile=epsilon_of(max(profile)) if answers_one else epsilon_of(*profile),
@@ -166,22 +173,31 @@ def six_digits(epsilon: Decimal) -> str:
 
 
 def _ratios(
-    plan: PlanSpec, n_values: Sequence[int], *, extra_reports: int
+    plan: PlanSpec, n_values: Sequence[int], *, whole: Sequence[Fraction], extra_reports: int
 ) -> tuple[Sequence[Fraction], Sequence[Fraction]]:
     """Ratios of one value of each indicator, and of all values of each, or of the profile as a whole."""
     if plan.has_fakes and all(spec.kind == "static" for spec in plan.indicators):
         return plan.fake_data.ratios_attribute, [plan.fake_data.ratio_profile]
+    values = [
+        max(_answers_ratio(plan, other, n=n, extra_reports=extra_reports) for other, n in of_value)
+        for of_value in _answers_with(plan, n_values)
+    ]
+    return values, whole
 
-    def ratio_of(index: int, n: int) -> Fraction:
-        """Ratio of n different answers."""
-        channel = plan.answer_channel(index)
-        if not isinstance(channel, QuestionChannel) or not isinstance(channel.answer, TwoRoundGrr):
-            return channel.ratio**n
-        return worst_ratio(channel.answer, reports=plan.values_per_person(index) + extra_reports, n_values=n)
 
-    shown = _answers_with(plan, n_values)
-    values = [max(ratio_of(other, n) for other, n in of_value) for of_value in shown]
-    return values, [ratio_of(index, n) for index, n in enumerate(n_values)]
+def _answers_ratio(plan: PlanSpec, index: int, *, n: int, extra_reports: int) -> Fraction:
+    """Ratio of n different answers to an indicator; of hashed values of n cells, in all reports."""
+    channel = plan.answer_channel(index)
+    if not isinstance(channel, QuestionChannel) or not isinstance(channel.answer, TwoRoundGrr):
+        return channel.ratio**n
+    reports = plan.values_per_person(index) + extra_reports
+    return _worst_ratio(channel.answer, reports, n)
+
+
+@lru_cache(maxsize=256)
+def _worst_ratio(rounds: TwoRoundGrr, reports: int, n_values: int) -> Fraction:
+    """Kept, since it takes some milliseconds, and each certificate asks for a few of them."""
+    return worst_ratio(rounds, reports=reports, n_values=n_values)
 
 
 def _answers_with(plan: PlanSpec, n_values: Sequence[int]) -> list[list[tuple[int, int]]]:
@@ -200,7 +216,7 @@ def _answers_with(plan: PlanSpec, n_values: Sequence[int]) -> list[list[tuple[in
 
 
 def _certify_indicator(
-    plan: PlanSpec, index: int, *, n_values: int, attribute: Fraction
+    plan: PlanSpec, index: int, *, n_values: int, attribute: Fraction, whole: Fraction
 ) -> IndicatorCertificate:
     channel = plan.answer_channel(index)
     return IndicatorCertificate(
@@ -209,5 +225,6 @@ def _certify_indicator(
         ratio=channel.ratio,
         epsilon=channel.epsilon,
         epsilon_attribute=epsilon_of(attribute),
+        epsilon_profile=epsilon_of(whole),
         nominal=plan.indicators[index].epsilon,
     )

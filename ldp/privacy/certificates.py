@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
 from math import prod
 from typing import Protocol
 
@@ -118,7 +117,6 @@ def epsilon_of_study(channel: LongitudinalChannel, *, reports: int, n_values: in
     return epsilon_of(worst_ratio(channel, reports=reports, n_values=n_values))
 
 
-@lru_cache(maxsize=256)
 def worst_ratio(channel: LongitudinalChannel, *, reports: int, n_values: int) -> Fraction:
     """Return the largest `ratio` of n reports of at most n_values distinct values, exact.
 

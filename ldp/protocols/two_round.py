@@ -36,9 +36,6 @@ class LongitudinalChannel(Protocol):
 
     __slots__ = ()
 
-    def __hash__(self) -> int:
-        """Channels are values: certificates cache what they derive from them."""
-
     @property
     def kept_answers(self) -> int:
         """Most answers of the first round that are kept of one person."""

@@ -88,10 +88,10 @@ def _decode(indicator: Indicator, tally: Tally, *, notes: Sequence[DayNote]) -> 
 
 
 def _names_one(channel: AnswerChannel) -> bool:
-    """Return whether an answer names one category: also that of the only question there is about two."""
-    return isinstance(channel, GrrChannel) or (
-        isinstance(channel, QuestionChannel) and channel.n_questions == 1
-    )
+    """Return whether an answer names one category: also that of an only question with one answer for each."""
+    if isinstance(channel, QuestionChannel):
+        return channel.n_questions == 1 and channel.groups == channel.domain_size
+    return isinstance(channel, GrrChannel)
 
 
 def tallies_of(loaded: Loaded) -> IndicatorTallies:

@@ -2,8 +2,10 @@
 
 from django.utils.translation import gettext
 
-from ldp import PlanSpec
+from ldp import PlanSpec, epsilon_of
 from ldp.privacy.attacker import known_day_success, largest_success
+from ldp.protocols.repeated.question import QuestionChannel
+from ldp.protocols.two_round import TwoRoundGrr
 from reports.base import formats
 
 
@@ -22,7 +24,10 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
         return {}
     moves = [asked.slug for asked in spec.indicators if asked.moves is not None]
     sentences = []
-    if any(asked.kind == "daily" and asked.moves is None for asked in spec.indicators):
+    daily = [
+        index for index, asked in enumerate(spec.indicators) if asked.kind == "daily" and not asked.moves
+    ]
+    if any(not spec.is_hashed(index) for index in daily):
         sentences.append(
             gettext(
                 "Changes: the values of a daily indicator are protected. Whether a value changes from one "
@@ -56,7 +61,7 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
         )
     return {
         "changes": " ".join(
-            filter(None, [*sentences, two_categories(spec), _numbers(spec), _questions(spec)])
+            filter(None, [*sentences, two_categories(spec), _numbers(spec), _questions(spec), _hashes(spec)])
         )
     }
 
@@ -89,6 +94,24 @@ def _questions(spec: PlanSpec) -> str:
     ) % {"indicators": ", ".join(slugs)}
 
 
+def _hashes(spec: PlanSpec) -> str:
+    """Return what reports on hashed values show of a person; empty without any."""
+    found = {
+        spec.indicators[index].slug: channel.answer.second_ratio
+        for index in repeated(spec)
+        if isinstance(channel := spec.answer_channel(index), QuestionChannel)
+        and isinstance(channel.answer, TwoRoundGrr)
+    }
+    if not found:
+        return ""
+    return gettext(
+        "Hashed values (%(indicators)s): the sets into which a person's categories are divided are public. "
+        "Every report has new noise, so two reports do not show for certain whether the value moved to "
+        "another set. Many reports can show it, and the guarantee does not cover it: each report adds at "
+        "most epsilon %(each)s to what is revealed about such changes."
+    ) % {"indicators": ", ".join(found), "each": formats.epsilon(epsilon_of(max(found.values())))}
+
+
 def _known_day(spec: PlanSpec, index: int) -> str:
     asked, answer = spec.indicators[index], spec.answer_channel(index)
     before = 1 / asked.n_values
@@ -109,7 +132,7 @@ def two_categories(spec: PlanSpec) -> str:
     slugs = [
         spec.indicators[i].slug
         for i in repeated(spec)
-        if spec.indicators[i].n_values == 2 and not spec.has_question(i)
+        if spec.indicators[i].n_values == 2 and not spec.has_question(i) and not spec.is_hashed(i)
     ]
     if not slugs:
         return ""

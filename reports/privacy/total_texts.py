@@ -26,9 +26,19 @@ def total_words(plan: Plan) -> str:
             "total": total,
             "sum": added,
         }
-    position = max(range(spec.d), key=lambda place: entries[place].epsilon * entries[place].n_values)
+    position = max(range(spec.d), key=lambda place: entries[place].epsilon_profile)
     asked, largest = spec.indicators[position], entries[position]
-    if (asked.scale is not None or spec.has_question(position)) and largest.n_values > 1:
+    each = largest.epsilon
+    if spec.is_hashed(position):
+        each = largest.epsilon_attribute
+        text = ngettext(
+            "%(total)s. This covers all reports on “%(name)s” with values in %(n)d set of categories, with "
+            "epsilon %(each)s.",
+            "%(total)s. This covers all reports on “%(name)s” with values in %(n)d sets of categories, each "
+            "with epsilon %(each)s at most.",
+            largest.n_values,
+        )
+    elif (asked.scale is not None or spec.has_question(position)) and largest.n_values > 1:
         text = gettext(
             "%(total)s. This covers %(n)d different answers for “%(name)s”, each with epsilon %(each)s."
         )
@@ -40,7 +50,7 @@ def total_words(plan: Plan) -> str:
         )
     name = plan.study.indicators.get(slug=asked.slug).shown_name
     return text % {
-        "total": total, "n": largest.n_values, "each": formats.epsilon(largest.epsilon), "name": name,
+        "total": total, "n": largest.n_values, "each": formats.epsilon(each), "name": name,
     }  # fmt: skip
 
 

@@ -39,8 +39,9 @@ from ldp.privacy.attacker import (
     known_day_success,
     largest_success,
 )
+from ldp.privacy.first_reports import HashCells
 from ldp.privacy.joint import joint_size
-from ldp.privacy.plans import Mechanism, ReportChannel
+from ldp.privacy.plans import HASHED, Mechanism, ReportChannel
 from ldp.protocols.channels import Unit
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from reports.base.status import WIDE_INTERVAL, WIDEST_INTERVAL
@@ -85,6 +86,7 @@ class Setting:
 
     small_cell : least visitors of a window that is shown; 0 = no such rule
     presence_epsilon, presence_days : of the noise that hides who was there; None = totals are exact
+    epsilon_first, hash_cells : of smp-loloha, which others leave out; None = half of epsilon, and two
     """
 
     mechanism: Mechanism
@@ -96,6 +98,8 @@ class Setting:
     small_cell: int = 0
     presence_epsilon: Decimal | None = None
     presence_days: int | None = None
+    epsilon_first: Decimal | None = None
+    hash_cells: HashCells | None = None
 
     @property
     def has_own(self) -> bool:
@@ -127,6 +131,8 @@ class Setting:
             indicators=self.requests,
             presence_epsilon=self.presence_epsilon,
             presence_days=None if self.presence_epsilon is None else self.presence_days,
+            epsilon_first=self.epsilon_first if self.mechanism == HASHED else None,
+            hash_cells=self.hash_cells if self.mechanism == HASHED else None,
         )
 
 
@@ -288,11 +294,13 @@ def recommended(setting: Setting) -> Mechanism:
 def epsilon_wanted(setting: Setting, *, half_width: float, slugs: Sequence[str], of_union: bool) -> Decimal:
     """Epsilon of the plan with which all of some questions are as exact as wanted on one day, or in all.
 
+    With half of it for one report of hashed values, whose errors follow from that alone.
     LdpError if no epsilon will do; its message names what can be reached.
     """
     indexes = [index for index, each in enumerate(setting.questions) if each.slug in slugs]
+    plan_at = replace(setting, epsilon_first=None).plan_at
     return epsilon_for_plan(
-        setting.plan_at, half_width=half_width, crowd=setting.crowd, indexes=indexes, of_union=of_union
+        plan_at, half_width=half_width, crowd=setting.crowd, indexes=indexes, of_union=of_union
     )
 
 
@@ -399,7 +407,7 @@ def crowd_so_far(study: Study) -> Crowd | None:
 
 def _row(plan: PlanSpec, question: Question, foretold: Forecast, certified: IndicatorCertificate) -> Row:
     channel = plan.channel(foretold.index)
-    known, at_most = _guesses(channel, float(certified.epsilon_attribute.exp()))
+    known, at_most = _guesses(channel, float(min(certified.epsilon, certified.epsilon_attribute).exp()))
     return Row(
         question=question,
         forecast=foretold,

@@ -15,6 +15,7 @@ from ldp.privacy.plans import ReportChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.projective import ProjectiveChannel
 from ldp.protocols.repeated.question import QuestionChannel
+from ldp.protocols.two_round import TwoRoundGrr
 from reports.base import formats
 from reports.privacy.days_texts import repeated, two_categories
 from reports.simulator.model import Reading, Row, Setting, Simulation, simulate
@@ -137,6 +138,12 @@ def truth_words(channel: ReportChannel) -> str:
             "Each person is asked about one threshold for the whole study. The answer says on which side of "
             "the threshold the person's value lies, and it is correct in %(kept)s of 100 cases."
         )
+    elif isinstance(answer, QuestionChannel) and isinstance(answer.answer, TwoRoundGrr):
+        facts["sets"] = formats.number(answer.groups)
+        text = gettext(
+            "For each person, the categories are divided into %(sets)s sets for the whole study. An answer "
+            "names one set, which is the one with the true category in %(kept)s of 100 cases."
+        )
     elif isinstance(answer, QuestionChannel):
         text = gettext(
             "Each person is asked a single yes/no question for the whole study: is their value on a list of "
@@ -191,6 +198,15 @@ def _days_words(plan: PlanSpec) -> list[str]:
     """Between whom the factors hold if values change from day to day."""
     if not repeated(plan):
         return []
+    if all(plan.is_hashed(index) for index in repeated(plan)):
+        return [
+            gettext(
+                "Each report on a daily indicator has new noise, so few reports do not show for certain "
+                "whether the value changed; many reports can show it. The limits on the odds hold only for "
+                "guesses between two possible series of values that are in equal and in different sets of "
+                "categories on the same days."
+            )
+        ]
     text = gettext(
         "Anyone who sees a person's reports on a daily indicator for several days can tell whether the "
         "value changed. The stated limits on the odds of a correct guess then hold only for guesses "
@@ -224,7 +240,8 @@ def winner_words(simulation: Simulation) -> list[str]:
     first, *others = simulation.ranking
     found = [_family_words(first), _method_words(first, simulation)]
     chosen = next((each for each in others if each.mechanism == simulation.setting.mechanism), None)
-    if chosen is not None:
+    is_ranked = simulation.setting.epsilon_first is None and simulation.setting.hash_cells is None
+    if chosen is not None and is_ranked:
         ratio = chosen.mean_half_width / first.mean_half_width
         if ratio < ALIKE:
             found.append(gettext("No other mechanism is more accurate than the selected one."))
@@ -257,8 +274,19 @@ def mechanism_words(mechanism: str) -> str:
             "how it is answered",
             "one yes/no question per person on each daily indicator, for the whole study",
         ),
+        "loloha": pgettext(
+            "how it is answered",
+            "daily values hashed into sets of categories, with new noise in every report",
+        ),
     }[method]
     return gettext("%(mechanism)s: %(who)s; %(how)s") % {"mechanism": mechanism, "who": who, "how": how}
+
+
+def cells_words(cells: str) -> str:
+    """Number of sets of categories in a few words, for a choice."""
+    if cells == "two":
+        return gettext("two: the smallest total epsilon (BiLOLOHA)")
+    return gettext("optimal: the smallest error (OLOLOHA)")
 
 
 def unreachable_words(setting: Setting, *, slugs: Sequence[str], of_union: bool) -> str:

@@ -10,7 +10,8 @@ from ldp.privacy.plans import ReportChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.projective import ProjectiveChannel
 from ldp.protocols.repeated.question import QuestionChannel
-from reports.base.formats import percent
+from ldp.protocols.two_round import TwoRoundGrr
+from reports.base.formats import number, percent
 from reports.base.status import WIDEST_INTERVAL, Status
 from reports.studies.models import Study
 
@@ -49,6 +50,12 @@ def answer_words(channel: ReportChannel) -> str:
         text = gettext(
             "Each person is asked about one threshold for the whole study. The answer says on which side of "
             "the threshold the person's value lies, and it is correct in %(kept)s of cases."
+        )
+    elif isinstance(answer, QuestionChannel) and isinstance(answer.answer, TwoRoundGrr):
+        values["sets"] = number(answer.groups)
+        text = gettext(
+            "For each person, the categories are divided into %(sets)s sets for the whole study. An answer "
+            "names one set, which is the one with the true category in %(kept)s of cases."
         )
     elif isinstance(answer, QuestionChannel):
         text = gettext(
@@ -168,7 +175,7 @@ def _how(spec: PlanSpec) -> str:
             "mark any number of categories, and each category is randomised separately (unary encoding, "
             "OUE). The randomised answer is then reused whenever the value is the same."
         )
-    if spec.mechanism == "smp-question":
+    if spec.has_codes:
         return gettext(
             "For each indicator with one value per person, the more accurate of GRR and projective "
             "geometry response (PGR) is used. The randomised answer is then reused whenever the value is "
@@ -186,6 +193,15 @@ def _how(spec: PlanSpec) -> str:
 
 
 def _how_repeated(spec: PlanSpec) -> str:
+    if spec.hashes_values:
+        return gettext(
+            "For a daily indicator, the categories are divided into a few sets (two, unless the plan chooses "
+            "another number), at random for each person and for the whole study. For each true set, a "
+            "randomised set is drawn once with the full epsilon and kept. Every report adds new noise to the "
+            "kept set (LOLOHA), so a single report reveals less, and equal reports do not prove equal "
+            "values. The total epsilon never exceeds the number of sets multiplied by epsilon, however many "
+            "days the study lasts."
+        )
     if not spec.asks_questions:
         return ""
     return gettext(
@@ -198,7 +214,7 @@ def _how_repeated(spec: PlanSpec) -> str:
 
 
 def _how_joint(spec: PlanSpec) -> str:
-    if spec.mechanism == "smp-question" or not any(asked.parts for asked in spec.indicators):
+    if spec.has_codes or not any(asked.parts for asked in spec.indicators):
         return ""
     return gettext(
         "An answer on a joint indicator combines the values of several indicators. It is randomised as "

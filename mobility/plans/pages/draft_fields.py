@@ -7,8 +7,10 @@ from django.utils.functional import Promise
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy
 
+from ldp.privacy.first_reports import HASH_CELLS
 from mobility.extracts.form_fields import Field
 from mobility.plans.pages.draft_typed import KEYS, Typed
+from reports.simulator.texts import cells_words
 from reports.studies.studyfile import MOVES, NIGHT_ZONE, Problem
 from reports.studies.studyfile.definition import DERIVED
 from reports.studies.studyfile.numbers import DERIVED_NUMBERS, NUMBER
@@ -36,6 +38,8 @@ LABELS: Final[dict[str, Promise]] = {
     "plan.unit": gettext_lazy("Privacy unit"),
     "plan.epsilon": gettext_lazy("Epsilon"),
     "plan.epsilon_profile": gettext_lazy("Maximum epsilon per profile (epsilon_profile, optional)"),
+    "plan.epsilon_first": gettext_lazy("Epsilon of one report (smp-loloha, optional)"),
+    "plan.hash_cells": gettext_lazy("Number of sets of categories (smp-loloha, optional)"),
     "plan.presence_epsilon": gettext_lazy("Presence epsilon (optional)"),
     "plan.presence_days": gettext_lazy("Maximum days counted per subscriber (with presence epsilon)"),
     "plan.tallies": gettext_lazy("Additional exact counts"),
@@ -95,6 +99,10 @@ HINTS: Final[dict[str, Promise | str]] = {
     ),
     "plan.epsilon_profile": gettext_lazy(
         "Plans whose certified epsilon per profile is above this number are refused."
+    ),
+    "plan.epsilon_first": gettext_lazy(
+        "Must be lower than epsilon, which then covers all reports with the same value. Leave empty for half "
+        "of epsilon."
     ),
     "plan.presence_epsilon": gettext_lazy(
         "This epsilon sets the noise that is added to visitor counts. If you leave this field empty, "
@@ -183,6 +191,7 @@ CONTROLS: Final = {
     "mechanism": "select",
     "unit": "select",
     "noise": "select",
+    "hash_cells": "select",
     "tallies": "select",
     "derive": "select",
     "parts": "textarea",
@@ -295,6 +304,8 @@ def _options(part: str) -> list[tuple[str, str]]:
         return [(each, _unit_words(each)) for each in UNITS]
     if part == "noise":
         return [(each, _noise_words(each)) for each in SLOT_NOISES]
+    if part == "hash_cells":
+        return [("", gettext("two, by default")), *((each, cells_words(each)) for each in HASH_CELLS)]
     if part == "tallies":
         return [(names, tallies_words(names.split())) for names in ("", "visits", "runs", "visits runs")]
     return [(each, derived_words(each)) for each in DERIVED] if part == "derive" else []
@@ -342,6 +353,10 @@ def _mechanism_words(mechanism: str) -> str:
         ),
         "spl-grr": gettext(
             "each person reports on all indicators, and epsilon is divided equally among them"
+        ),
+        "smp-loloha": gettext(
+            "each person reports on one indicator; daily values are hashed into sets of categories, and "
+            "every report has new noise"
         ),
         "rsfd-grr": gettext(
             "each person gives a real answer for one indicator and made-up answers for the others"

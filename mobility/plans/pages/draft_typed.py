@@ -150,6 +150,8 @@ PLAN: Final[Mapping[str, Callable[[str], Any]]] = {
     "presence_epsilon": _number,
     "presence_days": _whole,
     "tallies": str.split,
+    "epsilon_first": _number,
+    "hash_cells": str,
 }
 SLOTS: Final[Mapping[str, Callable[[str], Any]]] = {
     "minutes": _whole,

@@ -220,5 +220,5 @@ def _wanted(setting: model.Setting, *, form: SimulatorForm) -> dict[str, Any]:
         epsilon = model.epsilon_wanted(setting, half_width=width, slugs=slugs, of_union=of_union)
     except LdpError:
         return context | {"solved": texts.unreachable_words(setting, slugs=slugs, of_union=of_union)}
-    query = form.query(epsilon=f"{epsilon.normalize():f}", wanted="", of="", over="")
+    query = form.query(epsilon=f"{epsilon.normalize():f}", epsilon_first="", wanted="", of="", over="")
     return context | {"solved": texts.wanted_words(epsilon), "solved_query": query}

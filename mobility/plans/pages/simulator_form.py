@@ -10,14 +10,15 @@ from django.http import QueryDict
 from django.utils.translation import gettext, gettext_lazy, pgettext
 
 from ldp.estimation.simulation import LARGEST_EPSILON, LEAST_EPSILON, Crowd
-from ldp.privacy.plans import MAX_DAYS, Kind, Mechanism
+from ldp.privacy.first_reports import HashCells
+from ldp.privacy.plans import HASHED, MAX_DAYS, Kind, Mechanism
 from ldp.privacy.slots import MAX_SLOTS_PER_DAY
 from ldp.protocols.channels import MAX_DOMAIN_SIZE, Unit
 from mobility.plans.pages.simulator_source import Source
 from reports.simulator.combinations import with_combination
 from reports.simulator.model import Question, Setting, recommended, with_sizes
 from reports.simulator.slots import MOST_ZONES, SlotSetting
-from reports.simulator.texts import mechanism_words
+from reports.simulator.texts import cells_words, mechanism_words
 
 MOST_VISITORS = 10**9
 # A page should not take seconds; a longer report is useless.
@@ -63,6 +64,18 @@ class SimulatorForm(forms.Form):
     )
     epsilon = forms.DecimalField(
         label=gettext_lazy("Epsilon"), min_value=LEAST_EPSILON, max_value=LARGEST_EPSILON, max_digits=12
+    )
+    epsilon_first = forms.DecimalField(
+        label=gettext_lazy("Epsilon of one report (leave empty for half of epsilon)"),
+        required=False,
+        min_value=LEAST_EPSILON,
+        max_value=LARGEST_EPSILON,
+        max_digits=12,
+    )
+    hash_cells = forms.ChoiceField(
+        label=gettext_lazy("Number of sets of categories"),
+        required=False,
+        choices=lambda: [("", cells_words("two")), ("optimal", cells_words("optimal"))],
     )
     visitors = forms.IntegerField(
         label=gettext_lazy("Visitors per day"), min_value=1, max_value=MOST_VISITORS
@@ -154,6 +167,9 @@ class SimulatorForm(forms.Form):
                 "daily",
                 gettext("Enter a number that is no greater than the number of indicators in the plan."),
             )
+        first, epsilon = given.get("epsilon_first"), given.get("epsilon")
+        if given.get("mechanism") == HASHED and first and epsilon and first >= epsilon:
+            self.add_error("epsilon_first", gettext("This must be lower than epsilon."))
         self._check_combination(given)
         return given
 
@@ -188,6 +204,8 @@ class SimulatorForm(forms.Form):
             small_cell=self.source.small_cell,
             presence_epsilon=given["presence_epsilon"],
             presence_days=given["presence_days"] or days,
+            epsilon_first=given["epsilon_first"],
+            hash_cells=cast(HashCells, given["hash_cells"]) or None,
         )
         return with_combination(setting, parts) if parts else setting
 

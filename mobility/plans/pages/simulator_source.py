@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from ldp import PlanSpec
+from ldp.privacy.first_reports import FirstReports
 from ldp.privacy.presence import PresenceSpec
 from ldp.privacy.slots import SlotSpec
 from mobility.plans.models import PlanDraft
@@ -90,6 +91,7 @@ def _of_study(study: Study) -> Source:
             "unit": plan.unit,
             "epsilon": f"{plan.epsilon.normalize():f}",
             **_presence(spec.presence),
+            **_first(spec.first),
             **_slots(spec.slots, n_zones=n_zones),
         },
         questions=questions_of_study(study),
@@ -116,6 +118,7 @@ def _of_draft(draft: PlanDraft) -> Source:
             "unit": definition.plan.unit,
             "epsilon": f"{definition.plan.epsilon.normalize():f}",
             **_presence(spec.presence),
+            **_first(spec.first),
             **_slots(spec.slots, n_zones=len(area["zones"]) if area else 0),
         },
         questions=questions,
@@ -138,6 +141,14 @@ def _presence(presence: PresenceSpec | None) -> dict[str, Any]:
     if presence is None:
         return {}
     return {"presence_epsilon": f"{float(presence.epsilon):g}", "presence_days": presence.max_days}
+
+
+def _first(first: FirstReports | None) -> dict[str, Any]:
+    """Fields of fresh noise."""
+    if first is None:
+        return {}
+    epsilon = "" if first.epsilon is None else f"{float(first.epsilon):g}"
+    return {"epsilon_first": epsilon, "hash_cells": "" if first.cells == "two" else first.cells}
 
 
 def _slots(slots: SlotSpec | None, *, n_zones: int) -> dict[str, Any]:

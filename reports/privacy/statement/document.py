@@ -27,6 +27,7 @@ from ldp.protocols.channels import exact_text
 from ldp.protocols.numbers.threshold import Scale, ThresholdChannel
 from ldp.protocols.projective import ProjectiveChannel
 from ldp.protocols.repeated.question import QuestionChannel
+from ldp.protocols.two_round import TwoRoundGrr
 from ldp.protocols.unary import UnaryChannel
 from reports.base.version import software
 from reports.privacy.composition import composition_facts
@@ -48,6 +49,7 @@ METHODS: Final = {
     "projective": "PGR",
     "threshold": "1BitMean",
     "question": "1BitHR",
+    "loloha": "LOLOHA",
 }
 WORD = 2**64  # thresholds are integers out of it
 
@@ -67,6 +69,7 @@ class Protection:
 
     `epsilon_value` is what this value loses, all reports of a person seen together. `parts` are the names of
     the indicators that a joint one combines; `scale` is that of a number, and `moves` are those of a day.
+    `n_sets` are those into which hashed values fall.
     """
 
     unit: str
@@ -82,6 +85,7 @@ class Protection:
     has_fakes: bool
     is_daily: bool
     has_question: bool = False
+    n_sets: int | None = None
     parts: tuple[str, ...] = ()
     scale: Scale | None = None
     moves: MoveSpec | None = None
@@ -150,6 +154,7 @@ def protections(plan: Plan) -> dict[str, Protection]:
             has_fakes=spec.has_fakes,
             is_daily=asked.kind == "daily",
             has_question=spec.has_question(index),
+            n_sets=_n_sets(spec, index),
             parts=tuple(names[part] for part in asked.parts),
             scale=asked.scale,
             moves=asked.moves,
@@ -158,10 +163,18 @@ def protections(plan: Plan) -> dict[str, Protection]:
     }
 
 
+def _n_sets(spec: PlanSpec, index: int) -> int | None:
+    channel = spec.answer_channel(index)
+    return channel.groups if spec.is_hashed(index) and isinstance(channel, QuestionChannel) else None
+
+
 def thresholds(channel: AnswerChannel) -> dict[str, int]:
     """Integers of a channel by their names, out of 2**64."""
     if isinstance(channel, QuestionChannel):
-        channel = channel.answer
+        rounds = channel.answer
+        if isinstance(rounds, TwoRoundGrr):
+            return {"threshold": rounds.first.threshold, "threshold_second": rounds.second.threshold}
+        channel = rounds
     if not isinstance(channel, UnaryChannel):
         return {"threshold": channel.threshold}
     return {"threshold_p": channel.threshold_p, "threshold_q": channel.threshold_q}
@@ -355,6 +368,13 @@ def _definition(spec: PlanSpec) -> str:
             "“yes” or “no”. The guarantee compares two people whose true answers change on the same days. "
             "Each person has at most two different randomised answers, so more days add nothing to epsilon."
         )
+    if spec.hashes_values:
+        text += " " + gettext(
+            "For a daily indicator whose values are hashed, all that matters is the set of categories that a "
+            "value is in. The guarantee compares two people whose values are in equal and in different sets "
+            "on the same days. However many days there are, epsilon never exceeds the number of sets "
+            "multiplied by the epsilon of one kept answer."
+        )
     return text
 
 
@@ -372,6 +392,7 @@ def _indicator(
         "protocol": protocol_of(channel),
         **_design(channel),
         **_cuts(asked.scale, channel),
+        **_first(spec, index),
         **({} if asked.moves is None else {"moves": asdict(asked.moves)}),
         "asked_share": exact_text(spec.asked_share(index)),
         "typed_epsilon": None if typed is None else _plain(typed),
@@ -396,7 +417,7 @@ def protocol_of(channel: AnswerChannel) -> str:
     if isinstance(channel, ThresholdChannel):
         return "threshold"
     if isinstance(channel, QuestionChannel):
-        return "question"
+        return "loloha" if isinstance(channel.answer, TwoRoundGrr) else "question"
     return "grr" if isinstance(channel, GrrChannel) else "oue"
 
 
@@ -407,6 +428,13 @@ def _design(channel: AnswerChannel) -> dict[str, int]:
     if not isinstance(channel, ProjectiveChannel):
         return {}
     return {"prime": channel.prime, "dimension": channel.dimension, "codes": channel.n_codes}
+
+
+def _first(spec: PlanSpec, index: int) -> dict[str, str]:
+    """Epsilon of one report, where that of an answer covers all reports of a value."""
+    if spec.first is None or not spec.is_hashed(index):
+        return {}
+    return {"nominal_first": exact_text(spec.first.epsilon_of(spec.indicators[index].epsilon))}
 
 
 def _cuts(scale: Scale | None, channel: AnswerChannel) -> dict[str, Any]:

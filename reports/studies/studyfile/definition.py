@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, Self, get_args
 from ldp import IndicatorRequest, PlanSpec, build_plan
 from ldp.geo.grid import Grid
 from ldp.geo.location import LocationSpec
+from ldp.privacy.first_reports import HashCells
 from ldp.privacy.moves import MoveSpec
 from ldp.privacy.plans import Kind, Mechanism, PresenceTally
 from ldp.protocols.channels import Unit
@@ -39,6 +40,7 @@ DEFAULT_POPULATION = "subscribers"
 # Keys that JSON leaves out where a study file does: hashes of definitions without them stay what they were.
 _LEFT_OUT: Final = frozenset(
     {"name_fr", "categories_fr", "zones_fr", "tallies", "slots", "parts", "scale", "groups", "max_moves"}
+    | {"epsilon_first", "hash_cells"}
 )
 
 
@@ -134,6 +136,7 @@ class PlanDefinition:
     presence_epsilon, presence_days : of the noise that hides who was there, and first days of a subscriber
         that count; None = totals are exact
     tallies : further tallies of presence, in the order of the library
+    epsilon_first, hash_cells : of smp-loloha; None = half of epsilon, and two
     """
 
     mechanism: Mechanism
@@ -143,6 +146,8 @@ class PlanDefinition:
     presence_epsilon: Decimal | None = None
     presence_days: int | None = None
     tallies: tuple[PresenceTally, ...] = ()
+    epsilon_first: Decimal | None = None
+    hash_cells: HashCells | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,6 +323,8 @@ class StudyDefinition:
             presence_epsilon=self.plan.presence_epsilon,
             presence_days=self.plan.presence_days,
             tallies=self.plan.tallies,
+            epsilon_first=self.plan.epsilon_first,
+            hash_cells=self.plan.hash_cells,
             slots=None if self.slots is None else self.slots.spec,
         )
 
@@ -397,6 +404,7 @@ def _plan_from_json(data: Mapping[str, Any]) -> PlanDefinition:
         "epsilon_profile": _decimal(data["epsilon_profile"]),
         "presence_epsilon": _decimal(data.get("presence_epsilon")),
         "tallies": tuple(data.get("tallies", ())),
+        "epsilon_first": _decimal(data.get("epsilon_first")),
     }
     return PlanDefinition(**{**data, **exact})
 

@@ -8,6 +8,7 @@ from zoneinfo import available_timezones
 
 import numpy as np
 
+from ldp.privacy.first_reports import HASH_CELLS, HashCells
 from ldp.privacy.plans import PRESENCE_TALLIES, Mechanism, PresenceTally
 from ldp.privacy.slots import DAY_MINUTES, MAX_DELTA, MIN_DELTA, SLOT_MINUTES
 from ldp.protocols.channels import Unit
@@ -171,9 +172,15 @@ def read_plan(table: Table) -> PlanDefinition:
         presence_epsilon=table.decimal("presence_epsilon", PRESENCE, required=has_noise),
         presence_days=table.integer("presence_days", low=1, high=MAX_DAYS) if has_noise else None,
         tallies=_read_tallies(table),
+        epsilon_first=table.decimal("epsilon_first", EPSILON, required=False),
+        hash_cells=_read_hash_cells(table),
     )
     table.finish()
     return plan
+
+
+def _read_hash_cells(table: Table) -> HashCells | None:
+    return cast(HashCells, table.choice("hash_cells", HASH_CELLS)) if table.has("hash_cells") else None
 
 
 def _read_tallies(table: Table) -> tuple[PresenceTally, ...]:
