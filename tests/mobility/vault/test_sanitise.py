@@ -128,7 +128,7 @@ def test_words_are_those_of_the_library(plan, day: int) -> None:
     for index in DAILY:
         today = library.answer_days(index, people) >> np.uint64(day - 1) & np.uint64(1) == 1
         values[index] = np.where(today, values[index], -1).astype(np.int32)
-    expected = library.reports(people, values)
+    expected = library.reports(people, values, day=day)
     for kind in ("static", "daily"):
         others = np.ones(found[kind].shape, np.bool_)
         for place in sanitiser.places(people, kind=kind):
