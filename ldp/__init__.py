@@ -119,6 +119,7 @@ from ldp.protocols.hashing import HashChannel, blh_channel, olh_channel
 from ldp.protocols.histogram import HistogramChannel, histogram_channel
 from ldp.protocols.numbers.threshold import Scale, ThresholdChannel, threshold_channel
 from ldp.protocols.projective import ProjectiveChannel, code_channel, projective_channel
+from ldp.protocols.repeated.hashed import hash_channel
 from ldp.protocols.repeated.question import question_channel
 from ldp.protocols.subset import SubsetChannel, subset_channel
 from ldp.protocols.two_round import TwoRoundGrr, TwoRoundHash, best_buckets, lgrr_channel, loloha_channel
@@ -256,6 +257,7 @@ __all__ = [
     "grr_frequencies",
     "grr_matrix",
     "hadamard_channel",
+    "hash_channel",
     "hash_values",
     "hidden_epsilon",
     "histogram_answers",

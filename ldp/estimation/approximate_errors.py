@@ -155,7 +155,7 @@ def question_laws(
 
 
 def _best_laws(answers: Floats, laws: Sequence[Floats], sizes: Sequence[Floats]) -> ReportLaws:
-    """Of several laws (q, p - q, 1 - p - q) with their numbers of answers, that with the least variance."""
+    """Choose the law (q, p - q, 1 - p - q) with the least variance, given the number of answers of each."""
     with np.errstate(invalid="ignore"):
         noise = np.nan_to_num([q * (1 - q) / difference**2 for q, difference, _ in laws], nan=np.inf)
     best = noise.argmin(axis=0)[np.newaxis]

@@ -61,7 +61,7 @@ def hash_channel(
 
 
 def digits_needed(base: int, domain_size: int) -> int:
-    """Least number of digits that distinguish so many values."""
+    """Least number of digits that distinguish all values."""
     return next(digits for digits in range(1, 17) if base**digits >= domain_size)
 
 

@@ -186,6 +186,18 @@ class TestEpsilonForPlan:
             wish = {"half_width": error(epsilon), "crowd": CROWD, "indexes": [2]}
             assert simulation.epsilon_for_plan(plan_at, **wish) == epsilon
 
+    @pytest.mark.parametrize("cells", ["two", "optimal"])
+    @pytest.mark.parametrize("epsilon", [Decimal("0.5"), Decimal("2.3"), Decimal(9)])
+    def test_hashed_values_are_searched_with_half_of_epsilon_for_a_report(self, cells, epsilon) -> None:
+        settings = {"mechanism": "smp-loloha", "hash_cells": cells}
+
+        def plan_at(epsilon: Decimal) -> ldp.PlanSpec:
+            return make_plan(("daily", 37), ("static", 3), epsilon=epsilon, **settings)
+
+        wanted = simulation.forecast(plan_at(epsilon), crowd=CROWD)[0].day.half_width(1 / 37)
+        wish = {"half_width": wanted, "crowd": CROWD, "indexes": [0]}
+        assert simulation.epsilon_for_plan(plan_at, **wish) == epsilon
+
     @pytest.mark.parametrize("mechanism", ["smp-grr", "smp-adp", "rsfd-adp"])
     @pytest.mark.parametrize("epsilon", [Decimal("1.2"), Decimal(6)])
     def test_most_categories_are_the_most_though_errors_rise_and_fall(self, mechanism, epsilon) -> None:

@@ -265,6 +265,16 @@ class TestSimulator:
             assert f'href="{SIMULATOR_URL}' in html_of(client, address)
         assert "This indicator has its own epsilon" in shown(client, "?study=fair&wanted=5&of=visit_duration")
 
+    def test_hashed_daily_values_have_their_own_numbers(self, client):
+        text = shown(client, "?mechanism=smp-loloha&daily=2&epsilon=1&epsilon_first=0.4&hash_cells=optimal")
+        says(text, "Each report on a daily indicator has new noise", "smp-loloha")
+        query = "?mechanism=smp-loloha&daily=2&epsilon=1&epsilon_first=1"
+        assert "This must be lower than epsilon." in shown(client, query)
+        keys = '"smp-loloha"\nepsilon_first = 0.25\nhash_cells = "optimal"'
+        draft = drafted(STUDY.replace('"smp-grr"', keys))
+        html = html_of(client, f"{SIMULATOR_URL}?draft={draft.pk}")
+        assert 'value="0.25"' in html and '<option value="optimal" selected>' in html
+
     def test_of_a_draft_it_asks_what_is_drafted_and_what_is_missing_is_not_found(self, client):
         text = STUDY.replace("epsilon = 1.0", "epsilon = 2.5").replace("ers = 10", "ers = 3000")
         draft = draft_new_study(definition_of(text), by="adam")

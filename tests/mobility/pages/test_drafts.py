@@ -146,6 +146,21 @@ class TestForm:
         assert '<option value="visits runs" selected>' in field_of(html, "plan.tallies")
         assert "must be &gt;= the certified loss per profile" in field_of(html, "plan.epsilon_profile")
 
+    def test_hashed_values_have_fields_and_the_plan_says_both(self, client, draft):
+        hashed = {"plan.mechanism": "smp-loloha", "plan.hash_cells": "optimal"}
+        html = edited(client, draft, hashed, plan__epsilon="0.5", plan__epsilon_first="0,5").content.decode()
+        assert "epsilon_first must be below the epsilon of visit_duration, 0.5, got 0.5" in html
+        assert '<option value="optimal" selected>' in field_of(html, "plan.hash_cells")
+        assert edited(client, draft, hashed, plan__epsilon_first="0,2").status_code == 302
+        plan = StudyDefinition.from_json(draft.definition).plan
+        assert (plan.mechanism, plan.epsilon_first, plan.hash_cells) == (
+            "smp-loloha", Decimal("0.2"), "optimal",
+        )  # fmt: skip
+        text = said(client.get(url(draft)))
+        says(text, "Epsilon of one report 0.2", "Number of sets of categories optimal")
+        edited(client, draft, hashed | {"plan.hash_cells": ""}, plan__epsilon_first="")
+        assert "epsilon_first" not in draft.definition["plan"]
+
     def test_slots_have_fields_by_the_rules_of_the_study_file_and_the_page_says_what_they_promise(
         self, client, draft
     ):

@@ -104,6 +104,26 @@ def test_one_who_knows_a_day_guesses_the_other_whatever_epsilon_is() -> None:
     assert [row.knowing_a_day for row in rows[1:]] == [None, None]  # no second report shows a change
 
 
+def test_hashed_values_show_less_in_a_report_and_are_limited_over_all_days() -> None:
+    setting = make(questions=(replace(DAILY, domain_size=8),), mechanism="smp-loloha", epsilon=Decimal(1))
+    simulation = simulate(setting)
+    (row,) = simulation.rows
+    assert row.at_most == pytest.approx(np.exp(0.5) / (np.exp(0.5) + 7))
+    assert simulation.certificate.nominal_profile == 2
+    assert "few reports do not show for certain whether the value changed" in words.odds_words(simulation)[-1]
+    assert "divided into 2 sets for the whole study" in words.truth_words(row.channel)
+    found = {each.mechanism: each for each in simulation.ranking}
+    assert found["smp-question"].mean_half_width < found["smp-loloha"].mean_half_width
+    assert any("smp-loloha, are" in sentence for sentence in words.winner_words(simulation))
+    typed = simulate(replace(setting, epsilon_first=Decimal("0.9"), hash_cells="optimal"))
+    assert typed.rows[0].day_half_width < row.day_half_width
+    assert not any("smp-loloha, are" in sentence for sentence in words.winner_words(typed))
+    other = replace(setting, mechanism="smp-grr", epsilon_first=Decimal("0.9"), hash_cells="optimal")
+    assert simulate(other).plan.first is None
+    wish = {"half_width": row.day_half_width, "slugs": ["visit"], "of_union": False}
+    assert sim.epsilon_wanted(replace(setting, epsilon_first=Decimal("0.9")), **wish) == 1
+
+
 def test_made_up_reports_hide_the_answer_as_often_as_the_best_attack_fails() -> None:
     """MS-FIMU's numbers of categories; 23.2 of 100 for its shares and GRR at this epsilon (section 12.2)."""
     nothing, shares = simulate(make(3, 3, 8, 12, 37, 11, mechanism="rsfd-ouez")).recognition or ()

@@ -103,7 +103,8 @@ def test_what_is_optional_has_its_documented_default() -> None:
     for indicator in stored["indicators"]:
         del indicator["night_from"], indicator["night_to"]
     assert StudyDefinition.from_json(stored) == study
-    assert "tallies" not in stored["plan"]  # which leaves hashes of earlier definitions as they are
+    # Which leaves hashes of earlier definitions as they are.
+    assert not {"tallies", "epsilon_first", "hash_cells"} & set(stored["plan"])
 
 
 def test_optional_values_are_taken_exactly() -> None:
@@ -124,6 +125,15 @@ def test_optional_values_are_taken_exactly() -> None:
     assert (age.epsilon, age.name, duration.max_values) == (Decimal("0.3"), "Âge", 2)
     assert (study.plan.epsilon_profile, study.plan.tallies) == (2, ("visits", "runs"))
     assert through_json(study) == study
+
+
+def test_keys_of_hashed_values_are_taken_exactly() -> None:
+    study = parse(edited('smp-grr"', 'smp-loloha"\nepsilon_first = 0.3\nhash_cells = "optimal"'))
+    assert study.plan_spec().to_json()["first"] == {"epsilon": "3/10", "cells": "optimal"}
+    assert through_json(study) == study
+    assert read_tables(tables_of(study), like=study) == study
+    plain = parse(edited('smp-grr"', 'smp-loloha"'))
+    assert plain.plan_spec().to_json()["first"] == {"epsilon": None, "cells": "two"}
 
 
 def test_a_population_and_the_day_of_the_key_s_end() -> None:
@@ -190,6 +200,10 @@ def test_the_plan_is_the_library_s_with_exact_epsilons() -> None:
         ("epsilon = 1.0", "epsilon = 0.123456789", "plan.epsilon: must have at most 8 decimals, got 0.123456789"),
         ("epsilon = 1.0", "epsilon = 1e-999999999", "plan.epsilon: must have at most 8 decimals, got 1E-999999999"),
         ("epsilon = 1.0", "epsilon = 1.0\nepsilon_profile = 2.9", "plan.epsilon_profile: epsilon_profile must be >= the certified loss per profile 3, got 2.9"),
+        ('smp-grr"', 'smp-loloha"\nepsilon_first = 1', "plan: epsilon_first must be below the epsilon of visit_duration, 1, got 1"),
+        ('smp-grr"', 'smp-loloha"\nepsilon_first = 0', "plan.epsilon_first: must be a number > 0 and <= 20"),
+        ('smp-grr"', 'smp-loloha"\nhash_cells = 3', "plan.hash_cells: must be one of two, optimal, got 3"),
+        ('smp-grr"', 'smp-grr"\nhash_cells = "two"', "plan: epsilon_first and hash_cells must be absent under smp-grr: use smp-loloha"),
         ("epsilon = 1.0", 'epsilon = 1.0\ntallies = "visits"', 'plan.tallies: must be a list of some of visits, runs, got "visits"'),
         ("epsilon = 1.0", 'epsilon = 1.0\ntallies = ["weeks"]', "plan.tallies: must be a list of some of visits, runs, got"),
         (PRESENCE[0], PRESENCE[1] + '\ntallies = ["visits"]', "plan: tallies must be absent with presence_epsilon: they are exact"),
