@@ -271,7 +271,7 @@ class TestSimulator:
         query = "?mechanism=smp-loloha&daily=2&epsilon=1&epsilon_first=1"
         assert "This must be lower than epsilon." in shown(client, query)
         keys = '"smp-loloha"\nepsilon_first = 0.25\nhash_cells = "optimal"'
-        draft = drafted(STUDY.replace('"smp-grr"', keys))
+        draft = draft_new_study(definition_of(STUDY.replace('"smp-grr"', keys)), by="adam")
         html = html_of(client, f"{SIMULATOR_URL}?draft={draft.pk}")
         assert 'value="0.25"' in html and '<option value="optimal" selected>' in html
 
