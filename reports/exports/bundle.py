@@ -43,6 +43,7 @@ LDP_MODULES: Final = (
     "geo/planar_laplace.py",
     "geo/precision.py",
     "privacy/__init__.py",
+    "privacy/first_reports.py",
     "privacy/joint.py",
     "privacy/moves.py",
     "privacy/plans.py",
@@ -60,7 +61,9 @@ LDP_MODULES: Final = (
     "protocols/projective.py",
     "protocols/projective_space.py",
     "protocols/repeated/__init__.py",
+    "protocols/repeated/hashed.py",
     "protocols/repeated/question.py",
+    "protocols/two_round.py",
     "protocols/unary.py",
 )
 Reports = tuple[WindowReport, ...]

@@ -48,7 +48,9 @@ def recompute(tmp_path_factory):
     return run
 
 
-@pytest.mark.parametrize("mechanism", ["spl-grr", "smp-oue", "smp-adp", "rsfd-grr", "rsfd-ouez", "rsfd-adp"])
+@pytest.mark.parametrize(
+    "mechanism", ["spl-grr", "smp-oue", "smp-adp", "smp-loloha", "rsfd-grr", "rsfd-ouez", "rsfd-adp"]
+)
 def test_recomputes_the_export_bit_for_bit(mechanism, tmp_path, recompute):
     share = Decimal("0.37") if mechanism == "spl-grr" else Decimal(1)
     study = factory.published(n=1500, mechanism=mechanism, market_share=share)
