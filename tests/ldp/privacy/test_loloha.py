@@ -1,10 +1,10 @@
 """Hashed daily values in plans: one report, all reports of a person by enumeration, and estimates."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -77,7 +77,8 @@ def test_the_best_number_of_cells_has_the_least_variance(k: int, first: str) -> 
     assert best.n_codes <= 5000
 
 
-def laws_of_days(channel: QuestionChannel, series: Sequence[int]) -> dict[tuple[int, ...], Fraction]:
+@cache
+def laws_of_days(channel: QuestionChannel, series: tuple[int, ...]) -> dict[tuple[int, ...], Fraction]:
     """Probability of the noisy cells on consecutive days, from the true ones."""
     rounds, found = rounds_of(channel), Counter[tuple[int, ...]]()
     shown = sorted(set(series))
@@ -98,7 +99,7 @@ def laws_of_days(channel: QuestionChannel, series: Sequence[int]) -> dict[tuple[
     [
         (3, 3, {"epsilon": Decimal("0.5")}),
         (4, 5, {"epsilon": Decimal(2), "epsilon_first": Decimal("0.3")}),
-        (3, 4, {"epsilon": Decimal(4), "epsilon_first": Decimal("1.3"), "hash_cells": "optimal"}),
+        (3, 3, {"epsilon": Decimal(4), "epsilon_first": Decimal("1.3"), "hash_cells": "optimal"}),
         (9, 3, {"epsilon": Decimal(4), "epsilon_first": Decimal("1.1"), "hash_cells": "optimal"}),
     ],
 )
