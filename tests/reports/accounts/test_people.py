@@ -216,20 +216,6 @@ class TestPages:
             assert "anna" in page and 'action="/people/' not in page and url("new") not in page
         assert officer.post(url("new"), {"username": "x"}).status_code == 404
 
-    def test_the_list_says_what_each_account_has(self, boss, fair, person):
-        until = today() + timedelta(days=1)
-        person("anna", Role.ANALYST, studies=[fair], until=until)
-        person("bob", Role.VIEWER, studies=[])
-        person("carol", Role.ADMINISTRATOR, Role.OPERATOR, studies=[])
-        person("dora", Role.OPERATOR, studies=[fair], until=today() - timedelta(days=1))
-        page = words(boss.get(url("people")))
-        assert f"anna analyst The fair until {until}" in page and "bob viewer none yet" in page
-        assert (
-            "carol operator, administrator all (in the administrator or privacy officer role; in other roles"
-            in page
-        )
-        assert "dora operator The fair ended" in page
-
 
 class TestMatrix:
     def test_the_matrix_is_what_policies_decide(self, fair, market, person):

@@ -97,13 +97,6 @@ def cap(epsilon):
 
 
 class TestLedger:
-    def test_entries_are_told_in_plain_words_newest_first(self, filled):
-        text = shown(filled)
-        assert "12,345 rows read: 12,000 accepted, 300 ignored, 45 rejected. 777 answers added." in text
-        assert "No data from the raw file remains, and its key has been destroyed." in text
-        assert "No such account exists. The name that was entered is not stored." in text
-        assert "rows_rejected / bad_timestamp 45" in text and LedgerEntry.objects.get(number=3).hash in text
-
     def test_filters(self, filled):
         for query, found in {
             "": [5, 4, 3, 2, 1],

@@ -112,12 +112,6 @@ class TestPage:
             True,
         )
 
-    def test_each_tally_is_read_once(self, reader, board, django_assert_max_num_queries):
-        for _ in range(5):
-            actions.add_tile(board, "indicator:gender")
-        with django_assert_max_num_queries(30):
-            reader.get(address(board))
-
 
 class TestArranging:
     def test_buttons_move_resize_hide_and_remove(self, reader, board):

@@ -54,7 +54,7 @@ def test_the_pdf_has_the_tiles_in_letters_and_maps_as_pictures(reader, board, ri
     assert "Region" not in text
     # Each map is a picture upon its row, and pages are read aloud.
     assert sum(len(page.images) for page in pages_of(answer)) == 2
-    assert b"/Alt" in answer.getvalue() and answer.getvalue() == ask(reader, board, "pdf").getvalue()
+    assert b"/Alt" in answer.getvalue()
 
 
 def test_the_png_grows_with_the_tiles_and_is_kept_until_they_change(reader, board):
@@ -69,7 +69,6 @@ def test_the_png_grows_with_the_tiles_and_is_kept_until_they_change(reader, boar
     actions.change_tile(board, "hide", key=9)
     actions.change_tile(board, "hide", key=10)
     assert height_of(ask(reader, board, "png")) < height_of(whole) - 500
-    actions.rename_board(board, name="A much longer name", is_shared=False, by=board.owner)
     assert ExportFile.objects.get().changed_at > made
 
 

@@ -374,12 +374,6 @@ class TestMovements:
         assert {shown[row["day"]] for row in hidden if row["day"]} == {"ok"}
         assert all(row["value"] is not None for row in findings.rows if row["status"] == "ok")
 
-    def test_indicator_without_figures_has_its_totals(self):
-        study = factory.published(factory.GENDER, factory.HALF_STAY)
-        findings = movement_findings(movement(study.indicators.get(slug="stay")))
-        assert {row["category"] for row in findings.rows} == {None}
-        assert findings.name == "fair-2024_stay_movement" and "Only totals are shown" in findings.words[0]
-
     def test_workbook_explains_its_columns_and_both_studies(self, age):
         findings = comparison_findings(compared(age, Kind.STUDIES))
         book = openpyxl.load_workbook(io.BytesIO(FORMATS[MOVEMENT]["xlsx"].write(findings)))

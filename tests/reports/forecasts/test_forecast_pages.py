@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
-from django.utils.translation import override
 
 from reports.api.presence.schemas import Forecast
 from reports.forecasts import texts
@@ -63,26 +62,12 @@ def test_the_page_shows_the_fan_of_a_zone_the_backtest_and_what_it_rests_on(read
     assert "Compute now" not in text
 
 
-def test_the_levels_of_bands_are_written_as_in_the_language_of_the_reader() -> None:
-    expected = [Expected(value=4.0, ends=((2.0, 6.0), (1.0, 7.0)))]
-    fan = Fan(times=["1", "2"], published=[3.0], expected=expected)
-    with override("fr"):
-        names = [trace["name"] for trace in fan_figure(fan)["data"]]
-    assert names[:2] == ["Intervalle à 95\u202f%", "Intervalle à 80\u202f%"]
-
-
 def test_an_interval_of_people_below_none_is_that_of_none_in_words_and_bands() -> None:
     below = Expected(value=-45.0, ends=((-60.0, -30.0), (-80.0, -10.0)))
     assert [texts.range_text(ends) for ends in below.ends] == ["0 to 15", "0 to 35"]
     assert texts.range_text((-20.0, 50.0)) == "0 to 50"
     outer, *_ = fan_figure(Fan(times=["1", "2"], published=[3.0], expected=[below]))["data"]
     assert outer["y"] == [35.0, 0.0]
-
-
-def test_new_figures_are_said_to_be_missing_until_a_worker_has_them(reader, study) -> None:
-    follow(study.pk)
-    slot_factory.publish(study, slot_factory.counts_of(study, slot_factory.daily, slots=1))
-    assert "Newer figures have been published" in page(reader, "presence_forecast", study.slug)
 
 
 def test_a_limit_is_set_by_an_administrator_drawn_and_said(reader, boss, study) -> None:

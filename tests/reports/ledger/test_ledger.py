@@ -195,12 +195,6 @@ def ledger(ledger_key, db) -> Callable[[str], Any]:
     return tamper
 
 
-def test_the_tables_are_well_and_the_page_is_told(ledger) -> None:
-    report, head = check_ledger(), LedgerHead.objects.get()
-    assert (report.is_ok, report.entries, head.checked_number, head.problem) == (True, 3, 3, None)
-    assert head.checked_at is not None
-
-
 ROW = "at, kind, actor, study, facts, '', salt, hash, hash FROM reports_ledgerentry WHERE number = 3"
 
 

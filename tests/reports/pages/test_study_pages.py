@@ -13,7 +13,6 @@ from django.test import Client
 from django.urls import reverse
 
 from reports.base import formats
-from reports.base.status import Status
 from reports.estimates import charts, options
 from reports.estimates import queries as selectors
 from reports.estimates import texts as estimates_texts
@@ -179,17 +178,6 @@ def test_groups_of_categories_are_summed_up_with_their_exact_error(reader) -> No
     assert north.frequency + south.frequency + rest.frequency == pytest.approx(1)
     assert rest.std_error < np.sqrt(sum(each.std_error**2 for each in report.estimates[3:5]) * 7 / 2)
     assert all(each.ci_low < each.frequency < each.ci_high for each in (north, south, rest))
-
-
-def test_groups_whose_intervals_are_too_wide_have_no_estimates_in_words(reader) -> None:
-    halves = factory.MANY.categories[:6], factory.MANY.categories[6:]
-    factory.published(
-        replace(factory.MANY, groups=tuple(zip(("North", "South"), halves, strict=True))), n=400
-    )
-    assert "an estimated" in get(reader, "indicator", "region").context["summary"]
-    answer = get(reader, "indicator", "region", group="groups")
-    assert {each.status for each in answer.context["estimates"]} == {Status.NOT_RELIABLE}
-    assert "an estimated" not in answer.context["summary"]
 
 
 def test_a_study_shows_each_indicator_in_the_days_chosen(reader) -> None:
@@ -383,25 +371,13 @@ def test_privacy_is_said_with_the_certified_numbers(reader, fair) -> None:
     for words in (
         "epsilon 1 per answer",
         "in this study, taken together, are protected with epsilon 4 (privacy unit: profile)",
-        "visitor totals are exact",
         "Of 100 answers, about 58 give the true category",
         "by a factor of at most 2.72",
         "changes the odds of a correct guess about that person by a factor of at most 54.60",
     ):
         assert words in lasting
     daily = text_of(page(reader, "indicator", "stay"))
-    day = text_of(page(reader, "indicator", "stay", **{"from": "2024-05-31"}))
-    for words in ("Whether this daily value changed", "gives at most 4 answers, one per day"):
-        assert words in daily
-        assert words not in lasting
-    rule = "with the value from their first day"
-    assert [rule in text for text in (daily, day, lasting)] == [True, False, False]
-
-
-@pytest.mark.parametrize(("n", "is_wide"), [(400, True), (40_000, False)])
-def test_imprecise_reports_say_so(reader, n, is_wide) -> None:
-    factory.published(n=n)
-    assert ("Low precision:" in page(reader, "indicator", "gender")) is is_wide
+    assert "gives at most 4 answers, one per day" in daily and "one per day" not in lasting
 
 
 def test_no_data_no_visitors_and_no_answers_are_told_apart(reader) -> None:

@@ -81,21 +81,6 @@ def test_every_level_is_reached_and_has_a_word() -> None:
     assert [word for word, _ in words.reading_words()] == [words.reading_word(each) for each in Reading]
 
 
-def test_odds_of_one_value_and_of_all_that_a_person_gives() -> None:
-    (both,) = words.odds_words(simulate(make(8)))
-    assert "change by a factor of at most 2.72 (epsilon 1). This applies to guesses" in both
-    assert "This applies to guesses about one value and to guesses about all values together" in both
-    one, every, days = words.odds_words(simulate(make(3, questions=(DAILY,))))
-    assert (
-        "at most 2.72 (epsilon 1). This holds whatever else the person guessing knows, unless they have"
-        in one
-    )
-    assert "by a factor of at most 1,097 (epsilon 7)" in plain(every)
-    assert "Anyone who also knows the value on one day learns more" in days
-    *_, empty = words.odds_words(simulate(make(3, questions=(replace(DAILY, domain_size=2),))))
-    assert "epsilon per attribute therefore gives no guarantee for a day" in empty
-
-
 def test_one_who_knows_a_day_guesses_the_other_whatever_epsilon_is() -> None:
     asked = (replace(DAILY, domain_size=2), question("a", 2), replace(DAILY, slug="once", max_values=1))
     rows = simulate(make(questions=asked, epsilon=Decimal("0.1"))).rows
@@ -189,17 +174,10 @@ def test_most_categories_are_the_most() -> None:
     assert sim.categories_possible(HOPELESS, 0, half_width=0.001) is None
 
 
-def test_winner_is_named_with_its_reason_and_what_it_loses() -> None:
+def test_winner_is_named_with_its_reason() -> None:
     reasons = " ".join(words.winner_words(simulate(make(3, 37))))
     assert "most accurate, because each person spends the whole epsilon on one indicator" in reasons
-    for oracle in ("many categories (I2), and", "and generalised randomised response (GRR) for the others"):
-        assert oracle in reasons
-    assert "The intervals of the selected mechanism, smp-grr, are" in reasons
-    simulation = simulate(make(3, 3, 3, unit="attribute"))
-    assert simulation.ranking[0].mechanism == "spl-grr"
-    assert "would be epsilon 3. With the mechanism selected here, this loss is epsilon 1." in " ".join(
-        words.winner_words(simulation)
-    )
+    assert simulate(make(3, 3, 3, unit="attribute")).ranking[0].mechanism == "spl-grr"
 
 
 def test_own_epsilons_are_left_out_where_the_mechanism_knows_none() -> None:

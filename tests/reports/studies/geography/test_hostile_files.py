@@ -30,7 +30,7 @@ HOSTILE = {
         OF_SQLITE,
     ),
     "hold stored columns only, but 'more' of 'z' is computed: save its values": (
-        "ALTER TABLE z ADD COLUMN more TEXT AS (hex(zeroblob(400000000)))",
+        "ALTER TABLE z ADD COLUMN more TEXT AS (hex(zeroblob(4000000)))",
     ),
     "have short defaults, but those of 'z' are long: save the file again": (MANY_ROWS, LONG_DEFAULT),
     "hold ordinary tables only, but 'v' is a virtual one: save its rows as a table": (
