@@ -445,8 +445,9 @@ class TestLetters:
             assert [note.text for note in found.notes] == [f"parade in {town}"]
 
     def test_files_say_what_the_sign_means_and_data_and_metadata_are_complete(self, window):
-        book = opened(window)
-        cover, whole = spaced(book.pages[0].extract_text()), pdf_of(window)
+        content = render_file(window, ending="pdf")
+        book, whole = pypdf.PdfReader(io.BytesIO(content)), pdf_text(content)
+        cover = spaced(book.pages[0].extract_text())
         assert letters_note(window) in cover and f"Fair of {REPLACEMENT * 2}" in cover
         assert f"{REPLACEMENT * 2} (3)" in whole and TOWN[0] not in whole
         assert TOWN in book.xmp_metadata.dc_title["x-default"]

@@ -1,6 +1,7 @@
 """Files that a worker makes: who waits for what, how long one is kept, and when it is given up."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from io import BytesIO
 from unittest.mock import Mock
@@ -20,6 +21,7 @@ from reports.exports import file_views as views
 from reports.exports import recipes
 from reports.exports.formats.choosing import FORMATS
 from reports.exports.recipes import Recipe
+from reports.exports.records import to_json
 from reports.exports.selection import Scope
 from reports.models import ExportFile, Study
 from reports.privacy.composition import composition_facts
@@ -41,6 +43,14 @@ def sent(monkeypatch) -> list[int]:
     monkeypatch.setattr(files, "_send", lambda row: found.append(row.pk))
     monkeypatch.setattr(views, "WAIT_S", {"browser": 0.0, "script": 0.0})
     return found
+
+
+@pytest.fixture(autouse=True)
+def _drawings_are_quick(monkeypatch) -> None:
+    for ending in ("svg", "png", "pdf"):
+        found = FORMATS[Scope.WINDOW][ending]
+        write = lambda selection: b"<svg" + to_json(selection.reports).encode()  # noqa: E731
+        monkeypatch.setitem(FORMATS[Scope.WINDOW], ending, replace(found, write=write))
 
 
 @pytest.fixture

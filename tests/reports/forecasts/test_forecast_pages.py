@@ -126,22 +126,19 @@ def test_typed_files_hold_the_forecast_and_its_backtest(reader, study, capsys) -
     assert found[0]["rmse"] == pytest.approx(printed["backtest"][0]["rmse"])
 
 
-@pytest.mark.parametrize(
-    ("page", "args", "kind", "said"),
-    [
-        ("presence_forecast", [], {"zone": "North west"}, "Forecast by time slot"),
-        ("forecast", [], {}, "Forecast for the coming days"),
-        ("forecast_indicator", ["gender"], {"category": "M"}, "Gender: forecast"),
-    ],
-)
-def test_a_share_link_shows_the_forecast_and_nothing_else(reader, page, args, kind, said) -> None:
+def test_a_share_link_shows_the_forecast_and_nothing_else(reader) -> None:
     made = slot_factory.create(days=24)
     slot_factory.publish(made, slot_factory.counts_of(made, slot_factory.daily, slots=23 * 48))
     factory.publish(made, factory.crowd(made))
     refresh(made)
-    address = f"{reverse(f'reports:{page}', args=[made.slug, *args])}?{urlencode(kind)}"
-    _, html = shared(reader, address)
-    assert said in html and "Past forecasts" in html
+    for name, args, kind, said in (
+        ("presence_forecast", [], {"zone": "North west"}, "Forecast by time slot"),
+        ("forecast", [], {}, "Forecast for the coming days"),
+        ("forecast_indicator", ["gender"], {"category": "M"}, "Gender: forecast"),
+    ):
+        address = f"{reverse(f'reports:{name}', args=[made.slug, *args])}?{urlencode(kind)}"
+        _, html = shared(reader, address)
+        assert said in html and "Past forecasts" in html
 
 
 def test_days_have_the_same_page_files_and_answers(reader, capsys) -> None:
