@@ -69,9 +69,8 @@ def shared(reader: Client, address: str) -> tuple[str, str]:
     made = reader.post(unescape(ask), {"days": "3", "note": "", "password": ""}).content.decode()
     link = re.findall(r"/shared/[\w-]+", made)[-1] + "/"
     html = unescape(Client().get(link).content.decode())
-    assert not [
-        each for each in ('<form class="window-form', "data-file", "data-days", "/studies/") if each in html
-    ]
+    wrong = ('class="window-form', "data-file", "data-days", "/studies/")
+    assert [each for each in wrong if each in html] == []
     assert f'href="{escape(address)}' in reader.get(reverse("access:shares")).content.decode()
     return link, html
 

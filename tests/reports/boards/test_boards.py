@@ -75,10 +75,8 @@ class TestPage:
         assert f"{first.category} {first.consistent:.1%} {interval}" in text_of(3, html)
         assert "6 smaller categories are not shown" in text_of(4, html)
         mean = number_report(rich.indicators.get(slug="length"), Window(2, 2)).mean
-        assert (
-            f"Mean {mean.value:.1f} min 95% interval {mean.ci_low:.1f} to {mean.ci_high:.1f} min"
-            in text_of(8, html)
-        )
+        ends = f"95% interval {mean.ci_low:.1f} to {mean.ci_high:.1f} min"
+        assert f"Mean {mean.value:.1f} min {ends}" in text_of(8, html)
         assert data_of(html, "map-9")["frame"]["title"] == "Fri 31 May 2024"
         assert "pairs of places can be distinguished from zero" in text_of(11, html)
         assert f"/studies/fair-2024/home/?{ONE_DAY.replace('&', '&amp;')}&amp;view=map" in html
@@ -107,10 +105,8 @@ class TestPage:
         asked = list(study.indicators.all()), read_tiles(board.tiles), Window(1, 2)
         (shown, *_) = shown_tiles(*asked, visitors=visitor_unions(study))
         (fact,) = shown.facts
-        assert (fact.value, f"{total.ci_low:,.0f} to {total.ci_high:,.0f}" in fact.more) == (
-            f"{total.value:,.0f}",
-            True,
-        )
+        assert fact.value == f"{total.value:,.0f}"
+        assert f"{total.ci_low:,.0f} to {total.ci_high:,.0f}" in fact.more
 
 
 class TestArranging:
@@ -139,14 +135,8 @@ class TestArranging:
 
     def test_words_are_shown_as_they_are(self, reader, board):
         do(reader, board, "add", offer="text:")
-        do(
-            reader,
-            board,
-            "text",
-            12,
-            title="Read <b>this</b>",
-            text="First.\r\n\r\n<script>alert(1)</script>",
-        )
+        text = "First.\r\n\r\n<script>alert(1)</script>"
+        do(reader, board, "text", 12, title="Read <b>this</b>", text=text)
         html = reader.get(address(board)).content.decode()
         assert "<h2>Read &lt;b&gt;this&lt;/b&gt;</h2>" in html
         assert "<p>First.</p>" in html and "<p>&lt;script&gt;" in html

@@ -20,7 +20,7 @@ from reports.base.status import Status
 from reports.compare import charts as charts_compare
 from reports.compare import queries as compare
 from reports.compare import texts
-from reports.compare.queries import Comparison, Kind, NotComparableError, Reason, Verdict
+from reports.compare.queries import Comparison, NotComparableError, Reason, Verdict
 from reports.estimates import queries
 from reports.estimates.queries import Window
 from reports.studies.models import Indicator, Study
@@ -290,18 +290,6 @@ def test_sentence_names_the_largest_difference_that_holds_and_no_other(compariso
         ([NONE] * 3, "No difference detected in any of the 3 categories: all intervals include 0."),
     ):  # fmt: skip
         assert texts.summary(judged(comparison, *verdicts)).startswith(text)
-
-
-def test_one_row_needs_no_correction(comparison) -> None:
-    one = replace(judged(comparison, *[(HIGHER, HIGHER)] * 3), kind=Kind.CATEGORIES, category="M")
-    one = replace(one, rows=one.rows[:1])
-    assert (
-        texts.summary(one)
-        == "Category F: higher than category M (difference +4.1 points, interval +1.2 to +7.0)."
-    )
-    assert (texts.correction(one), "Holm" in texts.correction(comparison)) == ("", True)
-    nothing = replace(one, rows=(replace(one.rows[0], alone=NOT_SHOWN, held=NOT_SHOWN),))
-    assert texts.summary(nothing) == "No difference detected: the interval includes 0."
 
 
 @pytest.mark.parametrize(("of", "scale"), [("frequency", 100), ("visitors", 1)])

@@ -88,14 +88,8 @@ def movements_of(indicator: Indicator) -> Iterator[Findings]:
 
 def pages_of(study: Study, *, reader: Client) -> Iterator[tuple[str, str]]:
     base, api = f"studies/{study.slug}/", f"api/v1/studies/{study.slug}"
-    paths = [
-        "studies/",
-        base,
-        f"{base}export.csv",
-        api,
-        f"{api}/visitors",
-        f"{api}/indicators/gender/windows",
-    ]
+    paths = ["studies/", base, f"{base}export.csv", api, f"{api}/visitors"]
+    paths += [f"{api}/indicators/gender/windows"]
     paths += [f"{base}gender/{page}" for page in (
         "", "?from=2024-05-31", "days/?show=cumulative", "movement/?show=returning",
         "compare/?from=2024-06-02&with_from=2024-05-30",

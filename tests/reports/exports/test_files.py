@@ -296,11 +296,8 @@ class TestFailures:
         tasks.make_export(sent[0])
         answer = reader.get(OTHER)
         assert (answer.status_code, answer["Content-Type"]) == (400, "text/plain; charset=utf-8")
-        assert "Its small-cell rule suppresses date ranges" in answer.content.decode()
-        assert (
-            "Its small-cell rule suppresses date ranges"
-            in reader.get(OTHER, headers=BROWSER).content.decode()
-        )
+        for again in (answer, reader.get(OTHER, headers=BROWSER)):
+            assert "Its small-cell rule suppresses date ranges" in again.content.decode()
         assert len(sent) == 1
         ExportFile.objects.update(changed_at=ago(31))
         reader.get(OTHER)

@@ -130,12 +130,9 @@ def test_what_may_weaken_the_protection_needs_a_second_person(demo, before, edit
 def test_lowering_needs_nobody_else(demo) -> None:
     old, lower = LOOSE(demo), Decimal("0.9")
     studies = study(small_cell=51), study(min_publication=101), study(days=6)
-    renamed = (
-        study(name="Another", market_share=Decimal("0.2"), expected_subscribers=7),
-        gender(name="Sex"),
-        study(name_fr="Autre"),
-    )
-    renamed += (gender(name_fr="Sexe"), gender(categories_fr=("f", "h", "nr")))
+    others = {"market_share": Decimal("0.2"), "expected_subscribers": 7}
+    renamed = study(name="Another", **others), gender(name="Sex"), study(name_fr="Autre")
+    renamed += gender(name_fr="Sexe"), gender(categories_fr=("f", "h", "nr"))
     renamed += (gender(groups=(("known", ("F", "M")),)),)
     asked_less = stay(max_values=6), gender(categories=("NR", "F", "M")), gender(weight=Decimal(2))
     plans = plan(epsilon=lower), gender(epsilon=lower), plan(epsilon_profile=Decimal(8)), NOISY
@@ -143,12 +140,8 @@ def test_lowering_needs_nobody_else(demo) -> None:
         assert plan_changes(old, edit(old)), "a change that is not told"
         assert reasons(old, edit(old)) == []
     old = slots()(old)
-    for edit in (
-        study(slots=None),
-        slots(epsilon_day=lower),
-        slots(slots_per_day=19),
-        slots(close_after_minutes=5),
-    ):
+    fewer = slots(slots_per_day=19), slots(close_after_minutes=5)
+    for edit in (study(slots=None), slots(epsilon_day=lower), *fewer):
         assert (len(plan_changes(old, edit(old))), reasons(old, edit(old))) == (1, [])
 
 

@@ -177,10 +177,8 @@ def test_limits_are_named_where_they_hold() -> None:
         limits[slug] = told(statement(slug)["not_protected"])
     assert list(limits["static"]) == ["presence", "missing_values", "times", "key_holder"]
     assert list(limits["daily"]) == ["presence", "missing_values", "changes", "times", "key_holder"]
-    assert ["Made-up reports never change" in limits[slug]["changes"] for slug in ("daily", "fakes")] == [
-        False,
-        True,
-    ]
+    said = ["Made-up reports never change" in limits[slug]["changes"] for slug in ("daily", "fakes")]
+    assert said == [False, True]
 
 
 def test_statement_says_what_one_known_day_tells_of_another_and_where_epsilon_is_empty() -> None:

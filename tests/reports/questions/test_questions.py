@@ -18,7 +18,8 @@ TRIP = factory.joint("trip", map_factory.HOME, DAY_ZONE, kind="daily")
 EVERYTHING = {"area": map_factory.area(), "location": map_factory.LOCATION, "slots": slot_factory.DEFINITION}
 EVERYTHING |= {"tallies": ("visits",), "days": 14}
 ALWAYS = ("How many visitors are there", "What share of visitors")
-OVER_DAYS = ("present on exactly", "how many return", "two date ranges")
+OF_NUMBERS = dict.fromkeys(("What share", "how many return"), "categories")
+OVER_DAYS = ("present on exactly", "how many return", "two ranges of days")
 
 
 def found_for(study) -> dict[str, object]:
@@ -58,12 +59,7 @@ def test_the_plainest_study_says_what_is_missing_and_where_to_read_about_it(read
         ((factory.GENDER, factory.HALF_STAY), {}, ("What share",), {"What share": "max_values"}),
         ((factory.GENDER,), {}, ("present on exactly",), {"present on exactly": 'tallies = ["visits"]'}),
         ((factory.GENDER,), {"days": 13}, OVER_DAYS, {"expected in": "days"}),
-        (
-            (factory.LENGTH,),
-            {},
-            OVER_DAYS[::2],
-            {"What share": "categories", "how many return": "categories"},
-        ),
+        ((factory.LENGTH,), {}, OVER_DAYS[::2], OF_NUMBERS),
     ],
 )
 def test_each_part_of_a_plan_answers_its_question(indicators, changes, answered, missing) -> None:

@@ -75,15 +75,6 @@ def test_what_takes_long_is_computed_by_a_worker_and_kept_till_the_tally_changes
     assert len(sent) == 2
 
 
-def test_refusals_lead_to_what_works(reader, fair) -> None:
-    text = shown(reader, f"{BASE}stay/scenario/")
-    assert "No scenarios available" in text and "The best estimate is" not in text
-    response = reader.get(f"{BASE}stay/scenario.csv")
-    assert (response.status_code, "from day to day" in response.content.decode()) == (400, True)
-    assert reader.get(f"{BASE}scenario.csv?exactly=9").status_code == 400
-    assert reader.get(f"{BASE}scenario.pdf").status_code == 404
-
-
 def test_files_have_the_rows_of_the_page(reader, fair) -> None:
     found = queries.answer(page.question_of(reader.get("/").wsgi_request.GET, study=fair))
     address = f"{BASE}scenario"
