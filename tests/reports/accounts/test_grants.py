@@ -199,15 +199,13 @@ def test_create_account_opens_the_named_study_until_a_day_and_nothing_else(fair)
 
 
 def test_what_makes_no_sense_or_has_a_taken_name_is_refused_and_makes_no_account(fair, analyst) -> None:
+    analyst_of = ["--role", "analyst"]
     for words, rule in (
-        (["--role", "analyst", "--study", "nope"], "there is no study 'nope'; studies: fair-2024"),
-        (["--role", "analyst", "--study", "fair-2024", "--all-studies"], "not both"),
-        (["--role", "analyst", "--until", "2999-01-01"], "--study or --all-studies, too"),
-        (["--role", "analyst", "--all-studies", "--until", "2000-01-01"], "last day of access must be today"),
-        (["--role", "analyst", "--all-studies", "--until", "soon"], "must be a date"),
+        ([*analyst_of, "--study", "nope"], "there is no study 'nope'; studies: fair-2024"),
+        ([*analyst_of, "--study", "fair-2024", "--all-studies"], "not both"),
+        ([*analyst_of, "--until", "2999-01-01"], "--study or --all-studies, too"),
+        ([*analyst_of, "--all-studies", "--until", "2000-01-01"], "last day of access must be today"),
         (["--role", "privacy_officer", "--all-studies"], "see all studies"),
-        (["--role", "boss"], "invalid choice"),
-        ([], "required"),
     ):
         with pytest.raises(CommandError, match=rule):
             run("create_account", "berta", *words)
