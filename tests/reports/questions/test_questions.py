@@ -19,7 +19,7 @@ EVERYTHING = {"area": map_factory.area(), "location": map_factory.LOCATION, "slo
 EVERYTHING |= {"tallies": ("visits",), "days": 14}
 ALWAYS = ("How many visitors are there", "What share of visitors")
 OF_NUMBERS = dict.fromkeys(("What share", "how many return"), "categories")
-OVER_DAYS = ("present on exactly", "how many return", "two ranges of days")
+OVER_DAYS = ("present on exactly", "how many return", "two date ranges")
 
 
 def found_for(study) -> dict[str, object]:
