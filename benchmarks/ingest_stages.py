@@ -1,6 +1,6 @@
 """Time of a batch by stage: one batch in one process, with a timer around each stage.
 
-    python -m benchmarks.ingest_stages ROWS FOLDER
+    MOBILITY_DATA_DIR=FOLDER/data python -m benchmarks.ingest_stages ROWS FOLDER [csv|gzip|zstd|parquet]
 
 The timers are put around the functions from outside and count processor time of the thread; what a function
 spends in another timed one is that one's. Everything else, databases above all, is the rest.
@@ -23,7 +23,7 @@ from uuid import uuid4
 
 import django
 
-from benchmarks.ingest_files import ROWS_PER_SUBSCRIBER, write_csv
+from benchmarks.ingest_files import FORMATS, ROWS_PER_SUBSCRIBER, Format, write_csv
 from benchmarks.ingest_study import write_study
 from benchmarks.installation import ROOT
 
@@ -154,22 +154,24 @@ def main() -> None:
 
     from mobility.base import memory
 
-    rows, folder = int(sys.argv[1]), Path(sys.argv[2])
+    rows, folder, form = int(sys.argv[1]), Path(sys.argv[2]), FORMATS[(sys.argv[3:] or ["csv"])[0]]
     django.setup()
     memory.keep_freed()  # as a worker's processes do
     for alias in ("default", "vault"):
         call_command("migrate", database=alias, verbosity=0)
     timers = Timers()
-    run_batch(folder, rows=min(rows, WARM_ROWS), timers=timers)  # loads the kernels
+    run_batch(folder, rows=min(rows, WARM_ROWS), timers=timers, form=form)  # loads the kernels
     put_timers(timers)
     timers.seconds.clear()
-    total = run_batch(folder, rows=rows, timers=timers)
+    total = run_batch(folder, rows=rows, timers=timers, form=form)
     stages = {stage: timers.seconds[stage] for stage, _ in STAGES}
     rest = total - sum(stages.values())
     sys.stdout.write(json.dumps({RECEIVE: timers.seconds[RECEIVE], **stages, REST: rest}) + "\n")
 
 
-def run_batch(folder: Path, *, rows: int, timers: Timers, has_slots: bool = False) -> float:
+def run_batch(
+    folder: Path, *, rows: int, timers: Timers, form: Format = FORMATS["csv"], has_slots: bool = False
+) -> float:
     """Take an extract into a new study; returns the processor seconds of the batch after its arrival."""
     from benchmarks.exactly_once.world import create
     from mobility.batches import dispatching, running
@@ -178,8 +180,9 @@ def run_batch(folder: Path, *, rows: int, timers: Timers, has_slots: bool = Fals
 
     asked: deque[tuple[Any, ...]] = deque()
     dispatching.send = lambda task, *ids, **_: asked.append((task, *ids))
-    slug, extract = f"stages-{uuid4().hex[:8]}", folder / "extract.csv"
-    write_csv(extract, rows=rows)
+    slug, plain = f"stages-{uuid4().hex[:8]}", folder / "extract.csv"
+    write_csv(plain, rows=rows)
+    extract = form.make(plain)
     subscribers = rows // ROWS_PER_SUBSCRIBER
     create(write_study(folder / "studies", slug=slug, subscribers=subscribers, has_slots=has_slots))
     started = time.process_time()

@@ -24,7 +24,7 @@ from mobility.extracts.readers.text import UTF8, is_bad, is_plain, kinds_of_rows
 from mobility.extracts.readers.thrift import NoPageError
 from reports.studies.studyfile.formats import EPOCH_MS, EPOCH_S, ISO
 
-BATCH_ROWS = range(64 << 10, (256 << 10) + 1)  # the more, the faster, where rows are short
+BATCH_ROWS = range(64 << 10, (96 << 10) + 1)  # the more, the faster where rows are short, and the more memory
 BATCH_BYTES = 4 << 20  # of plain pages
 MAX_LOOKED_UP = 1 << 18  # texts of a dictionary that are looked up before rows ask: 1 MB of pages has fewer
 BUFFER_BYTES = 256 << 10  # of each column that is read

@@ -181,9 +181,9 @@ def test_memory_has_a_bound_in_a_row_group_of_any_size() -> None:
 
 
 def test_rows_that_are_long_come_in_smaller_blocks() -> None:
-    n = 300_000
+    n = 150_000
     short, long = pa.table({"a": range(n)}), pa.table({"a": [f"{i:0100d}" for i in range(n)]})
-    for table, rows in ((short, [256 << 10, n - (256 << 10)]), (long, [64 << 10] * 4 + [n - (256 << 10)])):
+    for table, rows in ((short, [96 << 10, n - (96 << 10)]), (long, [64 << 10] * 2 + [n - (128 << 10)])):
         data = written(table, row_group_size=n, use_dictionary=False)
         assert [len(block.lines) for block in read(io.BytesIO(data), "a")] == rows
 
