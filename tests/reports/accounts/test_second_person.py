@@ -56,7 +56,7 @@ def test_nor_does_an_account_that_an_author_created_or_whose_password_or_roles_o
     CHANGES[words](user("adam"))
     reviewer = words.split()[-1]
     assert words in why_not(reviewer)
-    assert "when the 30-day waiting period ends (MOBILITY_SECOND_PERSON_DAYS)" in why_not(reviewer)
+    assert "when the 30-day waiting period (set by MOBILITY_SECOND_PERSON_DAYS) ends" in why_not(reviewer)
     assert why_not("bea") == ""  # anyone else may
     assert why_not(reviewer, "bea") == ""  # and to what others wrote it may say yes
     settings.MOBILITY_SECOND_PERSON_DAYS = 7

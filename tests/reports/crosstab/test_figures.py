@@ -318,7 +318,7 @@ def test_without_answers_for_it_there_is_no_test_and_the_reason() -> None:
     assert verdict(three, "rows=town&columns=age").found.degrees == 5 * 2
     fixed = verdict(three, "rows=town&columns=age&within=1")
     assert (fixed.found, fixed.is_together) == (None, None)
-    assert fixed.sentence.startswith("The test for Town and Age is available only for all visitors")
+    assert fixed.sentence.startswith("The test for Town and Age is not available for groups of visitors")
     type(three).objects.update(small_cell=100_000)
     assert verdict(three).sentence.startswith(
         "This test requires that, on these days, some people answered only the question on "

@@ -227,7 +227,7 @@ class TestEstimates:
 
     def test_workbook_with_too_many_rows_is_refused_in_words(self, whole, age, monkeypatch):
         monkeypatch.setattr(spreadsheet, "MAX_ROWS", 29)
-        said = r"can hold at most 29 rows per indicator, but gender has 30\. Choose CSV, Parquet"
+        said = r"can hold at most 29 rows per indicator, but gender has 30\. Choose CSV or Parquet"
         with pytest.raises(ExportError, match=said):
             render_file(whole, ending="xlsx")
         monkeypatch.setattr(spreadsheet, "MAX_ROWS", 2)
