@@ -504,7 +504,8 @@ class TestSenders:
         plan = definition.plan_spec()
         delta = Delta.unpack(messages.publication_of(body)[1], plan=plan)
         told = {"study_slug": SLUG, "plan_hash": plan_hash(plan), "voided_days": 0}
-        apply_publication(publication_id=publication, delta=delta, **told)
+        added = [apply_publication(publication_id=publication, delta=delta, **told) for _ in range(2)]
+        assert (added, visitors()) == ([True, False], 500)  # a worker that died sends it again
         record(LedgerKind.BATCH_ENDED, actor="olga", study=SLUG, facts={"rows_read": 3}, event_id=EVENT)
         fails("must run where MOBILITY_ZONE is analyst", "adopt_studies", "north")
         settings.HAS_VAULT = False
