@@ -279,7 +279,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
         ),
         _(
             "Check that the analyst server is running and that this installation is registered there as a "
-            "sender. Any totals that are still waiting are sent automatically."
+            "sender. Any totals still waiting will then be sent automatically."
         ),
     ),
     ("handover_waiting", "ahead"): Trouble(

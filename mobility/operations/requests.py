@@ -90,7 +90,9 @@ class BodyLimitMiddleware(Middleware):
         if size > MAX_UNKNOWN_BYTES and not STREAMED.match(request.path_info):
             most = _most(request)
             if size > most:
-                text = gettext("The request body must not exceed %(most)s bytes, but it has %(size)s bytes.")
+                text = gettext(
+                    "The request body is %(size)s bytes, which exceeds the limit of %(most)s bytes."
+                )
                 detail = text % {"most": most, "size": size}
                 if request.path_info.startswith(API):
                     return problem(413, detail)

@@ -105,10 +105,11 @@ def _hashes(spec: PlanSpec) -> str:
     if not found:
         return ""
     return gettext(
-        "Hashed values (%(indicators)s): the sets into which a person's categories are divided are public. "
-        "Every report has new noise, so two reports do not show for certain whether the value moved to "
-        "another set. Many reports can show it, and the guarantee does not cover it: each report adds at "
-        "most epsilon %(each)s to what is revealed about such changes."
+        "Hashed values (%(indicators)s): the division of each person's categories into sets is public. "
+        "New noise is added to every report, so two reports alone do not show for certain whether the "
+        "value has moved to a different set. Many reports together can show such a change. The stated "
+        "guarantee does not cover these changes: each report adds at most epsilon %(each)s to what is "
+        "revealed about them."
     ) % {"indicators": ", ".join(found), "each": formats.epsilon(epsilon_of(max(found.values())))}
 
 

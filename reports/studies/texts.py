@@ -251,14 +251,15 @@ def _what_fakes_hide(spec: PlanSpec) -> str:
         return ""
     if spec.unit == "attribute":
         return gettext(
-            "A person's reports are not marked as real or made up (RS+FD). This hides a single value "
-            "from someone who knows all of the person's other values, so answers can be more accurate. "
-            "It does not hide all of a person's values together: for all of them, the total privacy loss "
-            "is larger than the guarantee for one value. If values are correlated, as age and lifestyle "
-            "are, the larger loss is the one that counts."
+            "A person's reports do not show which of them is real and which are made up (RS+FD). This "
+            "protects each value on its own, even from someone who knows all of the person's other "
+            "values, and allows more accurate answers. All of a person's values together are protected "
+            "less: their total privacy loss is larger than the loss guaranteed for a single value. If "
+            "values are correlated, as age and lifestyle are, the larger loss is the one that counts."
         )
     return gettext(
-        "Nothing in a report shows whether it is real or made up (RS+FD). This plan protects all of a "
-        "person's values together, and made-up reports add nothing to that protection. A mechanism "
-        "without made-up reports (smp) would give more accurate estimates under the same guarantee."
+        "With RS+FD, a report does not show whether it is real or made up. However, this plan protects "
+        "all of a person's values together, and made-up reports add nothing to that protection. A "
+        "mechanism without made-up reports (smp) would give more accurate estimates under the same "
+        "guarantee."
     )

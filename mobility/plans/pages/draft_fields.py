@@ -47,7 +47,7 @@ LABELS: Final[dict[str, Promise]] = {
     "slots.hold_minutes": gettext_lazy(
         "Minutes for which a person is still counted in the zone where they were last seen"
     ),
-    "slots.slots_per_day": gettext_lazy("Maximum time slots counted per person per day"),
+    "slots.slots_per_day": gettext_lazy("Maximum number of time slots counted per person per day"),
     "slots.noise": gettext_lazy("Noise added to the counts for time slots"),
     "slots.epsilon_day": gettext_lazy("Epsilon per person and day"),
     "slots.delta": gettext_lazy("Delta (probability that the guarantee fails)"),

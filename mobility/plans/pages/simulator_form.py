@@ -107,7 +107,7 @@ class SimulatorForm(forms.Form):
         max_digits=12,
     )
     slots_per_day = forms.IntegerField(
-        label=gettext_lazy("Maximum time slots counted per person per day"),
+        label=gettext_lazy("Maximum number of time slots counted per person per day"),
         min_value=1,
         max_value=MAX_SLOTS_PER_DAY,
     )
