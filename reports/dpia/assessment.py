@@ -227,6 +227,15 @@ def _attacker_words() -> str:
 
 def _days_words(spec: PlanSpec) -> tuple[str, ...]:
     """Additional knowledge from reports of several days."""
+    if all(spec.is_hashed(index) for index in repeated(spec)):
+        return (
+            gettext(
+                "Two daily reports do not show for certain whether the value has changed; many can show it. "
+                "The last column of the table assumes an attacker who knows a person's value on one day and "
+                "has the person's reports for that day and another day. It shows how often the attacker "
+                "correctly guesses the value on the other day, if all values were equally likely beforehand."
+            ),
+        )
     text = gettext(
         "Daily reports show whether the value has changed. The last column of the table assumes an "
         "attacker who knows a person's value on one day and has the person's reports for that day and "

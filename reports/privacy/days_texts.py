@@ -34,6 +34,8 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
                 "day to the next is not protected, because the same value always gives the same answer."
             )
         )
+    if hashed := _hashes(spec):
+        sentences.append(hashed)
     if moves:
         text = gettext(
             "Moves (%(indicators)s): new noise is drawn every day, so reports do not show whether a "
@@ -61,7 +63,7 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
         )
     return {
         "changes": " ".join(
-            filter(None, [*sentences, two_categories(spec), _numbers(spec), _questions(spec), _hashes(spec)])
+            filter(None, [*sentences, two_categories(spec), _numbers(spec), _questions(spec)])
         )
     }
 
@@ -109,7 +111,9 @@ def _hashes(spec: PlanSpec) -> str:
         "New noise is added to every report, so two reports alone do not show for certain whether the "
         "value has moved to a different set. Many reports together can show such a change. The stated "
         "guarantee does not cover these changes: each report adds at most epsilon %(each)s to what is "
-        "revealed about them."
+        "revealed about them. If someone knows the values on all other days and sees all reports, each report "
+        "for the remaining day reveals at most epsilon %(each)s about that day's value; the epsilon per "
+        "attribute does not limit this."
     ) % {"indicators": ", ".join(found), "each": formats.epsilon(epsilon_of(max(found.values())))}
 
 

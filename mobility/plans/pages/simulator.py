@@ -16,6 +16,7 @@ from reports.base import formats
 from reports.base.status import Status
 from reports.estimates import texts as estimates_texts
 from reports.numbers import texts as number_texts
+from reports.privacy.days_texts import repeated
 from reports.simulator import model, texts
 from reports.simulator.advice import advice
 from reports.simulator.combinations import costs
@@ -69,6 +70,8 @@ def result_context(form: SimulatorForm) -> dict[str, Any]:
             for each in found.recognition
         ],
         "is_static": all(each.kind == "static" for each in found.plan.indicators),
+        "is_hashed": found.plan.hashes_values
+        and all(found.plan.is_hashed(index) for index in repeated(found.plan)),
         **_example(found, slug=form.cleaned_data["show"]),
         **(_combination(found) if form.is_combined else {}),
         **_slots(form.slots),

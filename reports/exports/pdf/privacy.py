@@ -93,7 +93,7 @@ def _add_promise(document: Document, selection: Selection) -> None:
             indicator.shown_name,
             by_slug[indicator.slug].method,
             formats.epsilon(by_slug[indicator.slug].epsilon_answer),
-            f"\u00d7 {formats.odds(by_slug[indicator.slug].epsilon_value)}",
+            f"\u00d7 {formats.odds(by_slug[indicator.slug].epsilon_odds)}",
             formats.number(by_slug[indicator.slug].kept_of_100),
         ]
         for indicator in {report.indicator.pk: report.indicator for report in selection.reports}.values()

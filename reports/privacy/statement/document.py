@@ -91,6 +91,11 @@ class Protection:
     moves: MoveSpec | None = None
 
     @property
+    def epsilon_odds(self) -> Decimal:
+        """Epsilon of one answer alone; among fakes that of this value."""
+        return self.epsilon_value if self.has_fakes else self.epsilon_answer
+
+    @property
     def is_unary(self) -> bool:
         """Return whether an answer marks any number of categories, instead of naming one."""
         return not isinstance(self.channel, GrrChannel)
@@ -165,7 +170,9 @@ def protections(plan: Plan) -> dict[str, Protection]:
 
 def _n_sets(spec: PlanSpec, index: int) -> int | None:
     channel = spec.answer_channel(index)
-    return channel.groups if spec.is_hashed(index) and isinstance(channel, QuestionChannel) else None
+    if not spec.is_hashed(index) or not isinstance(channel, QuestionChannel):
+        return None
+    return min(channel.groups, channel.domain_size)
 
 
 def thresholds(channel: AnswerChannel) -> dict[str, int]:

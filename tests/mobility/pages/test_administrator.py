@@ -268,6 +268,8 @@ class TestSimulator:
     def test_hashed_daily_values_have_their_own_numbers(self, client):
         text = shown(client, "?mechanism=smp-loloha&daily=2&epsilon=1&epsilon_first=0.4&hash_cells=optimal")
         says(text, "Each report on a daily indicator has new noise", "smp-loloha")
+        says(text, "Two daily reports do not show for certain whether the value changed")
+        assert "Daily reports show whether" not in text
         query = "?mechanism=smp-loloha&daily=2&epsilon=1&epsilon_first=1"
         assert "This must be lower than epsilon." in shown(client, query)
         keys = '"smp-loloha"\nepsilon_first = 0.25\nhash_cells = "optimal"'

@@ -194,6 +194,45 @@ def test_statement_says_what_one_known_day_tells_of_another_and_where_epsilon_is
     assert ("Correct guesses" in changes, "Two categories" in changes) == (False, False)
 
 
+def test_statement_says_what_reports_on_hashed_values_tell(reader) -> None:
+    asked = factory.indicator("place", *"abcd", kind="daily", column=None, derive="visit_duration")
+    plan = PlanDefinition(
+        mechanism="smp-loloha",
+        unit="attribute",
+        epsilon=Decimal(2),
+        epsilon_profile=None,
+        epsilon_first=Decimal("0.5"),
+        hash_cells="optimal",
+    )
+    study = factory.published(asked, plan=plan, n=300)
+    (shown,) = protections(Plan.objects.get(study=study)).values()
+    changes = told(statement(study)["not_protected"])["changes"]
+    assert changes.startswith("Hashed values (place): the sets")
+    assert "same answer" not in changes and "the epsilon per attribute does not limit this" in changes
+    assert shown.epsilon_odds == shown.epsilon_answer < shown.epsilon_value
+    html = page(reader, "statement")
+    assert f" {formats.odds(shown.epsilon_answer)}</td>" in html
+    assert f" {formats.odds(shown.epsilon_value)}</td>" not in html
+    text = " ".join(section(study, "Risk: an attacker learns a person's value").paragraphs)
+    assert "Two daily reports do not show for certain" in text and "No epsilon value" not in text
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "needed"),
+    [
+        ("smp-question", {"threshold", "prime", "dimension", "codes"}),
+        ("smp-loloha", {"threshold", "prime", "dimension", "codes", "threshold_second", "nominal_first"}),
+    ],
+)
+def test_schema_knows_permanent_questions_and_hashed_values(mechanism, needed) -> None:
+    factory.create(factory.STAY, mechanism=mechanism)
+    found = statement()
+    (entry,) = found["indicators"]
+    for key in needed:
+        changed = {name: value for name, value in entry.items() if name != key}
+        assert not jsonschema.Draft202012Validator(SCHEMA).is_valid(found | {"indicators": [changed]}), key
+
+
 def test_statement_names_study_plan_and_software() -> None:
     study = factory.create(market_share=Decimal("0.35"), min_publication=120, small_cell=30)
     found = statement()
