@@ -453,14 +453,14 @@ class PlanSpec:
     def answers_per_person(self, index: int, *, extra_daily_values: int = 0) -> int:
         """Most different answers of one person: one on each side of a cut, or of a question, on any days.
 
-        Of a hashed value: one kept answer for each cell.
+        Of a hashed value: one kept answer for each cell that a value can be in.
         """
         spec = self.indicators[index]
         n = self.values_per_person(index) + (extra_daily_values if spec.kind == "daily" else 0)
         if self.has_question(index) or spec.scale is not None:
             return min(n, 2)
         channel = self.answer_channel(index)
-        return min(n, channel.groups) if isinstance(channel, QuestionChannel) else n
+        return min(n, channel.groups, channel.domain_size) if isinstance(channel, QuestionChannel) else n
 
     def to_json(self) -> dict[str, Any]:
         """Plain values (str, int, None, list, dict); epsilon as the exact string "a/b"."""

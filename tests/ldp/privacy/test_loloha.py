@@ -144,6 +144,17 @@ def test_no_number_of_days_loses_more_than_all_cells_do(cells: str) -> None:
     assert again.epsilon_profile == ldp.certify(plan_of(37, days=10, **settings)).epsilon_profile > losses[2]
 
 
+def test_no_more_cells_count_than_there_are_values() -> None:
+    """One of five cells stays empty if there are four values."""
+    plan = plan_of(4, days=7, epsilon=Decimal(6), epsilon_first=Decimal(3), hash_cells="optimal")
+    channel = plan.answer_channel(0)
+    assert isinstance(channel, QuestionChannel) and channel.groups == 5
+    four = ldp.epsilon_of_study(rounds_of(channel), reports=7, n_values=4)
+    certificate = ldp.certify(plan)
+    assert (certificate.indicators[0].n_values, certificate.epsilon_profile) == (4, four)
+    assert certificate.nominal_profile == 4 * 6
+
+
 @pytest.mark.parametrize(("k", "cells"), [(10, 2), (10, 3)])
 def test_reports_are_the_frozen_ones(k: int, cells: int) -> None:
     plan = plan_of(k, version=2)
