@@ -332,7 +332,7 @@ class Plan:
         """Most different answers of a person."""
         asked, n = self.asked[index], self.reports(index)
         if self.is_hashed(index):
-            return min(n, self.primes[index], asked["domain_size"])
+            return min(n, self.primes[index], int(asked["domain_size"]))
         # A number has an answer on each side of the cut, a question one for "yes" and one for "no".
         return min(n, 2) if "scale" in asked or self.has_question(index) else n
 

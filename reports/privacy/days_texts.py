@@ -111,9 +111,9 @@ def _hashes(spec: PlanSpec) -> str:
         "New noise is added to every report, so two reports alone do not show for certain whether the "
         "value has moved to a different set. Many reports together can show such a change. The stated "
         "guarantee does not cover these changes: each report adds at most epsilon %(each)s to what is "
-        "revealed about them. If someone knows the values on all other days and sees all reports, each report "
-        "for the remaining day reveals at most epsilon %(each)s about that day's value; the epsilon per "
-        "attribute does not limit this."
+        "revealed about them. If someone knows the values on all other days and sees all reports, each "
+        "report for the remaining day reveals at most epsilon %(each)s about that day's value; the epsilon "
+        "per attribute does not limit this."
     ) % {"indicators": ", ".join(found), "each": formats.epsilon(epsilon_of(max(found.values())))}
 
 

@@ -207,7 +207,7 @@ def test_statement_says_what_reports_on_hashed_values_tell(reader) -> None:
     study = factory.published(asked, plan=plan, n=300)
     (shown,) = protections(Plan.objects.get(study=study)).values()
     changes = told(statement(study)["not_protected"])["changes"]
-    assert changes.startswith("Hashed values (place): the sets")
+    assert changes.startswith("Hashed values (place): the division")
     assert "same answer" not in changes and "the epsilon per attribute does not limit this" in changes
     assert shown.epsilon_odds == shown.epsilon_answer < shown.epsilon_value
     html = page(reader, "statement")
