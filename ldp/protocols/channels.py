@@ -157,10 +157,12 @@ def epsilon_of(*ratios: Fraction) -> Decimal:
     denominator = prod(ratio.denominator for ratio in ratios)
     if numerator == denominator:
         return Decimal(0)
+    # The logarithm of a ratio near 1 has lost as many digits as its two sides have in common.
+    alike = max(0, denominator.bit_length() - (numerator - denominator).bit_length())
     # Cut both sides to the denominator's leading bits, upwards.
-    shift = max(0, denominator.bit_length() - _WORKING_BITS)
+    shift = max(0, denominator.bit_length() - _WORKING_BITS - alike)
     numerator, denominator = -(-numerator >> shift), denominator >> shift
-    up = Context(prec=_WORKING_DIGITS, rounding=ROUND_CEILING)
+    up = Context(prec=_WORKING_DIGITS + alike // 3, rounding=ROUND_CEILING)
     # Decimal.ln always rounds to nearest, hence the step up.
     log = up.ln(up.divide(Decimal(numerator), Decimal(denominator))).next_plus(context=up)
     return Context(prec=_EPSILON_DIGITS, rounding=ROUND_CEILING).plus(log)

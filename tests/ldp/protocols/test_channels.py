@@ -4,7 +4,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ldp import GrrChannel, InvalidBudgetError, InvalidDomainError, epsilon_of, grr_channel
@@ -51,6 +51,9 @@ def test_exponential_is_rounded_down_and_only_in_its_last_digits(epsilon: Fracti
     assert low * (1 - Fraction(1, 10**57)) < exp_down(epsilon) <= low
 
 
+@example(ratio=1 + Fraction(11, 11063142418977204222652009413997))
+@example(ratio=1 + Fraction(1, 3 * 10**40))
+@example(ratio=1 + Fraction(1, 2**300))
 @given(ratio=st.fractions(Fraction(1), Fraction(1_000_000)).filter(lambda r: r > 1))
 def test_epsilon_of_rounds_up_in_the_thirtieth_digit(ratio: Fraction) -> None:
     epsilon = epsilon_of(ratio)
