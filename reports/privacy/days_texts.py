@@ -63,7 +63,7 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
         )
     return {
         "changes": " ".join(
-            filter(None, [*sentences, two_categories(spec), _numbers(spec), _questions(spec)])
+            filter(None, [*sentences, two_categories(spec), _numbers(spec), _questions(spec), _parts(spec)])
         )
     }
 
@@ -93,6 +93,24 @@ def _questions(spec: PlanSpec) -> str:
         "other. The epsilon per attribute therefore gives no guarantee for a day if someone sees the "
         "report for that day together with the report for another day. The epsilon per profile covers any "
         "number of days."
+    ) % {"indicators": ", ".join(slugs)}
+
+
+def _parts(spec: PlanSpec) -> str:
+    """Return why a part that lasts is not protected against all others; empty without any."""
+    static = {asked.slug for asked in spec.indicators if asked.kind == "static"}
+    slugs = [
+        spec.indicators[index].slug
+        for index in repeated(spec)
+        if static.intersection(spec.indicators[index].parts)
+        and (spec.has_question(index) or spec.is_hashed(index))
+    ]
+    if not slugs:
+        return ""
+    return gettext(
+        "Joint indicators (%(indicators)s): if two people differ only in a value that stays the same on all "
+        "days, their true answers may still change on different days. The guarantee does not cover such "
+        "pairs of people, so the epsilon per attribute of this value does not hold for all pairs."
     ) % {"indicators": ", ".join(slugs)}
 
 

@@ -217,6 +217,14 @@ def test_statement_says_what_reports_on_hashed_values_tell(reader) -> None:
     assert "Two daily reports do not show for certain" in text and "No epsilon value" not in text
 
 
+@pytest.mark.parametrize(("mechanism", "is_said"), [("smp-grr", 0), ("smp-question", 1), ("smp-loloha", 1)])
+def test_statement_says_which_people_with_other_lasting_values_are_not_compared(mechanism, is_said) -> None:
+    both = factory.joint("both", factory.GENDER, factory.STAY, kind="daily")
+    factory.create(factory.GENDER, factory.STAY, both, mechanism=mechanism)
+    changes = told(statement()["not_protected"])["changes"]
+    assert changes.count("Joint indicators (both): if two people differ only") == is_said
+
+
 @pytest.mark.parametrize(
     ("mechanism", "needed"),
     [
