@@ -21,7 +21,6 @@ MAX_EPSILON = Fraction(64)  # beyond it, 64 bits of randomness cannot tell two b
 
 _EPSILON_DIGITS = 30
 _WORKING_DIGITS = 60
-_WORKING_BITS = 256
 
 
 class SupportProbabilities(Protocol):
@@ -159,9 +158,6 @@ def epsilon_of(*ratios: Fraction) -> Decimal:
         return Decimal(0)
     # The logarithm of a ratio near 1 has lost as many digits as its two sides have in common.
     alike = max(0, denominator.bit_length() - (numerator - denominator).bit_length())
-    # Cut both sides to the denominator's leading bits, upwards.
-    shift = max(0, denominator.bit_length() - _WORKING_BITS - alike)
-    numerator, denominator = -(-numerator >> shift), denominator >> shift
     up = Context(prec=_WORKING_DIGITS + alike // 3, rounding=ROUND_CEILING)
     # Decimal.ln always rounds to nearest, hence the step up.
     log = up.ln(up.divide(Decimal(numerator), Decimal(denominator))).next_plus(context=up)

@@ -66,7 +66,7 @@ def test_epsilon_of_rounds_up_in_the_thirtieth_digit(ratio: Fraction) -> None:
 
 @pytest.mark.parametrize("excess", [Fraction(1, 3 * 10**40), Fraction(1, 2**300), Fraction(1, 2**300 - 1)])
 def test_epsilon_of_a_tiny_loss_is_no_smaller_than_it(excess: Fraction) -> None:
-    """ln(1 + x) > x - x**2 / 2: what is cut off beyond 256 bits or 60 digits is much of it, or all."""
+    """ln(1 + x) > x - x**2 / 2: what is beyond 60 digits is much of it, or all."""
     least = map(Decimal, (excess - excess**2).as_integer_ratio())
     assert epsilon_of(1 + excess) >= Context(prec=60).divide(*least)
 
@@ -78,6 +78,11 @@ def test_epsilon_of_a_ratio_just_above_that_of_thirty_digits_is_the_next_one(eps
     assert Context(prec=60).ln(ratio) == epsilon
     assert Fraction(ratio) > exp_bounds(Fraction(epsilon))[1]
     assert epsilon_of(Fraction(ratio)) > epsilon
+
+
+@pytest.mark.parametrize("epsilon", [Decimal(1), Decimal("3e-20"), Decimal("1e-30")])
+def test_epsilon_of_a_quotient_without_end_is_no_smaller_than_its_logarithm(epsilon: Decimal) -> None:
+    assert epsilon_of(exp_bounds(Fraction(epsilon))[1]) > epsilon
 
 
 def test_epsilon_of_long_products_keeps_its_digits() -> None:
