@@ -101,8 +101,9 @@ HINTS: Final[dict[str, Promise | str]] = {
         "Plans whose certified epsilon per profile is above this number are refused."
     ),
     "plan.epsilon_first": gettext_lazy(
-        "Must be lower than epsilon, which then covers all reports with the same value. Leave empty for half "
-        "of epsilon."
+        "Enter a number lower than epsilon. It limits what one report reveals. Epsilon limits what all "
+        "reports with the same value reveal together. If you leave this field empty, half of epsilon is "
+        "used."
     ),
     "plan.presence_epsilon": gettext_lazy(
         "This epsilon sets the noise that is added to visitor counts. If you leave this field empty, "

@@ -36,12 +36,12 @@ def presence_facts(spec: PlanSpec, study: Study) -> dict[str, Any] | None:
         "epsilon_replaced": str(certificate.epsilon_replaced),
         "nominal_epsilon": exact_text(certificate.nominal),
         "composition": gettext(
-            "Visitor counts and answer counts each spend presence_epsilon. The total privacy loss for "
-            "presence is therefore twice presence_epsilon, over all days, unions of days and closings of "
-            "days. epsilon_moved applies when a person is compared with the same person present on other "
-            "days but with the same answers (one for each indicator). epsilon_replaced applies when a "
-            "person is compared with a different person, who is present on other days and has other "
-            "answers."
+            "Visitor counts and answer counts each spend presence_epsilon, so the total privacy loss for "
+            "presence is twice presence_epsilon. This total covers all days and all date ranges, "
+            "including days that are closed later. epsilon_moved applies if the same person, with the "
+            "same answers (one for each indicator), could have been present on other days. "
+            "epsilon_replaced applies if a different person, with other days and other answers, could "
+            "have been present instead."
         ),
         "noisy_through": study.noisy_through,
     }
