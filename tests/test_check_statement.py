@@ -16,7 +16,7 @@ from typing import get_args
 
 import pytest
 from django.db import transaction
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ldp import LdpError
@@ -399,6 +399,15 @@ def asked(index, kind, k, most):
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(
+    kinds=[("daily", 2, None)],
+    mechanism="smp-loloha",
+    unit="profile",
+    epsilon=Decimal("8.051"),
+    days=33,
+    voided_days=3,
+    presence=None,
+)
 @given(
     kinds=st.lists(
         st.tuples(st.sampled_from(["static", "daily"]), st.integers(2, 60), st.none() | st.integers(1, 5)),

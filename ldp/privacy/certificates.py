@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from math import prod
 from typing import Protocol
@@ -10,6 +10,8 @@ from typing import Protocol
 from ldp.errors import LdpError
 from ldp.protocols.channels import epsilon_of
 from ldp.protocols.two_round import LongitudinalChannel, check_reports
+
+_SPLIT_DIGITS = 100
 
 
 class OneRoundChannel(Protocol):
@@ -134,11 +136,12 @@ def worst_ratio(channel: LongitudinalChannel, *, reports: int, n_values: int) ->
     check_reports(reports)
     _check_values(channel, n_values=n_values)
     ratios = [Fraction(1), *(channel.ratio_of(reports=t) for t in range(1, reports + 1))]
-    losses = [epsilon_of(ratio) for ratio in ratios]
+    digits = Context(prec=_SPLIT_DIGITS)  # near its limit a loss hardly grows: splits differ late
+    losses = [digits.ln(digits.divide(*map(Decimal, ratio.as_integer_ratio()))) for ratio in ratios]
     worst: list[tuple[Decimal, tuple[int, ...]]] = [(loss, (t,)) for t, loss in enumerate(losses)]
     for _ in range(min(n_values, reports) - 1):
         worst = [
-            max((worst[t - s][0] + losses[s], (*worst[t - s][1], s)) for s in range(t + 1))
+            max((digits.add(worst[t - s][0], losses[s]), (*worst[t - s][1], s)) for s in range(t + 1))
             for t in range(reports + 1)
         ]
     return prod((ratios[t] for t in worst[reports][1]), start=Fraction(1))
