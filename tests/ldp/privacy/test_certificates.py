@@ -187,7 +187,7 @@ def test_bit_flip_over_every_choice_of_values(sampled: int, tuning) -> None:
 
 
 def test_the_worst_split_is_found_where_all_lose_nearly_the_same() -> None:
-    """Of 36 reports near their limit, two equal halves lose 4e-27 more than 17 and 19."""
+    """Two halves of 36 reports lose 4e-27 more than 17 and 19 of them."""
     channel = lgrr_channel(epsilon_inf=Fraction("8.051"), epsilon_1=Fraction("4.0255"), domain_size=2)
     ratios = [Fraction(1), *(channel.ratio_of(reports=t) for t in range(1, 37))]
     worst = max(ratios[t] * ratios[36 - t] for t in range(19))
