@@ -24,6 +24,7 @@ from reports.studies.models import Study
 Figure = dict[str, Any]
 
 _LABEL_LINES = 3
+_CHARACTER = 0.04
 _LABEL_WIDTH = 22  # characters before a category's name wraps: leaves room for bars on a phone
 _MAX_DAY_TICKS = 8
 DEFAULT_OPTIONS = ReportOptions()
@@ -62,7 +63,7 @@ def report_figure(report: WindowReport, *, options: ReportOptions = DEFAULT_OPTI
     }
     texts = [_bar_text(report, estimate, options=options) for estimate in estimates]
     layout = base_layout(height_px=len(labels) * row_px(labels, one_line=28) + 70)
-    layout["xaxis"] |= {"range": _bar_range(shown), "side": "top", "nticks": 5, "tickangle": 0}
+    layout["xaxis"] |= {"range": _bar_range(shown, texts), "side": "top", "nticks": 5, "tickangle": 0}
     if options.measure == "frequency":
         layout["xaxis"]["ticksuffix"] = formats.percent_sign()
     else:
@@ -303,12 +304,15 @@ def _numbers(bars: Sequence[_Bar], texts: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _bar_range(bars: Sequence[_Bar]) -> list[float]:
-    """Return the range from the lowest to the highest bound, with room for the number at the longest bar."""
+def _bar_range(bars: Sequence[_Bar], texts: Sequence[str]) -> list[float]:
+    """Return the range from the lowest to the highest bound, with room for the text at each bar."""
     low = min(0.0, *(bar.low for bar in bars))
-    high = max(1.0, *(max(bar.high, bar.value) for bar in bars))
-    margin = 0.04 * (high - low) if low < 0 else 0.0  # whiskers stay clear of the names
-    return [low - margin, high + 0.34 * (high - low)]
+    ends = [max(bar.high, bar.value, 0.0) for bar in bars]
+    span = max(1.0, *ends) - low
+    margin = 0.04 * span if low < 0 else 0.0  # whiskers stay clear of the names
+    # A character takes up to a 25th of the bars in the narrow charts of a study's page.
+    top = max(end + _CHARACTER * span * len(text) for end, text in zip(ends, texts, strict=True))
+    return [low - margin, max(low + 1.34 * span, top)]
 
 
 def _hover(report: WindowReport, estimate: Estimate, *, options: ReportOptions) -> str:

@@ -81,6 +81,16 @@ def test_bars_and_error_bars_are_the_estimates_in_plan_order_each_in_its_row(stu
     assert (many["layout"]["height"] - few["layout"]["height"]) / (12 - 3) >= 24
 
 
+def test_a_narrow_chart_has_room_for_the_text_at_each_bar() -> None:
+    few = factory.published(factory.GENDER, factory.STAY, n=60)
+    figure = charts.report_figure(reports_of(few, "gender", Window(1, 1))[0])
+    low, high = figure["layout"]["xaxis"]["range"]
+    texts = figure["data"][1]
+    assert "not reliable" in "".join(texts["text"])
+    for end, text in zip(texts["x"], texts["text"], strict=True):
+        assert 270 * (high - end) / (high - low) >= 6 * len(text.strip())  # pixels
+
+
 def test_names_are_escaped_because_plotly_reads_markup(study) -> None:
     figure = charts.report_figure(reports_of(study, "age", Window(1, 4))[0])
     assert figure["layout"]["yaxis"]["ticktext"] == ["&lt;18", "18-24", "25 &amp; older"]
