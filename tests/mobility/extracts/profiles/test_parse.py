@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mobility.extracts.profiles import ages
@@ -222,6 +222,7 @@ def ages_of(reference, pattern=BIRTH_YEAR, bands=BANDS):
 
 
 class TestTexts:
+    @example({"m": "F"}, True, None, "M")
     @given(
         st.dictionaries(st.sampled_from(["H", "25", "Été", "m", "ß", "2019"]), categories, max_size=4),
         st.booleans(), otherwise, st.sampled_from(TEXTS),
