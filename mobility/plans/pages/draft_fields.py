@@ -11,13 +11,15 @@ from ldp.privacy.first_reports import HASH_CELLS
 from mobility.extracts.form_fields import Field
 from mobility.plans.pages.draft_typed import KEYS, Typed
 from reports.simulator.texts import cells_words
-from reports.studies.studyfile import MOVES, NIGHT_ZONE, Problem
+from reports.studies.studyfile import EVENTS, HOME_DISTANCE, MOVES, NIGHT_ZONE, Problem
 from reports.studies.studyfile.definition import DERIVED
 from reports.studies.studyfile.numbers import DERIVED_NUMBERS, NUMBER
 from reports.studies.studyfile.sections import MECHANISMS, SLOT_NOISES, UNITS
 from reports.studies.texts import tallies_words
 
-NIGHT: Final = gettext_lazy("This time is used only to determine the night zone. Default:")
+NIGHT: Final = gettext_lazy(
+    "This time is used only for the night zone and for the distance from home. Default:"
+)
 FRENCH: Final = gettext_lazy(
     "This name is shown on French pages. If you leave the field empty, French pages show the name from "
     "the field “Name” instead."
@@ -145,7 +147,8 @@ HINTS: Final[dict[str, Promise | str]] = {
         "for all other indicators."
     ),
     "indicator.unit": gettext_lazy(
-        "For example, min, km or EUR. The length of a visit is measured in minutes (min)."
+        "For example, EUR. Use min for the duration of the visit, km for the distance from home, and "
+        "events for the number of events."
     ),
     "indicator.minimum": gettext_lazy(
         "Values below the minimum are treated as equal to the minimum. If "
@@ -322,6 +325,8 @@ def derived_words(derive: str) -> str:
         "visit_duration": gettext("duration of the visit"),
         "main_zone": gettext("zone in which the person spent the most time"),
         MOVES: gettext("moves between zones"),
+        EVENTS: gettext("number of quarter-hours with an event"),
+        HOME_DISTANCE: gettext("largest distance from where the person sleeps"),
         NIGHT_ZONE: gettext("night zone"),
     }
     return words.get(derive, derive)

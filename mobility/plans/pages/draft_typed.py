@@ -196,6 +196,8 @@ NUMBER_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {
     "unit": str,
     "minimum": _whole,
     "cuts": lambda text: [_whole(each) for each in text.replace(",", " ").split()],
+    "night_from": str,
+    "night_to": str,
 }
 KEYS: Final = {
     STATIC: STATIC_KEYS,

@@ -1,4 +1,4 @@
-"""Raw values of a day, which are sanitised before they are kept: duration, main cell, zones, a move."""
+"""Raw values of a day, which are sanitised before they are kept: numbers, main cell, zones, a move."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
@@ -14,14 +14,17 @@ from mobility.extracts.rows.nights import nights_of
 from mobility.vault.sanitise import StudySanitiser
 from mobility.vault.state import positions
 from mobility.vault.state.days import DaySightings
+from mobility.vault.state.distances import cell_positions, farthest_km
 from mobility.vault.state.moves import moves_of_day
 from mobility.vault.state.slots import slot_counter
 from mobility.vault.state.stays import NO_CELL, PlaceRules, Who, longest_stays
 from mobility.vault.state.visits import StaticValues
 from reports.studies.studyfile import (
+    EVENTS,
+    HOME_DISTANCE,
     MAIN_ZONE,
     MOVES,
-    NIGHT_ZONE,
+    OF_NIGHT,
     OF_ZONES,
     VISIT_DURATION,
     VISIT_DURATION_BANDS,
@@ -64,17 +67,18 @@ class DailyValues:
         self.has_static_parts = any(each is not None and each.static_sizes for each in self._joints)
         self._daily = [(place, each) for place, each in enumerate(plan.indicators) if each.kind == "daily"]
         self._zone_of_cell = _zone_codes(definition)
+        self._positions = cell_positions(definition)
         self._nights = nights_of(definition)
         self.slots = slot_counter(definition)
         location = definition.location
         self._grid_code_of_cell = None if location is None else np.array(location.places, np.uint16)
         # Everyone reports a place, and on its zone only who is asked.
-        of_day = self._answers(MAIN_ZONE, MOVES) if location is None else _everyone
+        of_day = self._answers(MAIN_ZONE, MOVES, EVENTS, HOME_DISTANCE) if location is None else _everyone
         self.rules: PlaceRules | None = None
         if of_day is not None or self._nights is not None or self.slots is not None:
             self.rules = PlaceRules(
                 of_day=of_day,
-                of_night=self._answers(NIGHT_ZONE),
+                of_night=self._answers(*OF_NIGHT),
                 nights=self._nights,
                 midnights=None if self.slots is None else self.slots.midnights,
             )
@@ -115,10 +119,12 @@ class DailyValues:
         sources = zip(self._derived, self._joints, self._daily, strict=True)
         for column, (derived, joint, (place, asked)) in enumerate(sources):
             # A combination is known once all its parts are.
-            if (NIGHT_ZONE in derived) != (part == "night"):
+            if bool({*OF_NIGHT} & {*derived}) != (part == "night"):
                 continue
-            if asked.scale is not None:  # of the length of stay
-                codes[:, column] = asked.scale.levels((seen.last[rows] - seen.first[rows]) // MINUTE_S)
+            if asked.scale is not None:
+                numbers = self._numbers_of(derived[0], seen, rows, day=day)
+                levels = asked.scale.levels(numbers)
+                codes[:, column] = np.where(np.isnan(numbers), NO_VALUE, levels)
                 continue
             if asked.moves is not None:
                 people = seen.pseudonym[rows]
@@ -144,6 +150,18 @@ class DailyValues:
         if part == "night":
             return np.full(len(rows), NO_VALUE, np.uint16)
         return _of_cells(self.main_cells(seen, seen.pseudonym[rows]), self._grid_code_of_cell)
+
+    def _numbers_of(
+        self, derive: str, seen: DaySightings, rows: NDArray[np.int64], *, day: int
+    ) -> NDArray[np.float64]:
+        """Return the number of each person, NaN where it is not known."""
+        if derive == VISIT_DURATION:
+            return ((seen.last[rows] - seen.first[rows]) // MINUTE_S).astype(np.float64)
+        people = seen.pseudonym[rows]
+        if derive == EVENTS:
+            starts, ends = (np.searchsorted(seen.stays.pseudonym, people, side) for side in ("left", "right"))
+            return (ends - starts).astype(np.float64)
+        return farthest_km(seen.stays, self._positions, people, self.night_cells(seen, people, day=day))
 
     def _codes_of(self, derive: str, seen: DaySightings, rows: NDArray[np.int64], *, day: int) -> Codes:
         if derive == VISIT_DURATION:

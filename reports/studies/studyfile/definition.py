@@ -33,6 +33,9 @@ VISIT_DURATION = "visit_duration"
 VISIT_DURATION_BANDS: tuple[str, ...] = (*(f"Duration {h}h" for h in range(2, 11)), "Duration 10h-18h")
 MAIN_ZONE, NIGHT_ZONE = "main_zone", "night_zone"
 MOVES = "moves"
+# Numbers of a day, in addition to the duration.
+EVENTS, HOME_DISTANCE = "event_count", "distance_from_home"
+OF_NIGHT: tuple[str, ...] = (NIGHT_ZONE, HOME_DISTANCE)
 # Sources of a daily indicator; the zones of the area are the categories of two, and pairs of them of moves.
 OF_ZONES: tuple[str, ...] = (MAIN_ZONE, NIGHT_ZONE, MOVES)
 DERIVED: tuple[str, ...] = (VISIT_DURATION, *OF_ZONES)
@@ -88,8 +91,8 @@ class IndicatorDefinition:
     scale : of a number, whose categories are "this cut or more"
     max_moves : of moves, whose categories are pairs of zones: moves of a day that keep their full weight
     categories_fr : in the order of `categories`; None = the same names in French
-    night_from, night_to : of night_zone: minutes of the local evening and of the morning after it, which is
-        no longer part of the night
+    night_from, night_to : of what is derived from the night: minutes of the local evening and of the morning
+        after it, which is no longer part of the night
     groups : names of groups of categories, each with its categories; reports add them up
     """
 

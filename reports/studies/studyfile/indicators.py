@@ -11,8 +11,8 @@ from ldp.privacy.moves import DEFAULT_MOVES, MOST_MOVES
 from ldp.privacy.plans import MAX_PARTS, MAX_TALLY_CELLS
 from reports.studies.studyfile.definition import (
     DERIVED,
+    HOME_DISTANCE,
     MOVES,
-    NIGHT_ZONE,
     OF_ZONES,
     VISIT_DURATION,
     VISIT_DURATION_BANDS,
@@ -21,6 +21,7 @@ from reports.studies.studyfile.definition import (
     IndicatorDefinition,
     PlanDefinition,
 )
+from reports.studies.studyfile.nights import NIGHT_KEYS, read_night, refuse_night
 from reports.studies.studyfile.numbers import NUMBER, read_number
 from reports.studies.studyfile.problems import unknown
 from reports.studies.studyfile.sections import EPSILON, WEIGHT
@@ -31,8 +32,6 @@ MAX_CATEGORIES = 65_534
 # Of a part without a value, in the names of combinations; and of all that is no zone, in those of moves.
 NO_VALUE_NAME, NO_VALUE_NAME_FR = "no value", "sans valeur"
 OUTSIDE_NAME, OUTSIDE_NAME_FR = "outside", "hors zones"
-NIGHT_KEYS = ("night_from", "night_to")
-NIGHT_FROM, NIGHT_TO = 22 * 60, 6 * 60  # where the study file does not say
 # Pages of a study with the address of an indicator's page.
 RESERVED_INDICATORS = frozenset(
     {
@@ -270,7 +269,7 @@ def _read_daily(table: Table, *, days: int) -> dict[str, Any]:
         "categories": () if is_of_zones else VISIT_DURATION_BANDS,
         "categories_fr": None if is_of_zones else _read_french(table, VISIT_DURATION_BANDS),
         "max_values": table.integer("max_values", low=1, high=days) if has_limit else None,
-        **_read_night(table),
+        **read_night(table, known=DERIVED),
         **_read_moves(table),
     }
 
@@ -290,32 +289,10 @@ def _refuse_moves(table: Table) -> None:
     table.refuse("max_moves", f"must be absent: only {MOVES} have it")
 
 
-def _read_night(table: Table) -> dict[str, int | None]:
-    """Return when the night begins and ends; it always holds midnight, or ends there."""
-    if table.values.get("derive") != NIGHT_ZONE:
-        # An unknown derive says nothing about the other keys.
-        if table.values.get("derive") in DERIVED:
-            _refuse_night(table)
-        for key in NIGHT_KEYS:
-            table.has(key)
-        return dict.fromkeys(NIGHT_KEYS)
-    start = table.clock("night_from") if table.has("night_from") else NIGHT_FROM
-    end = table.clock("night_to") if table.has("night_to") else NIGHT_TO
-    if start is not None and end is not None and start <= end:
-        rule = f"must be later than {table.key('night_to')}: the night continues after midnight"
-        table.add("night_from", rule, table.values.get("night_from"))
-    return {"night_from": start, "night_to": end}
-
-
 def _refuse_of_days(table: Table) -> None:
     """Refuse what only some values of a day have."""
-    _refuse_night(table)
+    refuse_night(table)
     _refuse_moves(table)
-
-
-def _refuse_night(table: Table) -> None:
-    for key in NIGHT_KEYS:
-        table.refuse(key, f"must be absent: only {NIGHT_ZONE} has a night")
 
 
 def with_zones(
@@ -333,6 +310,9 @@ def with_zones(
     for each in of_zones:
         if each.groups and each.categories:
             _check_groups(Table({}, f"indicator[{each.slug}].groups", root.problems), each)
+        if each.derive == HOME_DISTANCE and area is None:
+            rule = "needs [area] with the cells in which people are seen"
+            root.problems.add(f"indicator[{each.slug}].derive", rule, each.derive)
     return _with_parts(root, of_zones, days=days)
 
 

@@ -4,12 +4,13 @@ from typing import Any
 
 from ldp.errors import InvalidDomainError
 from ldp.protocols.numbers.threshold import LARGEST, MAX_CUTS, MIN_CUTS, Scale
-from reports.studies.studyfile.definition import VISIT_DURATION
+from reports.studies.studyfile.definition import EVENTS, HOME_DISTANCE, VISIT_DURATION
+from reports.studies.studyfile.nights import read_night, refuse_night
 from reports.studies.studyfile.table import Table
 
 NUMBER = "number"
 # Derived numbers, and their units.
-DERIVED_NUMBERS = {VISIT_DURATION: "min"}
+DERIVED_NUMBERS = {VISIT_DURATION: "min", EVENTS: "events", HOME_DISTANCE: "km"}
 _ANY = Scale(cuts=(1, 2))  # for a file with problems, of which nothing is made
 
 
@@ -23,6 +24,8 @@ def read_number(table: Table, *, days: int) -> dict[str, Any]:
         table.refuse("column", "must be absent: the number is derived from the events of the day")
     elif limit:
         table.refuse("max_values", "must be absent: a number of a column has one value")
+    if not is_daily:
+        refuse_night(table)
     scale = _read_scale(table)
     if derive and scale.unit != DERIVED_NUMBERS[derive]:
         table.add("unit", f'must be "{DERIVED_NUMBERS[derive]}", that of {derive}', scale.unit)
@@ -34,6 +37,7 @@ def read_number(table: Table, *, days: int) -> dict[str, Any]:
         "categories_fr": tuple(f"{cut} {scale.unit} ou plus" for cut in scale.cuts),
         "max_values": table.integer("max_values", low=1, high=days) if is_daily and limit else None,
         "scale": scale,
+        **read_night(table, known=tuple(DERIVED_NUMBERS)),
     }
 
 

@@ -16,6 +16,7 @@ from reports.studies.studyfile.definition import (
     SubscriberExtract,
 )
 from reports.studies.studyfile.indicators import read_indicators, with_zones
+from reports.studies.studyfile.nights import check_one_night
 from reports.studies.studyfile.problems import Problem, Problems, StudyFileError
 from reports.studies.studyfile.sections import (
     DEFAULT_ZONE_COLUMN,
@@ -172,6 +173,7 @@ def _check_columns(
         of_people = ("subscribers.subscriber", subscribers.subscriber if subscribers else extract.subscriber)
         check_used_once(problems, [of_people, *attributes], rule=shared)
     check_used_once(problems, derived, rule="must be derived only once, but {first} already is")
+    check_one_night(problems, indicators)
 
 
 def _check_daily_parts(problems: Problems, indicators: tuple[IndicatorDefinition, ...]) -> None:

@@ -15,6 +15,8 @@ from django.db import connections
 
 from ldp import derive_subkey, union
 from ldp.geo.grid import Grid
+from ldp.kernels.entropy import KeyedPrf
+from ldp.keyed.designs.threshold import choose_cut
 from ldp.keyed.noise.locations import LocationSanitiser
 from mobility.extracts.rows.events import NO_VALUE
 from mobility.models import DayState, PresenceShard
@@ -199,9 +201,9 @@ def who_answers(slug, *, indicators=INDICATORS):
     return {name for name in names if asked[name] == indicators.index(slug)}
 
 
-def counted(pipeline, slug, day):
+def counted(pipeline, slug, day, *, values=None):
     tally = Tally.objects.get(plan__study__slug=pipeline.study.slug, indicator__slug=slug)
-    values = {"trip": TRIPS, "trips": MOVES}.get(slug, ZONES)
+    values = values or {"trip": TRIPS, "trips": MOVES}.get(slug, ZONES)
     counts = np.frombuffer(tally.counts, "<i8").reshape(len(values), DAYS + 1, DAYS + 1)
     of_day = union(counts, first_day=day, last_day=day)
     return {value: int(n) for value, n in zip(values, of_day, strict=True) if n}
@@ -467,3 +469,78 @@ class TestMoves:
         assert counted(pipeline, "trips", 3) == {}
         pipeline.upload(files[3])
         assert pipeline.tallies() == before  # the same day, the same bits
+
+
+# --- numbers of a day: quarter-hours with an event, and the distance from where a person sleeps
+
+
+def kilometres(one, other):
+    """Return the distance of two cells on the sphere by its chord, another way than the product's."""
+    ends = [np.radians(POSITIONS[each]) for each in (one, other)]
+    a, b = (
+        np.array([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)]) for lon, lat in ends
+    )
+    return 2 * 6371.0088 * np.arcsin(np.linalg.norm(a - b) / 2)
+
+
+POSITIONS = {"cell-9": (6.8, 47.6), "cell-8": (6.9, 47.6), "cell-7": (6.9, 47.7), "cell-6": (6.9, 47.8)}
+CUTS = {"events": (2, 4), "far": (10, 20)}
+NUMBERED = ["gender", "stayed_in", "slept_in", "duration", "events", "far"]
+
+
+def numbers_of(rows):
+    """Return both numbers of each visitor on each day; a distance only where a night is known."""
+    by_day, by_night = defaultdict(list), defaultdict(list)
+    for row in dict.fromkeys(rows):
+        if row.cell in ZONE_OF and 1 <= row.day <= DAYS and row.local.hour >= 6:
+            by_day[row.who, row.day].append(row)
+        if row.cell in ZONE_OF and not 6 <= row.local.hour < 22:
+            by_night[row.who, row.day - (row.local.hour < NIGHT_TO)].append(row)
+    found = {"events": {}, "far": {}}
+    for key in truth_of(rows).visitors:
+        cells = [CELLS[-place] for _, place in last_in_quarters(by_day[key])]
+        found["events"][key] = len(cells)
+        if key in by_night:
+            morning = FIRST_DAY + timedelta(days=key[1])
+            until = datetime.combine(morning, time(NIGHT_TO), PARIS).astimezone(UTC)
+            home = CELLS[_longest(by_night[key], until=until)]
+            found["far"][key] = max(kilometres(home, cell) for cell in cells)
+    return found
+
+
+class TestNumbers:
+    @pytest.fixture
+    def definition(self) -> StudyDefinition:
+        """Return a study of epsilon 20, where one answer in 500 million is wrong: counts are true."""
+        ask = '[[indicator]]\nslug = "{}"\nkind = "number"\nderive = "{}"\nunit = "{}"\ncuts = {}\n'
+        names = {"events": ("event_count", "events"), "far": ("distance_from_home", "km")}
+        more = "".join(ask.format(slug, *each, list(CUTS[slug])) for slug, each in names.items())
+        return night_study(first_day=FIRST_DAY, days=DAYS, more=more)
+
+    def test_each_visitor_reports_whether_it_reaches_a_cut(
+        self, make_pipeline, definition, files, rows, tmp_path
+    ):
+        """In any order of files and with repeated ones: of each quarter-hour one event counts."""
+        plain, numbers = make_pipeline(), numbers_of(rows)
+        plain.upload(write_file(tmp_path / "all.csv", [*rows, *rows[:50]]))
+        mixed = make_pipeline(slug="mixed")
+        mixed.upload(files[3], more_to_come=True)
+        mixed.upload(
+            *(files[day] for day in (DAYS + 1, 4, 1, 0, 2)), write_file(tmp_path / "re.csv", rows[:9])
+        )
+        assert mixed.tallies() == plain.tallies()
+        for slug, cuts in CUTS.items():
+            channel = definition.plan_spec().answer_channel(NUMBERED.index(slug))
+            cut_of = {}
+            for who in who_answers(slug, indicators=NUMBERED):
+                one = np.array([pseudonym(who)], np.uint64)
+                prf = KeyedPrf(SANITISE_KEY)
+                (cut_of[who],) = choose_cut(one, prf=prf, indicator=NUMBERED.index(slug), channel=channel)
+            for day in range(1, DAYS + 1):
+                expected = Counter(
+                    int(2 * cut_of[who] + (n >= cuts[cut_of[who]]))
+                    for (who, of_day), n in numbers[slug].items()
+                    if of_day == day and who in cut_of
+                )
+                assert counted(plain, slug, day, values=range(2 * len(cuts))) == expected
+                assert len(expected) > 1

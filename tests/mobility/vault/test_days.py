@@ -235,16 +235,26 @@ def test_codes_of_each_indicator_in_plan_order(part) -> None:
         assert (codes.dtype, codes.tolist()) == (np.uint16, [CODES[part][person] for person in people])
 
 
-def test_a_stay_of_three_hours_reaches_the_cuts_of_a_number_up_to_it() -> None:
-    scale = Scale(cuts=(120, 180, 181), unit="min")
-    names = {"scale": scale, "categories": ("a", "b", "c")}
+# One cell lies 7.50 km to the east of the first, the next 13.41 km away, the last 23.47 km.
+NUMBERS = {
+    "visit_duration": ((120, 180, 181), "visit", [2, 2, 2, 2]),
+    "event_count": ((1, 2, 3), "visit", [3, 2, 1, 0]),
+    "distance_from_home": ((7, 8, 23), "night", [1, 3, NONE, NONE]),  # they slept in 1, 0, nowhere and 3
+}
+
+
+@pytest.mark.parametrize("derive", NUMBERS)
+def test_numbers_of_a_day_reach_the_cuts_up_to_them(derive) -> None:
+    cuts, part, expected = NUMBERS[derive]
+    names = {"scale": Scale(cuts=cuts), "categories": ("a", "b", "c"), "derive": derive}
     indicators = [
         replace(each, **names) if each.slug == "duration" else each for each in DEFINITION.indicators
     ]
     of_number = replace(
         DEFINITION, indicators=tuple(indicators), plan=replace(DEFINITION.plan, mechanism="smp-grr")
     )
-    assert daily_values(of_number).codes(SEEN, EVERYBODY, day=1, part="visit")[:, -1].tolist() == [2] * 4
+    found = daily_values(of_number).codes(SEEN, EVERYBODY, day=1, part=part)
+    assert found[:, -1].tolist() == expected
 
 
 def test_places_are_kept_of_those_who_answer() -> None:

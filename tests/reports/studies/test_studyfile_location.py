@@ -9,6 +9,7 @@ import pytest
 
 from ldp import PlanSpec
 from reports.studies.studyfile import StudyDefinition
+from reports.studies.studyfile.redraft import read_tables, tables_of
 from tests.reports.studies import test_studyfile as studyfile
 from tests.reports.studies.test_studyfile import edited, through_json
 
@@ -149,7 +150,14 @@ def test_zones_are_needed_and_not_one_nor_too_many() -> None:
 
 
 LATER = "must be later than indicator[slept_in].night_to: the night continues after midnight"
-NO_NIGHT = "must be absent: only night_zone has a night"
+NO_NIGHT = "must be absent: only night_zone and distance_from_home have a night"
+DISTANCE = """[[indicator]]
+slug = "far"
+kind = "number"
+derive = "distance_from_home"
+unit = "km"
+cuts = [5, 10]
+"""
 STATIC = 'kind = "static"\ncolumn = "x"\ncategories = ["a", "b"]'
 
 
@@ -165,3 +173,18 @@ def test_what_is_wrong_with_a_night_is_named_and_nothing_else() -> None:
         (MAIN, NIGHT, 'indicator[slept_in].derive: must be derived only once, but indicator[stayed_in].derive already is, got "night_zone"'),
     ):  # fmt: skip
         assert problems(edited(old, new, text=DAILY) + AREA, cells=ZONED) == [f"study.toml: {expected}"]
+
+
+def test_a_distance_from_home_has_the_night_of_the_study() -> None:
+    study = parse(DAILY + DISTANCE + AREA, cells=ZONED)
+    assert (study.indicators[-1].night_from, study.night) == (22 * 60, (22 * 60, 6 * 60))
+    assert through_json(study) == study == read_tables(tables_of(study), like=study)
+    later = edited(NIGHT, f'{NIGHT}\nnight_from = "23:00"', text=DAILY + DISTANCE) + AREA
+    rule = "must be that of indicator[slept_in]: a study has one night"
+    assert problems(later, cells=ZONED) == [f"study.toml: indicator[far].night_from: {rule}"]
+    alone = edited(NIGHT, 'derive = "visit_duration"', text=DAILY) + DISTANCE
+    assert parse(alone + AREA, cells=ZONED).night == (22 * 60, 6 * 60)
+    assert "needs [area] with the cells in which people are seen" in problems(alone)[-1]
+    of_column = edited('derive = "distance_from_home"', 'column = "km"\nnight_to = "05:00"', text=alone)
+    found = problems(of_column + AREA, cells=ZONED)
+    assert found == [f'study.toml: indicator[far].night_to: {NO_NIGHT}, got "05:00"']
