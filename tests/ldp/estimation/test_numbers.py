@@ -78,6 +78,22 @@ def test_variance_of_the_mean_is_that_of_disjoint_samples() -> None:
     assert found == pytest.approx(np.var(means), rel=1e-9)
 
 
+WRONG: tuple[dict[str, Any], ...] = (
+    {"cuts": (60,)},
+    {"cuts": (2, 1)},
+    {"cuts": (0, 1)},
+    {"cuts": (1, True)},
+    {"cuts": (1, 2.5)},
+    {"cuts": (1, 2**31)},
+    {"cuts": (60, 120), "unit": 5},
+)
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_scale_has_rising_cuts_of_integers_and_a_text_as_unit(wrong: dict[str, Any]) -> None:
+    refuses("cuts|unit", Scale, **wrong)
+
+
 @pytest.mark.parametrize(("epsilon", "expected"), [("1/2", 16.67), ("1", 4.683), ("2", 1.724), ("3", 1.221)])
 def test_error_is_that_of_duchi_in_the_worst_case(epsilon: str, expected: float) -> None:
     """n Var of the mean of numbers in [-1, 1] of which half lie at either end, for n drawn from a law."""

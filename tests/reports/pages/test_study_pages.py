@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from reports.base import formats
+from reports.base.status import Status
 from reports.estimates import charts, options
 from reports.estimates import queries as selectors
 from reports.estimates import texts as estimates_texts
@@ -178,6 +179,16 @@ def test_groups_of_categories_are_summed_up_with_their_exact_error(reader) -> No
     assert north.frequency + south.frequency + rest.frequency == pytest.approx(1)
     assert rest.std_error < np.sqrt(sum(each.std_error**2 for each in report.estimates[3:5]) * 7 / 2)
     assert all(each.ci_low < each.frequency < each.ci_high for each in (north, south, rest))
+
+
+def test_groups_whose_intervals_are_too_wide_have_no_estimates_in_words(reader) -> None:
+    halves = factory.MANY.categories[:6], factory.MANY.categories[6:]
+    groups = tuple(zip(("North", "South"), halves, strict=True))
+    factory.published(replace(factory.MANY, groups=groups), n=400)
+    assert "an estimated" in get(reader, "indicator", "region").context["summary"]
+    answer = get(reader, "indicator", "region", group="groups")
+    assert {each.status for each in answer.context["estimates"]} == {Status.NOT_RELIABLE}
+    assert "an estimated" not in answer.context["summary"]
 
 
 def test_a_study_shows_each_indicator_in_the_days_chosen(reader) -> None:
