@@ -389,6 +389,12 @@ def test_privacy_is_said_with_the_certified_numbers(reader, fair) -> None:
     assert "gives at most 4 answers, one per day" in daily and "one per day" not in lasting
 
 
+@pytest.mark.parametrize(("n", "is_wide"), [(400, True), (40_000, False)])
+def test_imprecise_reports_say_so(reader, n, is_wide) -> None:
+    factory.published(n=n)
+    assert ("Low precision:" in page(reader, "indicator", "gender")) is is_wide
+
+
 def test_no_data_no_visitors_and_no_answers_are_told_apart(reader) -> None:
     def check(state: str, words: str, **query: str) -> None:
         answer = get(reader, "indicator", "gender", **query)
