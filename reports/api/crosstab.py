@@ -46,6 +46,9 @@ def query_answer(request: HttpRequest, study: Study, question: Query) -> HttpRes
         figure = measured.answer(choice)
         numbers = asdict(figure)
         numbers["frequency"] = numbers.pop("share")
+        limit = numbers.pop("below")
+        if study.small_category:
+            numbers["visitors_below"] = limit
         return as_json(
             head_of(measured.report)
             | {"where": _named(joint, choice), "sentence": sentence(measured, figure, choice)}

@@ -24,7 +24,7 @@ NoisyEnd = Annotated[
 Slug = Annotated[str, Field(description="slug")]
 State = Literal["open", "closed"]
 Status = Annotated[
-    Literal["ok", "not_reliable", "not_collected", "suppressed", "outage"],
+    Literal["ok", "not_reliable", "not_collected", "suppressed", "small", "outage"],
     Field(description="ok, or the reason why the numbers are not reliable"),
 ]
 
@@ -49,6 +49,9 @@ class Estimate(Strict):
     visitors_ci_low: Number
     visitors_ci_high: Number
     status: Status
+    visitors_below: int | None = Field(
+        default=None, description="limit that hides a small category; only in studies with `small_category`"
+    )
 
 
 class Window(Strict):
@@ -154,6 +157,9 @@ class QueryAnswer(Window):
     visitors_ci_low: Number
     visitors_ci_high: Number
     status: Status
+    visitors_below: int | None = Field(
+        default=None, description="limit that hides a small category; only in studies with `small_category`"
+    )
     market_share: float
 
 
@@ -331,6 +337,9 @@ class StudyRecord(Strict):
     market_share: str = Field(description="exact decimal, above 0 and at most 1")
     min_publication: int
     small_cell: int = Field(description="windows with fewer visitors are suppressed; 0: none")
+    small_category: int = Field(
+        default=0, description="categories with fewer visitors are hidden; absent: none"
+    )
     visitor: VisitorRule
     area: Area | None
     indicators: list[Slug]

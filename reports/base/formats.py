@@ -9,7 +9,7 @@ from datetime import date, datetime
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from functools import lru_cache, wraps
-from typing import TypeVarTuple
+from typing import Protocol, TypeVarTuple
 
 from django.utils.formats import date_format, get_format
 from django.utils.translation import get_language, gettext, ngettext, override, pgettext
@@ -208,6 +208,7 @@ def status_word(status: str) -> str:
         Status.NOT_RELIABLE: pgettext("status", "not reliable"),
         Status.NOT_COLLECTED: pgettext("status", "not collected"),
         Status.SUPPRESSED: pgettext("status", "suppressed"),
+        Status.SMALL: pgettext("status", "too few visitors"),
         Status.OUTAGE: pgettext("status", "outage"),
     }
     return words.get(Status(status), "")
@@ -219,6 +220,7 @@ def status_sign(status: str) -> str:
         Status.NOT_RELIABLE: "?",
         Status.NOT_COLLECTED: MISSING,
         Status.SUPPRESSED: "<",
+        Status.SMALL: "\u2264",
         Status.OUTAGE: "\u00d7",
     }
     return signs.get(Status(status), "")
@@ -227,6 +229,22 @@ def status_sign(status: str) -> str:
 def blank_words(status: str) -> str:
     """Why there is no number, as a sign and a word; nothing where there is one."""
     return f"{status_sign(status)} {status_word(status)}".strip()
+
+
+class Blankable(Protocol):
+    """A figure that may have no number; `below` is the limit of one that is small."""
+
+    @property
+    def status(self) -> Status: ...
+    @property
+    def below(self) -> int | None: ...
+
+
+def reason_words(figure: Blankable) -> str:
+    """Why a figure has no number, in its place: a small one is "<20 visitors"."""
+    if figure.below is None:
+        return blank_words(figure.status)
+    return gettext("<%(n)s visitors") % {"n": number(figure.below)}
 
 
 def counted(value: int | None) -> str:

@@ -24,6 +24,7 @@ class Status(StrEnum):
     not_reliable : the intervals of the report are too wide for any use
     not_collected : there is no data, or no answer, of that window
     suppressed : the study hides windows with so few visitors; a policy, not a part of the privacy promise
+    small : the study hides categories with so few visitors; a policy, too
     outage : people marked every day of the window as an outage of the source
     """
 
@@ -31,6 +32,7 @@ class Status(StrEnum):
     NOT_RELIABLE = "not_reliable"
     NOT_COLLECTED = "not_collected"
     SUPPRESSED = "suppressed"
+    SMALL = "small"
     OUTAGE = "outage"
 
 

@@ -325,6 +325,8 @@ def _chart(shown: Shown, report: WindowReport) -> Shown:
 
 def _row(report: WindowReport, estimate: Estimate, *, options: ReportOptions) -> tuple[str, str, str, str]:
     found, is_ok = shown_value(report, estimate, options=options), estimate.status == Status.OK
+    if estimate.below is not None:
+        return estimate.shown_category, formats.reason_words(estimate), "", ""
     return (
         estimate.shown_category,
         formats.amount(found.value, options.measure) if is_ok else "",

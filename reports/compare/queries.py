@@ -66,6 +66,7 @@ class Reason(StrEnum):
     BLANK = "blank"
     NOISY = "noisy"
     NUMBER = "number"
+    SMALL = "small"
     NO_BASELINE = "no_baseline"
     OTHER_CATEGORIES = "other_categories"
 
@@ -180,8 +181,9 @@ def compare_windows(indicator: Indicator, window: Window, reference: Window, *, 
         raise NotComparableError(Reason.SAME_WINDOWS)
     (((report, other), tallies),) = reports_with_tallies([indicator], [[window, reference]])
     _check_readable(report, other)
-    intervals = _between_windows(tallies, window, reference, of=of)
-    return _comparison(Kind.WINDOWS, report, other, of=of, intervals=_scaled(intervals, indicator, of=of))
+    intervals = _scaled(_between_windows(tallies, window, reference, of=of), indicator, of=of)
+    rows = _shown(report, other)
+    return _comparison(Kind.WINDOWS, report, other, of=of, intervals=intervals, rows=rows)
 
 
 def compare_categories(
@@ -199,7 +201,11 @@ def compare_categories(
     (((report,), tallies),) = reports_with_tallies([indicator], [[window]])
     _check_readable(report)
     codes = range(len(indicator.categories))
-    rows = np.array([code != reference and category in (None, code) for code in codes])
+    if report.estimates[reference].is_hidden:
+        raise NotComparableError(Reason.SMALL)
+    rows = np.array([code != reference and category in (None, code) for code in codes]) & _shown(report)
+    if not rows.any():
+        raise NotComparableError(Reason.SMALL)
     contrast = value_difference(sample_of(tallies, window), reference=reference, of=of)
     comparison = _comparison(
         Kind.CATEGORIES,
@@ -242,6 +248,7 @@ def compare_baseline(
         readable[0],
         of=of,
         intervals=_scaled(intervals, indicator, of=of),
+        rows=_shown(report, *readable),
         references=_means(mean, shares=baseline_mean(shares).estimate(level=LEVEL)),
     )
     left_out = tuple(other for other in chosen if other not in days)
@@ -278,6 +285,9 @@ def compare_studies(
         reference,
         of=of,
         intervals=_levels(contrast.estimate),
+        rows=_shown(
+            report, replace(reference, estimates=tuple(reference.estimates[place] for place in order))
+        ),
         references=[_value(reference.estimates[place], of=of) for place in order],
     )
 
@@ -306,6 +316,14 @@ def _check_readable(*reports: WindowReport) -> None:
             raise NotComparableError(Reason.NUMBER)
         if report.status not in READABLE:
             raise NotComparableError(Reason.BLANK, report)
+
+
+def _shown(*reports: WindowReport) -> Mask:
+    """Categories that no report hides; NotComparableError if there are none."""
+    shown = np.array([[not each.is_hidden for each in report.estimates] for report in reports]).all(axis=0)
+    if not shown.any():
+        raise NotComparableError(Reason.SMALL)
+    return np.asarray(shown, np.bool_)
 
 
 def _between_windows(

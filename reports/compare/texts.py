@@ -192,6 +192,10 @@ def not_comparable(error: NotComparableError) -> str:
             "difference therefore cannot be computed, and no difference is shown. Compare the intervals "
             "in the report instead: if the intervals do not overlap, the figures differ."
         ),
+        Reason.SMALL: gettext(
+            "This study hides small categories, so this comparison is not shown. Choose other days or "
+            "categories."
+        ),
         Reason.NUMBER: gettext(
             "This indicator is a number. To compare its mean on different days, open the report and "
             "choose the days there."

@@ -17,7 +17,7 @@ from reports.base import formats
 from reports.crosstab.joints import Part
 from reports.crosstab.queries import Measured, layout_of, reports_of
 from reports.crosstab.query import View
-from reports.estimates.queries import LEVEL, reports_with_tallies
+from reports.estimates.queries import LEVEL, has_small, reports_with_tallies
 
 _LEAST_P = 0.001  # smaller ones are shown as "below"
 
@@ -83,6 +83,11 @@ def _refusal(measured: Measured, view: View) -> str:
         )
     if view.row_part.no_value * view.column_part.no_value > MAX_TESTED_CELLS:
         return gettext("%(rows)s and %(columns)s have too many categories for the test.")
+    if has_small([measured.report]):
+        return gettext(
+            "The test for %(rows)s and %(columns)s is not available because this study hides small "
+            "categories."
+        )
     return ""
 
 

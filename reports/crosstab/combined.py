@@ -14,7 +14,7 @@ from ldp.estimation.windows import IndicatorTallies
 from reports.crosstab.joints import joint_indicators
 from reports.crosstab.queries import Measured, reports_of
 from reports.crosstab.query import View
-from reports.estimates.queries import LEVEL, WindowReport, reports_with_tallies
+from reports.estimates.queries import LEVEL, WindowReport, has_small, reports_with_tallies
 
 Loaded = dict[str, tuple[WindowReport, IndicatorTallies]]
 
@@ -34,6 +34,8 @@ def combined(measured: Measured, view: View) -> CrossTable | None:
     kind = measured.joint.indicator.kind
     indicators = [each for each in study.indicators.select_related("study") if each.kind == kind]
     found = reports_with_tallies(indicators, [[window]] * len(indicators))
+    if has_small(report for (report,), _ in found):  # the best estimate of a table is made of all of these
+        return None
     loaded = {each.slug: (report, t) for each, ((report,), t) in zip(indicators, found, strict=True)}
     slugs = [part.slug for part in measured.joint.parts]
     sources, sizes = _sources(measured, view, loaded, slugs)

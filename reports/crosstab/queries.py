@@ -11,9 +11,9 @@ from ldp import pure_frequencies, union
 from ldp.estimation.joint.crosstab import CrossTable, Reports, Shares, cross_table
 from ldp.estimation.windows import IndicatorTallies
 from reports.base.status import Status, estimates_status
-from reports.crosstab.joints import Joint
+from reports.crosstab.joints import Codes, Joint
 from reports.crosstab.query import View
-from reports.estimates.queries import LEVEL, Counts, Window, WindowReport, reports_with_tallies
+from reports.estimates.queries import LEVEL, Counts, Window, WindowReport, has_small, reports_with_tallies
 
 MAX_CELLS: Final = 4000  # of a table: larger ones are of no use to readers
 
@@ -37,11 +37,20 @@ class Figure:
     visitors: float | None = None
     visitors_ci_low: float | None = None
     visitors_ci_high: float | None = None
+    below: int | None = None
+
+    @property
+    def is_hidden(self) -> bool:
+        """Return whether a rule for small numbers hides it."""
+        return self.status in (Status.SUPPRESSED, Status.SMALL)
 
     @property
     def holds_zero(self) -> bool:
         """Return whether the interval includes 0."""
         return self.ci_low is None or self.ci_low <= 0
+
+
+_SUM_OF_HIDDEN: Final = Figure(status=Status.SUPPRESSED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +69,11 @@ class Measured:
         """Share of the visitors with some categories of each part; all of those where none are chosen."""
         if self.reports is None:
             return Figure(status=self.report.status)
-        found = self.reports.answer(self.joint.chosen(choice))
+        codes = self.joint.chosen(choice)
+        blank = None if codes.size == self.counts.size else blank_figure([self.report], codes)
+        if blank is not None:
+            return blank
+        found = self.reports.answer(codes)
         # Of one figure its own width counts: there is no other whose reading it could bias.
         ends = {"ci_low": [found.ci_low], "ci_high": [found.ci_high]}
         return _figure(
@@ -114,6 +127,20 @@ def measure_all(joint: Joint, windows: Sequence[Window]) -> list[Measured]:
     ]
 
 
+def blank_figure(reports: Sequence[WindowReport], codes: Codes) -> Figure | None:
+    """Return what stands for a sum over some codes if one of them is hidden; None if none is."""
+    hidden = [
+        each
+        for report in reports
+        for each in (report.estimates[code] for code in codes.ravel())
+        if each.is_hidden
+    ]
+    if not hidden:
+        return None
+    is_itself = len(reports) == 1 and codes.size == 1
+    return Figure(status=hidden[0].status, below=hidden[0].below) if is_itself else _SUM_OF_HIDDEN
+
+
 def reports_of(report: WindowReport, tallies: IndicatorTallies) -> Reports | None:
     """Answers of a report's window, for questions about several values; None if there are none to show."""
     if not report.n_reports or not report.n_visitors:
@@ -145,7 +172,7 @@ def table_of(measured: Measured, view: View, *, found: CrossTable | None = None)
     rows = figures_of_whole(found.rows, window=window, scale=scale)
     columns = figures_of_whole(found.columns, window=window, scale=scale)
     (whole,) = figures_of_whole(found.whole, window=window, scale=measured.report.scale)
-    return Table(
+    table = Table(
         view=view,
         cells=cells,
         rows=rows,
@@ -153,6 +180,40 @@ def table_of(measured: Measured, view: View, *, found: CrossTable | None = None)
         whole=whole,
         shown_rows=_shown(rows, view),
         shown_columns=_shown(columns, view),
+    )
+    return _without_hidden(table, measured.report) if has_small([measured.report]) else table
+
+
+def _without_hidden(table: Table, report: WindowReport) -> Table:
+    """Keep figures that are made of shown combinations only, those that they are shares of included."""
+    view, layout = table.view, layout_of(table.view)
+    lines = list(layout), list(layout.transpose(1, 0, 2))
+
+    def kept(figure: Figure, codes: Codes) -> Figure:
+        return blank_figure([report], codes) or figure
+
+    def codes_of(row: int, column: int) -> Codes:
+        wholes = {"row": lines[0][row], "column": lines[1][column]}
+        return np.asarray(wholes.get(view.base, layout[row, column]))
+
+    margins = [
+        [
+            kept(each, line if view.base == "all" else layout)
+            for each, line in zip(margin, of_margin, strict=True)
+        ]
+        for margin, of_margin in zip((table.rows, table.columns), lines, strict=True)
+    ]
+    return Table(
+        view=view,
+        cells=[
+            [kept(each, codes_of(row, column)) for column, each in enumerate(cells)]
+            for row, cells in enumerate(table.cells)
+        ],
+        rows=margins[0],
+        columns=margins[1],
+        whole=table.whole if layout.size == len(report.estimates) else kept(table.whole, layout),
+        shown_rows=_shown(margins[0], view),
+        shown_columns=_shown(margins[1], view),
     )
 
 
@@ -204,20 +265,18 @@ def _with_statuses(shares: Shares, statuses: Sequence[Status], *, scale: float |
 def _figure(numbers: Sequence[float], *, status: Status, scale: float | None) -> Figure:
     """A figure of value, error and interval; a value that is nan is unknown."""
     share, std_error, low, high = (None if np.isnan(each) else each for each in numbers)
-    visitors = (share, low, high) if scale is not None else (None, None, None)
+    people, people_low, people_high = (
+        None if each is None or scale is None else each * scale for each in (share, low, high)
+    )
     return Figure(
         status=Status.NOT_RELIABLE if share is None and status == Status.OK else status,
         share=share,
         std_error=std_error,
         ci_low=low,
         ci_high=high,
-        **dict(
-            zip(
-                ("visitors", "visitors_ci_low", "visitors_ci_high"),
-                (None if each is None or scale is None else each * scale for each in visitors),
-                strict=True,
-            )
-        ),
+        visitors=people,
+        visitors_ci_low=people_low,
+        visitors_ci_high=people_high,
     )
 
 
@@ -228,5 +287,5 @@ def _window_status(report: WindowReport) -> Status:
 
 def _shown(margin: Sequence[Figure], view: View) -> list[int]:
     """Codes to show: people without a value only if asked for, or if there are surely some."""
-    has_no_value = view.with_no_value or not margin[-1].holds_zero
+    has_no_value = view.with_no_value or margin[-1].is_hidden or not margin[-1].holds_zero
     return list(range(len(margin) if has_no_value else len(margin) - 1))

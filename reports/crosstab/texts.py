@@ -176,6 +176,8 @@ class Scale:
 def cell(figure: Figure, *, scale: Scale | None = None) -> SafeString:
     """Cell of the table; in Python, since there are hundreds. Without a scale it is one of a margin."""
     interval = escape(formats.percent_range(figure.ci_low, figure.ci_high))
+    if figure.below is not None:
+        return SafeString(f'<td class="number crosstab-0">{escape(formats.reason_words(figure))}</td>')
     if figure.status != Status.OK or figure.share is None:
         sign, word = formats.status_sign(figure.status), formats.status_word(figure.status)
         below = f'<br><span class="small">{interval}</span>' if figure.share is not None else ""

@@ -319,6 +319,8 @@ def _hover(report: WindowReport, estimate: Estimate, *, options: ReportOptions) 
     """Name, shown value and interval; without what is shown, the share and the visitors of the interval."""
     # No <b>: Plotly writes it as a style attribute, which the content policy refuses.
     name = escape(estimate.shown_category)
+    if estimate.is_hidden:
+        return f"{name}<br>{_blank(estimate)}"
     if estimate.status != Status.OK:
         interval = formats.percent_range(estimate.ci_low, estimate.ci_high)
         people = estimates_texts.visitors_range(estimate)
@@ -338,9 +340,7 @@ def _bar_colour(estimate: Estimate) -> str:
 
 
 def _blank(estimate: Estimate) -> str:
-    return f"{escape(formats.status_sign(estimate.status))} {formats.status_word(estimate.status)}".replace(
-        "<", "&lt;"
-    )
+    return formats.reason_words(estimate).replace("<", "&lt;")
 
 
 def whiskers(

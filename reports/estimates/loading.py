@@ -1,8 +1,10 @@
 """Tallies as they are stored, read into arrays that are ready to be cut into windows."""
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from django.db.models import Q
 
 from ldp import GrrChannel, IndicatorSpec, PlanSpec
 from ldp.estimation.windows import IndicatorTallies
@@ -24,6 +26,7 @@ class Loaded:
 
     codes, counts : by code, as they are stored, and by category; those of GRR and OUE are the same
     by_category : reports about each category: of a number those on its cut, else `n_reports`
+    parts : of a joint indicator in a study with small categories: its parts
     """
 
     indicator: Indicator
@@ -39,6 +42,7 @@ class Loaded:
     visitors: Counts
     notes: tuple[DayNote, ...]
     noise: AnswerNoise | None
+    parts: tuple["Loaded", ...] = ()
 
     @property
     def outages(self) -> frozenset[int]:
@@ -51,15 +55,26 @@ def load(indicators: Sequence[Indicator]) -> list[Loaded]:
     One statement reads them all: between two, a publication could land, and there would be more answers than
     visitors.
     """
-    rows = Tally.objects.filter(indicator__in=indicators).select_related("plan__study__visitor_tally")
+    limited = {each.study_id for each in indicators if each.study.small_category}
+    asked = Q(indicator__in=indicators) | Q(indicator__study__in=limited)
+    rows = Tally.objects.filter(asked).select_related("indicator__study", "plan__study__visitor_tally")
     newest = {tally.indicator_id: tally for tally in rows.order_by("plan__version")}
     notes: defaultdict[int, list[DayNote]] = defaultdict(list)
     studies = {indicator.study_id for indicator in indicators}
     for note in DayNote.objects.filter(study__in=studies).select_related("study"):
         notes[note.study_id].append(note)
-    return [
+    found = [
         _decode(indicator, newest[indicator.pk], notes=notes[indicator.study_id]) for indicator in indicators
     ]
+    return [_with_parts(each, newest.values()) if limited and each.spec.parts else each for each in found]
+
+
+def _with_parts(loaded: Loaded, tallies: Iterable[Tally]) -> Loaded:
+    """Add the parts of a joint indicator, of the same publication."""
+    study = loaded.indicator.study_id
+    of_slug = {each.indicator.slug: each for each in tallies if each.indicator.study_id == study}
+    parts = (of_slug[slug] for slug in loaded.spec.parts)
+    return replace(loaded, parts=tuple(_decode(each.indicator, each, notes=()) for each in parts))
 
 
 def _decode(indicator: Indicator, tally: Tally, *, notes: Sequence[DayNote]) -> Loaded:

@@ -20,6 +20,7 @@ from reports.base.status import Status, estimates_status, is_suppressed, window_
 from reports.estimates.loading import Loaded, load, tallies_of
 from reports.estimates.models import DayNote
 from reports.estimates.noise import Figures
+from reports.estimates.small_categories import Hidden, below, hidden_categories
 from reports.studies.models import Indicator, Study
 from reports.studies.names import in_language
 from reports.studies.plan_models import Plan
@@ -46,7 +47,8 @@ class Estimate:
 
     `frequency` is unbiased and may leave [0, 1]; `consistent` is its nearest distribution. `visitors` is
     scaled to the population by the market share; a move has none. `reports` is None, too, where the
-    small-cell rule suppresses the window. `status` says whether the numbers are reliable, and if not, why.
+    small-cell rule suppresses the window, or the small-category rule the category. `status` says whether the
+    numbers are reliable, and if not, why. `below` is the limit, scaled as `visitors`, of one that is small.
     `category_fr` is for pages only.
     """
 
@@ -62,6 +64,12 @@ class Estimate:
     visitors_ci_high: float | None = None
     status: Status = Status.NOT_COLLECTED
     category_fr: str | None = None
+    below: int | None = None
+
+    @property
+    def is_hidden(self) -> bool:
+        """Return whether a rule for small numbers hides it."""
+        return self.status in (Status.SUPPRESSED, Status.SMALL)
 
     @property
     def shown_category(self) -> str:
@@ -117,14 +125,22 @@ def surely_present(report: WindowReport) -> list[Estimate] | None:
     spec = PlanSpec.from_json(report.plan.spec)
     if spec.indicators[spec.index(report.indicator.slug)].scale is not None:  # its shares are of one number
         return None
+    shown = [each for each in report.estimates if not each.is_hidden]
+    if not shown:
+        return []
     found = above_zero(
-        np.array([each.reports for each in report.estimates], np.int64),
+        np.array([each.reports for each in shown], np.int64),
         n_reports=report.n_reports,
         channel=spec.channel(spec.index(report.indicator.slug)),
         error=1 - LEVEL,
     )
-    listed = [each for each, is_above in zip(report.estimates, found, strict=True) if is_above]
+    listed = [each for each, is_above in zip(shown, found, strict=True) if is_above]
     return sorted(listed, key=lambda each: -(each.frequency or 0.0))
+
+
+def has_small(reports: Iterable[WindowReport]) -> bool:
+    """Return whether the small-category rule hides a category."""
+    return any(each.below is not None for report in reports for each in report.estimates)
 
 
 def mean_half_width(estimates: Sequence[Estimate]) -> float | None:
@@ -296,11 +312,18 @@ def _window_report(loaded: Loaded, window: Window) -> WindowReport:
         n_visitors=None if is_hidden else n_visitors,
         n_reports=None if is_hidden else n_reports,
         estimates=estimates,
-        status=estimates[0].status if status == Status.OK else status,  # all estimates have the same
+        status=_status_of(estimates, window=status),
         notes=tuple(note for note in loaded.notes if window.first_day <= note.day <= window.last_day),
         noisy_visitors=total,
         cuts=loaded.spec.scale,
     )
+
+
+def _status_of(estimates: Sequence[Estimate], *, window: Status) -> Status:
+    """Status of a report: all of its estimates have the same, unless they are hidden."""
+    if window != Status.OK:
+        return window
+    return next((each.status for each in estimates if not each.is_hidden), Status.OK)
 
 
 def _scale(study: Study, n_visitors: int) -> float:
@@ -310,7 +333,8 @@ def _scale(study: Study, n_visitors: int) -> float:
 def _estimates(
     loaded: Loaded, window: Window, *, n_reports: int, n_visitors: int, status: Status
 ) -> tuple[Estimate, ...]:
-    categories, french = loaded.indicator.categories, loaded.indicator.categories_fr
+    study, categories = loaded.indicator.study, loaded.indicator.categories
+    french = loaded.indicator.categories_fr
     french = french or [None] * len(categories)
     if status == Status.SUPPRESSED:
         names = zip(categories, french, strict=True)
@@ -323,10 +347,55 @@ def _estimates(
         status = Status.NOT_RELIABLE if is_there and status == Status.OK else status
         blanks = zip(categories, counts.tolist(), french, strict=True)
         return tuple(Estimate(category=a, reports=n, status=status, category_fr=b) for a, n, b in blanks)
+    hidden = _hidden(loaded, window, found)
+    if hidden is not None:
+        found = found._replace(consistent=hidden.consistent.tolist())
     status = estimates_status(status, ci_low=found.ci_low, ci_high=found.ci_high)
     # By position, since a page may have thousands of these: Figures are in the order of an Estimate's fields.
     rows = zip(categories, counts.tolist(), *found, [status] * len(categories), french, strict=True)
-    return tuple(Estimate(*row) for row in rows)
+    estimates = tuple(Estimate(*row) for row in rows)
+    if hidden is None:
+        return estimates
+    return tuple(
+        _shown_estimate(each, hidden.status(code), study=study) for code, each in enumerate(estimates)
+    )
+
+
+def _shown_estimate(estimate: Estimate, why_hidden: Status | None, *, study: Study) -> Estimate:
+    if why_hidden is None:
+        return estimate
+    return Estimate(
+        category=estimate.category,
+        reports=None,
+        status=why_hidden,
+        category_fr=estimate.category_fr,
+        below=below(study) if why_hidden == Status.SMALL else None,
+    )
+
+
+def _hidden(loaded: Loaded, window: Window, found: Figures) -> Hidden | None:
+    """Apply the small-category rule; None in a study without it."""
+    study = loaded.indicator.study
+    if not study.small_category:
+        return None
+    days = window._asdict()
+    parts = []
+    for part in loaded.parts:
+        of_part = None
+        if window.days == 1 or has_unions(part.indicator):
+            counts, n_reports = union(part.counts, **days), int(union(part.n_reports, **days))
+            n_visitors = int(union(part.visitors, **days))
+            figures = _figures(part, window, counts, n_reports=n_reports, n_visitors=n_visitors)
+            of_part = None if figures is None else _hidden(part, window, figures)
+        parts.append((len(part.indicator.categories) + 1, of_part))
+    return hidden_categories(
+        found.frequency,
+        found.consistent,
+        ci_low=found.ci_low,
+        n_visitors=int(union(loaded.visitors, **days)),
+        least=study.small_category,
+        parts=parts,
+    )
 
 
 def _figures(

@@ -13,6 +13,7 @@ from reports.base.status import Status
 from reports.estimates.derived import KeyFigures
 from reports.estimates.options import ReportOptions, shown_value
 from reports.estimates.queries import Estimate, WindowReport, surely_present
+from reports.estimates.small_categories import below
 from reports.studies.texts import status_reason
 
 MOST_NAMES = 12  # of categories in a sentence
@@ -96,7 +97,8 @@ def visitors_range(estimate: Estimate) -> str:
 
 def report_summary(report: WindowReport, *, options: ReportOptions = DEFAULT_OPTIONS) -> str:
     """One or two sentences that say what a chart with these options shows, always as shares."""
-    if report.status == Status.NOT_RELIABLE and report.estimates[0].frequency is None:
+    first = report.estimates[0]
+    if report.status == Status.NOT_RELIABLE and first.frequency is None and not first.is_hidden:
         return gettext(
             "Not reliable: so few people answered (perhaps none) that the counts may consist entirely of "
             "presence noise. Choose more days."
@@ -111,13 +113,17 @@ def report_summary(report: WindowReport, *, options: ReportOptions = DEFAULT_OPT
         return gettext("Share of %(visitors)s whose value is at or above each threshold.") % {
             "visitors": _visitors_of(report)
         }
-    # All estimates of a report have its status: none that could be larger is left out.
+    hidden = hidden_words(report)
+    # All estimates of a report have its status, or are hidden: none that could be larger is left out.
     # The consistent values have the order of the unbiased ones.
-    largest, *others = sorted(report.estimates, key=lambda estimate: -(estimate.frequency or 0.0))
+    shown = [each for each in report.estimates if not each.is_hidden]
+    if not shown:
+        return hidden
+    largest, *others = sorted(shown, key=lambda estimate: -(estimate.frequency or 0.0))
     share = largest.frequency or 0.0
     if share <= 0 or (share > 1 and (largest.ci_low or 0.0) <= 0):
         text = gettext("The noise is too large to identify the largest category among %(visitors)s.")
-        return text % {"visitors": _visitors_of(report)}
+        return " ".join(filter(None, (text % {"visitors": _visitors_of(report)}, hidden)))
     text = gettext("Of %(visitors)s, an estimated %(share)s are in the largest category, %(category)s.") % {
         "visitors": _visitors_of(report),
         "share": share_words(report, largest, options=options),
@@ -128,7 +134,28 @@ def report_summary(report: WindowReport, *, options: ReportOptions = DEFAULT_OPT
         if share > 1 and options.values == "unbiased"
         else ""
     )
-    return " ".join(filter(None, (text, beyond, _runner_up(report, others, options=options))))
+    return " ".join(filter(None, (text, beyond, _runner_up(report, others, options=options), hidden)))
+
+
+def hidden_words(report: WindowReport) -> str:
+    """Say how many categories the small-category rule hides; empty where it hides none."""
+    n_small = sum(each.below is not None for each in report.estimates)
+    n_others = sum(each.is_hidden for each in report.estimates) - n_small
+    if not n_small:
+        return ""
+    text = ngettext(
+        "%(n)s category has fewer than %(limit)s visitors and is not shown (a policy of the study).",
+        "%(n)s categories have fewer than %(limit)s visitors and are not shown (a policy of the study).",
+        n_small,
+    ) % {"n": number(n_small), "limit": number(below(report.study))}
+    if not n_others:
+        return text
+    more = ngettext(
+        "%(n)s larger category is hidden too, because it would reveal a small one.",
+        "%(n)s larger categories are hidden too, because they would reveal a small one.",
+        n_others,
+    )
+    return f"{text} {more % {'n': number(n_others)}}"
 
 
 def present_words(report: WindowReport) -> str:

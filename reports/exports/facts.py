@@ -37,9 +37,9 @@ def software_words() -> str:
     return "{name} {version}".format(**software())
 
 
-def status_words() -> dict[str, str]:
-    """Describe each value of the column `status`."""
-    return {
+def status_words(study: Study | None = None) -> dict[str, str]:
+    """Describe each value of the column `status`, with those that the rules of a study add."""
+    words = {
         "ok": gettext("the value can be used, together with its interval"),
         "not_reliable": gettext("the interval is too wide to be useful"),
         "not_collected": gettext(
@@ -51,6 +51,12 @@ def status_words() -> dict[str, str]:
         ),
         "outage": gettext("the data source failed on these days"),
     }
+    if study is not None and study.small_category:
+        words["small"] = gettext(
+            "fewer visitors than the study's limit for small categories (column visitors_below), which is a "
+            "policy and not part of the privacy guarantee"
+        )
+    return words
 
 
 def _study_facts(selection: Selection) -> list[Fact]:

@@ -10,7 +10,7 @@ from reports.base.version import software
 from reports.estimates.queries import LEVEL, Estimate, WindowReport
 
 # The names of categories in files are the same in each language.
-ESTIMATE_NAMES = tuple(field.name for field in fields(Estimate) if field.name != "category_fr")
+ESTIMATE_NAMES = tuple(field.name for field in fields(Estimate) if field.name not in ("category_fr", "below"))
 REPORT_NAMES = (
     "study",
     "indicator",
@@ -24,6 +24,7 @@ REPORT_NAMES = (
     "n_reports",
 )
 CONTEXT_NAMES = ("ci_level", "timezone", "software_version")  # behind all others
+BELOW = "visitors_below"  # of studies with small categories only, at the end
 NOISY_NAMES = ("n_visitors_ci_low", "n_visitors_ci_high")  # of studies with presence noise only, at the end
 FORMATS = ("json", "csv")
 CONTENT_TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8"}
@@ -48,6 +49,10 @@ def to_csv(reports: Iterable[WindowReport]) -> str:
     """One row per estimate; what is missing is empty, and `status` says why."""
     found = list(reports)
     names = (*REPORT_NAMES, *ESTIMATE_NAMES, *CONTEXT_NAMES)
+    if any(report.study.small_category for report in found):
+        limits = (each.below for report in found for each in report.estimates)
+        rows = ([*row, limit] for row, limit in zip(flat_rows(found), limits, strict=True))
+        return csv_text((*names, BELOW), rows)
     if not any(report.study.presence for report in found):
         return csv_text(names, flat_rows(found))
     ends = (tuple(_noisy_ends(report).values()) for report in found for _ in report.estimates)
@@ -70,6 +75,7 @@ def report_record(report: WindowReport) -> dict[str, Any]:
         "n_reports": report.n_reports,
         "estimates": [
             {name: _plain(getattr(estimate, name)) for name in ESTIMATE_NAMES}
+            | ({BELOW: estimate.below} if report.study.small_category else {})
             for estimate in report.estimates
         ],
         "status": str(report.status),

@@ -1,6 +1,6 @@
 """Figures of flows: visitors, visitor-days or moves by pair of places, with what is larger than noise."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,8 +14,8 @@ from ldp.estimation.multiple import above_zero
 from ldp.estimation.unions import union
 from ldp.privacy.moves import MoveSpec
 from reports.base.status import Status
-from reports.crosstab.joints import Joint
-from reports.crosstab.queries import MAX_CELLS, Figure, figures_of_whole, measure_all
+from reports.crosstab.joints import Codes, Joint
+from reports.crosstab.queries import MAX_CELLS, Figure, blank_figure, figures_of_whole, measure_all
 from reports.estimates.queries import LEVEL, Window, WindowReport, reports_with_tallies
 from reports.flows.pairs import PlacePair
 
@@ -104,8 +104,8 @@ class Flows:
             if self.is_possible(row, destination)
         ]
         within: list[Figure | None] = [None] * len(flows)
-        if self.answers is not None:
-            codes = self.pair.codes[[flow.origin for flow in flows]][:, [destination]]
+        codes = self.pair.codes[[flow.origin for flow in flows]][:, [destination]]
+        if self.answers is not None and blank_figure(self.reports, codes) is None:
             within = [*_of_whole(shares_of(self.answers, parts=codes), total=1.0, scale=None)]
         return sorted(zip(flows, within, strict=True), key=lambda each: -(each[0].figure.visitors or 0.0))
 
@@ -147,13 +147,21 @@ def _people(pair: PlacePair, window: Window, windows: Sequence[Window], *, joint
     def figures(found: Shares) -> list[Figure]:
         return _of_whole(found, total=total, scale=scale)
 
-    codes = pair.codes
+    codes, of_days = pair.codes, [each.report for each in there]
+    hidden = np.array([[each.is_hidden for each in report.estimates] for report in of_days]).any(axis=0)
+
+    def kept(found: list[Figure], sets: Iterable[Codes]) -> list[Figure]:
+        """Figures that are made of shown pairs only."""
+        if not hidden.any():
+            return found
+        return [blank_figure(of_days, of) or each for each, of in zip(found, sets, strict=True)]
+
     counts = np.stack([each.counts for each in there])
     listed = above_zero(
         counts, n_reports=[day.n_reports for day in days], channel=days[0].channel, error=1 - LEVEL
     )
     both = sums_of_sets(days, [pair.moving, pair.staying]) if pair.has_zones_at_both_ends else None
-    moving, staying = (None, None) if both is None else figures(both)
+    moving, staying = (None, None) if both is None else kept(figures(both), [pair.moving, pair.staying])
     return Flows(
         pair=pair,
         window=window,
@@ -161,10 +169,10 @@ def _people(pair: PlacePair, window: Window, windows: Sequence[Window], *, joint
         n_days_missing=len(measured) - len(there),
         n_people=sum(day.n_population for day in days),
         n_reports=sum(day.n_reports for day in days),
-        cells=_in_rows(figures(sums_of_values(days)), codes.shape[1]),
-        is_listed=listed.reshape(codes.shape),
-        outflow=figures(sums_of_sets(days, list(codes))),
-        inflow=figures(sums_of_sets(days, list(codes.T))),
+        cells=_in_rows(kept(figures(sums_of_values(days)), codes.reshape(-1, 1)), codes.shape[1]),
+        is_listed=(listed & ~hidden).reshape(codes.shape),
+        outflow=kept(figures(sums_of_sets(days, list(codes))), codes),
+        inflow=kept(figures(sums_of_sets(days, list(codes.T))), codes.T),
         moving=moving,
         staying=staying,
         answers=days[0] if len(days) == 1 else None,

@@ -137,6 +137,8 @@ def moving_words(flows: Flows) -> list[str]:
 
 def amount(figure: Figure, flows: Flows) -> str:
     """A figure with its interval and its share in one line."""
+    if figure.is_hidden:
+        return formats.reason_words(figure)
     if figure.status != Status.OK:
         interval = formats.number_range(figure.visitors_ci_low, figure.visitors_ci_high)
         return f"{formats.blank_words(figure.status)} ({interval})"
@@ -160,7 +162,10 @@ def flow_names(flows: Flows, flow: Flow) -> tuple[str, str]:
 
 def people_cell(figure: Figure, *, is_listed: bool = True) -> SafeString:
     """Cell of people with their interval; in Python, since there are thousands. Faded unless listed."""
-    interval = escape(formats.number_range(figure.visitors_ci_low, figure.visitors_ci_high))
+    interval = formats.number_range(figure.visitors_ci_low, figure.visitors_ci_high)
+    if figure.below is not None:
+        return SafeString(f'<td class="number crosstab-0">&lt;{formats.number(figure.below)}</td>')
+    interval = escape("" if figure.is_hidden else interval)
     if figure.status != Status.OK or figure.visitors is None:
         sign, word = formats.status_sign(figure.status), formats.status_word(figure.status)
         return SafeString(

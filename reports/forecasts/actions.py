@@ -99,5 +99,6 @@ def _result(row: KeptForecast) -> Result:
 
 def _fingerprint(study: Study) -> str:
     _, *published = state_of([study])  # its fields change pages, but no forecast, except for the rule below
-    parts = [VERSION, study.small_cell, country_of(study.timezone), published]
+    limits = [study.small_cell, study.small_category] if study.small_category else [study.small_cell]
+    parts = [VERSION, *limits, country_of(study.timezone), published]
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()

@@ -112,8 +112,13 @@ def category_days(indicator: Indicator) -> list[NamedFigures]:
     """Share of each category on each day, up to the last day with answers."""
     windows = [Window(day, day) for day in range(1, indicator.study.days + 1)]
     columns: dict[str, tuple[list[float], list[float]]] = {}
-    for report in indicator_reports(indicator, windows):
+    reports = indicator_reports(indicator, windows)
+    # A forecast that fills a gap would reveal a hidden day.
+    hidden = {each.category for report in reports for each in report.estimates if each.is_hidden}
+    for report in reports:
         for estimate in report.estimates:
+            if estimate.category in hidden:
+                continue
             values, variances = columns.setdefault(estimate.category, ([], []))
             is_known = estimate.frequency is not None and estimate.std_error is not None
             values.append(estimate.frequency or 0.0 if is_known else np.nan)

@@ -154,7 +154,7 @@ def _text(report: WindowReport, estimate: Estimate | None, *, options: ReportOpt
     is_share = options.measure == "frequency"
     interval = formats.amount_range(shown.low, shown.high, options.measure)
     if estimate.status != Status.OK:
-        word = formats.blank_words(estimate.status)
+        word = formats.reason_words(estimate)
         return word if shown.low is None else f"{word} ({interval})"
     text = formats.amount(shown.value, options.measure)
     if not is_share:

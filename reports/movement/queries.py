@@ -109,7 +109,8 @@ def movement(
     key = key_figures(study, visitors=unions)
     source = _Source(indicator=indicator, tallies=tallies, shown=shown, key=key, totals=totals)
     # Differences of shares of a number are those of its cuts, whose errors are not those of categories.
-    available = () if report.cuts else available_shows(indicator)
+    # Where categories are hidden, differences of windows would give some.
+    available = () if report.cuts or study.small_category else available_shows(indicator)
     chosen = show if show in available else next(iter(available), None)
     cohort, window = _with_defaults(source, cohort, window)
     return Movement(

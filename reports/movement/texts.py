@@ -87,6 +87,11 @@ def reason_for_nothing(indicator: Indicator) -> str:
     """Return why an indicator has no figures per category; empty where it has."""
     if indicator.study.days < 2:
         return gettext("The study covers only one day, so there can be no returning visitors.")
+    if indicator.study.small_category:
+        return gettext(
+            "This study hides small categories, so arrivals, returns and departures are not shown per "
+            "category. Only totals are shown."
+        )
     if has_unions(indicator):
         return ""
     if indicator.max_moves is not None:

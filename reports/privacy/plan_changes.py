@@ -40,7 +40,10 @@ class Change:
 # Of [study]: what names or scales a study, and changes nothing for a person in it.
 _HARMLESS = ("slug", "name", "name_fr", "market_share", "expected_subscribers")
 # Compared by what they lead to, below.
-_WEIGHED = ("days", "min_publication", "small_cell", "plan", "indicators", "location", "slots", "area")
+_WEIGHED = (
+    "days", "min_publication", "small_cell", "small_category",
+    "plan", "indicators", "location", "slots", "area",
+)  # fmt: skip
 _WEIGHED_OF_PLAN = (
     "mechanism", "unit", "epsilon", "epsilon_profile", "presence_epsilon", "presence_days", "tallies",
 )  # fmt: skip
@@ -81,9 +84,11 @@ def _of_study(before: StudyDefinition, after: StudyDefinition) -> Iterator[Chang
         ("days", gettext("Days of the study"), True),
         ("min_publication", gettext("Minimum subscribers per publication"), False),
         ("small_cell", gettext("Small-cell threshold (visitors)"), False),
+        ("small_category", gettext("Small-category threshold (visitors)"), False),
     )
     for key, label, more_is_weaker in weighed:
-        yield from _number(label, getattr(before, key), getattr(after, key), more_is_weaker=more_is_weaker)
+        old, new = (getattr(each, key) or 0 for each in (before, after))
+        yield from _number(label, old, new, more_is_weaker=more_is_weaker)
     for each in fields(StudyDefinition):
         old, new = getattr(before, each.name), getattr(after, each.name)
         if each.name in (*_WEIGHED, "slug") or old == new:

@@ -30,7 +30,7 @@ from ldp import (
 )
 from ldp.errors import FewVisitorsError, NoReportsError
 from reports.estimates.noise import answer_noise
-from reports.estimates.queries import WindowReport, reports_with_tallies, windows_of
+from reports.estimates.queries import WindowReport, has_small, reports_with_tallies, windows_of
 from reports.scenario.population_errors import ErrorRow, indicator_errors, visitor_errors
 from reports.studies.models import Indicator, Study
 from reports.studies.plan_models import Plan
@@ -126,7 +126,11 @@ def synthesise(
     left_out: dict[str, str] = {}
     errors = list(visitor_errors(study, found[0][1].visitors, presence, scale=scale))
     for number, (indicator, (reports, tallies)) in enumerate(zip(indicators, found, strict=True), start=1):
-        codes = _codes(indicator, tallies, presence, plan=plan, seed=seed)
+        codes = (
+            "has small categories"
+            if has_small(reports)
+            else _codes(indicator, tallies, presence, plan=plan, seed=seed)
+        )
         if isinstance(codes, str):
             left_out[indicator.slug] = codes
         else:

@@ -137,6 +137,10 @@ def refusal(study: Study, indicator: Indicator | None = None) -> str:
             "The value of “%(name)s” is a number, but scenarios count people by category. Scenarios are "
             "available for all people combined and for indicators with categories."
         ) % {"name": indicator.shown_name}
+    if indicator is not None and study.small_category:
+        return gettext(
+            "This study hides small categories, so scenarios are available only for all people combined."
+        )
     return ""
 
 

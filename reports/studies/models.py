@@ -34,6 +34,9 @@ class Study(models.Model):
     small_cell = models.PositiveIntegerField(
         default=0, help_text="windows with fewer visitors are not shown; 0 = no such rule"
     )
+    small_category = models.PositiveIntegerField(
+        default=0, help_text="categories with fewer visitors are not shown; 0 = no such rule"
+    )
     visitor_min_minutes = models.PositiveSmallIntegerField()
     visitor_from = models.TimeField()
     visitor_to = models.TimeField(help_text="inclusive: the whole minute counts")

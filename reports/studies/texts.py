@@ -85,6 +85,13 @@ def answer_words(channel: ReportChannel) -> str:
 
 def status_reason(status: str, study: Study) -> str:
     """A sentence that explains a blank."""
+    suppressed = gettext(
+        "This study suppresses date ranges with fewer than %(small_cell)d visitors, and figures based on "
+        "so few visitors. Differences between the date ranges shown can still reveal such small numbers. "
+        "The rule is a policy of the study and not part of its privacy guarantee, which does not "
+        "depend on the rule."
+    )
+    worked_out = gettext("The figure is not shown because it would reveal a category that this study hides.")
     reasons = {
         Status.NOT_RELIABLE: gettext(
             "The 95%% interval spans more than %(width)s percentage points, so it cannot distinguish a "
@@ -94,16 +101,19 @@ def status_reason(status: str, study: Study) -> str:
         Status.NOT_COLLECTED: gettext(
             "There is no data for these days, or no answers were received. The figures are unknown, not zero."
         ),
-        Status.SUPPRESSED: gettext(
-            "This study suppresses date ranges with fewer than %(small_cell)d visitors, and figures based on "
-            "so few visitors. Differences between the date ranges shown can still reveal such small numbers. "
-            "The rule is a policy of the study and not part of its privacy guarantee, which does not "
-            "depend on the rule."
+        Status.SUPPRESSED: " ".join(
+            [suppressed] * bool(study.small_cell or not study.small_category)
+            + [worked_out] * bool(study.small_category)
+        ),
+        Status.SMALL: gettext(
+            "This study hides categories with fewer than %(small_category)d visitors. The rule is a policy "
+            "of the study and not part of its privacy guarantee."
         ),
         Status.OUTAGE: gettext("The data source failed. Do not rely on figures for these days."),
     }
     text = reasons.get(Status(status), "")
-    return text and text % {"width": round(WIDEST_INTERVAL * 100), "small_cell": study.small_cell}
+    limits = {"small_cell": study.small_cell, "small_category": study.small_category}
+    return text and text % {"width": round(WIDEST_INTERVAL * 100), **limits}
 
 
 def visitors_title(study: Study) -> str:

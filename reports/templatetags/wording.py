@@ -60,6 +60,8 @@ def share_cell(estimate: Estimate) -> SafeString:
 @register.filter
 def visitors_cell(estimate: Estimate) -> SafeString:
     """Visitors and interval, as `share_cell`."""
+    if estimate.below is not None:
+        return _small(f"<{formats.number(estimate.below)}")
     return _cell(
         estimate, figure=formats.number(estimate.visitors), interval=estimates_texts.visitors_range(estimate)
     )
@@ -103,10 +105,16 @@ def total_cell(total: int | None, status: str) -> SafeString:
 
 
 def _cell(estimate: Estimate, *, figure: str, interval: str) -> SafeString:
+    if estimate.below is not None:
+        return _small(formats.reason_words(estimate))
     shown = escape(figure) if estimate.status == Status.OK else _blank(estimate.status)
     if estimate.frequency is None:
         return SafeString(shown)
     return SafeString(f'{shown}<br><span class="muted small">{escape(interval)}</span>')
+
+
+def _small(words: str) -> SafeString:
+    return SafeString(f'<span class="blank">{escape(words)}</span>')
 
 
 def _blank(status: str, *, is_quiet: bool = False) -> SafeString:

@@ -321,7 +321,9 @@ def take_publication(sender: Sender, *, slug: str, publication_id: UUID, body: b
         slots=slots,
     )
     facts: dict[str, Json] = {"publication": str(publication_id), "number": head["number"]}
-    if not study.small_cell:  # as in `apply_publication`; the length of compressed data reveals it, too
+    if not (
+        study.small_cell or study.small_category
+    ):  # as in `apply_publication`; the length of compressed data reveals it, too
         facts |= {"sha256": messages.digest_of(body), "bytes": len(body)}
     event = f"delta {publication_id}"
     record(LedgerKind.DELTA_RECEIVED, actor=_actor(sender), study=slug, facts=facts, event_id=event)

@@ -79,7 +79,7 @@ def apply_publication(
         study.noisy_through = delta.noisy_through
         study.save(update_fields=["noisy_through"])
     # With a limit, anyone who knows all but a few hidden counts could try which ones fit.
-    if slots is None and not study.small_cell:
+    if slots is None and not (study.small_cell or study.small_category):
         facts["delta_sha256"] = sha256(delta.pack()).hexdigest()
     record(LedgerKind.PUBLICATION_APPLIED, study=study.slug, facts=facts)
     return True

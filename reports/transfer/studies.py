@@ -110,6 +110,7 @@ def study_fields(definition: StudyDefinition) -> dict[str, Any]:
         "min_publication": definition.min_publication,
         "presence": None if presence is None else presence.to_json(),
         "small_cell": definition.small_cell,
+        "small_category": definition.small_category or 0,
         "visitor_min_minutes": rule.min_minutes,
         "visitor_from": _clock(rule.from_minute),
         "visitor_to": _clock(rule.to_minute),

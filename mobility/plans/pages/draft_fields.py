@@ -33,6 +33,7 @@ LABELS: Final[dict[str, Promise]] = {
     "study.days": gettext_lazy("Number of days"),
     "study.market_share": gettext_lazy("Market share"),
     "study.small_cell": gettext_lazy("Minimum number of visitors for a date range to be shown"),
+    "study.small_category": gettext_lazy("Minimum number of visitors for a category to be shown"),
     "study.min_publication": gettext_lazy("Minimum subscribers per publication"),
     "study.population": gettext_lazy("Population"),
     "study.key_until": gettext_lazy("Date by which the key must be destroyed (optional)"),
@@ -87,6 +88,10 @@ HINTS: Final[dict[str, Promise | str]] = {
     "study.small_cell": gettext_lazy(
         "Enter 0 to show all date ranges. Lowering this number weakens protection, so a second person "
         "may have to approve the change."
+    ),
+    "study.small_category": gettext_lazy(
+        "Enter 0 to show all categories. This is a policy for readers, not a privacy guarantee. Lowering "
+        "this number weakens protection, so a second person may have to approve the change."
     ),
     "study.min_publication": gettext_lazy(
         "Lowering this number weakens protection, so a second person may have to approve the change."

@@ -139,6 +139,7 @@ STUDY: Final[Mapping[str, Callable[[str], Any]]] = {
     "market_share": _number,
     "min_publication": _whole,
     "small_cell": _whole,
+    "small_category": _whole,
     "population": str,
     "key_until": _day,
 }

@@ -9,7 +9,7 @@ from reports.base import formats
 from reports.base.status import Status
 from reports.estimates.charts import PALE
 from reports.estimates.options import ReportOptions, ShownValue, shown_value
-from reports.estimates.queries import WindowReport
+from reports.estimates.queries import Estimate, WindowReport
 from reports.exports.drawing.canvas import (
     COLOURS,
     WIDTH_IN,
@@ -67,7 +67,7 @@ def draw_bars(
     axes = plain_axes(figure, plot.of(figure))
     for place, estimate in enumerate(estimates):
         shown = shown_value(report, estimate, options=options)
-        _draw_bar(axes, place, shown, status=estimate.status, measure=options.measure)
+        _draw_bar(axes, place, shown, estimate=estimate, measure=options.measure)
     low, high = limits or bounds(report, options=options)
     word_in = _WORD_IN[all(estimate.status == Status.OK for estimate in estimates)]
     room = word_in / (plot.width - word_in)
@@ -101,8 +101,8 @@ def _labels(report: WindowReport, *, width_in: float) -> list[str]:
     ]
 
 
-def _draw_bar(axes: Axes, place: int, shown: ShownValue, *, status: Status, measure: str) -> None:
-    is_ok, at = status == Status.OK, 0.0
+def _draw_bar(axes: Axes, place: int, shown: ShownValue, *, estimate: Estimate, measure: str) -> None:
+    is_ok, at = estimate.status == Status.OK, 0.0
     if shown.value is not None and is_ok:
         alpha = PALE if shown.may_be_zero else 1.0
         axes.barh(place, shown.value, height=0.62, color=COLOURS["--chart-1"], alpha=alpha)
@@ -113,7 +113,7 @@ def _draw_bar(axes: Axes, place: int, shown: ShownValue, *, status: Status, meas
         for end in ends:
             axes.plot([end, end], [place - 0.13, place + 0.13], color=COLOURS["--text"], linewidth=1.3)
         at = max(shown.high, at)
-    word = formats.amount(shown.value, measure) if is_ok else formats.blank_words(status)
+    word = formats.amount(shown.value, measure) if is_ok else formats.reason_words(estimate)
     axes.annotate(
         word, (at, place), xytext=(5, 0), textcoords="offset points", va="center", size=8.5,
         color=COLOURS["--text"] if is_ok else COLOURS["--muted"],

@@ -20,6 +20,7 @@ OBS_STATUS: Final = {
     Status.NOT_RELIABLE: "U",  # low reliability
     Status.NOT_COLLECTED: "L",  # missing: exists, but was not collected
     Status.SUPPRESSED: "Q",  # missing: suppressed
+    Status.SMALL: "Q",
     Status.OUTAGE: "S",  # strike and other special events
 }
 _FREE, _SMALL_COUNTS = "F", "A"
@@ -46,7 +47,7 @@ def _row(report: WindowReport, estimate: Estimate) -> list[Any]:
         report.mechanism,
         report.plan_version,
         OBS_STATUS[estimate.status],
-        _SMALL_COUNTS if estimate.status == Status.SUPPRESSED else _FREE,
+        _SMALL_COUNTS if estimate.is_hidden else _FREE,
     ]
 
 

@@ -64,7 +64,7 @@ def to_xlsx(selection: Selection) -> bytes:
     ]
     about = {
         selection.title: [(fact.label, fact.value) for fact in facts_of(selection)],
-        gettext("Values in the “status” column"): list(status_words().items()),
+        gettext("Values in the “status” column"): list(status_words(selection.study).items()),
     }
     return workbook(sheets, title=selection.title, last_date=selection.last_date, about=about)
 

@@ -136,15 +136,21 @@ def _cell(estimate: Estimate, *, measure: str) -> str:
     """An estimate above its interval."""
     if measure == "visitors":
         shown = _shown(estimate, formats.number(estimate.visitors))
-        return f"{shown}\n{estimates_texts.visitors_range(estimate)}"
-    return f"{_shown(estimate, formats.percent(estimate.frequency))}\n{estimates_texts.share_range(estimate)}"
+        return f"{shown}\n{_range(estimate, estimates_texts.visitors_range(estimate))}"
+    shown = _shown(estimate, formats.percent(estimate.frequency))
+    return f"{shown}\n{_range(estimate, estimates_texts.share_range(estimate))}"
+
+
+def _range(estimate: Estimate, text: str) -> str:
+    """Return the interval; a hidden estimate has none."""
+    return "" if estimate.is_hidden else text
 
 
 def _shown(estimate: Estimate, text: str) -> str:
     """Return the number, or why it is unreliable."""
     if estimate.status == Status.OK:
         return text
-    return formats.blank_words(estimate.status)
+    return formats.reason_words(estimate)
 
 
 def _shown_briefly(estimate: Estimate, text: str) -> str:

@@ -288,6 +288,7 @@ def study_facts(study: Study) -> dict[str, Any]:
         "market_share": _plain(study.market_share),
         "min_publication": study.min_publication,
         "small_cell": study.small_cell,
+        **({"small_category": study.small_category} if study.small_category else {}),
         "visitor": {
             "min_minutes": study.visitor_min_minutes,
             "from": study.visitor_from.strftime("%H:%M"),

@@ -43,7 +43,7 @@ DEFAULT_POPULATION = "subscribers"
 # Keys that JSON leaves out where a study file does: hashes of definitions without them stay what they were.
 _LEFT_OUT: Final = frozenset(
     {"name_fr", "categories_fr", "zones_fr", "tallies", "slots", "parts", "scale", "groups", "max_moves"}
-    | {"epsilon_first", "hash_cells"}
+    | {"epsilon_first", "hash_cells", "small_category"}
 )
 
 
@@ -263,6 +263,7 @@ class StudyDefinition:
     area: AreaDefinition | None
     subscribers: SubscriberExtract | None = None
     small_cell: int = 0
+    small_category: int | None = None
     location: LocationDefinition | None = None
     population: str = DEFAULT_POPULATION
     key_until: date | None = None

@@ -212,7 +212,8 @@ def check_plan(definition: StudyDefinition, *, filename: str) -> None:
 
 
 def check_small_cells(definition: StudyDefinition) -> None:
-    """Raise PlanError for a limit on totals that are noisy, or next to exact small counts by slot."""
+    """Raise PlanError for a limit on totals that are noisy, or next to counts that it does not hide."""
+    _check_small_categories(definition)
     if not definition.small_cell:
         return
     if definition.slots is not None and definition.slots.epsilon_day is None:
@@ -225,6 +226,25 @@ def check_small_cells(definition: StudyDefinition) -> None:
             "presence_epsilon must be absent with study.small_cell: a small noisy total is noise, and "
             f"says nothing about so few people; got small_cell = {definition.small_cell}"
         )
+
+
+def _check_small_categories(definition: StudyDefinition) -> None:
+    """Raise PlanError for figures that the rule of small categories does not hide."""
+    if not definition.small_category:
+        return
+    kinds = {
+        "presence_epsilon": definition.plan.presence_epsilon is not None,
+        "[slots]": definition.slots is not None,
+        "[location]": definition.location is not None,
+        "an indicator of numbers": any(each.scale is not None for each in definition.indicators),
+        'derive = "moves"': any(each.moves is not None for each in definition.indicators),
+    }
+    for name, is_there in kinds.items():
+        if is_there:
+            raise PlanError(
+                f"{name} must be absent with study.small_category, which hides categories of other figures "
+                f"only; got small_category = {definition.small_category}"
+            )
 
 
 def _check_room(spec: PlanSpec) -> None:

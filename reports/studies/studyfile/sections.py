@@ -73,6 +73,7 @@ def read_study(table: Table, *, default_min_publication: int) -> dict[str, Any]:
             "min_publication", low=1, high=MAX_COUNT, default=default_min_publication
         ),
         "small_cell": table.integer("small_cell", low=0, high=MAX_COUNT, default=0),
+        "small_category": table.integer("small_category", low=0, high=MAX_COUNT, default=0) or None,
         "visitor": _read_visitor(visitor) if visitor else None,
         "population": DEFAULT_POPULATION,
         "key_until": None,
