@@ -13,6 +13,7 @@ from reports.exports import views as downloads
 from reports.exports.boards import views as board_downloads
 from reports.exports.findings import crosstabs as crosstab_downloads
 from reports.exports.findings import flows as flow_downloads
+from reports.exports.findings import means as means_downloads
 from reports.exports.findings import numbers as number_downloads
 from reports.exports.places import views as place_downloads
 from reports.exports.presence import views as slot_downloads
@@ -94,6 +95,7 @@ urlpatterns = [
     path("<slug:slug>/<slug:indicator_slug>/scenario/", scenario.scenario, name="scenario"),
     file(f"{INDICATOR}/days", downloads.download_days, name="days_file"),
     file(f"{INDICATOR}/compare", downloads.download_comparison, name="compare_file"),
+    file(f"{INDICATOR}/means", means_downloads.download_means, name="means_file"),
     file(f"{INDICATOR}/number", number_downloads.download_number, name="number_file"),
     file(f"{INDICATOR}/movement", downloads.download_movement, name="movement_file"),
     file(f"{INDICATOR}/scenario", downloads.download_scenario, name="scenario_file"),

@@ -411,11 +411,16 @@ class Plan:
     def has_valid_parts(self) -> bool:
         """Return whether joint indicators are sampled, differ, and are daily if one of their parts is."""
         whole = {row["slug"]: row["kind"] for row in self.asked if not row.keys() & {"parts", "moves"}}
+        numbers = {row["slug"] for row in self.asked if "scale" in row}
         joint = [row for row in self.asked if "parts" in row]
         return len({frozenset(row["parts"]) for row in joint}) == len(joint) and all(
             (row["kind"] == "daily") == ("daily" in {whole.get(part) for part in row["parts"]})
             and 2 <= len(row["parts"]) == len(set(row["parts"])) <= MAX_PARTS
             and whole.keys() >= set(row["parts"])
+            and (
+                not (own := numbers & set(row["parts"]))
+                or (len(own) == 1 and len(row["parts"]) == 2 and whole[min(own)] == row["kind"])
+            )
             and self.mechanism.startswith("smp-")
             for row in joint
         )
@@ -555,7 +560,7 @@ def check_indicator(entry: Json, plan: Plan, index: int, said_epsilon: str, foun
         shared = Fraction(said_epsilon) / (1 if plan.answers_one else plan.d)
         found.equal(f"{where}, epsilon typed", shared if typed is None else Fraction(typed), epsilon)
     if asked.get("parts"):
-        sizes = {each["slug"]: each["domain_size"] + 1 for each in plan.asked}
+        sizes = {each["slug"]: (2 if "scale" in each else each["domain_size"]) + 1 for each in plan.asked}
         found.equal(f"{where}, combinations", k, prod(sizes.get(part, 0) for part in asked["parts"]))
     if "scale" in asked:
         scale, shares = asked["scale"], [int(each) for each in entry.get("cut_shares", [])]

@@ -77,6 +77,25 @@ class Sanitiser:
             raise LdpError(f"answer needs a mechanism whose reports are codes, got {self._plan.mechanism}")
         return grr.answers(values, channel=channel, **self._fields(index, pseudonyms))
 
+    def sides(self, index: int, pseudonyms: Words, levels: Values) -> Values:
+        """Values of a number as a part of a joint indicator: whether it reaches the subscriber's cut.
+
+        Parameters
+        ----------
+        index : int; position of the number in the plan
+        pseudonyms : ndarray of uint64, shape (n,)
+        levels : ndarray of int32, shape (n,); levels of the number, below 0 for no value
+
+        Raises
+        ------
+        LdpError : it is no number
+        """
+        channel = self._channels[index]
+        if not isinstance(channel, ThresholdChannel):
+            raise LdpError(f"sides needs a number, got {self._plan.indicators[index].slug}")
+        fields: dict[str, Any] = {"pseudonyms": pseudonyms, "prf": self._prf, "indicator": index}
+        return threshold.sides(levels, channel=channel, **fields)
+
     def picked_moves(
         self, index: int, pseudonyms: Words, *, starts: NDArray[np.int64], codes: Values, day: int
     ) -> Values:

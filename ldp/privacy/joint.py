@@ -3,12 +3,18 @@
 The code counts in a mixed base: a part of k values has k + 1 digits, the last for "no value", and the first
 part is the most significant. So everyone who is asked has a value, and the number of reports tells nothing
 about who has values of the parts.
+
+A part may be a number: its value is the side of the person's cut on which it lies, 0 below and 1 from it on.
+With cuts drawn in proportion to their spacings, the share of people above is the mean, as a share of the
+range of the number; so a combination with zones has the mean of each zone.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+SIDES = 2  # values of a number as a part
 
 
 def joint_size(sizes: Sequence[int]) -> int:

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, Self, get_args
 from ldp.errors import InvalidDomainError, LdpError, PlanError
 from ldp.geo.location import LocationSpec
 from ldp.privacy.first_reports import FirstReports
-from ldp.privacy.joint import joint_size
+from ldp.privacy.joint import SIDES, joint_size
 from ldp.privacy.moves import MoveSpec
 from ldp.privacy.presence import CountNoise, PresenceSpec
 from ldp.privacy.slots import SlotSpec
@@ -69,8 +69,9 @@ class IndicatorSpec:
     """One indicator of a plan; epsilon is the nominal one of one answer.
 
     A joint indicator has `parts`, slugs of two or three others: its value is the combination of theirs, with
-    one more value of each part for "no value" (`ldp.privacy.joint`). It is daily if one of them is. A number
-    has a `scale`, and as domain_size its number of cuts. One of `moves` is daily, and has their size.
+    one more value of each part for "no value" (`ldp.privacy.joint`). It is daily if one of them is. Of two
+    parts, one may be a number. A number has a `scale`, and as domain_size its number of cuts. One of `moves`
+    is daily, and has their size.
 
     Raises
     ------
@@ -112,6 +113,11 @@ class IndicatorSpec:
             raise PlanError(f"{self.slug} must be daily, without parts and cuts, to ask for moves")
         if self.domain_size != moves.size:
             raise PlanError(f"domain_size of {self.slug} must be {moves.size}, got {self.domain_size}")
+
+    @property
+    def part_size(self) -> int:
+        """Number of values as a part of a joint indicator."""
+        return self.domain_size if self.scale is None else SIDES
 
     @property
     def n_values(self) -> int:
@@ -200,7 +206,7 @@ class PlanSpec:
             raise PlanError(f"epsilon of a {self.mechanism} plan must be absent, got {self.epsilon}")
 
     def _check_parts(self) -> None:
-        whole = {spec.slug: spec for spec in self.indicators if not (spec.parts or spec.scale or spec.moves)}
+        whole = {spec.slug: spec for spec in self.indicators if not (spec.parts or spec.moves)}
         seen: dict[frozenset[str], str] = {}
         for spec in self.indicators:
             for name, asked in (("cuts", spec.scale), ("moves", spec.moves), ("parts", spec.parts)):
@@ -219,9 +225,27 @@ class PlanSpec:
             other = seen.setdefault(frozenset(spec.parts), spec.slug)
             if other != spec.slug:
                 raise PlanError(f"parts of {spec.slug} must differ from those of {other}, got {spec.parts}")
-            size = joint_size([whole[part].domain_size for part in spec.parts])
+            self._check_number_part(spec, [whole[part] for part in spec.parts])
+            size = joint_size([whole[part].part_size for part in spec.parts])
             if spec.domain_size != size:
                 raise PlanError(f"domain_size of {spec.slug} must be {size}, got {spec.domain_size}")
+
+    @staticmethod
+    def _check_number_part(spec: IndicatorSpec, parts: list[IndicatorSpec]) -> None:
+        numbers = [part for part in parts if part.scale is not None]
+        if numbers and (len(numbers), len(parts)) != (1, 2):
+            raise PlanError(f"parts of {spec.slug} must be two, one of them a number, got {spec.parts}")
+        if numbers and numbers[0].kind != spec.kind:
+            raise PlanError(f"parts of {spec.slug} must not join a static number with daily values")
+
+    def number_part(self, index: int) -> int | None:
+        """Position in the plan of the number that a joint indicator has as a part; None without one."""
+        places = [self.index(part) for part in self.indicators[index].parts]
+        return next((place for place in places if self.indicators[place].scale is not None), None)
+
+    def is_table(self, index: int) -> bool:
+        """Return whether an indicator combines categories only."""
+        return bool(self.indicators[index].parts) and self.number_part(index) is None
 
     def _check_first(self) -> None:
         """Raise PlanError unless there is fresh noise where the mechanism has some, and nowhere else."""

@@ -81,12 +81,16 @@ def _values(plan: PlanSpec, index: int) -> list[tuple[int, int]]:
 def _combined(plan: PlanSpec, parts: Sequence[str], inputs: Inputs) -> list[tuple[int, int]]:
     """Return the values of a joint indicator, one pair per day, from those of its parts."""
     places = [plan.index(part) for part in parts]
-    sizes = [plan.indicators[place].domain_size for place in places]
+    sizes = [plan.indicators[place].part_size for place in places]
     daily = [len(inputs[place]) for place in places if plan.indicators[place].kind == "daily"]
     found = []
     for day in range(min(daily, default=1)):
         of_day = (inputs[place][day if len(inputs[place]) > 1 else 0] for place in places)
-        first, second = joint_codes([np.array(pair, np.int32) for pair in of_day], sizes=sizes)
+        # The ends of a scale lie on the sides 0 and 1 of every cut.
+        values = [
+            np.minimum(pair, size - 1).astype(np.int32) for pair, size in zip(of_day, sizes, strict=True)
+        ]
+        first, second = joint_codes(values, sizes=sizes)
         found.append((int(first), int(second)))
     return found
 

@@ -96,6 +96,10 @@ class StudySanitiser:
         raw = [codes[place.rows, place.slot] for place in places]
         return self._reports(places, raw, pseudonyms, kind="static")
 
+    def sides(self, indicator: int, pseudonyms: Pseudonyms, levels: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return whether numbers reach the cuts of their subscribers, as the library has it; raw values."""
+        return self._sanitiser.sides(indicator, pseudonyms, levels)
+
     def picked_moves(
         self,
         indicator: int,

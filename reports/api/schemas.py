@@ -258,6 +258,35 @@ class NumberAnswer(Window):
     market_share: float
 
 
+class MeansRow(Strict):
+    """Mean of a number in one category, and the share of visitors who are in it and have a number."""
+
+    number: Slug
+    by: Slug
+    by_category: str
+    mean: float | None = Field(description="null: there may be no one in the category")
+    mean_std_error: float | None
+    mean_ci_low: float | None
+    mean_ci_high: float | None
+    unit_of_mean: str
+    mean_status: Status
+    share: float | None
+    share_std_error: float | None
+    share_ci_low: float | None
+    share_ci_high: float | None
+    share_status: Status
+    interval: Literal["at_least"] = Field(description="the error is an upper bound")
+
+
+class MeansAnswer(Window):
+    """Mean of a number by category in one window."""
+
+    cuts: list[int] = Field(description="values are rounded down to these, or to the minimum")
+    minimum: int
+    rows: list[MeansRow]
+    market_share: float
+
+
 class StudyLine(Strict):
     """A study in the list of studies."""
 

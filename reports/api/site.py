@@ -24,7 +24,7 @@ from reports.api.crosstab import association_answer, query_answer
 from reports.api.document import DocumentedApi
 from reports.api.features.operations import router as features
 from reports.api.flows import flows_answer
-from reports.api.numbers import number_answer
+from reports.api.numbers import means_answer, number_answer
 from reports.api.parameters import (
     AllSquares,
     Days,
@@ -255,6 +255,20 @@ def number(
     found = _indicator(request, study, indicator)
     reference = None if with_first is None else _window(found.study, with_first, with_last)
     return number_answer(request, found, _window(found.study, first, last), reference)
+
+
+@api.get(
+    INDICATOR + "/means",
+    response=answers(schemas.MeansAnswer),
+    summary=gettext_noop("Mean of a number by category"),
+)
+def means(
+    request: HttpRequest, study: str, indicator: str, first: From = None, last: To = None
+) -> HttpResponseBase:
+    """Mean in each category of another indicator, such as a zone, and the share of visitors in it."""
+    refuse_unknown(request, "from", "to")
+    found = _indicator(request, study, indicator)
+    return means_answer(request, found, _window(found.study, first, last))
 
 
 @api.get(

@@ -96,7 +96,7 @@ class Joint:
 
 
 def joint_indicators(study: Study) -> list[Joint]:
-    """Return the joint indicators of a study, in the order of its plan."""
+    """Return the joint indicators of categories of a study, in the order of its plan."""
     spec = PlanSpec.from_json(current_plan(study).spec)
     of_slug = {each.slug: each for each in study.indicators.select_related("study")}
     return [
@@ -104,6 +104,6 @@ def joint_indicators(study: Study) -> list[Joint]:
             indicator=of_slug[each.slug],
             parts=tuple(Part(indicator=of_slug[part]) for part in each.parts),
         )
-        for each in spec.indicators
-        if each.parts
+        for index, each in enumerate(spec.indicators)
+        if spec.is_table(index)
     ]

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from django.utils.translation import gettext
 
-from ldp import pure_frequencies, union
+from ldp import union
 from ldp.estimation.joint.crosstab import CrossTable, Reports, Shares, cross_table
 from ldp.estimation.windows import IndicatorTallies
 from reports.base.status import Status, estimates_status
@@ -145,10 +145,13 @@ def reports_of(report: WindowReport, tallies: IndicatorTallies) -> Reports | Non
     """Answers of a report's window, for questions about several values; None if there are none to show."""
     if not report.n_reports or not report.n_visitors:
         return None
-    sizes = {"n_reports": report.n_reports, "n_population": report.n_visitors}
-    channel, counts = tallies.channel, union(tallies.counts, **report.window._asdict())
-    estimates = pure_frequencies(counts, channel=channel, level=LEVEL, **sizes)
-    return Reports(estimates=estimates, channel=channel, level=LEVEL, **sizes)  # type: ignore[arg-type]
+    return Reports.of_counts(
+        union(tallies.counts, **report.window._asdict()),
+        channel=tallies.channel,  # type: ignore[arg-type]
+        n_reports=report.n_reports,
+        n_population=report.n_visitors,
+        level=LEVEL,
+    )
 
 
 def table_of(measured: Measured, view: View, *, found: CrossTable | None = None) -> Table | None:

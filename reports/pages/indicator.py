@@ -36,6 +36,7 @@ from reports.maps import zones as maps
 from reports.maps.views import map_context
 from reports.numbers.charts import survival_figure
 from reports.pages.grouping import grouping_context
+from reports.pages.means import means_context
 from reports.pages.number import number_context
 from reports.privacy.statement.document import protections
 from reports.studies import texts as studies_texts
@@ -95,13 +96,15 @@ def window_context(
         context |= map_context(report, zones=zones, options=options)
     if report.cuts is not None and context["state"] == "report":
         context |= number_context(report, query=asked)
+    if context["state"] == "report":
+        context |= means_context(report)
     context |= _report_context(report, options)
     return context | grouping_context(report, options=options, query=query)
 
 
 def _report_context(report: WindowReport, options: ReportOptions) -> dict[str, Any]:
     half_width, spec = mean_half_width(report.estimates), PlanSpec.from_json(report.plan.spec)
-    is_joint = any(each.parts for each in spec.indicators if each.slug == report.indicator.slug)
+    is_joint = spec.is_table(spec.index(report.indicator.slug))
     pairs = place_pairs(report.study) if is_joint else []
     return {
         "is_joint": is_joint,

@@ -4,16 +4,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.http import QueryDict
+from django.urls import reverse
 from django.utils.text import capfirst
 
 from reports.base import formats
 from reports.base.status import Status
+from reports.estimates.picker import window_query
 from reports.estimates.queries import (
     UnionNotAvailableError,
     WindowError,
     WindowReport,
 )
 from reports.numbers import texts
+from reports.numbers.by_category import numbers_by
 from reports.numbers.queries import (
     NoNumberError,
     NumberReport,
@@ -45,8 +48,19 @@ def number_context(report: WindowReport, *, query: QueryDict | None) -> dict[str
         "above": texts.above_sentence(report.estimates[place]),
         "with_days": [report.study.date_of(day) for day in range(1, report.study.days + 1)],
         "with_unions": has_unions(report.indicator),
+        "by_links": _by_links(report),
         **_comparison(report, asked),
     }
+
+
+def _by_links(report: WindowReport) -> list[tuple[str, str]]:
+    """Pages with the mean of the number by another indicator."""
+    days, slug = window_query(report.study, report.window), report.study.slug
+    return [
+        (each.by.shown_name, f"{reverse('reports:indicator', args=[slug, each.indicator.slug])}?{days}")
+        for each in numbers_by(report.study)
+        if each.number.pk == report.indicator.pk
+    ]
 
 
 def _mean_text(number: NumberReport) -> str:

@@ -156,6 +156,16 @@ def _no_numbers(facts: Facts) -> Missing | None:
     return Missing(why=why, keys=('kind = "number"',), anchor="numbers")
 
 
+def _no_means(facts: Facts) -> Missing | None:
+    if facts.means:
+        return None
+    why = gettext(
+        "This question needs an indicator that combines a number with the zones or categories, and a plan "
+        "without presence noise."
+    )
+    return Missing(why=why, keys=('kind = "number"', "parts"), anchor="numbers")
+
+
 def _scenario_links(facts: Facts) -> Links:
     if facts.study.days < LEAST_SCENARIO_DAYS or not facts.counts_all_days:
         return []
@@ -253,6 +263,11 @@ QUESTIONS: Final = (
         text=_("What is the average value, for example the mean length of a visit?"),
         links=lambda facts: facts.pages("indicator", facts.numbers),
         missing=_no_numbers,
+    ),
+    Question(
+        text=_("What is the average value in each zone or category?"),
+        links=lambda facts: facts.pages("indicator", facts.means),
+        missing=_no_means,
     ),
     Question(
         text=_("How many people are present on exactly N days?"), links=_scenario_links, missing=_not_exact

@@ -9,6 +9,7 @@ from ldp import PlanSpec
 from reports.crosstab.joints import Joint, joint_indicators
 from reports.flows.pairs import PlacePair, place_pairs
 from reports.maps.zones import zones_of
+from reports.numbers.by_category import numbers_by
 from reports.slots.queries import has_slots
 from reports.studies.models import Area, Indicator, Study
 from reports.studies.queries import current_plan, has_unions
@@ -49,6 +50,10 @@ class Facts:
     def numbers(self) -> list[Indicator]:
         scaled = {each.slug for each in self.spec.indicators if each.scale is not None}
         return [each for each in self.indicators if each.slug in scaled]
+
+    @cached_property
+    def means(self) -> list[Indicator]:
+        return [each.indicator for each in numbers_by(self.study)]
 
     @property
     def over_days(self) -> list[Indicator]:

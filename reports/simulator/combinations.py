@@ -22,7 +22,7 @@ def with_combination(setting: Setting, parts: Sequence[str]) -> Setting:
         slug="+".join(parts),  # a study has no such slug
         name=" / ".join(asked[part].name for part in parts),
         kind="daily" if any(asked[part].kind == "daily" for part in parts) else "static",
-        domain_size=joint_size([asked[part].domain_size for part in parts]),
+        domain_size=joint_size([asked[part].part_size for part in parts]),
         parts=tuple(parts),
     )
     return replace(setting, questions=(*setting.questions, question))

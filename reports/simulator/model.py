@@ -40,7 +40,7 @@ from ldp.privacy.attacker import (
     largest_success,
 )
 from ldp.privacy.first_reports import HashCells
-from ldp.privacy.joint import joint_size
+from ldp.privacy.joint import SIDES, joint_size
 from ldp.privacy.plans import HASHED, Mechanism, ReportChannel
 from ldp.protocols.channels import Unit
 from ldp.protocols.numbers.threshold import ThresholdChannel
@@ -73,6 +73,11 @@ class Question(IndicatorRequest):
     """One indicator, as a study file has it."""
 
     name: str
+
+    @property
+    def part_size(self) -> int:
+        """Number of values as a part of a combination."""
+        return self.domain_size if self.scale is None else SIDES
 
     @property
     def has_size(self) -> bool:
@@ -316,12 +321,11 @@ def visitors_needed(row: Row, *, half_width: float) -> float:
 
 def with_sizes(questions: Sequence[Question], sizes: Mapping[str, int]) -> tuple[Question, ...]:
     """Questions with other numbers of categories, by slug; those of joint ones follow from their parts."""
-    now = {each.slug: sizes.get(each.slug, each.domain_size) for each in questions}
+    resized = [replace(each, domain_size=sizes.get(each.slug, each.domain_size)) for each in questions]
+    of_part = {each.slug: each.part_size for each in resized}
     return tuple(
-        replace(
-            each, domain_size=joint_size([now[part] for part in each.parts]) if each.parts else now[each.slug]
-        )
-        for each in questions
+        replace(each, domain_size=joint_size([of_part[part] for part in each.parts])) if each.parts else each
+        for each in resized
     )
 
 

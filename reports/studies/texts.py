@@ -30,8 +30,8 @@ def crumbs_to(study: Study | None = None) -> Crumbs:
 
 def plan_words(spec: PlanSpec) -> str:
     """Explain a plan's mechanism, in plain words."""
-    how = (_how(spec), _how_repeated(spec), _how_joint(spec), _how_number(spec), _how_moves(spec))
-    return " ".join(filter(None, (_who_answers(spec), *how, _what_fakes_hide(spec))))
+    how = (_how, _how_repeated, _how_joint, _how_number, _how_number_part, _how_moves)
+    return " ".join(filter(None, (_who_answers(spec), *(of(spec) for of in how), _what_fakes_hide(spec))))
 
 
 def tallies_words(tallies: Sequence[str]) -> str:
@@ -230,6 +230,15 @@ def _how_joint(spec: PlanSpec) -> str:
         "An answer on a joint indicator combines the values of several indicators. It is randomised as "
         "one value, using the more accurate of GRR and projective geometry response (PGR). The randomised "
         "answer is then reused whenever the combination is the same."
+    )
+
+
+def _how_number_part(spec: PlanSpec) -> str:
+    if all(spec.number_part(index) is None for index in range(spec.d)):
+        return ""
+    return gettext(
+        "If an indicator combines a number with another indicator, the answer says whether the number is at "
+        "or above the person's threshold for this number. This threshold is drawn at random once."
     )
 
 

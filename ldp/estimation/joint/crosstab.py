@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp.estimation.estimators import Estimates, pure_variance
+from ldp.estimation.estimators import Estimates, pure_frequencies, pure_variance
 from ldp.estimation.joint.linear import (
     LinearChannel,
     LinearEstimate,
@@ -44,6 +44,15 @@ class Reports:
     n_reports: int
     n_population: int
     level: float = 0.95
+
+    @classmethod
+    def of_counts(
+        cls, counts: Codes, *, channel: LinearChannel, n_reports: int, n_population: int, level: float = 0.95
+    ) -> "Reports":
+        """Return the answers behind counts of reports that support each value, shape (domain_size,)."""
+        sizes = {"n_reports": n_reports, "n_population": n_population}
+        estimates = pure_frequencies(counts, channel=channel, level=level, **sizes)
+        return cls(estimates=estimates, channel=channel, level=level, **sizes)
 
     @property
     def sizes(self) -> dict[str, int]:

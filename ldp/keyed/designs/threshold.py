@@ -29,6 +29,25 @@ def choose_cut(
     return cuts
 
 
+def sides(
+    levels: NDArray[np.int32],
+    *,
+    pseudonyms: Words,
+    prf: KeyedPrf,
+    indicator: int,
+    channel: ThresholdChannel,
+) -> NDArray[np.int32]:
+    """Return whether each number reaches the subscriber's cut, 0 or 1; -1 without a number. Not sanitised.
+
+    Parameters
+    ----------
+    levels : ndarray of int32, shape (n,); `Scale.levels` in [0, n_cuts], below 0 for no value
+    pseudonyms, prf, indicator, channel : as of `choose_cut`
+    """
+    cuts = choose_cut(pseudonyms, prf=prf, indicator=indicator, channel=channel)
+    return np.where(levels < 0, -1, levels > cuts.astype(np.int32)).astype(np.int32)
+
+
 def answers(
     values: NDArray[np.int32],
     *,

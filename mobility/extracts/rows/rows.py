@@ -6,7 +6,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp import PlanSpec
+from ldp import PlanSpec, Sanitiser
 from ldp.kernels.entropy import KeyedPrf
 from ldp.keyed.choices import choose_indicator
 from mobility.extracts.cells.cells import EMPTY, CellCodes, count_unmatched
@@ -89,6 +89,7 @@ class RowCoder:
             if slug in profile.columns
         ]
         self._joints = joints_of(plan, [value.place for value in self._values])
+        self._sanitiser = Sanitiser(plan, prf)
         self._slot_of = {index: slot for slot, (index, _) in enumerate(static)}
         self._plan = plan
         self._pseudonym_key = pseudonym_key
@@ -250,7 +251,11 @@ class RowCoder:
             return
         if self._joints:
             rows, values = np.arange(len(rows), dtype=np.int32), values[:, rows]
-            values = np.stack([*values, *(joint.codes(values) for joint in self._joints)])
+
+            def sides(number: int, levels: NDArray[np.int32]) -> NDArray[np.int32]:
+                return self._sanitiser.sides(number, events.pseudonym, levels)
+
+            values = np.stack([*values, *(joint.codes(values, sides=sides) for joint in self._joints)])
         places = [value.place for value in self._values] + [joint.place for joint in self._joints]
         if not plan.is_sampled:
             slots = np.array([self._slot_of[place] for place in places], np.int64)

@@ -146,10 +146,11 @@ HINTS: Final[dict[str, Promise | str]] = {
     ),
     "indicator.name_fr": FRENCH,
     "indicator.parts": gettext_lazy(
-        "Enter two or three indicators of this study. If a person has no value for one of them, “no "
-        "value” is part of the combination. If one of the indicators is daily, the combination is also "
-        "daily. Each person reports on only one indicator, so a combination reduces the number of answers "
-        "for all other indicators."
+        "Enter two or three indicators of this study. One of two may be a number: reports then show its "
+        "mean in each category of the other. If a person has no value for one of them, “no value” is part "
+        "of the combination. If one of the indicators is daily, the combination is also daily. Each person "
+        "reports on only one indicator, so a combination reduces the number of answers for all other "
+        "indicators."
     ),
     "indicator.unit": gettext_lazy(
         "For example, EUR. Use min for the duration of the visit, km for the distance from home, and "

@@ -66,6 +66,10 @@ class DailyValues:
         # Whether days need the raw static parts of those who are asked for a daily combination.
         self.has_static_parts = any(each is not None and each.static_sizes for each in self._joints)
         self._daily = [(place, each) for place, each in enumerate(plan.indicators) if each.kind == "daily"]
+        # Numbers by what they are derived from, with their place in the plan.
+        self._numbers = {
+            derive_of[each.slug]: (place, each.scale) for place, each in self._daily if each.scale is not None
+        }
         self._zone_of_cell = _zone_codes(definition)
         self._positions = cell_positions(definition)
         self._nights = nights_of(definition)
@@ -122,9 +126,7 @@ class DailyValues:
             if bool({*OF_NIGHT} & {*derived}) != (part == "night"):
                 continue
             if asked.scale is not None:
-                numbers = self._numbers_of(derived[0], seen, rows, day=day)
-                levels = asked.scale.levels(numbers)
-                codes[:, column] = np.where(np.isnan(numbers), NO_VALUE, levels)
+                codes[:, column] = self._levels_of(derived[0], seen, rows, day=day)
                 continue
             if asked.moves is not None:
                 people = seen.pseudonym[rows]
@@ -151,6 +153,18 @@ class DailyValues:
             return np.full(len(rows), NO_VALUE, np.uint16)
         return _of_cells(self.main_cells(seen, seen.pseudonym[rows]), self._grid_code_of_cell)
 
+    def _levels_of(self, derive: str, seen: DaySightings, rows: NDArray[np.int64], *, day: int) -> Codes:
+        _, scale = self._numbers[derive]
+        numbers = self._numbers_of(derive, seen, rows, day=day)
+        return np.where(np.isnan(numbers), NO_VALUE, scale.levels(numbers)).astype(np.uint16)
+
+    def _sides_of(self, derive: str, seen: DaySightings, rows: NDArray[np.int64], *, day: int) -> Codes:
+        place, _ = self._numbers[derive]
+        levels = self._levels_of(derive, seen, rows, day=day)
+        known = np.where(levels == NO_VALUE, -1, levels.astype(np.int32)).astype(np.int32)
+        sides = self._sanitiser.sides(place, seen.pseudonym[rows], known)
+        return np.where(sides < 0, NO_VALUE, sides).astype(np.uint16)
+
     def _numbers_of(
         self, derive: str, seen: DaySightings, rows: NDArray[np.int64], *, day: int
     ) -> NDArray[np.float64]:
@@ -164,6 +178,8 @@ class DailyValues:
         return farthest_km(seen.stays, self._positions, people, self.night_cells(seen, people, day=day))
 
     def _codes_of(self, derive: str, seen: DaySightings, rows: NDArray[np.int64], *, day: int) -> Codes:
+        if derive in self._numbers:
+            return self._sides_of(derive, seen, rows, day=day)
         if derive == VISIT_DURATION:
             return duration_codes(seen.last[rows] - seen.first[rows])
         pseudonyms = seen.pseudonym[rows]
@@ -198,8 +214,8 @@ class _DailyJoint(NamedTuple):
     @classmethod
     def of(cls, plan: PlanSpec, spec: IndicatorSpec) -> "_DailyJoint":
         return cls(
-            sizes=tuple(plan.indicators[plan.index(part)].domain_size for part in spec.parts),
-            static_sizes=tuple(plan.indicators[place].domain_size for place in static_parts(plan, spec)),
+            sizes=tuple(plan.indicators[plan.index(part)].part_size for part in spec.parts),
+            static_sizes=tuple(plan.indicators[place].part_size for place in static_parts(plan, spec)),
         )
 
     def codes(self, derived: Sequence[Codes | None], raw: Codes) -> Codes:

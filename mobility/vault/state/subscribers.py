@@ -162,7 +162,11 @@ class SubscriberCoder:
     def _sanitised(self, pseudonym: NDArray[np.uint64], raw: list[NDArray[np.int32]]) -> NDArray[np.uint16]:
         codes = np.full((len(pseudonym), self._sanitiser.slots("static")), NO_VALUE, np.uint16)
         column_of = {value.place: column for value, column in zip(self._values, raw, strict=True)}
-        column_of |= {joint.place: joint.codes(raw) for joint in self._joints}
+
+        def sides(number: int, levels: NDArray[np.int32]) -> NDArray[np.int32]:
+            return self._sanitiser.sides(number, pseudonym, levels)
+
+        column_of |= {joint.place: joint.codes(raw, sides=sides) for joint in self._joints}
         for place in self._sanitiser.places(pseudonym, kind="static"):
             if place.indicator in column_of:
                 codes[place.rows, place.slot] = column_of[place.indicator][place.rows]

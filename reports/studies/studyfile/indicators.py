@@ -32,6 +32,8 @@ MAX_CATEGORIES = 65_534
 # Of a part without a value, in the names of combinations; and of all that is no zone, in those of moves.
 NO_VALUE_NAME, NO_VALUE_NAME_FR = "no value", "sans valeur"
 OUTSIDE_NAME, OUTSIDE_NAME_FR = "outside", "hors zones"
+# Of a number as a part: the sides of a person's cut.
+SIDE_NAMES, SIDE_NAMES_FR = ("below", "reached"), ("en dessous", "atteint")
 # Pages of a study with the address of an indicator's page.
 RESERVED_INDICATORS = frozenset(
     {
@@ -182,7 +184,7 @@ def _with_parts(
     root: Table, indicators: tuple[IndicatorDefinition, ...], *, days: int
 ) -> tuple[IndicatorDefinition, ...]:
     """Give joint indicators the combinations of their parts as categories, or note why that cannot be."""
-    whole = {each.slug: each for each in indicators if not (each.parts or each.scale or each.max_moves)}
+    whole = {each.slug: each for each in indicators if not (each.parts or each.max_moves)}
     first_with: dict[frozenset[str], str] = {}
     found = []
     for each in indicators:
@@ -206,13 +208,21 @@ def _are_parts(table: Table, indicator: IndicatorDefinition, whole: dict[str, In
             table.add("parts", "must name each indicator once", part)
             return False
         if part not in whole:
-            rule = f"must name indicators of this study that have categories, no parts and no {MOVES}"
+            rule = f"must name indicators of this study that have categories or cuts, no parts and no {MOVES}"
             table.add("parts", rule, part)
             return False
     kind = "daily" if any(whole[part].kind == "daily" for part in indicator.parts) else "static"
     if indicator.kind != kind:
         rule = f"must be {kind}: a joint indicator is daily if one of its parts is, and static otherwise"
         table.add("kind", rule, indicator.kind)
+    numbers = [part for part in indicator.parts if whole[part].scale]
+    if numbers and (len(numbers), len(indicator.parts)) != (1, 2):
+        rule = "must be two where one is a number: its mean is asked for each category of the other"
+        table.add("parts", rule, list(indicator.parts))
+        return False
+    if numbers and whole[numbers[0]].kind != kind:
+        table.add("parts", "must not join a number of a column with values of a day", list(indicator.parts))
+        return False
     return indicator.kind == kind
 
 
@@ -220,7 +230,11 @@ def _combination(
     table: Table, indicator: IndicatorDefinition, parts: list[IndicatorDefinition], *, days: int
 ) -> IndicatorDefinition:
     """Give one joint indicator its categories."""
-    size, most = joint_size([len(part.categories) for part in parts]), _most_categories(days)
+    names = [part.categories if part.scale is None else SIDE_NAMES for part in parts]
+    french = [
+        (part.categories_fr or part.categories) if part.scale is None else SIDE_NAMES_FR for part in parts
+    ]
+    size, most = joint_size([len(each) for each in names]), _most_categories(days)
     if size > most:
         rule = (
             f"must have at most {most} combinations in a study of {days} days; a part of k categories has "
@@ -228,8 +242,7 @@ def _combination(
         )
         table.add("parts", rule, size)
         return indicator
-    combined = _combined(table, [part.categories for part in parts], none=NO_VALUE_NAME)
-    french = [part.categories_fr or part.categories for part in parts]
+    combined = _combined(table, names, none=NO_VALUE_NAME)
     combined_fr = _combined(table, french, none=NO_VALUE_NAME_FR)
     return replace(indicator, categories=combined, categories_fr=combined_fr)
 

@@ -485,7 +485,8 @@ def kilometres(one, other):
 
 POSITIONS = {"cell-9": (6.8, 47.6), "cell-8": (6.9, 47.6), "cell-7": (6.9, 47.7), "cell-6": (6.9, 47.8)}
 CUTS = {"events": (2, 4), "far": (10, 20)}
-NUMBERED = ["gender", "stayed_in", "slept_in", "duration", "events", "far"]
+NUMBERED = ["gender", "stayed_in", "slept_in", "duration", "events", "far", "by_zone"]
+SIDES = [" / ".join(each) for each in product((*ZONES, NONE), ("below", "reached", NONE))]
 
 
 def numbers_of(rows):
@@ -508,6 +509,20 @@ def numbers_of(rows):
     return found
 
 
+SIDE = {False: "below", True: "reached"}
+
+
+def cuts_of(definition, slug, people):
+    """Return the cut of a number that each of some people has."""
+    place = NUMBERED.index(slug)
+    asked = {"indicator": place, "channel": definition.plan_spec().answer_channel(place)}
+    named = sorted(people)
+    found = choose_cut(
+        np.array([pseudonym(who) for who in named], np.uint64), prf=KeyedPrf(SANITISE_KEY), **asked
+    )
+    return dict(zip(named, found.tolist(), strict=True))
+
+
 class TestNumbers:
     @pytest.fixture
     def definition(self) -> StudyDefinition:
@@ -515,7 +530,8 @@ class TestNumbers:
         ask = '[[indicator]]\nslug = "{}"\nkind = "number"\nderive = "{}"\nunit = "{}"\ncuts = {}\n'
         names = {"events": ("event_count", "events"), "far": ("distance_from_home", "km")}
         more = "".join(ask.format(slug, *each, list(CUTS[slug])) for slug, each in names.items())
-        return night_study(first_day=FIRST_DAY, days=DAYS, more=more)
+        by = joint("by_zone", "stayed_in", "events").replace("static", "daily")
+        return night_study(first_day=FIRST_DAY, days=DAYS, more=more + by)
 
     def test_each_visitor_reports_whether_it_reaches_a_cut(
         self, make_pipeline, definition, files, rows, tmp_path
@@ -530,12 +546,7 @@ class TestNumbers:
         )
         assert mixed.tallies() == plain.tallies()
         for slug, cuts in CUTS.items():
-            channel = definition.plan_spec().answer_channel(NUMBERED.index(slug))
-            cut_of = {}
-            for who in who_answers(slug, indicators=NUMBERED):
-                one = np.array([pseudonym(who)], np.uint64)
-                prf = KeyedPrf(SANITISE_KEY)
-                (cut_of[who],) = choose_cut(one, prf=prf, indicator=NUMBERED.index(slug), channel=channel)
+            cut_of = cuts_of(definition, slug, who_answers(slug, indicators=NUMBERED))
             for day in range(1, DAYS + 1):
                 expected = Counter(
                     int(2 * cut_of[who] + (n >= cuts[cut_of[who]]))
@@ -544,3 +555,16 @@ class TestNumbers:
                 )
                 assert counted(plain, slug, day, values=range(2 * len(cuts))) == expected
                 assert len(expected) > 1
+        # Both together: the zone of the day, and the side of the cut of "events".
+        truth, cut_of = (
+            truth_of(rows),
+            cuts_of(definition, "events", who_answers("by_zone", indicators=NUMBERED)),
+        )
+        for day in range(1, DAYS + 1):
+            expected = Counter(
+                f"{truth.stayed_in[who, day] or NONE} / {SIDE[n >= CUTS['events'][cut_of[who]]]}"
+                for (who, of_day), n in numbers["events"].items()
+                if of_day == day and who in cut_of
+            )
+            assert counted(plain, "by_zone", day, values=SIDES) == expected
+            assert len(expected) > 2

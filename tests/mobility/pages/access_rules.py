@@ -96,7 +96,9 @@ RULES = {
     "reports:compare_file": Rule(roles=EXPORTERS, about=INDICATOR, kwargs=CSV, query=ONE_DAY),
     # This study has too few days for a forecast, and age is no number.
     **of("reports:presence_forecast_file reports:forecast_file", about=STUDY, **NONE_YET),
-    **of("reports:number_file reports:forecast_indicator_file", about=INDICATOR, **NONE_YET),
+    **of(
+        "reports:number_file reports:means_file reports:forecast_indicator_file", about=INDICATOR, **NONE_YET
+    ),
     "reports:dpia": Rule(roles=OVERSEERS, about=STUDY),
     "reports:dpia_file": Rule(roles=OVERSEERS, about=STUDY, kwargs={"ending": "md"}),
     "reports:crowd_limits": Rule(roles=ADMINISTRATORS, about=STUDY),
@@ -189,6 +191,7 @@ READING = {
     "/studies/{study}/indicators/{indicator}/days": True,
     "/studies/{study}/indicators/{indicator}/windows": True, "/studies/{study}/places": True,
     "/studies/{study}/indicators/{indicator}/number": True,
+    "/studies/{study}/indicators/{indicator}/means": True,
     "/studies/{study}/places/grid": True, "/studies/{study}/queries": True,
     "/studies/{study}/indicators/{indicator}/association": True,
     "/studies/{study}/flows": True, "/studies/{study}/features": True, "/studies/{study}/features/": True,

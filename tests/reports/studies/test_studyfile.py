@@ -334,8 +334,8 @@ MANY_OF_BOTH = "[" + ", ".join(f'"c{i}"' for i in range(22_000)) + "]"
         ('["age_band", "home"]', '["age_band"]', "parts: must be a list of 2 to 3 slugs of indicators, got a list"),
         ('["age_band", "home"]', '["age_band", 5]', "parts: must be a list of 2 to 3 slugs of indicators, got a list"),
         ('["age_band", "home"]', '["home", "home"]', 'parts: must name each indicator once, got "home"'),
-        ('["age_band", "home"]', '["home", "work"]', 'parts: must name indicators of this study that have categories, no parts and no moves, got "work"'),
-        ('["age_band", "home"]', '["home", "both"]', 'parts: must name indicators of this study that have categories, no parts and no moves, got "both"'),
+        ('["age_band", "home"]', '["home", "work"]', 'parts: must name indicators of this study that have categories or cuts, no parts and no moves, got "work"'),
+        ('["age_band", "home"]', '["home", "both"]', 'parts: must name indicators of this study that have categories or cuts, no parts and no moves, got "both"'),
         ('["age_band", "home"]', '["home", "visit_duration"]', "kind: must be daily: a joint indicator is daily if one of its parts is"),
         ('["age_band", "home"]', '["age_band", "home"]\nmax_values = 2', "max_values: must be absent: only a daily indicator has several values"),
         (TWO_PARTS, TWO_PARTS + joint("again", "home", "age_band"), "parts: must not be those of both again"),
@@ -394,6 +394,48 @@ def test_numbers_that_cannot_be_asked_are_refused(old, new, expected) -> None:
     assert [line for line in found if expected in line], found
 
 
+BY_AGE = (
+    NUMBER
+    + joint("spent_by_age", "age_band", "spent")
+    + joint("stay_by_age", "stay", "age_band").replace("static", "daily")
+)
+
+
+def test_a_number_is_combined_as_the_sides_of_a_cut() -> None:
+    study = parse(BY_AGE)
+    spent, stay = study.indicators[-2:]
+    ages = study.indicators[0].categories
+    assert spent.categories[:3] == tuple(f"{ages[0]} / {side}" for side in ("below", "reached", "no value"))
+    assert stay.categories[: len(ages) + 1] == (*(f"below / {age}" for age in ages), "below / no value")
+    assert stay.categories_fr[0] == f"en dessous / {ages[0]}"
+    spec = study.plan_spec()
+    assert [spec.number_part(spec.index(each.slug)) for each in (spent, stay)] == [
+        spec.index("spent"), spec.index("stay"),
+    ]  # fmt: skip
+    assert through_json(study) == study == read_tables(tables_of(study), like=study)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('["age_band", "spent"]', '["stay", "spent"]', "parts: must be two where one is a number"),
+        ('["stay", "age_band"]', '["spent", "stay"]', "parts: must be two where one is a number"),
+        (
+            '["age_band", "spent"]',
+            '["age_band", "spent", "stay"]',
+            "parts: must be two where one is a number",
+        ),
+    ],
+)
+def test_numbers_that_cannot_be_combined_are_refused(old, new, expected) -> None:
+    found = problems(
+        edited(old, new, text=BY_AGE).replace(
+            '"spent_by_age"\nkind = "static"', '"spent_by_age"\nkind = "daily"'
+        )
+    )
+    assert [line for line in found if expected in line], found
+
+
 MOVES = WITH_AREA.replace('derive = "visit_duration"', 'derive = "moves"')
 TWO_ZONES = {"cells_csv": CELLS, "zones_geojson": zones(zone("Centre"), zone("Nord"))}
 
@@ -429,7 +471,7 @@ def test_moves_have_pairs_of_zones_and_outside_as_categories() -> None:
         (AREA + 'zones = "zones.geojson"\n', "", "derive: needs [area] with zones"),
         ("smp-grr", "spl-grr", "derive: must not be moves under spl-grr: only smp plans have moves"),
         ("epsilon = 1.0", "epsilon = 1.0\npresence_epsilon = 0.5\npresence_days = 2", "absent with the moves visit_duration"),
-        ("[area]", joint("both", "age_band", "visit_duration") + "[area]", "have categories, no parts and no moves"),
+        ("[area]", joint("both", "age_band", "visit_duration") + "[area]", "have categories or cuts, no parts and no moves"),
     ],
 )  # fmt: skip
 def test_moves_that_cannot_be_asked_are_refused(old, new, expected) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldp.kernels.entropy import KeyedPrf
+from ldp.keyed.designs.threshold import choose_cut
 from mobility.base.errors import BatchFormatError
 from mobility.extracts.profiles.definition import default_profile, subscribers_profile
 from mobility.extracts.readers import Source
@@ -24,6 +25,7 @@ from mobility.vault.state.subscribers import NOBODY, SubscriberCoder, Subscriber
 from mobility.vault.state.visits import group_events
 from tests.mobility.extracts.rows import small_extract
 from tests.mobility.extracts.rows.small_extract import PSEUDONYM_KEY, pseudonym_of
+from tests.study_text import AREA, joint
 
 NONE = int(NO_VALUE)
 MECHANISMS = ("smp-grr", "spl-grr", "rsfd-ouez")
@@ -174,6 +176,40 @@ class TestJoints:
         asked = {who for who in one.pseudonym.tolist() if small_extract.asked_of(who, d=4) == JOINT}
         known, found = expected(has_joint=True), codes_of(one)
         assert {who: found[who] for who in asked} == {who: known[who] for who in asked}
+
+
+SPENT = '[[indicator]]\nslug = "spent"\nkind = "number"\ncolumn = "other"\nunit = "EUR"\ncuts = [10, 20]\n'
+BY_GENDER = small_extract.definition_of((AREA, SPENT + joint("both", "gender", "spent") + AREA))
+SPENDING = [(f"s{i}", i % 3, ("", "5", "15", "25")[i % 4]) for i in range(200)]
+
+
+def test_a_number_of_a_column_is_combined_by_the_side_of_the_cut() -> None:
+    """In files of events and in those of subscribers; the cut is that of the number alone."""
+    coder = small_extract.coder_of(BY_GENDER)
+    rows = [f"{who},2017-03-25T12:00:00Z,c1,{GENDERS[x]},{spent},65+" for who, x, spent in SPENDING]
+    parts, _ = small_extract.ingest("\n".join([small_extract.HEADER, *rows]).encode(), coder)
+    found = codes_of(concatenate(parts, slots=coder.slots))
+    plan = BY_GENDER.plan_spec()
+    people = np.array([pseudonym_of(who) for who, _, _ in SPENDING], np.uint64)
+    cuts = choose_cut(
+        people, prf=KeyedPrf(small_extract.SANITISE_KEY), indicator=3, channel=plan.answer_channel(3)
+    )
+    expected = {
+        person: 3 * x + (2 if not spent else int(spent) >= (10, 20)[cut])
+        for person, cut, (_, x, spent) in zip(people.tolist(), cuts, SPENDING, strict=True)
+        if small_extract.asked_of(person, d=5) == 4
+    }
+    assert {who: found[who] for who in expected} == expected
+    assert set(expected.values()) == set(range(9))
+    sanitiser = sanitiser_of(BY_GENDER)
+    of_people = SubscriberCoder(
+        subscribers_profile(BY_GENDER), sanitiser=sanitiser, pseudonym_key=PSEUDONYM_KEY
+    )
+    text = "\n".join(["who,gender,other,age", *(f"{who},{GENDERS[x]},{n},65+" for who, x, n in SPENDING)])
+    blocks = read_extract(io.BytesIO(text.encode()), layout=of_people.layout)
+    kept = join_rows([of_people.rows_of(block, RowCounts()) for block in blocks], words=of_people.words)
+    codes = np.array([[found[person]] for person in kept.pseudonym.tolist()], np.uint16)
+    assert kept.static.tolist() == sanitiser.static_answers(kept.pseudonym, codes).tolist()
 
 
 def rows_of(drawn: list[tuple[int, list[int]]]) -> SubscriberRows:

@@ -1,0 +1,86 @@
+"""Means of a number by category: unbiased, covering, and with errors that are never too small."""
+
+from fractions import Fraction
+
+import numpy as np
+
+import ldp
+from ldp.estimation.joint.crosstab import Reports
+from ldp.estimation.joint.means import means_by
+from ldp.privacy.joint import joint_codes
+from ldp.protocols.numbers.threshold import Scale
+from ldp.protocols.projective_space import value_counts
+from tests.ldp.exact import refuses
+
+SCALE = Scale(cuts=(60, 120, 180, 300, 600), unit="min")
+N, ZONES = 6000, 4
+PEOPLE = np.arange(N, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+ZONE = (np.arange(N) * 31 % 10 % 5).astype(np.int32)  # some are in no zone
+STAYS = np.minimum(30 + (np.arange(N) * 7919) % 400 + 60 * ZONE, 650)
+RUNS = 200
+
+
+def plan(**changes):
+    ask = {"kind": "daily", "epsilon": Fraction(2)}
+    asked = [
+        {"slug": "zone", "domain_size": ZONES},
+        {"slug": "stay", "domain_size": 5, "scale": SCALE},
+        {"slug": "both", "domain_size": (ZONES + 1) * 3, "parts": ("zone", "stay")},
+    ]
+    indicators = tuple(ldp.IndicatorSpec(**(ask | each | changes.get(each["slug"], {}))) for each in asked)
+    shares = (2**64 // 8, 2**64 // 8, 2**64 // 4 * 3)
+    fields = {"mechanism": "smp-grr", "unit": "profile", "version": 1, "days": 1}
+    return ldp.PlanSpec(indicators=indicators, shares=shares, **fields)
+
+
+def reports_of(run):
+    """Answers of those who are asked for both, with the key of this run."""
+    spec = plan()
+    sanitiser = ldp.Sanitiser(spec, ldp.KeyedPrf(run.to_bytes(16, "big")))
+    asked = PEOPLE[sanitiser.asked(PEOPLE) == 2]
+    rows = np.flatnonzero(sanitiser.asked(PEOPLE) == 2)
+    sides = sanitiser.sides(1, asked, SCALE.levels(STAYS[rows]))
+    codes = joint_codes([ZONE[rows], sides], sizes=(ZONES, 2))
+    words = sanitiser.report(2, asked, codes)[:, 0]
+    channel = spec.answer_channel(2)
+    n_codes = getattr(channel, "n_codes", channel.domain_size)
+    counts = value_counts(np.bincount(words, minlength=n_codes).astype(np.int64), channel=channel)
+    return Reports.of_counts(counts, channel=channel, n_reports=rows.size, n_population=N)
+
+
+def test_means_are_unbiased_and_covered() -> None:
+    """Over noise, cuts and sample of 200 keys: a ratio is unbiased up to the square of its error."""
+    codes = np.arange((ZONES + 1) * 3).reshape(ZONES + 1, 3)[:ZONES, :2]
+    ends = np.array([SCALE.minimum, *SCALE.cuts])[SCALE.levels(STAYS)]
+    truth = np.array([ends[zone == ZONE].mean() for zone in range(ZONES)])
+    found = [means_by(reports_of(run), codes=codes, scale=SCALE) for run in range(RUNS)]
+    errors = np.array([each.value - truth for each in found])
+    said = np.array([each.std_error for each in found])
+    assert (np.abs(errors.mean(axis=0)) < 5.5 * errors.std(axis=0) / RUNS**0.5).all()
+    ratio = errors.var(axis=0) / (said**2).mean(axis=0)
+    assert (np.abs(ratio - 1) < 5.5 * (2 / RUNS) ** 0.5).all()
+    covered = np.mean([(each.ci_low <= truth) & (truth <= each.ci_high) for each in found])
+    assert abs(covered - 0.95) < 3.5 * (0.95 * 0.05 / (RUNS * ZONES)) ** 0.5
+
+
+def test_a_person_has_one_cut_whatever_the_zone() -> None:
+    sanitiser = ldp.Sanitiser(plan(), ldp.KeyedPrf(bytes(16)))
+    sides = np.array([sanitiser.sides(1, PEOPLE, np.full(N, level, np.int32)) for level in range(-1, 6)])
+    assert (sides[0] == -1).all()
+    assert (np.diff(sides[1:], axis=0) >= 0).all()
+    assert (sides[1].max(), sides[6].min()) == (0, 1)
+    crossed = (sides[1:] == 0).sum(axis=0) - 1
+    shares = np.bincount(crossed, minlength=5) / N
+    assert np.allclose(shares, np.array(SCALE.spacings) / 600, atol=5.5 * 0.5 / N**0.5)
+
+
+def test_a_number_joins_one_other_indicator_of_its_kind() -> None:
+    assert [plan().number_part(index) for index in range(3)] == [None, None, 1]
+    assert not plan().is_table(2)
+    refuses("domain_size of both must be 15", plan, both={"domain_size": 30}, error=ldp.PlanError)
+    static = {"kind": "static"}
+    refuses("must not join a static number", plan, stay=static, error=ldp.PlanError)
+    two = {"parts": ("zone", "stay"), "domain_size": 9}
+    number = {"scale": SCALE, "domain_size": 5}
+    refuses("must be two, one of them a number", plan, zone=number, both=two, error=ldp.PlanError)
+    assert ldp.certify(plan()).indicators[2].n_values == 1
