@@ -14,6 +14,7 @@ from reports.exports.boards import views as board_downloads
 from reports.exports.findings import crosstabs as crosstab_downloads
 from reports.exports.findings import flows as flow_downloads
 from reports.exports.findings import means as means_downloads
+from reports.exports.findings import models as model_downloads
 from reports.exports.findings import numbers as number_downloads
 from reports.exports.places import views as place_downloads
 from reports.exports.presence import views as slot_downloads
@@ -22,6 +23,7 @@ from reports.maps import views as maps
 from reports.movement import views as movement
 from reports.pages import (
     crosstab,
+    crosstab_model,
     crowd_limits,
     days,
     flows,
@@ -74,6 +76,8 @@ urlpatterns = [
     path("<slug:slug>/scenario/", scenario.scenario, name="scenario_study"),
     file("scenario", downloads.download_scenario, name="scenario_study_file"),
     path("<slug:slug>/crosstab/", crosstab.crosstab, name="crosstab"),
+    path("<slug:slug>/crosstab/model/", crosstab_model.crosstab_model, name="crosstab_model"),
+    file("crosstab/model", model_downloads.download_model, name="crosstab_model_file"),
     file("crosstab", crosstab_downloads.download_crosstab, name="crosstab_file"),
     path("<slug:slug>/flows/", flows.flows, name="flows"),
     file("flows", flow_downloads.download_flows, name="flows_file"),

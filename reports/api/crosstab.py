@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TypeVar
 
 from django.http import HttpRequest
@@ -14,11 +14,13 @@ from reports.api.schemas import Query, Range
 from reports.base.problems import FieldError, ProblemError
 from reports.crosstab.association import verdict_of
 from reports.crosstab.joints import Joint, Part, joint_indicators
+from reports.crosstab.model import MODEL, THIRD, model_table, model_view, triples
 from reports.crosstab.queries import NoCrosstabError, measure
 from reports.crosstab.query import COLUMNS, ROWS, checked_choice, joint_of, part_view
 from reports.crosstab.texts import sentence
 from reports.estimates.fingerprints import state_of
-from reports.estimates.queries import Window, WindowError, window_from_dates
+from reports.estimates.queries import Window, WindowError, visitor_unions, window_from_dates
+from reports.exports.findings.models import model_rows, model_words
 from reports.exports.findings.tables import head_of, tail_of
 from reports.studies.models import Indicator, Study
 
@@ -163,3 +165,25 @@ def _known(part: Part, name: str | None, known: Mapping[str | None, T], *, at: s
         return known[name]
     text = gettext("%(indicator)s has no category or group “%(name)s”.")
     raise FieldError(at, text % {"indicator": part.slug, "name": str(name)[:_SHOWN]})
+
+
+def model_answer(
+    request: HttpRequest, study: Study, window: Window, parts: Sequence[str]
+) -> HttpResponseBase:
+    """Modelled shares of all combinations of three indicators.
+
+    ProblemError : 422 where there is no model of these
+    """
+    names = dict(zip((ROWS, COLUMNS, THIRD), parts, strict=True))
+
+    def build() -> Content:
+        try:
+            view = model_view(names, triples(study), visitors=visitor_unions(study))
+            table = model_table(replace(view, window=window))
+        except (WindowError, NoCrosstabError) as error:
+            raise ProblemError(422, str(error)) from error
+        rows = [] if table.cells is None else model_rows(table)
+        marked = {"model": MODEL, "explanation": model_words(table), "rows": rows}
+        return as_json(head_of(table.report) | marked | tail_of(table.report))
+
+    return answer(request, state=[state_of([study]), window, *parts], build=build)

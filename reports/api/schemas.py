@@ -287,6 +287,35 @@ class MeansAnswer(Window):
     market_share: float
 
 
+class ModelRow(Strict):
+    """Modelled share of all visitors with one combination."""
+
+    model: Literal["maximum_entropy"]
+    row_indicator: Slug
+    row_category: str
+    column_indicator: Slug
+    column_category: str
+    third_indicator: Slug
+    third_category: str
+    frequency: float | None
+    std_error: float | None = Field(description="of noise and sampling, not of the model")
+    ci_low: float | None
+    ci_high: float | None
+    visitors: Number
+    visitors_ci_low: Number
+    visitors_ci_high: Number
+    status: Status
+
+
+class ModelAnswer(Window):
+    """Three-way table in one window: a model, no one reports on all three."""
+
+    model: Literal["maximum_entropy"]
+    explanation: str
+    rows: list[ModelRow]
+    market_share: float
+
+
 class StudyLine(Strict):
     """A study in the list of studies."""
 

@@ -20,7 +20,7 @@ from reports.api.answers import (
     refuse_unknown,
 )
 from reports.api.auth import Session, Token, reader_of, study_of
-from reports.api.crosstab import association_answer, query_answer
+from reports.api.crosstab import association_answer, model_answer, query_answer
 from reports.api.document import DocumentedApi
 from reports.api.features.operations import router as features
 from reports.api.flows import flows_answer
@@ -393,6 +393,26 @@ def association(
     found = _indicator(request, study, indicator)
     window = _window(found.study, first, last)
     return association_answer(request, found, rows=rows, columns=columns, window=window)
+
+
+@api.get(
+    STUDY + "/model",
+    response=answers(schemas.ModelAnswer),
+    summary=gettext_noop("Three-way table (model)"),
+)
+def model(
+    request: HttpRequest,
+    study: str,
+    rows: str = "",
+    columns: str = "",
+    third: str = "",
+    first: From = None,
+    last: To = None,
+) -> HttpResponseBase:
+    """Modelled shares of the combinations of three indicators that are asked in pairs only."""
+    refuse_unknown(request, "from", "to", "rows", "columns", "third")
+    found = study_of(request, study)
+    return model_answer(request, found, _window(found, first, last), [rows, columns, third])
 
 
 @api.get(

@@ -92,6 +92,7 @@ API_WORDS = {
     "association": pgettext_lazy("what the API gave", "association of two indicators"),
     "flows": pgettext_lazy("what the API gave", "flows"),
     "number": pgettext_lazy("what the API gave", "mean and quantiles"),
+    "model": pgettext_lazy("what the API gave", "modelled three-way table"),
     "means": pgettext_lazy("what the API gave", "means by category"),
     "features": pgettext_lazy("what the API gave", "description of the map service"),
     "conformance": pgettext_lazy("what the API gave", "standards supported by the map service"),

@@ -26,6 +26,7 @@ PAGES: Final = {
     "reports:compare": "compare.md",
     "reports:movement": "compare.md",
     "reports:crosstab": "compare.md",
+    "reports:crosstab_model": "compare.md",
     "reports:flows": "compare.md",
     "reports:maps": "maps.md",
     "reports:questions": "reference/questions.md",

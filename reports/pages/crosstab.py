@@ -14,6 +14,7 @@ from reports.crosstab import texts
 from reports.crosstab.association import verdict_of
 from reports.crosstab.combined import can_combine, combined, projected
 from reports.crosstab.joints import Joint, joint_indicators
+from reports.crosstab.model import has_models
 from reports.crosstab.queries import Measured, NoCrosstabError, Table, measure, table_of
 from reports.crosstab.query import (
     COLUMNS,
@@ -50,7 +51,7 @@ def crosstab(request: HttpRequest, slug: str) -> HttpResponse:
     except WindowError as error:
         view, status = view_of(QueryDict(), joints, visitors=visitors), 400
         context["problem"] = str(error)
-    context |= _view_context(view, visitors=visitors)
+    context |= _view_context(view, visitors=visitors) | {"has_models": has_models(study)}
     try:
         context |= figures_context(measure(view.joint, view.window), view)
     except NoCrosstabError as error:

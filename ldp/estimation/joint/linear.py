@@ -141,7 +141,7 @@ def linear_covariances(
     if isinstance(channel, UnaryChannel):  # bits are independent
         noise = weights * (f * p * (1 - p) + (1 - f) * q * (1 - q)) / (p - q) ** 2
     else:
-        of_code = _chances(f, channel=channel) * _stands_for(weights, channel=channel)
+        of_code = code_chances(f, channel=channel) * _stands_for(weights, channel=channel)
         noise = (_supported(of_code, channel=channel) - q * of_code.sum()) / (p - q) - f * weights
     return np.asarray(noise / n_reports + spread, np.float64)
 
@@ -156,7 +156,7 @@ def linear_variances(
         noise = weights**2 @ (f * p * (1 - p) + (1 - f) * q * (1 - q)) / (p - q) ** 2
     else:
         of_code = _stands_for(weights, channel=channel)
-        noise = of_code**2 @ _chances(f, channel=channel) - squares
+        noise = of_code**2 @ code_chances(f, channel=channel) - squares
     sampling = _sampling(n_reports=n_reports, n_population=n_population)
     return np.asarray(noise / n_reports + (squares - means**2) * sampling, np.float64)
 
@@ -182,7 +182,7 @@ def linear_covariance_matrix(
         noise = (weights * (f * p * (1 - p) + (1 - f) * q * (1 - q))) @ weights.T / (p - q) ** 2
     else:
         of_code = _stands_for(weights, channel=channel)
-        noise = (of_code * _chances(f, channel=channel)) @ of_code.T - squares
+        noise = (of_code * code_chances(f, channel=channel)) @ of_code.T - squares
     sampling = _sampling(n_reports=n_reports, n_population=n_population)
     return np.asarray(noise / n_reports + (squares - np.outer(means, means)) * sampling, np.float64)
 
@@ -215,8 +215,8 @@ def _stands_for(weights: Floats, *, channel: CodeChannel) -> Floats:
     return np.asarray((_supporting(weights, channel=channel) - q * total) / (p - q), np.float64)
 
 
-def _chances(f: Floats, *, channel: CodeChannel) -> Floats:
-    """Chance of each code at true frequencies f."""
+def code_chances(f: Floats, *, channel: CodeChannel) -> Floats:
+    """Return the chance of each code at true frequencies f; shape (n_codes,)."""
     inside, outside = _code_chances(channel)
     return outside + (inside - outside) * _supporting(f, channel=channel)
 

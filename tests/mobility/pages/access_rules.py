@@ -65,7 +65,7 @@ RULES = {
     **of(
         "reports:study reports:statement reports:presence reports:presence_frames reports:presence_forecast "
         "reports:forecast reports:scenario_study reports:crosstab reports:flows reports:questions "
-        "reports:maps reports:maps_days reports:maps_state reports:boards",
+        "reports:maps reports:maps_days reports:maps_state reports:boards reports:crosstab_model",
         roles=READERS, about=STUDY,
     ),
     "reports:board_file": Rule(
@@ -95,7 +95,10 @@ RULES = {
     ),
     "reports:compare_file": Rule(roles=EXPORTERS, about=INDICATOR, kwargs=CSV, query=ONE_DAY),
     # This study has too few days for a forecast, and age is no number.
-    **of("reports:presence_forecast_file reports:forecast_file", about=STUDY, **NONE_YET),
+    **of(
+        "reports:presence_forecast_file reports:forecast_file reports:crosstab_model_file",
+        about=STUDY, **NONE_YET,
+    ),
     **of(
         "reports:number_file reports:means_file reports:forecast_indicator_file", about=INDICATOR, **NONE_YET
     ),
@@ -194,6 +197,7 @@ READING = {
     "/studies/{study}/indicators/{indicator}/means": True,
     "/studies/{study}/places/grid": True, "/studies/{study}/queries": True,
     "/studies/{study}/indicators/{indicator}/association": True,
+    "/studies/{study}/model": True,
     "/studies/{study}/flows": True, "/studies/{study}/features": True, "/studies/{study}/features/": True,
     "/studies/{study}/features/conformance": True, "/studies/{study}/features/collections": True,
     "/studies/{study}/features/collections/{collection}": True,

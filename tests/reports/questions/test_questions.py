@@ -15,6 +15,10 @@ from tests.reports.page_texts import get, page, text_of
 
 pytestmark = pytest.mark.django_db
 TRIP = factory.joint("trip", map_factory.HOME, DAY_ZONE, kind="daily")
+BY_ZONE = factory.indicator(
+    "by_zone", *(str(code) for code in range(3 * (len(DAY_ZONE.categories) + 1))),
+    kind="daily", column=None, parts=("length", DAY_ZONE.slug),
+)  # fmt: skip
 EVERYTHING = {"area": map_factory.area(), "location": map_factory.LOCATION, "slots": slot_factory.DEFINITION}
 EVERYTHING |= {"tallies": ("visits",), "days": 14}
 ALWAYS = ("How many visitors are there", "What share of visitors")
@@ -27,7 +31,7 @@ def found_for(study) -> dict[str, object]:
 
 
 def test_a_study_with_everything_answers_all_and_each_link_leads_to_a_page(reader) -> None:
-    study = factory.create(map_factory.HOME, DAY_ZONE, TRIP, factory.LENGTH, **EVERYTHING)
+    study = factory.create(map_factory.HOME, DAY_ZONE, TRIP, factory.LENGTH, BY_ZONE, **EVERYTHING)
     assert [each for each in answers(Facts(study)) if each.missing or not each.links] == []
     html = page(reader, "questions")
     assert "Questions that this study does not answer" not in html

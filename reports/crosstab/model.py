@@ -1,0 +1,200 @@
+"""Tables of three indicators of which only pairs are asked together: a model, not an estimate."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import combinations
+from math import prod
+from typing import Final
+
+import numpy as np
+from django.http import QueryDict
+from django.utils.translation import gettext
+
+from ldp import KeyedStream, PlanSpec
+from ldp.estimation.joint.crosstab import Shares
+from ldp.estimation.joint.three_way import MAX_CELLS, Pair, three_way
+from ldp.privacy.plans import MAX_PARTS
+from reports.base.status import Status
+from reports.crosstab.joints import Joint, Part, joint_indicators
+from reports.crosstab.queries import Figure, NoCrosstabError, figures_of_whole
+from reports.crosstab.queries import measure as measure_pair
+from reports.crosstab.query import COLUMNS, ROWS, WITHIN
+from reports.estimates.picker import requested_window, window_query
+from reports.estimates.queries import Counts, Window, WindowError, WindowReport
+from reports.studies.models import Indicator, Study
+from reports.studies.queries import current_plan
+
+MODEL: Final = "maximum_entropy"
+THIRD: Final = "third"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Triple:
+    """Three indicators, and the joint indicators of two of them: two or three."""
+
+    parts: tuple[Part, Part, Part]
+    joints: tuple[Joint, ...]
+
+    def in_order(self, slugs: Sequence[str]) -> "Triple":
+        """Return the same with the parts in another order."""
+        of_slug = {part.slug: part for part in self.parts}
+        one, other, third = (of_slug[slug] for slug in slugs)
+        return Triple(parts=(one, other, third), joints=self.joints)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelView:
+    """The table of rows and columns of a triple, for the people of a category `within` of its third part."""
+
+    triple: Triple
+    window: Window
+    within: int
+
+    @property
+    def study(self) -> Study:
+        return self.triple.joints[0].indicator.study
+
+    @property
+    def third(self) -> Part:
+        return self.triple.parts[2]
+
+    def query(self, kept: str = "", **changes: str) -> str:
+        """The view as a part of an address: `kept`, by default its days, and parameters with changes."""
+        names = dict(zip((ROWS, COLUMNS, THIRD), (part.slug for part in self.triple.parts), strict=True))
+        values = names | {WITHIN: str(self.within)} | changes
+        text = "&".join(f"{name}={value}" for name, value in values.items())
+        return f"{kept or window_query(self.study, self.window)}&{text}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelTable:
+    """Figures of all combinations, shares of all visitors; None where a pair has none.
+
+    cells : by row, column and category of the third part
+    """
+
+    view: ModelView
+    report: WindowReport
+    cells: list[list[list[Figure]]] | None
+
+
+def triples(study: Study) -> list[Triple]:
+    """Return what is asked in pairs, but not together, in plan order."""
+    joints = joint_indicators(study)
+    asked = {frozenset(part.slug for part in joint.parts) for joint in joints}
+    parts = {part.slug: part for joint in joints for part in joint.parts}
+    found = []
+    for slugs in combinations(parts, MAX_PARTS):
+        pairs = tuple(joint for joint in joints if len(joint.parts) < MAX_PARTS and _slugs(joint) <= {*slugs})
+        is_small = prod(parts[slug].size for slug in slugs) <= MAX_CELLS
+        if len(pairs) >= 2 and is_small and frozenset(slugs) not in asked:
+            one, other, third = (parts[slug] for slug in slugs)
+            found.append(Triple(parts=(one, other, third), joints=pairs))
+    return found
+
+
+def _slugs(joint: Joint) -> set[str]:
+    return {part.slug for part in joint.parts}
+
+
+def model_view(
+    query: Mapping[str, str] | QueryDict, found: Sequence[Triple], *, visitors: Counts
+) -> ModelView:
+    """The view that an address asks for, by default of all days and the first triple.
+
+    Raises
+    ------
+    WindowError : the address names something that there is not
+    """
+    if not found:
+        raise WindowError(gettext("This study has no model for three indicators."))
+    names = [query.get(name, "") for name in (ROWS, COLUMNS, THIRD)]
+    triple = _triple(names, found)
+    given = query if isinstance(query, QueryDict) else QueryDict()
+    window = requested_window(given, indicator=triple.joints[0].indicator, visitors=visitors)
+    text, size = query.get(WITHIN, "0"), triple.parts[2].size
+    if not (text.isascii() and text.isdecimal() and len(text) < 6 and int(text) < size):
+        raise WindowError(
+            gettext("“%(name)s” must be a number from 0 to %(most)d, not “%(text)s”.")
+            % {"name": WITHIN, "most": size - 1, "text": text[:40]}
+        )
+    return ModelView(triple=triple, window=window, within=int(text))
+
+
+def _triple(names: Sequence[str], found: Sequence[Triple]) -> Triple:
+    if not any(names):
+        return found[0]
+    for each in found:
+        if {part.slug for part in each.parts} == set(names):
+            return each.in_order(names)
+    raise WindowError(
+        gettext("These three indicators have no model: %(names)s.") % {"names": ", ".join(names)[:120]}
+    )
+
+
+def model_table(view: ModelView) -> ModelTable:
+    """Fit the table. NoCrosstabError if answers have presence noise."""
+    measured = [measure_pair(joint, view.window) for joint in view.triple.joints]
+    report = next((each.report for each in measured if each.reports is None), measured[0].report)
+    slugs = [part.slug for part in view.triple.parts]
+    pairs = []
+    for each in measured:
+        if each.reports is None:
+            return ModelTable(view=view, report=report, cells=None)
+        axes = [slugs.index(part.slug) for part in each.joint.parts]
+        pairs.append((axes, each.reports))
+    # In the order in which all reports have their parts: codes count in it.
+    order = _common_order([axes for axes, _ in pairs])
+    if order is None:
+        raise NoCrosstabError(
+            gettext("The combined indicators list their parts in different orders, so no model is fitted.")
+        )
+    place = {axis: order.index(axis) for axis in range(MAX_PARTS)}
+    sizes = [view.triple.parts[axis].size for axis in order]
+    found = three_way(
+        [Pair(axes=(place[a], place[b]), reports=reports) for (a, b), reports in pairs],
+        sizes=sizes,
+        stream=KeyedStream(_seed(view)),
+    )
+    turn = [place[axis] for axis in range(MAX_PARTS)]
+    turned = Shares(**{name: getattr(found, name).transpose(turn) for name in Shares.__slots__})
+    return ModelTable(view=view, report=report, cells=_figures(turned, report))
+
+
+def _common_order(pairs: Sequence[Sequence[int]]) -> list[int] | None:
+    """Order of the three in which each pair rises; None if there is none."""
+    left, order = {0, 1, 2}, []
+    while left:
+        first = [each for each in sorted(left) if not any(b == each and a in left for a, b in pairs)]
+        if not first:
+            return None
+        order.append(first[0])
+        left.remove(first[0])
+    return order
+
+
+def _seed(view: ModelView) -> bytes:
+    """Key of the redraws: the same table has the same intervals; it protects nothing."""
+    names = [view.study.slug, *sorted(part.slug for part in view.triple.parts), *map(str, view.window)]
+    return blake2b("/".join(names).encode(), digest_size=16).digest()
+
+
+def _figures(found: Shares, report: WindowReport) -> list[list[list[Figure]]]:
+    window = Status.OK if report.status == Status.NOT_RELIABLE else report.status
+    flat = Shares(**{name: getattr(found, name).ravel() for name in Shares.__slots__})
+    figures = np.array(figures_of_whole(flat, window=window, scale=report.scale), object)
+    shaped: list[list[list[Figure]]] = figures.reshape(found.value.shape).tolist()
+    return shaped
+
+
+def has_models(study: Study) -> bool:
+    """Return whether a study has such tables."""
+    spec = PlanSpec.from_json(current_plan(study).spec)
+    n_pairs = sum(spec.is_table(index) and len(each.parts) == 2 for index, each in enumerate(spec.indicators))
+    return n_pairs >= 2 and bool(triples(study))
+
+
+def indicators_of(view: ModelView) -> list[Indicator]:
+    """Return the joint indicators behind a table."""
+    return [joint.indicator for joint in view.triple.joints]

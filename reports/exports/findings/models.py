@@ -1,0 +1,87 @@
+"""Three-way tables by maximum entropy as a file: a row for each combination, marked as a model."""
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext
+
+from reports.accounts.access import study_or_404
+from reports.base.attachments import attachment
+from reports.crosstab.model import MODEL, ModelTable, model_table, model_view, triples
+from reports.crosstab.queries import NoCrosstabError
+from reports.estimates.queries import WindowError, visitor_unions
+from reports.exports.errors import ExportError
+from reports.exports.file_views import file_of_study, format_or_404, refused
+from reports.exports.findings.tables import Findings, Record, head_of, tail_of
+from reports.exports.formats.choosing import CROSSTAB
+from reports.exports.formats.columns import Kind
+from reports.studies.texts import status_reason
+
+
+@file_of_study
+def download_model(request: HttpRequest, slug: str, file_format: str) -> HttpResponse:
+    """All combinations of the three indicators that the address names."""
+    study, found = study_or_404(request, slug), format_or_404(CROSSTAB, file_format)
+    try:
+        table = model_table(model_view(request.GET, triples(study), visitors=visitor_unions(study)))
+    except (WindowError, NoCrosstabError) as error:
+        return refused(error)
+    if table.cells is None:
+        return refused(ExportError(status_reason(table.report.status, study)))
+    findings = model_findings(table)
+    return attachment(
+        found.write(findings), content_type=found.content_type, name=f"{findings.name}.{found.ending}"
+    )
+
+
+def model_findings(table: ModelTable) -> Findings:
+    """A row for each combination; each says that it is modelled."""
+    view, report = table.view, table.report
+    names = ", ".join(part.name for part in view.triple.parts)
+    return Findings(
+        name=f"{view.study.slug}_{'_'.join(part.slug for part in view.triple.parts)}_model",
+        title=gettext("Three-way tables (model)") + f": {names}",
+        sheet="model",
+        reports=(report,),
+        words=(model_words(table),),
+        before=head_of(report),
+        rows=model_rows(table),
+        after=tail_of(report),
+        kinds={"market_share": Kind.NUMBER},
+        codes={"model": {MODEL: model_words(table)}},
+    )
+
+
+def model_words(table: ModelTable) -> str:
+    """Explain what the table is."""
+    pairs = ", ".join(joint.indicator.slug for joint in table.view.triple.joints)
+    return gettext(
+        "Model, not an estimate: the table of maximum entropy that agrees with %(pairs)s. The intervals "
+        "account for noise and sampling, but not for the assumption that the relation of two indicators "
+        "does not depend on the third."
+    ) % {"pairs": pairs}
+
+
+def model_rows(table: ModelTable) -> list[Record]:
+    """Share of all visitors of each combination, in plan order."""
+    one, other, third = table.view.triple.parts
+    return [
+        {
+            "model": MODEL,
+            "row_indicator": one.slug,
+            "row_category": row,
+            "column_indicator": other.slug,
+            "column_category": column,
+            "third_indicator": third.slug,
+            "third_category": last,
+            "frequency": figure.share,
+            "std_error": figure.std_error,
+            "ci_low": figure.ci_low,
+            "ci_high": figure.ci_high,
+            "visitors": figure.visitors,
+            "visitors_ci_low": figure.visitors_ci_low,
+            "visitors_ci_high": figure.visitors_ci_high,
+            "status": str(figure.status),
+        }
+        for row, of_row in zip(one.file_names, table.cells or [], strict=True)
+        for column, of_column in zip(other.file_names, of_row, strict=True)
+        for last, figure in zip(third.file_names, of_column, strict=True)
+    ]

@@ -1,0 +1,94 @@
+"""Three indicators from their pairs: page, file and API mark the table as a model."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ldp.privacy.joint import joint_codes
+from reports.crosstab.model import model_table, model_view, triples
+from reports.estimates.queries import visitor_unions
+from tests.reports import report_factory as factory
+from tests.reports.page_texts import csv_rows, words
+
+pytestmark = pytest.mark.django_db
+PAGE = "/studies/fair-2024/crosstab/model/"
+AGE, GENDER = factory.AGE, factory.GENDER
+WORK = factory.indicator("work", "yes", "no")
+PAIRS = (factory.joint("ga", GENDER, AGE), factory.joint("aw", AGE, WORK))
+DAYS = "from=2024-05-30&to=2024-06-02"
+
+
+@pytest.fixture
+def study():
+    found = factory.create(GENDER, AGE, WORK, *PAIRS, epsilon="5")
+    people = factory.crowd(found, n=12_000)
+    values, sizes = people.static, {"gender": 3, "age": 3, "work": 2}
+    # Work depends on the age, and on nothing else.
+    values["work"] = (values["work"] * (values["age"] > 0)).astype(np.int32)
+    for slug, parts in (("ga", ("gender", "age")), ("aw", ("age", "work"))):
+        values[slug] = joint_codes([values[part] for part in parts], sizes=[sizes[part] for part in parts])
+    factory.publish(found, people)
+    found.people = people
+    return found
+
+
+def table(study, **query):
+    view = model_view(query, triples(study), visitors=visitor_unions(study))
+    return model_table(view)
+
+
+def test_shares_are_near_those_of_the_people(study) -> None:
+    found = table(study)
+    assert [part.slug for part in found.view.triple.parts] == ["gender", "age", "work"]
+    values, there = study.people.static, study.people.present(1, 4)
+    for gender in range(3):
+        for age in range(3):
+            for work in range(2):
+                is_one = (values["gender"] == gender) & (values["age"] == age) & (values["work"] == work)
+                figure = found.cells[gender][age][work]
+                assert abs(figure.share - is_one[there].mean()) < max(5 * figure.std_error, 0.004)
+    assert sum(cell.share for row in found.cells for cells in row for cell in cells) == pytest.approx(1)
+
+
+def test_any_order_of_the_three_is_the_same_table(study) -> None:
+    one, turned = table(study), table(study, rows="work", columns="gender", third="age")
+    shares = np.array([[[cell.share for cell in cells] for cells in row] for row in one.cells])
+    others = np.array([[[cell.share for cell in cells] for cells in row] for row in turned.cells])
+    assert others == pytest.approx(shares.transpose(2, 0, 1), abs=1e-12)
+
+
+def test_page_file_and_api_say_that_it_is_a_model(reader, client, token, study) -> None:
+    page = reader.get(f"{PAGE}?{DAYS}&within=1")
+    text = words(page)
+    assert "Model, not an estimate." in text
+    assert "No one reports on all three indicators." in text
+    assert "Gender by Age within Work: modelled shares of all visitors" in text
+    rows = csv_rows(reader.get(f"{PAGE[:-1]}.csv?{DAYS}"))
+    assert {row["model"] for row in rows} == {"maximum_entropy"}
+    assert len(rows) == 4 * 4 * 3
+    headers = {"Authorization": f"Bearer {token()}"}
+    answer = client.get(f"/api/v1/studies/fair-2024/model?{DAYS}", headers=headers).json()
+    assert answer["model"] == "maximum_entropy"
+    assert "Model, not an estimate" in answer["explanation"]
+    assert json.loads(reader.get(f"{PAGE[:-1]}.json?{DAYS}").content)["rows"] == answer["rows"]
+    link = words(reader.get(f"/studies/fair-2024/crosstab/?{DAYS}"))
+    assert "Three-way tables (model)" in link
+    bad = reader.get(f"{PAGE}?rows=gender&columns=age&third=home")
+    assert bad.status_code == 400
+    assert "These three indicators have no model" in words(bad)
+    assert reader.get(f"{PAGE}?within=3").status_code == 400
+
+
+def test_three_that_are_asked_together_and_few_visitors_have_no_model(reader, study) -> None:
+    type(study).objects.update(small_cell=100_000)
+    study.refresh_from_db()
+    assert table(study).cells is None
+    assert "modelled shares" not in words(reader.get(f"{PAGE}?{DAYS}"))
+    assert reader.get(f"{PAGE[:-1]}.csv?{DAYS}").status_code == 400
+    all_three = factory.joint("gaw", GENDER, AGE, WORK)
+    whole = factory.create(GENDER, AGE, WORK, *PAIRS, all_three, slug="whole")
+    assert triples(whole) == []
+    one = factory.create(GENDER, AGE, WORK, PAIRS[0], slug="one")
+    assert triples(one) == []
+    assert "No model for three indicators" in words(reader.get("/studies/one/crosstab/model/"))
