@@ -21,7 +21,7 @@ from reports.crosstab.queries import Figure, NoCrosstabError, figures_of_whole
 from reports.crosstab.queries import measure as measure_pair
 from reports.crosstab.query import COLUMNS, ROWS, WITHIN
 from reports.estimates.picker import requested_window, window_query
-from reports.estimates.queries import Counts, Window, WindowError, WindowReport
+from reports.estimates.queries import Counts, Window, WindowError, WindowReport, has_small
 from reports.studies.models import Indicator, Study
 from reports.studies.queries import current_plan
 
@@ -137,6 +137,8 @@ def model_table(view: ModelView) -> ModelTable:
     """Fit the table. NoCrosstabError if answers have presence noise."""
     measured = [measure_pair(joint, view.window) for joint in view.triple.joints]
     report = next((each.report for each in measured if each.reports is None), measured[0].report)
+    if has_small(each.report for each in measured):
+        raise NoCrosstabError(gettext("Models are not available because this study hides small categories."))
     slugs = [part.slug for part in view.triple.parts]
     pairs = []
     for each in measured:

@@ -382,12 +382,13 @@ def _hidden(loaded: Loaded, window: Window, found: Figures) -> Hidden | None:
     parts = []
     for part in loaded.parts:
         of_part = None
-        if window.days == 1 or has_unions(part.indicator):
+        # Of a number a combination has the sides of a cut, which are no categories.
+        if part.spec.scale is None and (window.days == 1 or has_unions(part.indicator)):
             counts, n_reports = union(part.counts, **days), int(union(part.n_reports, **days))
             n_visitors = int(union(part.visitors, **days))
             figures = _figures(part, window, counts, n_reports=n_reports, n_visitors=n_visitors)
             of_part = None if figures is None else _hidden(part, window, figures)
-        parts.append((len(part.indicator.categories) + 1, of_part))
+        parts.append((part.spec.part_size + 1, of_part))
     return hidden_categories(
         found.frequency,
         found.consistent,

@@ -1,6 +1,7 @@
 """Mean of a number in each category of another indicator, from reports on both together."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from django.utils.translation import gettext
@@ -15,6 +16,8 @@ from reports.estimates.queries import LEVEL, Window, WindowReport, reports_with_
 from reports.numbers.queries import Figure, NoNumberError
 from reports.studies.models import Indicator, Study
 from reports.studies.queries import current_plan
+
+_HIDDEN: Final = Figure(status=Status.SUPPRESSED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,13 +126,23 @@ def _means(joint: NumberBy, report: WindowReport, reports: Reports) -> tuple[Cat
     shares = _figures(Shares(**columns), window=window, reach=1)
     names = zip(joint.by.categories, joint.by.shown_categories, means, shares, strict=True)
     return tuple(
-        CategoryMean(category=name, shown_category=shown, mean=mean, share=share)
-        for name, shown, mean, share in names
+        CategoryMean(
+            category=name,
+            shown_category=shown,
+            mean=_HIDDEN if is_hidden else mean,
+            share=_HIDDEN if is_hidden else share,
+        )
+        for (name, shown, mean, share), is_hidden in zip(names, _hidden(joint, report), strict=True)
     )
 
 
+def _hidden(joint: NumberBy, report: WindowReport) -> list[bool]:
+    """Return whether the rule for small categories hides a part of what a mean is made of."""
+    return [any(report.estimates[code].is_hidden for code in codes) for codes in joint.sides.tolist()]
+
+
 def _figures(found: Shares, *, window: Status, reach: float) -> list[Figure]:
-    """Each with a status of its own: of a category with few people the mean may be of no use."""
+    """Give each a status, since the mean of a category with few people may be of no use."""
     rows = zip(found.value, found.std_error, found.ci_low, found.ci_high, strict=True)
     figures = []
     for row in rows:

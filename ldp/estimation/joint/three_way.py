@@ -6,7 +6,7 @@ iterative proportional fitting. If all three do something that no pair does, it 
 no report can tell.
 
 Errors are those of the noise and of the sample alone, by a parametric bootstrap: reports are drawn from the
-fitted table, and fitted again. Source: Qardaji, Yang, Li, SIGMOD 2014 (PriView); Deming and Stephan 1940.
+fitted table, and fitted again. Source: Qardaji, Yang, Li, SIGMOD 2014; Deming and Stephan 1940.
 """
 
 from collections.abc import Sequence

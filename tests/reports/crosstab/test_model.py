@@ -81,7 +81,12 @@ def test_page_file_and_api_say_that_it_is_a_model(reader, client, token, study) 
 
 
 def test_three_that_are_asked_together_and_few_visitors_have_no_model(reader, study) -> None:
-    type(study).objects.update(small_cell=100_000)
+    type(study).objects.update(small_category=4000)
+    study.refresh_from_db()
+    assert "Models are not available because this study hides small categories." in words(
+        reader.get(f"{PAGE}?{DAYS}")
+    )
+    type(study).objects.update(small_cell=100_000, small_category=0)
     study.refresh_from_db()
     assert table(study).cells is None
     assert "modelled shares" not in words(reader.get(f"{PAGE}?{DAYS}"))

@@ -109,6 +109,20 @@ def test_small_cells_have_no_means_and_shared_pages_no_files(reader, client, ana
         means_report(study.indicators.get(slug="zone"), Window(2, 2))
 
 
+def test_a_zone_with_a_small_category_has_no_mean() -> None:
+    """Other zones keep theirs: only this mean is made of a hidden estimate."""
+    made = factory.create(factory.LENGTH, ZONE, BY, area=area(), epsilon="8", small_category=50, slug="rare")
+    people = factory.crowd(made, n=12_000)
+    people.daily["length_by"][:] = np.where(people.daily["length_by"] // 3 == 3, 0, people.daily["length_by"])
+    people.daily["zone"][:] = np.where(people.daily["zone"] == 3, 0, people.daily["zone"])
+    factory.publish(made, people)
+    made = type(made).objects.get(pk=made.pk)
+    found = means_report(made.indicators.get(slug="length_by"), Window(2, 2))
+    assert [each.mean.status for each in found.means][3] == "suppressed"
+    assert found.means[3].mean.value is found.means[3].share.value is None
+    assert "ok" in {each.mean.status for each in found.means}
+
+
 def test_the_statement_is_confirmed_and_says_what_the_answer_is(study) -> None:
     statement = json.loads(json.dumps(privacy_statement(study)))
     assert check(statement).texts == []
