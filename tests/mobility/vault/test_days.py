@@ -20,11 +20,18 @@ from mobility.vault.sanitise import StudySanitiser
 from mobility.vault.state.columns import pack_columns, steps
 from mobility.vault.state.daily import DailyValues
 from mobility.vault.state.days import DaySightings, merge_sightings, sightings_by_day
+from mobility.vault.state.slots import WORDS, SlotsUsed
 from mobility.vault.state.stays import NO_CELL, Whereabouts
-from mobility.vault.state.visits import Visits
+from mobility.vault.state.visits import Visits, group_events
 from reports.studies.studyfile.definition import LocationDefinition
 from tests.mobility.extracts.rows.night_study import night_study
-from tests.mobility.extracts.rows.small_extract import SANITISE_KEY, asked_of, made_of, whereabouts_of
+from tests.mobility.extracts.rows.small_extract import (
+    SANITISE_KEY,
+    asked_of,
+    made_of,
+    make_events,
+    whereabouts_of,
+)
 
 NONE = int(NO_VALUE)
 PSEUDONYMS = [0, 1, 2**63, 2**64 - 1]
@@ -157,10 +164,14 @@ def test_whoever_is_taken_out_is_nowhere() -> None:
     nights = whereabouts_of((1, 80_000, 4), (3, 80_000, 4))
     people = sightings_of({1: (5, 9, ()), 3: (6, 6, ())}, slots=0)
     places = {"stays": whereabouts_of(*BY_DAY), "nights": nights, "slots": nights}
-    left = replace(people, **places).without(np.array([1], np.uint64))
+    used = SlotsUsed(pseudonym=np.array([1, 3], np.uint64), counted=np.ones((2, WORDS), np.uint64))
+    left = replace(people, slots_used=used, **places).without(np.array([1], np.uint64))
     assert seen_in(left) == {3: (6, 6, ())}
     assert (rows_of(left.stays), rows_of(left.nights)) == (BY_DAY[2:], [(3, 80_000, 4)])
-    assert rows_of(left.slots) == [(3, 80_000, 4)]
+    assert (rows_of(left.slots), left.slots_used.pseudonym.tolist()) == ([(3, 80_000, 4)], [3])
+    by_day = {name: {1: seen} for name, seen in places.items()}
+    read = replace(group_events(make_events([], slots=0)), **by_day).without(np.array([1], np.uint64))
+    assert [rows_of(getattr(read, name)[1]) for name in places] == [BY_DAY[2:], *[[(3, 80_000, 4)]] * 2]
 
 
 def test_files_that_know_only_places_of_a_day_merge_with_others() -> None:

@@ -4,12 +4,14 @@ import csv
 import io
 import json
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pytest
 from django.test import Client
 
 from ldp import PlanSpec
+from ldp.estimation.noisy_estimators import UnionNoise, noisy_frequencies
 from reports.api.records import study_record, visitors_record
 from reports.api.schemas import Day, Report, VisitorsOfWindow
 from reports.base import formats
@@ -18,7 +20,7 @@ from reports.compare.queries import NotComparableError, Reason, compare_categori
 from reports.estimates import queries
 from reports.estimates.coverage import coverage_of
 from reports.estimates.derived import key_figures
-from reports.estimates.noise import visitor_noise
+from reports.estimates.noise import answer_noise, visitor_noise
 from reports.exports.bundle import bundle_of
 from reports.exports.errors import ExportError
 from reports.exports.facts import facts_of
@@ -72,13 +74,24 @@ def test_totals_are_near_the_truth_and_shares_are_of_them(closed, people) -> Non
     for found in queries.study_reports(list(closed.indicators.all()), None):
         total, truth = found.noisy_visitors, people.present(*found.window).sum()
         assert found.n_visitors == total.value
+        assert queries.surely_present(found) is None  # its errors are those of counts without noise
         assert abs(total.value - truth) < 5 * total.std_error
         assert total.ci_low < total.value < total.ci_high
         for estimate in found.estimates:
             assert estimate.visitors == pytest.approx(estimate.frequency * total.value)
+    whole = report(closed, 1, 1).estimates[0].visitors
+    Study.objects.update(market_share=Decimal("0.5"))
+    assert report(Study.objects.get(), 1, 1).estimates[0].visitors == pytest.approx(2 * whole)
+    spec = PlanSpec.from_json(Plan.objects.get().spec)
     for first, last, cells in ((1, 1, 1), (1, 4, 4), (2, 4, 6), (3, 3, 3)):  # each brings its noise
         expected = (cells * visitor_noise(closed).channel.variance) ** 0.5
-        assert report(closed, first, last).noisy_visitors.std_error == pytest.approx(expected)
+        found = report(closed, first, last)
+        assert found.noisy_visitors.std_error == pytest.approx(expected)
+        counts = np.array([each.reports for each in found.estimates])
+        noise = UnionNoise(channel=answer_noise(spec, closed).channel, n_cells=cells)
+        asked = {"n_visitors": found.n_visitors, "noise": noise, "channel": spec.channel(0)}
+        errors = noisy_frequencies(counts, **asked).std_error.tolist()
+        assert [each.std_error for each in found.estimates] == pytest.approx(errors)
 
 
 def test_days_that_are_not_closed_are_not_there_and_bring_no_noise(study, people) -> None:
@@ -141,6 +154,7 @@ def test_pages_say_about_give_intervals_and_why_there_are_no_differences(closed,
     assert "exact" not in body_of(reader, f"/studies/{closed.slug}/").lower().replace("inexact", "")
     ends = f"{total.ci_low:,} to {total.ci_high:,}"
     noisy = ("Visitors (noisy)", "Answers received (noisy)", "all counts include noise", "about ")
+    noisy += ("Noise added to every count also hides whether a person was present",)
     for path, said in (
         (f"/studies/{closed.slug}/", ("This study has presence noise", ends)),
         (f"/studies/{closed.slug}/gender/", noisy),

@@ -226,6 +226,20 @@ def test_errors_name_what_is_wrong(fair) -> None:
             export(*args)
 
 
+def test_words_name_the_categories_that_someone_is_in_for_certain() -> None:
+    found = report_of(factory.published(), "gender", 1, 4)
+    n, first = found.n_reports, found.estimates[0].category
+
+    def words(*counts: int, **changes: Any) -> str:
+        rows = zip(found.estimates, counts, strict=True)
+        changed = tuple(replace(each, reports=count) for each, count in rows)
+        return estimates_texts.present_words(replace(found, estimates=changed, **changes))
+
+    assert f"There are visitors in at least 1 of 3 categories: {first}." in words(n, 0, 0)
+    assert "The noise is too large" in words(0, 0, 0)
+    assert words(n, n, n) == words(n, 0, 0, status=queries.Status.OUTAGE) == ""
+
+
 def test_words_pages_and_pdf_name_the_scaled_number_and_the_totals_that_are_not(reader) -> None:
     fifth = factory.published(market_share=Decimal("0.8"))  # four fifths of those who were there
     report = report_of(fifth, "gender", 1, 4)

@@ -16,13 +16,14 @@ import ldp
 from ldp.estimation.simulation import Crowd
 from ldp.privacy.moves import MoveSpec
 from reports.base import formats
+from reports.base.status import Status
 from reports.crosstab.queries import Figure
 from reports.estimates.queries import UnionNotAvailableError, Window, window_report
 from reports.flows.pairs import place_pairs
-from reports.flows.queries import Flows, flows_of
+from reports.flows.queries import Flows, NoFlowsError, flows_of
 from reports.maps.flow_arcs import arcs_of
 from reports.maps.shapes import area_shapes
-from reports.models import Plan, Study
+from reports.models import DayNote, Plan, Study
 from reports.questions.answers import answers
 from reports.questions.facts import Facts
 from reports.simulator.example import draw_example
@@ -111,6 +112,20 @@ def test_figures_are_moves_with_their_intervals_on_days_and_over_them(mechanism:
         assert found.balanced.sum(axis=1) == pytest.approx(found.balanced.sum(axis=0), abs=0.1)
         assert np.trace(found.balanced[:4, :4]) == 0
     assert 1.5 * widths[0] < widths[1] < 3 * widths[0]  # not four times: noise is new each day
+
+
+def test_listed_moves_are_made_by_people_and_days_without_figures_are_no_part_of_the_sums() -> None:
+    study, bitmaps = published(epsilon="6")
+    listed = {(flow.origin, flow.destination) for flow in flows(study, 1, 4).listed}
+    assert {(4, 0), (0, 1), (1, 0), (0, 4)} <= listed
+    assert all(true_moves(bitmaps, *DAYS)[pair] for pair in listed)
+    assert len(flows(study, 2, 2).catchment(0)) == 4  # no one moves from a zone to itself
+    DayNote.objects.create(study=study, day=1, kind=DayNote.Kind.OUTAGE, text="Failed")
+    assert flows(study, 1, 4).n_days_missing == 1
+    Study.objects.update(small_cell=10**6)
+    with pytest.raises(NoFlowsError) as error:
+        flows(Study.objects.get(), 2, 3)
+    assert error.value.status == Status.SUPPRESSED
 
 
 def test_a_report_has_shares_of_single_days_and_no_visitors(study) -> None:

@@ -20,8 +20,8 @@ from reports.studies.queries import current_plan
 from reports.studies.studyfile import StudyDefinition, StudyFileError, VisitorRule, parse_study
 from reports.studies.studyfile.redraft import Tables, read_tables, tables_of
 from tests import demo_study
+from tests.reports import map_factory, slot_factory
 from tests.reports import report_factory as factory
-from tests.reports import slot_factory
 from tests.reports.studies.test_studyfile import edited
 
 WEAKER, STRONGER, OTHER = Direction.WEAKER, Direction.STRONGER, Direction.OTHER
@@ -65,6 +65,7 @@ LOOSE = both(plan(epsilon_profile=Decimal(9)), study(small_cell=50, min_publicat
 NOISY = plan(presence_epsilon=Decimal(1), presence_days=7)
 
 
+PLACES = study(location=map_factory.LOCATION)
 SLOTS = replace(slot_factory.DEFINITION, slots_per_day=20, levels=())
 
 
@@ -107,6 +108,8 @@ def joint(*parts: str) -> Edit:
         (both(LOOSE, NOISY), plan(presence_epsilon=None, presence_days=None), "Presence epsilon has been removed"),
         (both(LOOSE, NOISY), plan(presence_days=4), "(presence_days): previously 7, now 4."),
         (LOOSE, plan(tallies=("visits", "runs")), "The totals now also contain exact counts for: number of days present, length of stay."),
+        (LOOSE, PLACES, "People now report places"),
+        (LOOSE, gender(categories=("F", "NR")), "gender no longer has these categories: M"),
         (LOOSE, slots(), "People are now counted by time slot and zone"),
         (slots(), slots(epsilon_day=Decimal(2)), "Epsilon per person per day for counts by time slot rises from 1 to 2"),
         (slots(), slots(epsilon_day=None, delta=None), "counts by time slot has been removed. It was 1"),
