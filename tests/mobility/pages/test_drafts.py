@@ -113,6 +113,11 @@ class TestSecondPerson:
         assert VaultStudy.objects.get().plan_hash == Plan.objects.get().spec_hash == draft.plan_hash
         assert "Approved by petra at" in page(client, "/administrator/fair/")
 
+    def test_one_person_may_work_alone_where_the_site_says_so(self, client, settings, draft):
+        settings.MOBILITY_SECOND_PERSON = False
+        assert "The study has been created" in take(client, draft, "publish")
+        assert "Not reviewed: this site does not require approval" in page(client, "/administrator/fair/")
+
 
 class TestForm:
     def test_every_problem_stands_beside_its_field_and_nothing_that_was_typed_is_lost(self, client, draft):

@@ -275,6 +275,10 @@ class TestMatrix:
         for opening in access_matrix([fair]).openings:
             assert timezone.now() - opening.last_used < timedelta(minutes=1)
 
+    def test_the_page_is_of_the_study_that_is_asked_for(self, officer, fair, market):
+        for address, studies in (("", {fair, market}), ("?study=market", {market})):
+            assert set(officer.get(f"/people/matrix/{address}").context["matrix"].studies) == studies
+
     def test_the_file_has_a_row_for_each_way_into_a_study(self, officer, fair, market, person):
         anna = person("anna", Role.ANALYST, Role.OPERATOR, studies=[fair], until=today())
         last = datetime(2024, 6, 1, 12, 30, tzinfo=UTC)

@@ -95,6 +95,13 @@ def test_the_page_is_found_from_the_study_and_from_the_joint_indicator(reader, s
     assert PAGE not in reader.get("/studies/fair-2024/age/").content.decode()
 
 
+def test_a_third_part_has_a_table_for_each_of_its_categories(reader) -> None:
+    published(GENDER, AGE, TOWN, epsilon="6")
+    html = reader.get(f"{PAGE}?rows=town&columns=age&within=1&shares=row").content.decode()
+    assert "Only visitors for whom Gender is M." in html and "All visitors in the table" in html
+    assert any("within=2" in link for link in Markup(html).links)
+
+
 def test_studies_without_figures_say_why(reader, analyst, study) -> None:
     Study.objects.update(small_cell=100_000)
     hidden = words(reader.get(PAGE))

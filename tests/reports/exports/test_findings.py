@@ -164,6 +164,15 @@ class TestComparisons:
         factory.publish(study, factory.absent_on(factory.crowd(study), day=3))
         page = get(reader, "gender", kind="windows", **{"from": "2024-06-01"}, with_from="2024-05-30")
         assert "Sat 1 Jun 2024: not collected." in words(page)
+        baseline = words(get(reader, "gender", kind="baseline", **FIRST))
+        assert "Baseline days: 31 May, 2 Jun. Days left out because they have no figures: 1 Jun." in baseline
+
+    def test_days_together_are_not_compared_where_people_answer_on_some_only(self, reader):
+        factory.published(factory.HALF_STAY)
+        assert get(reader, "stay", **WINDOWS).context["state"] == "union_not_available"
+        file = reverse("reports:compare_file", args=["fair-2024", "stay", "csv"])
+        assert reader.get(file, WINDOWS).status_code == 400
+        assert get(reader, "stay").context["state"] == "result"  # of single days
 
     def test_number_of_queries_does_not_grow(self, reader, fair, django_assert_max_num_queries):
         other_study()
@@ -252,6 +261,13 @@ class TestMovements:
         answer = moves(reader, **query)
         assert answer.status_code == 400 and said in answer.content.decode()
         assert answer.context["found"].points  # and the page has something to continue with
+
+    def test_values_that_change_have_fewer_figures_and_answers_on_some_days_only_totals(self, reader, fair):
+        assert moves(reader, "stay", show="departures").status_code == 400
+        Study.objects.update(slug="every-day")
+        factory.published(factory.HALF_STAY)
+        page = moves(reader, "stay")
+        assert (page.context["found"].points, "Only totals are shown" in words(page)) == ((), True)
 
     def test_a_study_without_data_or_answers_or_of_one_day_says_so(self, reader):
         study, page = factory.create(), moves(reader, "gender").content.decode()

@@ -70,6 +70,12 @@ def test_an_interval_of_people_below_none_is_that_of_none_in_words_and_bands() -
     assert outer["y"] == [35.0, 0.0]
 
 
+def test_new_figures_are_said_to_be_missing_until_a_worker_has_them(reader, study) -> None:
+    follow(study.pk)
+    slot_factory.publish(study, slot_factory.counts_of(study, slot_factory.daily, slots=1))
+    assert "Newer figures have been published" in page(reader, "presence_forecast", study.slug)
+
+
 def test_a_limit_is_set_by_an_administrator_drawn_and_said(reader, boss, study) -> None:
     address = reverse("reports:crowd_limits", args=[study.slug])
     assert reader.get(address).status_code in (403, 404)

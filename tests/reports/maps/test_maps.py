@@ -505,7 +505,31 @@ def test_the_better_view_is_the_one_with_shorter_intervals(reader, located, sent
         assert part in text
     assert text_of(page(reader, "maps")).count(text.split(":")[0]) == 1
 
+    for width, better in ((1, places), (3000, zones)):
+        shown = []
+        for row in rows:
+            low = row.estimate.visitors
+            changed = replace(row.estimate, visitors_ci_low=low, visitors_ci_high=low + width)
+            shown.append(replace(row, estimate=changed))
+        assert better in texts.better_view_words(shown, [report], zones=ZONES)
     assert "because no indicator by zone has figures" in texts.better_view_words(rows, [], zones=ZONES)
+
+
+def test_an_indicator_that_is_not_reliable_is_compared_too(reader, sent) -> None:
+    map_factory.create_located(epsilon="0.2", n=500)
+    compute(reader, sent)
+    text = text_of(page(reader, "maps"))
+    assert ("reported places are more accurate" in text, "for “Home”" in text) == (True, True)
+
+
+def test_goodness_says_so_when_the_density_does_not_fit_or_cannot_be_tested() -> None:
+    figures = {"chi_square": 1.2, "chi_square_low": 0.8, "chi_square_high": 1.3, "n_blocks": 9, "steps": 7}
+    for changes, said in (
+        ({}, "fits the reports as well as the noise allows"),
+        ({"chi_square": 1.31}, "does not fit the reports"),
+        ({"n_blocks": 4}, "too few reports"),
+    ):
+        assert said in texts.goodness_words(DensityMap(figures=figures | changes))
 
 
 def test_what_is_hidden_or_missing_says_why(reader, located) -> None:

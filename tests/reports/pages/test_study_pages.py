@@ -380,6 +380,7 @@ def test_privacy_is_said_with_the_certified_numbers(reader, fair) -> None:
     for words in (
         "epsilon 1 per answer",
         "in this study, taken together, are protected with epsilon 4 (privacy unit: profile)",
+        "visitor totals are exact",
         "Of 100 answers, about 58 give the true category",
         "by a factor of at most 2.72",
         "changes the odds of a correct guess about that person by a factor of at most 54.60",
@@ -393,6 +394,31 @@ def test_privacy_is_said_with_the_certified_numbers(reader, fair) -> None:
 def test_imprecise_reports_say_so(reader, n, is_wide) -> None:
     factory.published(n=n)
     assert ("Low precision:" in page(reader, "indicator", "gender")) is is_wide
+    for day in range(1, 5):
+        DayNote.objects.create(study=Study.objects.get(), day=day, kind="outage", text="No mast", by="olga")
+    assert "Low precision:" not in page(reader, "indicator", "gender")
+
+
+def test_attribute_unit_and_voided_days_are_named(reader) -> None:
+    study = factory.create(unit="attribute", epsilon="0.5")
+    factory.publish(study, factory.crowd(study), voided_days=1)
+    for name, slugs, said in (
+        ("indicator", ["gender"], "is protected with epsilon 0.5 (privacy unit: attribute)"),
+        ("statement", [], "(privacy unit: attribute), is protected with epsilon 0.5."),
+    ):
+        text = text_of(page(reader, name, *slugs))
+        assert said in text and "The uploads for 1 published day were undone" in text
+    assert "epsilon is 2.5." in text_of(page(reader, "indicator", "gender"))  # 4 days and the voided one
+
+
+def test_attribute_promise_of_fake_data_is_said_with_all_its_numbers(reader) -> None:
+    """Two indicators at epsilon 1: answers and profiles have ln(2 e - 1) = 1.4898."""
+    factory.published(factory.GENDER, factory.MANY, mechanism="rsfd-ouez", unit="attribute")
+    numbers = "epsilon is 1.4899.", "this value by a factor of at most 2.72", "at most 4.44"
+    rows = "Certified epsilon per profile 1.4899", "1.4899 1 50 \u00d7 2.72"
+    for name, slugs, texts in (("indicator", ["gender"], numbers), ("statement", [], rows)):
+        text = text_of(page(reader, name, *slugs))
+        assert [said for said in texts if said not in text] == []
 
 
 def test_no_data_no_visitors_and_no_answers_are_told_apart(reader) -> None:

@@ -350,6 +350,8 @@ def test_noise_hides_presence_and_how_many_cross(reader) -> None:
     assert more.keys() - limits[0].keys() == {"tallies"}
     assert "exact counts for: number of days present, length of stay" in more["tallies"]
     assert ["at least" in each["times"] for each in limits] == [True, False]
+    packs = [to_markdown(dpia_pack(each)) for each in (exact, noisy)]
+    assert ["In each publication, at least" in each for each in packs] == [True, False]
     assert "s presence is protected with epsilon 2: anything computed" in page(reader, "statement")
 
 

@@ -107,6 +107,8 @@ def test_sentences_are_whole_in_both_languages_and_hide_an_estimate_of_few() -> 
     with translation.override("fr"):
         said = texts.sentence(asked(study, ""), numbers)
     assert said.startswith("Entre 0 et 9\u202f233 personnes sont venues les 4 jours. ")
+    none = replace(numbers, is_noisy=True, people=Bar(least=0, most=0, estimate=0))
+    assert texts.sentence(asked(study, ""), none).startswith("With 95% confidence, between 0 and 0 people ")
     hidden = replace(numbers, people=Bar(least=0, most=19, estimate=None))
     assert "280" not in texts.sentence(asked(study, "nights=1"), hidden)
 

@@ -119,6 +119,15 @@ def test_hidden_windows_are_filled_and_not_told(reader) -> None:
     assert len(blank) == 3 * (1 + 3 + 2)
 
 
+def test_noisy_numbers_become_people_who_are_near_them() -> None:
+    for n, most in ((6000, 0.01), (20, 3)):  # of few people some numbers are below none
+        study = factory.create_noisy(slug=f"of-{n}")
+        factory.close(study, factory.crowd(study, n=n), first=1, last=3)
+        files = population_files(synthesise(study))
+        check_errors(files, study)
+        assert json.loads(files["manifest.json"])["error_rates"]["visitors"] < most
+
+
 def test_files_are_the_same_for_a_seed_and_in_both_formats(fair) -> None:
     files, again, other = (population_files(synthesise(fair, seed=seed)) for seed in (1, 1, 2))
     assert list(files) == ["manifest.json", *FILES]
@@ -209,5 +218,10 @@ def test_a_worker_makes_the_download_for_those_who_may_export(fair, reader, view
         files = {name: packed.read(name) for name in packed.namelist()}
     assert files == population_files(synthesise(fair))
     assert LedgerEntry.objects.latest("number").facts == {"way": "page", "file": "fair-2024_population.zip"}
+    Study.objects.update(small_cell=10**6)
+    reader.get(address)
+    tasks.make_export(sent[1])
+    answer = reader.get(address)
+    assert (answer.status_code, "fewer than 1000000 visitors" in answer.content.decode()) == (400, True)
     reader.force_login(viewer)
     assert reader.get(address).status_code == 404

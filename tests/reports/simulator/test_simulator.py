@@ -81,6 +81,16 @@ def test_every_level_is_reached_and_has_a_word() -> None:
     assert [word for word, _ in words.reading_words()] == [words.reading_word(each) for each in Reading]
 
 
+def test_words_have_the_odds_of_one_value_and_of_all_that_a_person_gives() -> None:
+    (both,) = words.odds_words(simulate(make(8)))
+    assert "at most 2.72 (epsilon 1). This applies to guesses about one value and to" in both
+    one, every, _, empty = words.odds_words(simulate(make(questions=(replace(DAILY, domain_size=2),))))
+    assert "at most 2.72 (epsilon 1)" in one and "at most 1,097 (epsilon 7)" in every.replace("\u202f", ",")
+    assert "epsilon per attribute therefore gives no guarantee for a day" in empty
+    faked = words.truth_words(simulate(make(8, 8, mechanism="rsfd-grr")).rows[0].channel)
+    assert faked.endswith("Of 100 reports, 50 are real answers; the others are made up.")
+
+
 def test_one_who_knows_a_day_guesses_the_other_whatever_epsilon_is() -> None:
     asked = (replace(DAILY, domain_size=2), question("a", 2), replace(DAILY, slug="once", max_values=1))
     rows = simulate(make(questions=asked, epsilon=Decimal("0.1"))).rows
@@ -177,7 +187,10 @@ def test_most_categories_are_the_most() -> None:
 def test_winner_is_named_with_its_reason() -> None:
     reasons = " ".join(words.winner_words(simulate(make(3, 37))))
     assert "most accurate, because each person spends the whole epsilon on one indicator" in reasons
-    assert simulate(make(3, 3, 3, unit="attribute")).ranking[0].mechanism == "spl-grr"
+    simulation = simulate(make(3, 3, 3, unit="attribute"))
+    assert simulation.ranking[0].mechanism == "spl-grr"
+    reasons = " ".join(words.winner_words(simulation))
+    assert "would be epsilon 3. With the mechanism selected here, this loss is epsilon 1." in reasons
 
 
 def test_own_epsilons_are_left_out_where_the_mechanism_knows_none() -> None:

@@ -226,7 +226,12 @@ def test_a_slot_without_a_figure_says_why(reader, slotted) -> None:
     assert "North west at 18:00: not published yet." in shown(reader, f"{BASE}/?day=2024-06-01&at=18:00")
     assert "not “yesterday”" in shown(reader, f"{BASE}/?day=yesterday", status=400)
     factory.published(slug="plain")
-    assert reader.get("/studies/plain/presence/").status_code == 404
+    for address in ("/studies/plain/presence/", "/api/v1/studies/plain/presence"):
+        assert reader.get(address).status_code == 404
+    slot_factory.create(slug="empty")
+    assert "No time slot of this study has been published yet" in shown(reader, "/studies/empty/presence/")
+    DayNote.objects.create(study=slotted, day=1, kind=DayNote.Kind.OUTAGE, text="No mast", by="olga")
+    assert "North west at 18:00: outage." in shown(reader, f"{BASE}/?{EVENING}")
 
 
 def test_the_map_plays_the_slots_of_a_day_at_each_level(reader, slotted) -> None:
