@@ -11,10 +11,17 @@ from mobility.operations import forgetting, recording
 from mobility.operations.alerts import rules
 from mobility.operations.doctor import worker_answers
 from mobility.operations.metrics import tasks as metrics_tasks
-from mobility.workers.schedule import CATCH_UP_EVERY_S, FORECAST_EVERY_S, FORGET_EVERY_S, LEDGER_EVERY_S
+from mobility.workers.schedule import (
+    CATCH_UP_EVERY_S,
+    DIGEST_EVERY_S,
+    FORECAST_EVERY_S,
+    FORGET_EVERY_S,
+    LEDGER_EVERY_S,
+)
 from reports.base.outages import is_outage
 from reports.forecasts.actions import ask_for_due
 from reports.ledger.checks import check_now_and_then
+from reports.sharing.digests import send_due
 
 if settings.HAS_VAULT:  # the models of a vault exist there only
     from mobility.batches import recovery, running
@@ -94,6 +101,12 @@ def look_after_forecasts() -> None:
 
 
 @shared_task(ignore_result=True)
+def send_digests() -> None:
+    """Send boards by e-mail to those who get them today."""
+    send_due()
+
+
+@shared_task(ignore_result=True)
 def look_for_alerts() -> None:
     """Send people new problems, and the end of old ones."""
     rules.look_in_turn()
@@ -135,6 +148,7 @@ def _asked_for() -> list[tuple[Callable[[], object], float]]:
     ]
     if settings.HAS_REPORTS:
         asks.append((look_after_forecasts.delay, FORECAST_EVERY_S))
+        asks.append((send_digests.delay, DIGEST_EVERY_S))
     if settings.HAS_VAULT:  # a worker of the analyst zone computes maps: batches are no business of its
         asks.append((lambda: sweep.apply_async(expires=sweep_s), sweep_s))
     return asks

@@ -2,7 +2,7 @@
 
 from reports.accounts.access_models import ApiToken, SavedView, ShareLink, ShareView
 from reports.accounts.models import AccountName
-from reports.boards.models import Board, BoardUse
+from reports.boards.models import Board, BoardDigest, BoardUse
 from reports.estimates.models import DayNote
 from reports.exports.models import ExportFile
 from reports.forecasts.models import CrowdLimit, KeptForecast
@@ -22,6 +22,7 @@ __all__ = [
     "ApiToken",
     "Area",
     "Board",
+    "BoardDigest",
     "BoardUse",
     "BudgetCap",
     "BudgetPopulation",

@@ -31,7 +31,9 @@ def telling(**_: Any) -> list[CheckMessage]:
     if secret and len(secret) < MIN_SECRET:
         text = f"MOBILITY_ALERT_WEBHOOK_SECRET must have at least {MIN_SECRET} characters, got {len(secret)}"
         found.append(Error(text, hint="openssl rand -base64 24", id="mobility.E032"))
-    if settings.EMAIL_HOST != "localhost" and not settings.MOBILITY_ALERT_EMAIL_TO:
+    if settings.EMAIL_HOST != "localhost" and not (
+        settings.MOBILITY_ALERT_EMAIL_TO or settings.MOBILITY_DIGEST_DOMAINS
+    ):
         text = "MOBILITY_ALERT_EMAIL_TO must contain addresses when MOBILITY_ALERT_EMAIL_URL is set, got none"
         found.append(Warning(text, hint="no e-mail is sent", id="mobility.W032"))
     is_sealed = settings.EMAIL_USE_TLS or settings.EMAIL_USE_SSL

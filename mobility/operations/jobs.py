@@ -9,7 +9,13 @@ from django.db import Error
 from django.utils import timezone
 
 from mobility.operations.models import JobRun
-from mobility.workers.schedule import CATCH_UP_EVERY_S, FORECAST_EVERY_S, FORGET_EVERY_S, LEDGER_EVERY_S
+from mobility.workers.schedule import (
+    CATCH_UP_EVERY_S,
+    DIGEST_EVERY_S,
+    FORECAST_EVERY_S,
+    FORGET_EVERY_S,
+    LEDGER_EVERY_S,
+)
 
 # A good run is noted at most that often: the sweep runs every few seconds on every worker.
 NOTED_EVERY: Final = timedelta(seconds=30)
@@ -29,6 +35,7 @@ def jobs() -> dict[str, int]:
     }
     if settings.HAS_REPORTS:
         every["look_after_forecasts"] = FORECAST_EVERY_S
+        every["send_digests"] = DIGEST_EVERY_S
     if settings.HAS_VAULT:
         every["sweep"] = settings.MOBILITY_SWEEP_S
         every["catch_up"] = CATCH_UP_EVERY_S if settings.HANDS_OVER else NOT_PLANNED

@@ -31,6 +31,7 @@ SUBJECTS: Final[dict[str, str | Promise]] = {
     "look_after_ledger": gettext_lazy("ledger check"),
     "look_for_alerts": gettext_lazy("health checks"),
     "look_after_forecasts": gettext_lazy("forecasts"),
+    "send_digests": gettext_lazy("boards by e-mail"),
     "catch_up": gettext_lazy("recovery after a restore"),
     "hand_over": gettext_lazy("handover"),
     "email": gettext_lazy("e-mail"),

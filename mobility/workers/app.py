@@ -21,7 +21,7 @@ TASKS: Final = frozenset({
     "mobility.tasks.forget_old_views", "mobility.tasks.hand_over", "mobility.tasks.look_after_ledger",
     "mobility.tasks.look_for_alerts", "mobility.tasks.read_chunk", "mobility.tasks.sweep",
     "mobility.tasks.take_in_watched", "reports.tasks.compute_density", "reports.tasks.make_export",
-    "reports.tasks.refresh_forecasts", "mobility.tasks.look_after_forecasts",
+    "reports.tasks.refresh_forecasts", "mobility.tasks.look_after_forecasts", "mobility.tasks.send_digests",
 })  # fmt: skip
 
 TRANSPORT_ALIASES.update(dict.fromkeys(("redis", "rediss"), "mobility.workers.transport:Transport"))

@@ -34,6 +34,7 @@ KIND_WORDS = {
     LedgerKind.SHARE_OPENED: _("Share link opened"),
     LedgerKind.SHARE_REVOKED: _("Share link revoked"),
     LedgerKind.BOARD_CHANGED: _("Board changed"),
+    LedgerKind.DIGEST: _("Board by e-mail"),
     LedgerKind.TOKEN_CREATED: _("Token created"),
     LedgerKind.TOKEN_REVOKED: _("Token revoked"),
     LedgerKind.SIGN_IN_SUCCEEDED: _("Signed in"),
@@ -67,6 +68,12 @@ BOARDS = {
     "shared": _("Board %(board)s was shared with all readers of the study."),
     "unshared": _("Board %(board)s is no longer shared with the readers of the study."),
     "removed": _("Board %(board)s was removed."),
+}
+DIGESTS = {
+    "created": _("E-mails of board %(board)s to %(n)s addresses were set up."),
+    "changed": _("E-mails of board %(board)s to %(n)s addresses were changed."),
+    "sent": _("Board %(board)s was sent by e-mail to %(n)s addresses."),
+    "ended": _("E-mails of board %(board)s ended."),
 }
 CAPS = {
     "proposed": _("A higher epsilon cap was requested. A second person must confirm it."),
@@ -266,6 +273,12 @@ def _board(facts: Facts) -> str:
     return "" if text is None else str(text) % {"board": facts.get("board")}
 
 
+def _digest(facts: Facts) -> str:
+    text = DIGESTS.get(str(facts.get("change")))
+    values = {"board": facts.get("board"), "n": facts.get("addresses")}
+    return "" if text is None else str(text) % values
+
+
 def _share(facts: Facts) -> str:
     text = gettext("Share link %(link)s to %(indicator)s.")
     shown = {"presence": API_WORDS["presence"], "forecast": gettext("Forecast")}
@@ -383,6 +396,7 @@ _SENTENCES: dict[str, Callable[[Facts], str]] = {
     LedgerKind.SHARE_OPENED: _share,
     LedgerKind.SHARE_REVOKED: _share,
     LedgerKind.BOARD_CHANGED: _board,
+    LedgerKind.DIGEST: _digest,
     LedgerKind.TOKEN_CREATED: _token,
     LedgerKind.TOKEN_REVOKED: _token,
     LedgerKind.SIGN_IN_FAILED: _failed,

@@ -39,3 +39,23 @@ class BoardUse(models.Model):
 
     def __str__(self) -> str:
         return f"use of board {self.board_id}"
+
+
+class BoardDigest(models.Model):
+    """E-mails of a board that an account set up. It ends with the account's right to the board."""
+
+    board = models.ForeignKey(Board, on_delete=models.CASCADE, related_name="digests")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    addresses = models.JSONField(help_text="of the recipients")
+    every_days = models.PositiveSmallIntegerField(help_text="days between two e-mails, and in each")
+    language = models.CharField(max_length=8)
+    next_at = models.DateTimeField(db_index=True)
+    sent_at = models.DateTimeField(null=True)
+    sent_state = models.CharField(max_length=64, blank=True, help_text="hash of what was sent last")
+    error = models.CharField(max_length=64, blank=True, help_text="kind of the error of the last attempt")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["board", "owner"], name="board_digest_once")]
+
+    def __str__(self) -> str:
+        return f"digest {self.pk} of board {self.board_id}"

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -97,6 +98,7 @@ def board(request: HttpRequest, slug: str, board_id: int) -> HttpResponse:
         "is_own": is_own,
         "is_arranged": is_arranged,
         "may_share": may_open(reader),
+        "may_send": may_open(reader) and bool(settings.MOBILITY_DIGEST_DOMAINS),
         "crumbs": [*crumbs_to(study), (gettext("Boards"), reverse("reports:boards", args=[slug]))],
     }
     if is_arranged:

@@ -23,6 +23,7 @@ PAGES: Final = {
     "access:new_share": "boards.md",
     "reports:boards": "boards.md",
     "reports:board": "boards.md",
+    "reports:board_digest": "boards.md",
     "reports:compare": "compare.md",
     "reports:movement": "compare.md",
     "reports:crosstab": "compare.md",

@@ -135,7 +135,14 @@ def test_a_job_says_how_its_last_run_ended_and_is_not_called_fine_before_one(cli
     JobRun.objects.update(finished_at=now, failed_at=None)
     looking._last = None
     html = page(client, administrator)
-    for job in ("sweep", "look_after_ledger", "forget_old_views", "look_for_alerts", "look_after_forecasts"):
+    for job in (
+        "sweep",
+        "look_after_ledger",
+        "forget_old_views",
+        "look_for_alerts",
+        "look_after_forecasts",
+        "send_digests",
+    ):
         assert f"<code>{job}</code>" in html, job  # the names that the runbook uses
     assert "OK" in job_row(html, "sweep")
     ledger = job_row(html, "look_after_ledger")

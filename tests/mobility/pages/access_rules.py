@@ -72,6 +72,7 @@ RULES = {
         roles=EXPORTERS, about=BOARD, kwargs={"file_format": "png"}, others=frozenset()
     ),
     "reports:board": Rule(roles=READERS, about=BOARD, others=frozenset()),
+    "reports:board_digest": Rule(roles=OPENERS, about=BOARD, others=frozenset()),
     **of(
         "reports:change_board reports:remove_board",
         roles=READERS, about=BOARD, method="post", others=frozenset(),

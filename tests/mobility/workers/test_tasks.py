@@ -41,7 +41,7 @@ def _in_this_process(monkeypatch) -> None:
     """Tasks run where they are asked for: there is no broker here, not even a connection to one."""
     names = (
         "sweep", "catch_up", "forget_old_views", "look_after_ledger", "look_for_alerts",
-        "look_after_forecasts",
+        "look_after_forecasts", "send_digests",
     )  # fmt: skip
     for name in names:
         task = getattr(tasks, name)
@@ -103,7 +103,10 @@ def test_a_worker_checks_the_ledger_and_forgets_old_openings_at_its_start(data_d
     assert not ShareView.objects.exists()
     age(399)
     timer.call_all()
-    assert (ShareView.objects.count(), sorted(timer.every_s.values())) == (1, [15, 60, 3600, 3600, 3600])
+    assert (ShareView.objects.count(), sorted(timer.every_s.values())) == (
+        1,
+        [15, 60, 3600, 3600, 3600, 3600],
+    )
 
 
 def test_a_worker_of_the_analyst_zone_asks_for_nothing_of_the_vault(settings, monkeypatch) -> None:
@@ -114,11 +117,19 @@ def test_a_worker_of_the_analyst_zone_asks_for_nothing_of_the_vault(settings, mo
         monkeypatch.setattr(module, name, lambda name=name: asked.append(name))
     timer = start_worker()
     timer.call_all()
-    assert (asked, list(timer.every_s.values())) == ([], [3600, 3600, 60, 3600])
+    assert (asked, list(timer.every_s.values())) == ([], [3600, 3600, 60, 3600, 3600])
 
 
 @pytest.mark.parametrize(
-    "first", ["forget_old_views", "look_after_ledger", "look_for_alerts", "look_after_forecasts", "sweep"]
+    "first",
+    [
+        "forget_old_views",
+        "look_after_ledger",
+        "look_for_alerts",
+        "look_after_forecasts",
+        "send_digests",
+        "sweep",
+    ],
 )
 def test_a_worker_that_cannot_ask_at_its_start_asks_later(data_dir, monkeypatch, first) -> None:
     def away(**_: object) -> None:
@@ -129,4 +140,4 @@ def test_a_worker_that_cannot_ask_at_its_start_asks_later(data_dir, monkeypatch,
     monkeypatch.setattr(getattr(tasks, first), "apply_async", away)
     with pytest.raises(BrokerError):
         tasks.sweep_from_now_on(sender=SimpleNamespace(timer=timer))
-    assert sorted(timer.every_s.values()) == [15, 60, 3600, 3600, 3600]
+    assert sorted(timer.every_s.values()) == [15, 60, 3600, 3600, 3600, 3600]

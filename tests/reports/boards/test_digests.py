@@ -1,0 +1,110 @@
+"""Boards by e-mail: sentences and a PDF with the rights of their owner, as often as asked, and no longer."""
+
+import hashlib
+import io
+from datetime import timedelta
+
+import pypdf
+import pytest
+from django.utils import timezone
+
+from reports.models import BoardDigest, LedgerEntry, Study
+from reports.sharing.digests import send_due
+from reports.studies.grant_models import StudyGrant
+from reports.studies.policies import Role
+from tests.reports.page_texts import signed_in, spaced, words
+
+pytestmark = pytest.mark.django_db
+ASKED = {"addresses": "mayor@example.org\nclerk@example.org", "every_days": "1"}
+
+
+@pytest.fixture(autouse=True)
+def _domains(settings):
+    settings.MOBILITY_DIGEST_DOMAINS = ["example.org"]
+
+
+def page(board):
+    return f"/studies/fair-2024/boards/{board.pk}/digest/"
+
+
+def set_up(reader, board, **changes):
+    return reader.post(page(board), ASKED | changes)
+
+
+def later(**by):
+    return timezone.now() + timedelta(**by)
+
+
+def ledger():
+    entries = LedgerEntry.objects.filter(kind="board.digest").order_by("number")
+    return [entry.facts["change"] for entry in entries]
+
+
+def text_of(mail):
+    ((name, pdf, kind),) = mail.attachments
+    assert (name.endswith(".pdf"), kind) == (True, "application/pdf")
+    return pdf, spaced(" ".join(each.extract_text() for each in pypdf.PdfReader(io.BytesIO(pdf)).pages))
+
+
+def test_a_board_is_sent_once_as_sentences_and_pdf_until_there_is_news(reader, board, mailoutbox) -> None:
+    assert set_up(reader, board).status_code == 302
+    for now in (later(minutes=1), later(minutes=2), later(days=1, hours=1)):
+        send_due(now)
+    (mail,) = mailoutbox
+    assert (mail.to, sorted(mail.bcc)) == ([], ["clerk@example.org", "mayor@example.org"])
+    assert mail.subject == "For the mayor: Sun 2 Jun 2024"
+    pdf, text = text_of(mail)
+    assert "Gender. Of" in mail.body and "analyst" not in mail.subject
+    assert "Unique visitors" in text and "Sun 2 Jun 2024" in text
+    entry = LedgerEntry.objects.filter(kind="board.digest").latest("number")
+    assert entry.facts["sha256"] == hashlib.sha256(pdf).hexdigest()
+    assert "example.org" not in str(entry.facts)
+    Study.objects.update(small_cell=10_000_000)
+    send_due(later(days=2, hours=2))
+    assert "Unique visitors" not in text_of(mailoutbox[1])[1] and "suppresses" in mailoutbox[1].body
+    assert ledger() == ["created", "sent", "sent"]
+
+
+@pytest.mark.parametrize("loss", ["grant", "role", "board", "account"])
+def test_it_ends_with_the_rights_of_its_owner(loss, reader, board, analyst, person, mailoutbox) -> None:
+    other = person("otto", Role.ANALYST)
+    if loss == "board":
+        type(board).objects.update(is_shared=True)
+        set_up(signed_in(other), board)
+        type(board).objects.update(is_shared=False)
+    else:
+        set_up(reader, board)
+    if loss == "grant":
+        StudyGrant.objects.filter(user=analyst).delete()
+    elif loss == "role":
+        analyst.groups.clear()
+    elif loss == "account":
+        type(analyst).objects.filter(pk=analyst.pk).update(is_active=False)
+    send_due(later(minutes=1))
+    assert (mailoutbox, BoardDigest.objects.count(), ledger()) == ([], 0, ["created", "ended"])
+
+
+def test_a_refused_mail_is_tried_again_and_its_error_has_no_words(reader, board, settings, caplog) -> None:
+    set_up(reader, board)
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 1
+    send_due(later(minutes=1))
+    row = BoardDigest.objects.get()
+    assert (row.error, row.sent_at, ledger()) == ("ConnectionRefusedError", None, ["created"])
+    assert later(minutes=50) < row.next_at < later(minutes=70)
+    assert "example.org" not in caplog.text
+    assert "ConnectionRefusedError" in words(reader.get(page(board)))
+
+
+def test_only_allowed_addresses_are_written_to(reader, board, settings, mailoutbox) -> None:
+    refused = set_up(reader, board, addresses="eve@example.com")
+    assert refused.status_code == 400 and "Addresses must end in: example.org" in words(refused)
+    assert set_up(reader, board, addresses=" ".join(f"a{n}@example.org" for n in range(6))).status_code == 400
+    set_up(reader, board)
+    settings.MOBILITY_DIGEST_DOMAINS = []
+    send_due(later(minutes=1))
+    settings.MOBILITY_DIGEST_DOMAINS = ["example.net"]
+    send_due(later(minutes=2))
+    assert mailoutbox == []
+    reader.post(page(board), {"stop": "1"})
+    assert ledger() == ["created", "ended"]
