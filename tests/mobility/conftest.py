@@ -16,6 +16,7 @@ from mobility.vault.keystore import keystore
 from mobility.vault.queries import find_study
 from mobility.workers import app as workers_app
 from reports.studies.studyfile import StudyDefinition
+from scripts import services
 from tests.demo_study import parsed_study, study_text
 from tests.mobility.data_folder import Folder
 from tests.mobility.pipeline import MASTER_KEY, N_SUBSCRIBERS, Pipeline, only
@@ -43,6 +44,13 @@ def prepared_folder(first_command, folder):
     template, _ = first_command
     shutil.copytree(template.root, folder.root, ignore=shutil.ignore_patterns("run"))
     return folder
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory):
+    port = services.free_port()
+    with services.running(services.private_redis(folder=tmp_path_factory.mktemp("redis"), port=port)):
+        yield services.redis_url(port)
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,8 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from reports.sharing import actions as access
-from reports.studies.models import Study
+from reports.studies.models import Indicator, Study
+from tests.reports import map_factory
 from tests.reports import report_factory as factory
 from tests.reports.page_texts import signed_in
 
@@ -22,6 +23,16 @@ def ledger_key(tmp_path: Path, settings: Settings) -> Path:
 @pytest.fixture
 def fair(db: None) -> Study:
     return factory.published()
+
+
+@pytest.fixture
+def age(fair: Study) -> Indicator:
+    return fair.indicators.get(slug="age")
+
+
+@pytest.fixture
+def mapped(db: None) -> Study:
+    return map_factory.create()
 
 
 @pytest.fixture

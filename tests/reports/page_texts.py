@@ -49,6 +49,10 @@ def spaced(text: str) -> str:
     return " ".join(text.split())
 
 
+def plain(text: str) -> str:
+    return text.replace("\u202f", " ")
+
+
 def words(response: HttpResponse) -> str:
     return spaced(re.sub(r"<[^>]+>", " ", response.content.decode()))
 

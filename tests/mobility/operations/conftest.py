@@ -8,13 +8,6 @@ from django.db.backends.sqlite3.base import DatabaseWrapper
 from scripts import services
 
 
-@pytest.fixture(scope="session")
-def broker(tmp_path_factory):
-    port = services.free_port()
-    with services.running(services.private_redis(folder=tmp_path_factory.mktemp("redis"), port=port)):
-        yield services.redis_url(port)
-
-
 @pytest.fixture
 def with_broker(broker, settings):
     settings.CELERY_BROKER_URL = broker

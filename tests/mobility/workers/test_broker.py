@@ -23,13 +23,6 @@ ROOT = Path(__file__).parents[3]
 SEPARATOR = "\x06\x16"
 
 
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory):
-    port = services.free_port()
-    with services.running(services.private_redis(folder=tmp_path_factory.mktemp("redis"), port=port)):
-        yield services.redis_url(port)
-
-
 @pytest.fixture
 def redis(broker: str):
     with Redis.from_url(broker) as client:

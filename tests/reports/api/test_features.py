@@ -74,11 +74,6 @@ print(json.dumps(found))
 """
 
 
-@pytest.fixture
-def mapped(db):
-    return map_factory.create()
-
-
 def gdal(address, header, *box):
     """Read all layers with the driver OAPIF; the token is in a file with a header, and in no address."""
     return subprocess.run(

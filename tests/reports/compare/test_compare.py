@@ -33,11 +33,6 @@ BUSY = Window(2, 4)
 WHOLE = Window(1, 4)
 
 
-@pytest.fixture
-def age(fair) -> Indicator:
-    return fair.indicators.get(slug="age")
-
-
 def tallies_of(indicator: Indicator) -> windows.IndicatorTallies:
     ((_, tallies),) = queries.reports_with_tallies([indicator], [[]])
     return tallies

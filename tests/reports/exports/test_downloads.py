@@ -69,8 +69,7 @@ def links_of(reader, page):
 
 class TestFiles:
     @pytest.mark.parametrize("scope", Scope)
-    def test_every_format_is_served_as_what_it_is(self, reader, fair, drawn, scope):
-        age = fair.indicators.get(slug="age")
+    def test_every_format_is_served_as_what_it_is(self, reader, fair, age, drawn, scope):
         window, days = select_window(age, Window(2, 3)), select_days(age)
         selection = {Scope.WINDOW: window, Scope.DAYS: days, Scope.STUDY: select_study(fair)}[scope]
         for found in formats_for(scope):
@@ -118,8 +117,7 @@ class TestFiles:
 
 class TestFindings:
     @pytest.mark.parametrize(("page", "query"), [("compare", COMPARED), ("movement", MOVED)])
-    def test_findings_are_those_of_the_page_that_links_to_them(self, reader, fair, page, query):
-        age = fair.indicators.get(slug="age")
+    def test_findings_are_those_of_the_page_that_links_to_them(self, reader, age, page, query):
         if page == "compare":
             findings = comparison_findings(compare_windows(age, Window(2, 4), Window(1, 1), of="visitors"))
         else:
@@ -153,8 +151,7 @@ class TestFindings:
 
 
 class TestOptions:
-    def test_what_is_drawn_follows_the_address_and_data_do_not(self, reader, fair, drawn):
-        age = fair.indicators.get(slug="age")
+    def test_what_is_drawn_follows_the_address_and_data_do_not(self, reader, age, drawn):
         window = select_window(age, Window(2, 3), options=ReportOptions(**WINDOW_OPTIONS))
         days = select_days(age, options=DaysOptions(**DAYS_OPTIONS), categories=[2])
         assert window != select_window(age, Window(2, 3))

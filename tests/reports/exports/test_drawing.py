@@ -34,7 +34,6 @@ from reports.exports.facts import as_mapping
 from reports.exports.selection import select_days, select_study, select_summary, select_window
 from reports.maps import zones
 from reports.models import DayNote, Study
-from tests.reports import map_factory
 from tests.reports import report_factory as factory
 from tests.reports.map_factory import ZONES
 from tests.reports.page_texts import pdf_text, spaced
@@ -73,11 +72,6 @@ def uneven():
     people.static["zone"][:] = np.array([4, 1, 1, 4, 4, 2, 4])[np.arange(people.bitmaps.size) % 7]
     factory.publish(study, people)
     return study.indicators.get()
-
-
-@pytest.fixture
-def mapped():
-    return map_factory.create()
 
 
 def selected(study, options=AS_MAP, *, slug="home", day=0):

@@ -68,11 +68,6 @@ def sheet_rows(sheet):
     return [dict(zip(map(str, names), row, strict=True)) for row in rows]
 
 
-@pytest.fixture
-def age(fair):
-    return fair.indicators.get(slug="age")
-
-
 def compared(age, kind, *, of="frequency"):
     if kind == Kind.WINDOWS:
         return queries.compare_windows(age, Window(2, 4), Window(1, 2), of=of)

@@ -47,11 +47,6 @@ LONG_AGO = DensityMap.PATIENCE + timedelta(seconds=1)
 OPTIONS = ReportOptions(view="map")
 
 
-@pytest.fixture
-def mapped(db) -> Study:
-    return map_factory.create()
-
-
 def reports_of(study: Study) -> list[WindowReport]:
     home = study.indicators.get(slug="home")
     return selectors.indicator_reports(home, maps.windows_of_scale(home))

@@ -282,11 +282,6 @@ def test_wide_charts_fit_on_paper_and_are_wide_again_after_it(fair, opened) -> N
     assert page.evaluate(width) == wide
 
 
-@pytest.fixture
-def mapped(transactional_db) -> Study:
-    return map_factory.create()
-
-
 def place_of(page: Page, column: float, row: float) -> tuple[float, float]:
     """Pixels of a place of the whole area, counted in squares from its lower left corner."""
     page.locator(".map__frame").scroll_into_view_if_needed()

@@ -23,6 +23,7 @@ from reports.simulator.model import Question, Reading, Setting, simulate
 from reports.simulator.slots import SlotSetting, slot_rows
 from reports.studies.plan_models import Plan
 from tests.reports import report_factory as factory
+from tests.reports.page_texts import plain
 
 
 def question(slug: str, size: int, **changes: Any) -> Question:
@@ -39,10 +40,6 @@ def make(*sizes: int, visitors: float = 10_000, **changes: Any) -> Setting:
 DAILY = question("visit", 5, kind="daily")
 CAPPED = replace(DAILY, max_values=2)
 HOPELESS = make(12, 12, visitors=1500, epsilon=Decimal("0.6"))
-
-
-def plain(text: str) -> str:
-    return text.replace("\u202f", " ")
 
 
 # --- counts by time slot ---------------------------------------------------------------------------------

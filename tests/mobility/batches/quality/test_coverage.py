@@ -19,6 +19,7 @@ from mobility.extracts.rows.counts import RowCounts
 from mobility.vault.models.batch import Batch
 from tests.mobility.batches.quality.deliveries_by_hand import START, calendar, day_hours, delivery, history
 from tests.mobility.extracts.profiles.made_profiles import definition
+from tests.reports.page_texts import plain
 
 FULL, GAP = day_hours(100), day_hours(100, silent=(9,))
 BEFORE = (delivery(1, {1: FULL}), delivery(2, {2: FULL}))
@@ -328,10 +329,6 @@ class TestSilence:
     def test_it_is_the_median_that_is_usual(self, before, n):
         files = [delivery(at, {at: hours}) for at, hours in enumerate(before, start=1)]
         assert len(compared(delivery(4, {4: GAP}), *files).silent) == n
-
-
-def plain(text):
-    return text.replace("\u202f", " ")
 
 
 class TestWords:

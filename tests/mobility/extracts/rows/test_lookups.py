@@ -24,7 +24,6 @@ from tests.mobility.extracts.rows.small_extract import (
     texts_of,
 )
 
-BLANKS = b" \t\n\v\f\r"
 # Of every length that is treated in its own way, and alike where the words of a slot see them.
 MIDDLES = [b"x" * n for n in range(40)] + [b"x" * 16 + b"%d" % n + b"x" * 14 for n in range(10)]
 text = (

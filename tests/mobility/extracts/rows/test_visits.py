@@ -199,7 +199,6 @@ def test_edges_of_bands() -> None:
 
 
 QUARTER_S = 900
-PSEUDONYMS = [0, 1, 2**63, 2**64 - 1]
 
 Place = tuple[int, int, int, int]  # pseudonym, second, cell, day
 Seen = tuple[int, int, int]  # pseudonym, second, cell
