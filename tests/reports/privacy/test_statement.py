@@ -313,7 +313,7 @@ def test_other_studies_are_named_for_who_sees_all_of_them(reader, administrator,
     assert [row | {"study": None} for row in named] == [row | {"study": None} for row in hidden]
 
 
-def test_places_have_a_promise_of_their_own_per_metre() -> None:
+def test_places_have_a_promise_of_their_own_per_metre(reader) -> None:
     study = factory.create(location=location())
     Plan.objects.update(voided_days=1)
     found = statement()["location"]
@@ -327,6 +327,9 @@ def test_places_have_a_promise_of_their_own_per_metre() -> None:
     assert 0 <= radius - 400 * Fraction(found["epsilon_per_m"]) < Fraction(1, 10**28)
     assert 0 <= Fraction(found["epsilon_at_radius_all_places"]) - 5 * radius < Fraction(1, 10**27)
     assert (found["mean_shift_m"], found["radius_95_m"]) == pytest.approx((577.1, 1368.8), abs=0.1)
+    shown = page(reader, "statement")
+    assert "rather than the other by a factor of at most 4.00." in shown
+    assert "relative to the other by a factor of at most 1,024." in shown  # of 5 places
     limits = told(statement()["not_protected"])
     assert limits.keys() >= PLACE_LIMITS
     # two squares that meet at a corner: their middles may be 400 m and a diagonal of 141.4 m apart
@@ -388,7 +391,10 @@ def test_slots_have_a_promise_of_their_own_and_pages_say_what_it_leaves_out(
     found, text = statement(), page(reader, "statement")
     assert limit in told(found["not_protected"]).get("slots", "") and limit in text
     assert ("slots" in told(found["not_protected"])) == bool(limit)
-    assert limit in to_markdown(dpia_pack(study))
+    assert "or at most 45 minutes before it ended" in text
+    assert ("Together, the noise on time slots and the presence noise" in text) == bool(hidden)
+    pack = to_markdown(dpia_pack(study))
+    assert limit in pack and "Risk: an attacker learns when and where a person was" in pack
     row = found["composition"]["studies"][0]
     assert (row["delta"], row["epsilon_slots"] is None) == ("0.000001" if noise else "0", noise is None)
     day = [each["absent"]["epsilon"] for each in found["slots"]["losses"] if each["unit"] == "day"]
