@@ -295,6 +295,12 @@ class TestWhatIsTold:
 
 @pytest.mark.usefixtures("as_operator")
 class TestPage:
+    def test_the_way_up_is_one_that_the_person_may_go(self, client, study, person):
+        for role, way in ((Role.OPERATOR, "/operator/"), (Role.ADMINISTRATOR, "/administrator/")):
+            client.force_login(person(f"one-{role}", role))
+            crumbs = html_of(client, PAGE_URL).split('class="breadcrumbs"')[1].split("</nav>")[0]
+            assert re.findall(r'href="([^"]+)"', crumbs) == [way, f"{way}fair/"]
+
     def test_a_token_is_shown_once_and_a_form_that_is_wrong_makes_none(self, client, study):
         for given in ({"name": "", "days": "30"}, {"name": "x", "days": "0"}, {"name": "x"}):
             assert "errorlist" in client.post(PAGE_URL, given).content.decode()
