@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import shutil
 
 import pytest
 
@@ -68,6 +69,47 @@ def test_upgrade(installation, extract, tmp_path):
     installation.upgrade()
     _is_found_again(installation, before)
     _goes_on(installation, extract, before)
+
+
+def test_a_half_filled_study_has_the_same_totals_with_and_without_the_upgrade(extract, tmp_path):
+    """The previous release fills the rest of a study; from a copy of its data, today's code does the same."""
+    release, kept = RELEASES[-1], tmp_path / "kept"
+    code = code_of(release["commit"], tmp_path / release["version"])
+    assert not [*(code / "reports" / "migrations").glob("0029_*")]
+    assert [*(ROOT / "reports" / "migrations").glob("0029_*")]
+    settings = {"MOBILITY_MIN_PUBLICATION": "1"}
+    with (
+        services.private_folder("upgrade") as folder,
+        Upgraded(folder, processes=1, code=code, environment=settings) as running,
+    ):
+        first, half = running.values(
+            ("create_study", str(code / "mobility" / "demo" / "study.toml")),
+            ("ingest", STUDY, str(extract[0])), ("ingest", STUDY, str(extract[1]), "--more-to-come"),
+        )[1:]  # fmt: skip
+        assert first["published"]
+        assert not half["published"]
+        running.workers[0].stop()
+        shutil.copytree(running.data, kept)
+        running.workers[0].start()
+        before = _filled(running, extract)
+        running.workers[0].stop()
+        shutil.rmtree(running.data)
+        shutil.copytree(kept, running.data)
+        running.upgrade()
+        after = _filled(running, extract)
+    assert min(_visitors(before, "2017-06-02")) > 100
+    assert [{name: each[name] for name in old} for old, each in zip(before, after, strict=True)] == before
+
+
+def _filled(installation, extract):
+    """Return the reports of a study that is filled from its second day on."""
+    *_, reports = installation.values(
+        ("close_days", STUDY, "--through", "2017-06-01"),
+        ("ingest", STUDY, str(extract[2])), ("ingest", STUDY, str(extract[3])), ("export_report", STUDY),
+    )  # fmt: skip
+    for each in reports:
+        del each["software_version"]
+    return reports
 
 
 def _life(installation, extract, tmp_path):
