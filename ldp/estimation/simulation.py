@@ -28,13 +28,15 @@ from ldp.estimation.approximate_errors import (
 )
 from ldp.estimation.error_curves import LEVEL, ErrorCurve, error_curve
 from ldp.estimation.estimators import ENDLESS
+from ldp.estimation.joint.linear import CodeChannel, linear_variance
 from ldp.estimation.noisy_estimators import UnionNoise, noisy_total
 from ldp.estimation.numbers import mean_variance
 from ldp.privacy.accounting import Certificate, certify
+from ldp.privacy.joint import SIDES
 from ldp.privacy.plan_requests import IndicatorRequest, build_plan
 from ldp.privacy.plans import Mechanism, PlanSpec
 from ldp.protocols.channels import WORD, Unit
-from ldp.protocols.numbers.threshold import ThresholdChannel
+from ldp.protocols.numbers.threshold import Scale, ThresholdChannel
 from ldp.protocols.projective import PRIMES
 
 LEAST_EPSILON: Final = Decimal("0.001")  # of the search
@@ -75,7 +77,9 @@ class Forecast:
     difference_shared : float or None; the same if the same people may have come on both days. A value that
         lasts keeps its answer, so its error only gets smaller: then it is `difference`
     mean_error, union_mean_error : float or None; of a number, half of the 95% interval of its mean on a day,
-        and of all days together, in its unit; at its largest: of numbers of which half lie at either end
+        and of all days together, in its unit; at its largest: of numbers of which half lie at either end. Of
+        a number that is combined with categories, the mean in one of them, which are all of equal size
+    scale : of the number that these are about; None without one
     """
 
     index: int
@@ -86,6 +90,7 @@ class Forecast:
     difference_shared: float | None
     mean_error: float | None = None
     union_mean_error: float | None = None
+    scale: Scale | None = None
 
     @property
     def even(self) -> float:
@@ -161,6 +166,8 @@ def _n_sides(plan: PlanSpec, index: int) -> int:
 
 def _mean_error(plan: PlanSpec, index: int, *, n_visitors: float) -> float | None:
     """Half of the 95% interval of the mean of a number; None for categories."""
+    if plan.number_part(index) is not None:
+        return _mean_error_by_category(plan, index, n_visitors=n_visitors)
     scale, channel = plan.indicators[index].scale, plan.channel(index)
     if scale is None or not isinstance(channel, ThresholdChannel):
         return None
@@ -170,6 +177,32 @@ def _mean_error(plan: PlanSpec, index: int, *, n_visitors: float) -> float | Non
         halves, scale=scale, channel=channel, n_reports=n_reports, n_population=n_visitors
     )
     return float(NormalDist().inv_cdf((1 + LEVEL) / 2) * np.sqrt(variance))
+
+
+def _mean_error_by_category(plan: PlanSpec, index: int, *, n_visitors: float) -> float | None:
+    """Half of the 95% interval of the mean in a category, by the linear part of the ratio."""
+    scale, channel = _scale_of(plan, index), plan.answer_channel(index)
+    if scale is None or not isinstance(channel, CodeChannel):
+        return None
+    parts = [plan.indicators[plan.index(part)] for part in plan.indicators[index].parts]
+    codes = np.arange(channel.domain_size).reshape([part.part_size + 1 for part in parts])
+    sides = (codes.T if parts[0].scale is not None else codes)[:-1, :SIDES]
+    shares = np.zeros(channel.domain_size)
+    shares[sides] = 1 / sides.size
+    weights = np.zeros(channel.domain_size)
+    weights[sides[0]] = -0.5, 0.5
+    n_reports = max(1, int(float(reporting_share(plan, index)) * n_visitors))
+    variance = linear_variance(
+        shares, weights=weights, channel=channel, n_reports=n_reports, n_population=ENDLESS
+    )
+    reach = (scale.cuts[-1] - scale.minimum) * len(sides)
+    return float(NormalDist().inv_cdf((1 + LEVEL) / 2) * reach * np.sqrt(variance))
+
+
+def _scale_of(plan: PlanSpec, index: int) -> Scale | None:
+    """Scale of a number, or of the one that a joint indicator has as a part."""
+    place = plan.number_part(index)
+    return plan.indicators[index if place is None else place].scale
 
 
 def _forecast(plan: PlanSpec, index: int, *, crowd: Crowd) -> Forecast:
@@ -188,6 +221,7 @@ def _forecast(plan: PlanSpec, index: int, *, crowd: Crowd) -> Forecast:
         difference_shared=day.smallest_difference(even, is_shared=True) if is_daily else apart,
         mean_error=_mean_error(plan, index, n_visitors=crowd.visitors),
         union_mean_error=_mean_error(plan, index, n_visitors=whole) if has_all else None,
+        scale=_scale_of(plan, index),
     )
 
 

@@ -116,9 +116,12 @@ def _mean(row: model.Row) -> str:
     if row.question.moves is not None:
         moves = formats.decimal(100 * row.question.moves.per_day * row.day_half_width, decimals=1)
         return gettext("moves between two zones: ±%(moves)s per 100 visitors") % {"moves": moves}
-    scale, day, union = row.question.scale, row.forecast.mean_error, row.forecast.union_mean_error
+    scale, day, union = row.forecast.scale, row.forecast.mean_error, row.forecast.union_mean_error
     if scale is None or day is None:
         return ""
+    if row.question.parts:
+        error = {"day": number_texts.figure_text(day, scale)}
+        return gettext("mean in one category for one day: ±%(day)s") % error
     errors = {"day": number_texts.figure_text(day, scale)}
     if union is None:
         return gettext("mean for one day: ±%(day)s") % errors

@@ -3,10 +3,12 @@
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
 import ldp
 from ldp.estimation.joint.crosstab import Reports
 from ldp.estimation.joint.means import means_by
+from ldp.estimation.simulation import Crowd, forecast
 from ldp.privacy.joint import joint_codes
 from ldp.protocols.numbers.threshold import Scale
 from ldp.protocols.projective_space import value_counts
@@ -33,14 +35,14 @@ def plan(**changes):
     return ldp.PlanSpec(indicators=indicators, shares=shares, **fields)
 
 
-def reports_of(run):
+def reports_of(run, zone=ZONE, stays=STAYS):
     """Answers of those who are asked for both, with the key of this run."""
     spec = plan()
     sanitiser = ldp.Sanitiser(spec, ldp.KeyedPrf(run.to_bytes(16, "big")))
     asked = PEOPLE[sanitiser.asked(PEOPLE) == 2]
     rows = np.flatnonzero(sanitiser.asked(PEOPLE) == 2)
-    sides = sanitiser.sides(1, asked, SCALE.levels(STAYS[rows]))
-    codes = joint_codes([ZONE[rows], sides], sizes=(ZONES, 2))
+    sides = sanitiser.sides(1, asked, SCALE.levels(stays[rows]))
+    codes = joint_codes([zone[rows], sides], sizes=(ZONES, 2))
     words = sanitiser.report(2, asked, codes)[:, 0]
     channel = spec.answer_channel(2)
     n_codes = getattr(channel, "n_codes", channel.domain_size)
@@ -61,6 +63,18 @@ def test_means_are_unbiased_and_covered() -> None:
     assert (np.abs(ratio - 1) < 5.5 * (2 / RUNS) ** 0.5).all()
     covered = np.mean([(each.ci_low <= truth) & (truth <= each.ci_high) for each in found])
     assert abs(covered - 0.95) < 3.5 * (0.95 * 0.05 / (RUNS * ZONES)) ** 0.5
+
+
+def test_the_forecast_of_a_mean_is_its_error_on_even_categories() -> None:
+    """With people in equal zones and numbers at both ends of the scale, as it is forecast."""
+    zone = (np.arange(N) % ZONES).astype(np.int32)
+    stays = np.where(np.arange(N) // ZONES % 2, 700, 0)
+    codes = np.arange((ZONES + 1) * 3).reshape(ZONES + 1, 3)[:ZONES, :2]
+    found = means_by(reports_of(0, zone, stays), codes=codes, scale=SCALE)
+    (*_, foreseen) = forecast(plan(), crowd=Crowd(visitors=N))
+    assert foreseen.scale == SCALE
+    assert foreseen.mean_error == pytest.approx(1.96 * found.std_error.mean(), rel=0.1)
+    assert forecast(plan(), crowd=Crowd(visitors=N))[0].mean_error is None
 
 
 def test_a_person_has_one_cut_whatever_the_zone() -> None:

@@ -19,6 +19,7 @@ from ldp.keyed.noise.slots import slot_noise_counts
 from ldp.privacy.plans import Mechanism
 from ldp.privacy.slots import slot_noise
 from ldp.protocols.channels import WORD
+from ldp.protocols.numbers.threshold import Scale
 from ldp.research import audit_slots
 from ldp.research.audit import Target, attack, channel_target, day_values
 from ldp.research.audit_fakes import fake_target
@@ -330,3 +331,22 @@ def test_an_indicator_without_certificate_is_refused() -> None:
     channel = ldp.grr_channel(epsilon=Fraction(1), domain_size=2)
     with pytest.raises(ldp.LdpError, match=r"distinct values must be in \[1, 2\], got 3"):
         target_of("grr", channel, [(0, 1), (1, 0), (2, 1)])
+
+
+def test_a_number_with_a_zone_loses_no_more_than_its_certificate() -> None:
+    """Both change together: the profile's two inputs differ in the zone and in the side of every cut."""
+    ask = {"kind": "daily", "epsilon": Fraction(1)}
+    scale = Scale(cuts=(2, 4))
+    plan = ldp.PlanSpec(
+        mechanism="smp-grr", unit="profile", version=1, days=2, shares=(1, 1, 2**64 - 2),
+        indicators=(
+            ldp.IndicatorSpec(slug="zone", domain_size=2, **ask),
+            ldp.IndicatorSpec(slug="stay", domain_size=2, scale=scale, **ask),
+            ldp.IndicatorSpec(slug="both", domain_size=9, parts=("zone", "stay"), **ask),
+        ),
+    )  # fmt: skip
+    target = plan_target(plan, unit="profile")
+    assert target.epsilon_certified == ldp.certify(plan).epsilon_profile
+    result = ATTACK(target, runs=30_000)
+    assert result.is_within
+    assert result.epsilon_lower_bound > 0.6 * float(target.epsilon_certified)
