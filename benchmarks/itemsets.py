@@ -1,7 +1,7 @@
 """Frequent items of sets: SVIM and LDPMiner as published, and one sampled item with projective response.
 
 Wang, Li, Jha, *Locally Differentially Private Frequent Itemset Mining*, S&P 2018, claim that SVIM finds more
-of the most frequent items than LDPMiner (Qin et al., CCS 2016), and that GRR is to be used on d items below
+of the most frequent items than LDPMiner (Qin et al., CCS 2016), and that GRR is better on d items below
 l (4 l - 1) e^eps + 1. Sets are made up (Zipf's law); reports have the noise of their protocol, as normal
 numbers. `score` is the published one: found items weigh by their rank (NCR).
 
@@ -76,7 +76,7 @@ def made_up_sets(stream: ldp.KeyedStream, *, n: int) -> Sets:
 
 
 def sampled(sets: Sets, stream: ldp.KeyedStream, *, most: int) -> NDArray[np.int64]:
-    """How often each item is the one of max(size, most) that a person draws; the rest are dummies."""
+    """Count how often each item is the one of max(size, most) that a person draws; the rest are dummies."""
     sizes = (sets >= 0).sum(axis=1)
     place = np.floor(_uniform(stream, len(sets)) * np.maximum(sizes, most)).astype(np.int64)
     ordered = -np.sort(-sets, axis=1)  # items first

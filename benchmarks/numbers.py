@@ -1,4 +1,4 @@
-"""Threshold reports beside the square wave (Li et al., SIGMOD 2020) for numbers that are reported once.
+"""Threshold reports compared with the square wave (Li et al., SIGMOD 2020) for numbers that are reported once.
 
 Exact variances, n times that of one report: of the mean on [-1, 1], and on average of the shares above the
 cuts. The wave is discrete: k levels, a window of 2 b + 1 codes of k + 2 b. Its estimates are the linear
@@ -65,7 +65,7 @@ def threshold_variances(levels: int, epsilon: float) -> tuple[float, float]:
 
 
 def wave_variances(levels: int, epsilon: float) -> tuple[float, float, int]:
-    """As of thresholds, with the half width whose mean is best, which is the last."""
+    """Return the same of the wave whose mean is best, and its half width."""
     mean = np.linspace(-1, 1, levels)[np.newaxis]
     shares = np.tri(levels, levels - 1, -1).T
     waves = [Wave(levels=levels, half_width=b, epsilon=epsilon) for b in range(levels // 2 + 1)]

@@ -18,7 +18,7 @@ def test_svim_finds_more_than_ldp_miner_as_published() -> None:
 
 
 def test_a_drawn_item_counts_the_whole_set_in_the_mean() -> None:
-    """Of sets of at most six items each is drawn once in six: six times the draws are the sets with it."""
+    """Each of at most six items is drawn once in six, so six times the draws are the sets with it."""
     stream = ldp.KeyedStream(bytes(15) + b"\1")
     sets = itemsets.made_up_sets(stream, n=200_000)
     small = sets[(sets >= 0).sum(axis=1) <= itemsets.L]
