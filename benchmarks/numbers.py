@@ -1,4 +1,4 @@
-"""Threshold reports compared with the square wave (Li et al., SIGMOD 2020) for numbers that are reported once.
+"""Threshold reports compared with the square wave (Li et al., SIGMOD 2020), for numbers reported once.
 
 Exact variances, n times that of one report: of the mean on [-1, 1], and on average of the shares above the
 cuts. The wave is discrete: k levels, a window of 2 b + 1 codes of k + 2 b. Its estimates are the linear

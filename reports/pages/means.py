@@ -5,6 +5,7 @@ from typing import Any
 from django.utils.text import capfirst
 from django.utils.translation import gettext
 
+from ldp import PlanSpec
 from reports.base import formats
 from reports.base.status import Status
 from reports.estimates.queries import WindowReport
@@ -12,13 +13,14 @@ from reports.maps import zones as maps
 from reports.maps.scale import NOT_ASKED, NOT_READ, fixed_scale, values_of
 from reports.maps.shapes import area_shapes
 from reports.numbers import texts
-from reports.numbers.by_category import CategoryMean, MeansReport, means_report, number_by
+from reports.numbers.by_category import CategoryMean, MeansReport, means_report
 from reports.studies.models import Area
 
 
 def means_context(report: WindowReport) -> dict[str, Any]:
     """Card of the means; nothing of an indicator that joins no number with another one."""
-    if number_by(report.indicator) is None:
+    spec = PlanSpec.from_json(report.plan.spec)
+    if spec.number_part(spec.index(report.indicator.slug)) is None:
         return {}
     found = means_report(report.indicator, report.window)
     return {
