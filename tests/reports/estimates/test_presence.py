@@ -154,7 +154,7 @@ def test_pages_say_about_give_intervals_and_why_there_are_no_differences(closed,
     assert "exact" not in body_of(reader, f"/studies/{closed.slug}/").lower().replace("inexact", "")
     ends = f"{total.ci_low:,} to {total.ci_high:,}"
     noisy = ("Visitors (noisy)", "Answers received (noisy)", "all counts include noise", "about ")
-    noisy += ("Noise added to every count also hides whether a person was present",)
+    noisy += ("Noise added to every count also hides whether a person was present", "Of about ")
     for path, said in (
         (f"/studies/{closed.slug}/", ("This study has presence noise", ends)),
         (f"/studies/{closed.slug}/gender/", noisy),

@@ -10,7 +10,7 @@ from django.urls import reverse
 from reports.base import formats
 from reports.compare import queries, texts
 from reports.estimates.queries import Window
-from reports.models import Study
+from reports.models import DayNote, Study
 from reports.movement.figures import Show
 from reports.movement.queries import movement
 from tests.reports import report_factory as factory
@@ -233,6 +233,8 @@ class TestMovements:
         assert sums == [day.coverage.visitors for day in found.totals]
         exact, bounds = (words(moves(reader, show=show)) for show in ("arrivals", "there_again"))
         assert [text.count("at least 95%") for text in (exact, bounds)] == [0, 3]  # and two days apart
+        DayNote.objects.create(study=fair, day=3, kind="outage", text="mast down", by="olga")
+        assert ["may seem to arrive later" in text for text in (exact, words(moves(reader)))] == [False, True]
 
     def test_choices_stay_in_every_link_and_day_and_window_are_taken_from_the_address(self, reader, fair):
         page = moves(reader, show="back_within", day="2024-05-31", category="1").content.decode()
