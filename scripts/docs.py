@@ -12,6 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
+CLIENT = ROOT / "clients" / "python" / "src" / "mobility_reports_client" / "operations.py"
 GENERATED = ("commands.md", "settings.md", "http-api.md", "findings.md", "batch-states.md", "questions.md")
 
 
@@ -38,6 +39,13 @@ def outdated() -> list[str]:
     ]
 
 
+def is_client_old() -> bool:
+    """Return whether the operations of the Python client are not those of the OpenAPI document."""
+    from scripts.client_python import module
+
+    return not CLIENT.is_file() or CLIENT.read_text() != module()
+
+
 def build(site: Path) -> int:
     """Build the site into `site`; any broken link is an error. Returns the exit code."""
     words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(site)]
@@ -61,10 +69,16 @@ def main() -> int:
     if options.check:
         for name in names:
             sys.stderr.write(f"docs: docs/reference/{name} is out of date: run make docs\n")
-        return 1 if names else 0
+        is_old = is_client_old()
+        if is_old:
+            sys.stderr.write("docs: the Python client is out of date: run make docs\n")
+        return 1 if names or is_old else 0
     for name, text in generated().items():
         REFERENCE.mkdir(exist_ok=True)
         (REFERENCE / name).write_text(text)
+    from scripts.client_python import module
+
+    CLIENT.write_text(module())
     site = options.site or settings.MOBILITY_DATA_DIR / "site"
     code = build(site)
     if code == 0:
