@@ -97,8 +97,8 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
         _("No worker for the queue %(subject)s"),
         _("No worker for this queue has responded within the last minute."),
         _(
-            "Start a worker. If a worker is running, check its log: the worker may be unable to reach "
-            "the main database."
+            "Start a worker. If one is already running, check its log, because the worker may be "
+            "unable to reach the main database."
         ),
     ),
     ("workers_missing", "asleep"): Trouble(
@@ -170,8 +170,8 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
         _("Other accounts can read the keystore"),
         _("Other accounts on this host can access the keystore folder."),
         _(
-            "Restrict access with chmod 700. Anyone who has read a key can remove the noise, so find out "
-            "whether a key has been read."
+            "Restrict access to the keystore folder with chmod 700. Then find out whether a key has "
+            "been read, because anyone who has read one can remove the noise."
         ),
     ),
     ("key_missing", ""): Trouble(
@@ -257,7 +257,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
         _("Days waiting to be closed: %(days)s. The oldest day is %(day)s, which ended %(over_s)s ago."),
         _(
             "When all files for a day have arrived, close the day under Uploads or with manage.py "
-            "close_days. The day will not be counted until then."
+            "close_days. The day is not counted until you close it."
         ),
     ),
     ("day_open", "not_closed"): Trouble(
@@ -285,48 +285,49 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ("handover_waiting", "ahead"): Trouble(
         _("The analyst server has data for study %(subject)s that this zone has no record of sending"),
         _(
-            "The server lists publications that this vault has no record of, or it states that the study "
-            "is closed. To avoid counting anyone twice, this zone has stopped sending totals to the "
-            "server. Files can still be uploaded to this zone."
+            "The analyst server lists publications that this vault has no record of, or lists the "
+            "study as closed. To avoid counting people twice, this zone has stopped sending totals "
+            "to the analyst server. You can still upload files to this zone."
         ),
         _(
-            "If the vault was restored, restore the analyst server from a backup made at the same time "
-            "or earlier. Otherwise, ask the administrators of that server whether its data was changed."
+            "If the vault was restored, restore the analyst server too, from a backup no newer than "
+            "the vault's backup. Otherwise, ask the administrators of the analyst server whether its "
+            "data was changed."
         ),
     ),
     ("study_stopped", ""): Trouble(
         _("Study %(subject)s has been stopped after a restore"),
         _(
-            "Analysts have totals for the study that the vault has no record of. Continuing would count "
-            "people twice."
+            "Analysts have totals for this study that are not recorded in the vault. Continuing the "
+            "study would count people twice."
         ),
         _("Restore both databases from matching backups (docs/backup.md)."),
     ),
     ("study_stopped", "presence"): Trouble(
         _("Study %(subject)s has been stopped after a restore"),
         _(
-            "A day that was already published could be published again with different counts but the same "
-            "noise. The difference would reveal what the noise hides."
+            "A published day could be published again with the same noise but different counts. The "
+            "difference between the two publications would reveal what the noise hides."
         ),
         _(
-            "If no day of the study was closed after the backup was made, restore again with "
-            "--no-day-closed-since. If a day was closed after the backup was made, the reports stay as "
+            "If no day of the study was closed after the backup was made, restore the backup again "
+            "with --no-day-closed-since. If a day was closed after the backup, the reports stay as "
             "they are, and you cannot add data."
         ),
     ),
     ("zone_crowded", ""): Trouble(
         _("%(zone)s in %(study)s may have more people than the zone's limit allows"),
         _(
-            "In the time slot that begins at %(time)s, the estimate is between %(low)s and %(high)s "
-            "people. The limit is %(capacity)s."
+            "In the time slot that begins at %(time)s, the zone has an estimated %(low)s to %(high)s "
+            "people. Its limit is %(capacity)s."
         ),
         _("Check the zone, and get ready to direct people elsewhere."),
     ),
     ("zone_crowded", "exceeds"): Trouble(
         _("%(zone)s in %(study)s has more people than its limit allows"),
         _(
-            "In the time slot that begins at %(time)s, the estimate is between %(low)s and %(high)s "
-            "people. The limit is %(capacity)s."
+            "In the time slot that begins at %(time)s, the zone has an estimated %(low)s to %(high)s "
+            "people. Its limit is %(capacity)s."
         ),
         _("Check the zone, and direct people to other zones."),
     ),
@@ -334,8 +335,8 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
         _("The ledger failed its integrity check"),
         _("The last check found changed or missing entries. The first of them is entry %(number)s."),
         _(
-            "Keep a copy of the database in its current state, compare it with the last export, "
-            "and inform the privacy officer."
+            "Keep a copy of the database in its current state. Compare it with the last ledger "
+            "export, and inform the privacy officer."
         ),
     ),
     ("ledger_broken", "unchecked"): Trouble(
@@ -356,12 +357,12 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ("escrow_old", ""): Trouble(
         _("Some keys have no escrow copy"),
         _(
-            "Studies that are open and whose key has no escrow copy: %(keys)s. If the disk with these "
-            "keys is lost, the keys are lost too."
+            "Open studies whose key has no escrow copy: %(keys)s. If the disk with these keys is "
+            "lost, the keys are lost too."
         ),
         _(
             "Decide whether the keys must survive the loss of their disk. If so, run manage.py "
-            "escrow_keys; if not, set MOBILITY_ESCROW=none."
+            "escrow_keys. If not, set MOBILITY_ESCROW=none."
         ),
     ),
     ("main_shared", ""): Trouble(

@@ -59,8 +59,8 @@ def upload_texts() -> dict[str, str]:
         ),
         "waiting": gettext("Connection lost. Trying again. Data already received is kept."),
         "paused": gettext(
-            "Paused. Data already received is kept for {hours} hours. Resume the upload here, or reload "
-            "the page and resume it later."
+            "The upload is paused. Data already received is kept for {hours} hours. Resume the "
+            "upload now, or reload the page and resume it later."
         ).format(hours=settings.MOBILITY_UPLOAD_EXPIRES_S // 3600),
         "pause": gettext("Pause"),
         "resume": gettext("Resume"),

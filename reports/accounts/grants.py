@@ -35,7 +35,8 @@ def give_grant(
     check_may_change(account, by=by)
     if until is not None and until < today():
         text = gettext(
-            "The last day of access must be today (%(today)s, UTC) or later, but the date entered is %(day)s."
+            "The last day of access cannot be in the past. The date entered is %(day)s, but today is "
+            "%(today)s (UTC)."
         )
         raise AccessChangeError(text % {"day": until, "today": today()})
     actor = COMMAND_LINE if by is None else by.get_username()

@@ -77,9 +77,10 @@ def obstacle(reviewer: str, *, authors: Collection[str], of_author: str, at: dat
         if not _link(reviewer, authors=authors, changes=changes[n + 1 :]):
             break
     text = gettext(
-        "%(changes)s %(reviewer)s therefore cannot approve this request until %(day)s, when the %(n)d-day "
-        "waiting period (set by MOBILITY_SECOND_PERSON_DAYS) ends. Ask another administrator or a privacy "
-        "officer to approve it."
+        "%(changes)s %(reviewer)s therefore cannot approve this request before %(day)s, when the "
+        "waiting period ends. The waiting period is %(n)d days (setting "
+        "MOBILITY_SECOND_PERSON_DAYS). Ask another administrator or a privacy officer to approve the "
+        "request."
     )
     ends += timedelta(minutes=1)  # shown without seconds
     day = f"{formats.day_title(ends.date())}, {ends:%H:%M} UTC"

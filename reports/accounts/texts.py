@@ -15,8 +15,8 @@ ROLE_WORDS = {
 }
 ROLE_MEANINGS = {
     Role.OPERATOR: _(
-        "Can do the following in the studies they have access to: upload extracts, close days, undo the "
-        "uploads for a day, and edit notes on days."
+        "Can upload extracts, close days, undo a day's uploads and edit notes on days, in the "
+        "studies they have access to."
     ),
     Role.ANALYST: _(
         "Can read the studies they have access to, download the data, and share the studies through "

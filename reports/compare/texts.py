@@ -71,9 +71,9 @@ def summary(comparison: Comparison) -> str:
     """Return the result of the table, in one or two sentences."""
     if comparison.status != Status.OK:
         return gettext(
-            "Not reliable: on at least one side of the comparison, the intervals are too wide for the "
-            "estimates to be shown. Only the intervals for the differences are shown. Choose longer date "
-            "ranges."
+            "Not reliable. On at least one side of the comparison, the intervals are too wide for "
+            "the estimates to be shown. Only the intervals for the differences are shown. Choose "
+            "longer date ranges."
         )
     n, held, alone = len(comparison.rows), comparison.n_held, comparison.n_alone
     if not alone:
@@ -95,10 +95,10 @@ def summary(comparison: Comparison) -> str:
     if n == 1:
         return _largest(comparison)
     text = ngettext(
-        "This is the only one of %(n)d differences that is significant after adjustment for the number of "
-        "rows in the table.",
-        "Of %(n)d differences, %(held)d are significant after adjustment for the number of rows in the "
-        "table. This difference is the largest of those that are significant.",
+        "Of %(n)d differences, only this one is significant after adjustment for the number of rows "
+        "in the table.",
+        "Of %(n)d differences, %(held)d are significant after adjustment for the number of rows in "
+        "the table. The difference stated here is the largest of them.",
         held,
     ) % {"held": held, "n": n}
     return f"{_largest(comparison)} {text}"
@@ -109,9 +109,9 @@ def correction(comparison: Comparison) -> str:
     if len(comparison.rows) < 2 or comparison.status != Status.OK:
         return ""
     return gettext(
-        "Even where there is no real difference, about one row in twenty appears to differ by chance. "
-        "The last column therefore uses a stricter test (Holm's correction): at most 5 in 100 such "
-        "tables contain even one false difference."
+        "Even with no real difference, about one row in twenty appears to differ by chance. The last "
+        "column therefore uses a stricter test, Holm's correction. With this test, at most 5 in 100 "
+        "such tables contain even one false difference."
     )
 
 
@@ -119,27 +119,27 @@ def error_words(comparison: Comparison) -> str:
     """Return whether the intervals of the differences are exact, and why or why not."""
     if comparison.kind == Kind.CATEGORIES:
         return gettext(
-            "Both categories are estimated from the same answers, so their errors are related. The error "
-            "of the difference takes this into account exactly."
+            "Both categories are estimated from the same answers, so their errors are related. The "
+            "error of the difference accounts exactly for this relationship."
         )
     if comparison.kind == Kind.STUDIES:
         return gettext(
-            "Each study has its own key, so the errors of the two studies are independent, and the error "
-            "stated for the difference is exact. The same people may be in both studies, so do not add up "
-            "the visitor numbers of the two studies."
+            "Each study has its own key, so the errors of the two studies are independent. The error "
+            "stated for the difference is therefore exact. Do not add up the visitor numbers of the "
+            "two studies, because the same people may be in both."
         )
     if comparison.is_exact:
         return gettext(
-            "A visitor counted on both sides of the comparison gives only one answer, so part of the "
-            "error cancels out in the difference. The difference is calculated in a way that accounts "
-            "exactly for the part that cancels out. For this reason, it might not exactly match the "
-            "difference between the two displayed values."
+            "A visitor counted on both sides of the comparison gives only one answer. Part of the "
+            "error therefore cancels out in the difference. The calculation accounts for this effect "
+            "exactly. For this reason, subtracting the two displayed values might not give exactly "
+            "the same result."
         )
     few = comparison.report.study.small_cell
     hidden = gettext(
-        "This study suppresses counts of fewer than %(n)s visitors. If the number of visitors counted on "
-        "both sides of the comparison would reveal such a count, the error calculation does not take "
-        "these visitors into account."
+        "This study suppresses counts of fewer than %(n)s visitors. The number of visitors counted "
+        "on both sides of the comparison can reveal such a count. In that case, the error "
+        "calculation does not take these visitors into account."
     )
     return f"{_bound_words(comparison)} {hidden % {'n': formats.number(few)} if few else ''}".rstrip()
 
@@ -147,14 +147,14 @@ def error_words(comparison: Comparison) -> str:
 def _bound_words(comparison: Comparison) -> str:
     if comparison.report.indicator.kind == "daily":
         return gettext(
-            "A person may give different answers on different days. It is therefore unknown how closely "
-            "the errors of the two sides of the comparison are related. The errors shown are upper "
-            "bounds: the intervals contain the true value at least 95 times in 100."
+            "A person may give different answers on different days. It is therefore unknown how "
+            "closely the errors of the two sides of the comparison are related. The errors shown are "
+            "upper bounds, and the intervals contain the true value at least 95 times in 100."
         )
     return gettext(
-        "The number of visitors counted on both sides of the comparison is known only within bounds. The "
-        "errors shown are therefore upper bounds: the intervals contain the true value at least 95 times "
-        "in 100."
+        "The number of visitors counted on both sides of the comparison is known only within bounds. "
+        "The errors shown are therefore upper bounds, and the intervals contain the true value at "
+        "least 95 times in 100."
     )
 
 
@@ -188,9 +188,9 @@ def not_comparable(error: NotComparableError) -> str:
         ),
         Reason.BLANK: gettext("There are no figures for these days. Choose other days."),
         Reason.NOISY: gettext(
-            "This study adds presence noise, and date ranges share part of this noise. The error of a "
-            "difference therefore cannot be computed, and no difference is shown. Compare the intervals "
-            "in the report instead: if the intervals do not overlap, the figures differ."
+            "This study adds presence noise, and date ranges share part of this noise. The error of "
+            "a difference cannot be computed, so no difference is shown. Compare the intervals in "
+            "the report instead. If two intervals do not overlap, the figures differ."
         ),
         Reason.SMALL: gettext(
             "This study hides small categories, so this comparison is not shown. Choose other days or "

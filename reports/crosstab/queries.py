@@ -111,8 +111,8 @@ def measure_all(joint: Joint, windows: Sequence[Window]) -> list[Measured]:
     if study.presence is not None:
         raise NoCrosstabError(
             gettext(
-                "Cross-tabulations are not available for this study. Its counts contain presence noise, "
-                "and the errors of sums of such counts are not computed."
+                "Cross-tabulations are not available for this study. Its counts contain presence "
+                "noise, and the error of a sum of such counts is not computed."
             )
         )
     ((reports, tallies),) = reports_with_tallies([joint.indicator], [list(windows)])

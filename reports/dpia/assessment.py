@@ -75,13 +75,12 @@ def _crossing(study: Study) -> str:
     if study.presence is not None:
         return gettext(
             "Only counts of visitors and of randomised answers are transferred to the analyst zone. "
-            "Presence noise is added once to each count, when the day to which the count applies is "
-            "closed."
+            "When a day is closed, presence noise is added once to each count for that day."
         )
     text = gettext(
-        "Only counts of visitors and of randomised answers are transferred to the analyst zone. In each "
-        "publication, at least %(n)d subscribers change their net contribution to these counts. Even so, "
-        "a figure for a single date range or indicator can change because of just one person."
+        "Only counts of visitors and of randomised answers are transferred to the analyst zone. Each "
+        "publication changes the net contribution of at least %(n)d subscribers to these counts. A "
+        "figure for a single date range or indicator can still change because of just one person."
     )
     return text % {"n": study.min_publication}
 
@@ -214,14 +213,14 @@ def _risk_of_slots(study: Study, spec: PlanSpec) -> tuple[Section, ...]:
 
 def _attacker_words() -> str:
     return gettext(
-        "The table assumes an attacker who has one report from a person. In fact, only counts of reports "
-        "leave the operator zone. The columns show how often the attacker guesses the person's value "
-        "correctly. The first two columns of figures assume that all values were equally likely "
-        "beforehand: the first is for an attacker without the report, and the second for an attacker with "
-        "it. The next column is for an attacker who considered the value 50% likely before seeing the "
-        "report. It shows the maximum that the guarantee allows once this attacker has the report. This "
-        "maximum holds whatever else the attacker knows, unless the attacker has other reports from the "
-        "same person."
+        "The table assumes an attacker who has one report from a person. In fact, only counts of "
+        "reports leave the operator zone. The columns show how often the attacker guesses the "
+        "person's value correctly. The first two columns of figures assume that all values were "
+        "equally likely beforehand. The first is for an attacker without the report, and the second "
+        "for an attacker with it. The next column is for an attacker who considered the value 50% "
+        "likely before seeing the report. It shows the maximum success rate that the guarantee "
+        "allows once this attacker has the report. This maximum holds whatever else the attacker "
+        "knows, unless the attacker has other reports from the same person."
     )
 
 
@@ -230,17 +229,19 @@ def _days_words(spec: PlanSpec) -> tuple[str, ...]:
     if all(spec.is_hashed(index) for index in repeated(spec)):
         return (
             gettext(
-                "Two daily reports do not show for certain whether the value has changed; many can show it. "
-                "The last column of the table assumes an attacker who knows a person's value on one day and "
-                "has the person's reports for that day and another day. It shows how often the attacker "
-                "correctly guesses the value on the other day, if all values were equally likely beforehand."
+                "Two daily reports do not show for certain whether a person's value has changed, but "
+                "many reports can. The last column of the table assumes an attacker who has a "
+                "person's reports for two days. The attacker also knows the person's value on one of "
+                "these days. The column shows how often the attacker correctly guesses the value on "
+                "the other day. All values are assumed to be equally likely beforehand."
             ),
         )
     text = gettext(
-        "Daily reports show whether the value has changed. The last column of the table assumes an "
-        "attacker who knows a person's value on one day and has the person's reports for that day and "
-        "another day. It shows how often the attacker correctly guesses the value on the other day, if "
-        "all values were equally likely beforehand. No epsilon value limits this success rate."
+        "Daily reports show whether a person's value has changed. The last column of the table "
+        "assumes an attacker who has a person's reports for two days. The attacker also knows the "
+        "person's value on one of these days. The column shows how often the attacker correctly "
+        "guesses the value on the other day. All values are assumed to be equally likely beforehand. "
+        "No epsilon value limits this success rate."
     )
     return text, *filter(None, [two_categories(spec)])
 

@@ -48,9 +48,9 @@ class Pack:
         """Return the purpose and limits of the pack."""
         text = gettext(
             "Record of processing activities (Article 30 GDPR) and impact assessment (Article 35), "
-            "prefilled by %(software)s from the configuration in force. This is a draft. The controller "
-            "must complete the marked points, check the rest and take responsibility for it. It is not "
-            "legal advice."
+            "prefilled by %(software)s from the configuration in force. This document is a draft, "
+            "not legal advice. The controller must complete the marked points, check the rest and "
+            "take responsibility for the document."
         )
         return text % {"software": f"{software()['name']} {software()['version']}"}
 

@@ -76,8 +76,8 @@ def _categories(study: Study) -> Section:
     )
     never = gettext("in the encrypted file, which is destroyed after processing; never in a database")
     events = gettext(
-        "in the encrypted file, which is destroyed after processing; each day's stays and its first and "
-        "last events are kept in encrypted form until that day is closed"
+        "in the encrypted file, which is destroyed after processing; each day's stays, first event "
+        "and last event are kept in encrypted form until that day is closed"
     )
     kept = gettext("as an encrypted code for the randomised answer, with a keyed pseudonym")
     rows = [
@@ -120,15 +120,15 @@ def _categories(study: Study) -> Section:
 def _opt_outs(study: Study) -> str:
     if study.presence is not None:
         return gettext(
-            "When subscribers opt out, their presence and answers are deleted immediately. Totals for "
-            "days that were already closed still include them."
+            "When subscribers opt out, their presence and answers are deleted immediately. The "
+            "totals for days already closed still include these subscribers."
         )
     text = gettext(
-        "When subscribers opt out, their presence and answers are deleted immediately. Totals still "
-        "include these subscribers until the next publication, which covers at least %(n)d subscribers. "
-        "Even so, that publication can change the figures for a single date range or indicator by just "
-        "one person. If no publication follows, the subscribers who opted out remain in the totals, and "
-        "the erasure certificate states how many there are."
+        "When subscribers opt out, their presence and answers are deleted immediately. The totals "
+        "still include these subscribers until the next publication, which covers at least %(n)d "
+        "subscribers. Even so, that publication can change the figures for a single date range or "
+        "indicator by just one person. If no publication follows, the subscribers who opted out "
+        "remain in the totals. The erasure certificate then states how many there are."
     )
     return text % {"n": study.min_publication}
 
@@ -173,9 +173,9 @@ def _transfers() -> Section:
         article="30 (1) e",
         paragraphs=(
             gettext(
-                "On its own, the software sends nothing to other hosts: no telemetry, no fonts, no map "
-                "tiles. Configured hosts: databases, message broker, staging storage, and, if set up, the "
-                "analyst server, identity provider, and recipients of alerts."
+                "On its own, the software sends nothing to other hosts: no telemetry, no fonts, no "
+                "map tiles. Configured hosts: databases, message broker and staging storage. Hosts "
+                "used only if set up: analyst server, identity provider and recipients of alerts."
             ),
         ),
         to_fill=(gettext("Where these hosts are located, and who operates them (processors, Article 28)"),),

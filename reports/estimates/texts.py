@@ -100,8 +100,8 @@ def report_summary(report: WindowReport, *, options: ReportOptions = DEFAULT_OPT
     first = report.estimates[0]
     if report.status == Status.NOT_RELIABLE and first.frequency is None and not first.is_hidden:
         return gettext(
-            "Not reliable: so few people answered (perhaps none) that the counts may consist entirely of "
-            "presence noise. Choose more days."
+            "Not reliable: very few people answered, perhaps none, so the counts may consist "
+            "entirely of presence noise. Choose more days."
         )
     if report.status != Status.OK:
         words = {

@@ -35,15 +35,15 @@ def unit_words(flows: Flows) -> str:
     """Describe what the figures count."""
     if flows.pair.moves is not None:
         return gettext(
-            "Figures are numbers of moves from one zone to another. Each visitor starts and ends the day "
-            "outside all zones. If a person makes more than %(n)d moves in a day, each of these moves "
-            "counts for less, so that together they count as %(n)d. The figures therefore understate how "
-            "much such people move."
+            "Each figure is a number of moves from one zone to another. Each visitor starts and ends "
+            "the day outside all zones. If a person makes more than %(n)d moves in a day, these "
+            "moves together count as only %(n)d. The figures therefore understate how much such "
+            "people move."
         ) % {"n": flows.pair.moves.per_day}
     if flows.of_days:
         return gettext(
-            "Figures are visitor-days: a visitor who is present on several days counts once on each of "
-            "these days, with the places of that day."
+            "Figures are visitor-days. A visitor counts once for each day they are present, with the "
+            "places of that day."
         )
     if flows.pair.is_daily:
         return gettext("Each figure is a number of visitors on this day.")
@@ -57,10 +57,10 @@ def error_words(flows: Flows) -> str:
     """Describe how intervals are computed."""
     if flows.pair.moves is not None:
         return gettext(
-            "The 95% interval is shown below each figure. It accounts for the random noise and for the "
-            "fact that only some visitors were asked. It also accounts for the fact that each person "
-            "reports only one of their moves per day, chosen at random. New noise is drawn every day, so "
-            "the errors of several days partly cancel out."
+            "The 95% interval is shown below each figure. Only some visitors were asked, and each "
+            "person reports only one randomly chosen move per day. The interval accounts for both "
+            "facts and for the random noise. New noise is drawn every day, so the errors of several "
+            "days partly cancel out."
         )
     if not flows.of_days:
         return gettext(
@@ -69,10 +69,10 @@ def error_words(flows: Flows) -> str:
             "of the sum."
         )
     return gettext(
-        "The 95% interval is shown below each figure. It is the sum of the intervals for the individual "
-        "days. A person whose places are the same on several days repeats the same randomised answer, so "
-        "the errors of the days can add up. The intervals are wide enough to allow for any such "
-        "repetition, and are usually wider than necessary."
+        "The 95% interval is shown below each figure. It is the sum of the intervals for the "
+        "individual days. A person with the same places on several days repeats the same randomised "
+        "answer, so the errors of these days can add up. The intervals are wide enough to allow for "
+        "any such repetition, and are usually wider than necessary."
     )
 
 
@@ -104,13 +104,13 @@ def list_words(flows: Flows) -> str:
         )
         if n <= LARGEST
         else gettext(
-            "The figures for %(n)s of %(all)s pairs of places can be distinguished from zero. The table "
-            "shows the %(most)d largest pairs."
+            "The figures for %(n)s of %(all)s pairs of places can be distinguished from zero. The "
+            "table shows the %(most)d largest figures."
         )
     ) % {"n": formats.number(n), "all": of_all, "most": LARGEST}
     rest = gettext(
-        "The figure for no other pair of places can be distinguished from zero. The probability that even "
-        "one pair is listed by mistake is at most 5%."
+        "For all other pairs of places, the figure cannot be distinguished from zero. The "
+        "probability that even one pair is listed by mistake is at most 5%."
     )
     return f"{shown} {rest}"
 

@@ -15,8 +15,9 @@ def method_words(method: str) -> str:
     """Explain a method, and why a better one is not used."""
     return {
         "ridge": gettext(
-            "The forecast uses ridge regression on the values of the last day, the changes at the same "
-            "time on earlier days, the time of day, and the time of week. Outliers are given less weight."
+            "The forecast uses ridge regression. Its inputs are the last day's values, the changes "
+            "at the same time on earlier days, the time of day, and the time of week. Outliers are "
+            "given less weight."
         ),
         "mean step": gettext(
             "The forecast is the last value plus the average change at this time of day. The history is "
@@ -26,8 +27,8 @@ def method_words(method: str) -> str:
             "The forecast is the last value, because the history is too short for any other method."
         ),
         "level and weekday": gettext(
-            "The forecast combines a slowly changing level with a weekday effect. The known noise of the "
-            "published figures is taken into account (Kalman filter)."
+            "The forecast combines a slowly changing level with a weekday effect. A Kalman filter "
+            "takes the known noise of the published figures into account."
         ),
         "level": gettext(
             "The forecast is based on a slowly changing level. The history is too short for weekday "

@@ -30,14 +30,15 @@ def goodness_words(kept: DensityMap) -> str:
         )
     elif figures["chi_square"] <= figures["chi_square_high"]:
         text = gettext(
-            "The density fits the reports as well as the noise allows. Chi-square per block is %(chi)s; "
-            "for a correct density, it is between %(low)s and %(high)s in 95 of 100 cases (%(n)s blocks)."
+            "The density fits the reports as well as the noise allows. Chi-square per block is "
+            "%(chi)s, based on %(n)s blocks. For a correct density, it is between %(low)s and "
+            "%(high)s in 95 of 100 cases."
         )
     else:
         text = gettext(
-            "The density does not fit the reports. Chi-square per block is %(chi)s, but for a correct "
-            "density it would be from %(low)s to %(high)s (%(n)s blocks). People may have been in places "
-            "that the study does not count as land."
+            "The density does not fit the reports. Chi-square per block is %(chi)s, based on %(n)s "
+            "blocks. For a correct density, it would be between %(low)s and %(high)s. People may "
+            "have been in places that the study does not count as land."
         )
     stop = gettext(
         "The calculation stopped after %(steps)d steps. At this point, the density best predicted the "

@@ -66,16 +66,16 @@ def interval_words(found: Movement) -> str:
     """Return whether the intervals are exact, in one sentence."""
     if found.show == Show.THERE_AGAIN:
         return gettext(
-            "The 95% intervals for the next day are exact. For later days, the number of people present "
-            "both on the starting day and on the later day is not known exactly: it is only known to lie "
-            "between two limits. For these later days, the range shown contains the true value in at "
+            "The 95% intervals for the next day are exact. For a later day, the number of people "
+            "present on both that day and the starting day is not known exactly. Only a minimum and "
+            "a maximum are known. The range shown for a later day contains the true value in at "
             "least 95% of cases."
         )
     if found.show == Show.DAYS_PRESENT:
         return gettext(
-            "The intervals are conservative: they assume that the number of days present varies between "
-            "visitors as much as the totals allow. The intervals therefore contain the true value in at "
-            "least 95% of cases."
+            "The intervals are conservative. They assume that the number of days present varies "
+            "between visitors as much as the totals allow. They therefore contain the true value in "
+            "at least 95% of cases."
         )
     return gettext(
         "The 95% intervals are exact because the number of answers from these visitors is known. On "

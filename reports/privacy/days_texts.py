@@ -39,25 +39,25 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
     if moves:
         text = gettext(
             "Moves (%(indicators)s): new noise is drawn every day, so reports do not show whether a "
-            "person repeats a move. The same noise is used again, and the same report produced, only if "
-            "the uploads for a day are undone and that day is processed again."
+            "person repeats a move. The only exception is a day that is processed again after its "
+            "uploads are undone. The same noise then produces the same report."
         )
         sentences.append(text % {"indicators": ", ".join(moves)})
     if spec.has_fakes:
         sentences.append(
             gettext(
-                "Made-up reports never change from day to day, so a report that changes must be the real "
-                "answer."
+                "A made-up report stays the same every day, so a report that changes must be the real one."
             )
         )
     found = [_known_day(spec, index) for index in repeated(spec)]
     if found:
         sentences.append(
             gettext(
-                "Anyone who knows a person's value on one day and sees the person's reports for that day "
-                "and another day therefore learns more about the value on the other day than epsilon "
-                "indicates. If all categories were equally likely beforehand, the chances of correctly "
-                "guessing the value on the other day are: %(indicators)s."
+                "Suppose that an attacker knows a person's value on one day and sees the person's "
+                "reports for that day and another day. The attacker then learns more about the value "
+                "on the other day than epsilon indicates. If all categories were equally likely "
+                "beforehand, the chances of correctly guessing the value on the other day are: "
+                "%(indicators)s."
             )
             % {"indicators": "; ".join(found)}
         )
@@ -74,11 +74,11 @@ def _numbers(spec: PlanSpec) -> str:
     if not slugs:
         return ""
     return gettext(
-        "Daily numbers (%(indicators)s): the threshold that a person is asked about is public. If the "
-        "person's reports for two days differ, the value was below the threshold on one day and at or "
-        "above it on the other. The epsilon per attribute therefore gives no guarantee for a day if "
-        "someone sees the report for that day together with the report for another day. The epsilon per "
-        "profile covers any number of days."
+        "Daily numbers (%(indicators)s): the threshold that a person is asked about is public. If "
+        "the person's reports for two days differ, the value was below the threshold on only one of "
+        "these days. The epsilon per attribute therefore gives no guarantee for a day if its report "
+        "is seen together with the report for another day. The epsilon per profile covers any number "
+        "of days."
     ) % {"indicators": ", ".join(slugs)}
 
 
@@ -90,9 +90,9 @@ def _questions(spec: PlanSpec) -> str:
     return gettext(
         "Permanent questions (%(indicators)s): the question that a person is asked is public. If the "
         "person's reports for two days differ, the true answer was “yes” on one day and “no” on the "
-        "other. The epsilon per attribute therefore gives no guarantee for a day if someone sees the "
-        "report for that day together with the report for another day. The epsilon per profile covers any "
-        "number of days."
+        "other. The epsilon per attribute therefore gives no guarantee for a day if its report is "
+        "seen together with the report for another day. The epsilon per profile covers any number of "
+        "days."
     ) % {"indicators": ", ".join(slugs)}
 
 
@@ -108,9 +108,10 @@ def _parts(spec: PlanSpec) -> str:
     if not slugs:
         return ""
     return gettext(
-        "Joint indicators (%(indicators)s): if two people differ only in a value that stays the same on all "
-        "days, their true answers may still change on different days. The guarantee does not cover such "
-        "pairs of people, so the epsilon per attribute of this value does not hold for all pairs."
+        "Joint indicators (%(indicators)s): two people may differ only in a value that stays the "
+        "same on all days. Their true answers may still change on different days. The guarantee does "
+        "not cover such pairs of people, so the epsilon per attribute of this value does not hold "
+        "for all pairs."
     ) % {"indicators": ", ".join(slugs)}
 
 
@@ -125,13 +126,14 @@ def _hashes(spec: PlanSpec) -> str:
     if not found:
         return ""
     return gettext(
-        "Hashed values (%(indicators)s): the division of each person's categories into sets is public. "
-        "New noise is added to every report, so two reports alone do not show for certain whether the "
-        "value has moved to a different set. Many reports together can show such a change. The stated "
-        "guarantee does not cover these changes: each report adds at most epsilon %(each)s to what is "
-        "revealed about them. If someone knows the values on all other days and sees all reports, each "
-        "report for the remaining day reveals at most epsilon %(each)s about that day's value; the epsilon "
-        "per attribute does not limit this."
+        "Hashed values (%(indicators)s): each person's categories are divided into sets, and the "
+        "division is public. New noise is added to every report. Two reports alone therefore do not "
+        "show for certain whether the value has moved to a different set. Many reports together can "
+        "show such a change. The stated guarantee does not cover these changes. Each report adds at "
+        "most epsilon %(each)s to what is revealed about them. Suppose that an attacker knows the "
+        "values on all other days and sees all reports. Each report for the remaining day then "
+        "reveals at most epsilon %(each)s about the value on that day. The epsilon per attribute "
+        "does not limit this loss."
     ) % {"indicators": ", ".join(found), "each": formats.epsilon(epsilon_of(max(found.values())))}
 
 
@@ -139,9 +141,8 @@ def _known_day(spec: PlanSpec, index: int) -> str:
     asked, answer = spec.indicators[index], spec.answer_channel(index)
     before = 1 / asked.n_values
     return gettext(
-        "%(name)s: %(before)s for an attacker who sees no report, at most %(alone)s for one who sees only "
-        "the report for one day, and %(known)s for one who also sees the report for another day and knows "
-        "the value on that day"
+        "%(name)s: %(before)s without any report, at most %(alone)s with one day's report, and "
+        "%(known)s with the reports for two days and the value on one of these days"
     ) % {
         "name": asked.slug,
         "before": formats.percent(before),
@@ -161,10 +162,10 @@ def two_categories(spec: PlanSpec) -> str:
         return ""
     return gettext(
         "Indicators with two categories (%(indicators)s): if a person's reports for two days differ, "
-        "anyone who sees both reports and knows the value on one of these days learns the value on the "
-        "other. The epsilon per attribute is based on a comparison of two people whose values differ on "
-        "only one day but follow the same pattern: values repeat and change on the same days for both "
-        "people. With two categories, no two such people can exist. The epsilon per attribute therefore "
-        "gives no guarantee for a day if someone sees the report for that day together with the report "
-        "for another day."
+        "the person's values also differ. Anyone who sees both reports and knows the value on one of "
+        "these days then learns the value on the other. The epsilon per attribute is based on a "
+        "comparison of two people whose values differ on only one day. Their values must also repeat "
+        "and change on the same days. With two categories, two such people cannot exist. The epsilon "
+        "per attribute therefore gives no guarantee for a day if its report is seen together with "
+        "the report for another day."
     ) % {"indicators": ", ".join(slugs)}

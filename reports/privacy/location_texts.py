@@ -29,18 +29,18 @@ def noise_words(protection: LocationProtection) -> list[str]:
         % facts,
         gettext(
             "Consider two places that are %(radius)s m apart. One report changes the odds that the "
-            "person was at one place rather than the other by a factor of at most %(odds)s. This holds "
-            "whatever else is known, except other reports from the same person. For places twice as far "
-            "apart, square that factor."
+            "person was at one place rather than the other by a factor of at most %(odds)s. This "
+            "limit holds whatever else is known, except other reports from the same person. For "
+            "places twice as far apart, square the factor."
         )
         % facts,
         several
         + " "
         + gettext(
-            "Consider two possible histories of a person. In both histories, places repeat on the same "
-            "days and change on the same days. On each day, the place in one history is %(radius)s m from "
-            "the place in the other. All of the person's reports together change the odds of one history "
-            "relative to the other by a factor of at most %(all)s."
+            "Consider two possible histories of a person in which places repeat and change on the "
+            "same days. On each day, the places in the two histories are %(radius)s m apart. All of "
+            "the person's reports together change the odds of one history relative to the other by a "
+            "factor of at most %(all)s."
         )
         % facts,
         squares_words(protection),

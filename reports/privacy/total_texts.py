@@ -32,10 +32,10 @@ def total_words(plan: Plan) -> str:
     if spec.is_hashed(position):
         each = largest.epsilon_attribute
         text = ngettext(
-            "%(total)s. This covers all reports on “%(name)s” with values in %(n)d set of categories, with "
-            "epsilon %(each)s.",
-            "%(total)s. This covers all reports on “%(name)s” with values in %(n)d sets of categories, each "
-            "with epsilon %(each)s at most.",
+            "%(total)s. This limit covers all reports on “%(name)s”, with values in %(n)d set of "
+            "categories, with epsilon %(each)s.",
+            "%(total)s. This limit covers all reports on “%(name)s”, with values in %(n)d sets of "
+            "categories, each with epsilon %(each)s at most.",
             largest.n_values,
         )
     elif (asked.scale is not None or spec.has_question(position)) and largest.n_values > 1:

@@ -86,8 +86,8 @@ def _not_over_days(facts: Facts) -> Missing | None:
     if facts.study.days == 1 or not limited:
         return _one_day(facts)
     why = gettext(
-        "Only single days are available for: %(names)s. Each person reports on only some of the days they "
-        "are present, but figures for a range of days need reports for all of those days."
+        "Only single days are available for: %(names)s. Each person reports on only some of the days "
+        "they are present. Figures for a date range would need reports for all of those days."
     ) % {"names": ", ".join(limited)}
     return Missing(why=why, keys=("max_values",), anchor="indicator")
 
@@ -177,8 +177,8 @@ def _not_exact(facts: Facts) -> Missing | None:
         return _one_day(facts)
     if not facts.counts_all_days:
         why = gettext(
-            "Each person is counted only on a limited number of days, namely the first days on which they "
-            "are present, so longer stays are not recorded."
+            "Each person is counted only on a limited number of days: the first days on which they "
+            "are present. Longer stays are therefore not recorded."
         )
         return Missing(why=why, keys=("presence_days",), chapter="presence.md", anchor="presence-noise")
     why = gettext(
@@ -211,8 +211,8 @@ def _no_places(facts: Facts) -> Missing | None:
     if facts.spec.location:
         return None
     why = gettext(
-        "People report only categories, not places. This question needs a plan that has no presence noise "
-        "and in which people report places."
+        "People report only categories, not places. This question needs a plan with reported places "
+        "and without presence noise."
     )
     return Missing(why=why, keys=("[location]",), anchor="location")
 

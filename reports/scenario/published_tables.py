@@ -132,8 +132,8 @@ def days_of(tables: Sequence[PublishedTable]) -> tuple[date, int]:
     days = (last - first).days + 1
     if days > MAX_DAYS:
         text = gettext(
-            "together, the date ranges can span at most %(most)d days from the first day to the last, but "
-            "they span %(days)d: %(first)s to %(last)s"
+            "together, the date ranges can span at most %(most)d days, but they span %(days)d: "
+            "%(first)s to %(last)s"
         )
         raise TableError(text % {"most": MAX_DAYS, "days": days, "first": first, "last": last})
     return first, days

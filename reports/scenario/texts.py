@@ -66,8 +66,7 @@ def _people_sentence(question: Question, found: Answer, people: Bar) -> str:
         return (
             gettext(
                 "Between %(least)s and %(most)s people %(did)s. The best estimate is hidden, because "
-                "either the estimate itself or the number of all other people is below the study's "
-                "small-cell threshold."
+                "it or the number of all other people is below the study's small-cell threshold."
             )
             % ends
         )

@@ -135,14 +135,14 @@ def truth_words(channel: ReportChannel) -> str:
     facts = {"kept": of_100(float(answer.p)), "other": of_100(float(answer.q))}
     if isinstance(answer, ThresholdChannel):
         text = gettext(
-            "Each person is asked about one threshold for the whole study. The answer says on which side of "
-            "the threshold the person's value lies, and it is correct in %(kept)s of 100 cases."
+            "Each person is asked about one threshold for the whole study. The answer says on which "
+            "side of the threshold the person's value lies, and is correct in %(kept)s of 100 cases."
         )
     elif isinstance(answer, QuestionChannel) and isinstance(answer.answer, TwoRoundGrr):
         facts["sets"] = formats.number(answer.groups)
         text = gettext(
-            "For each person, the categories are divided into %(sets)s sets for the whole study. An answer "
-            "names one set, which is the one with the true category in %(kept)s of 100 cases."
+            "For each person, the categories are divided into %(sets)s sets for the whole study. An "
+            "answer names one set, which contains the true category in %(kept)s of 100 cases."
         )
     elif isinstance(answer, QuestionChannel):
         text = gettext(
@@ -176,15 +176,17 @@ def odds_words(simulation: Simulation) -> list[str]:
     attribute, profile = certificate.epsilon_attribute, certificate.epsilon_profile
     of_days = _days_words(simulation.plan)
     one = gettext(
-        "Seeing one report on an indicator changes the odds of correctly guessing the person's value for "
-        "that indicator by a factor of at most %(factor)s (epsilon %(epsilon)s). This holds regardless of "
-        "what else the guesser knows, unless the guesser has seen other reports from the same person."
+        "Suppose that an observer sees one report on an indicator and guesses the person's value for "
+        "that indicator. The report changes the odds of a correct guess by a factor of at most "
+        "%(factor)s (epsilon %(epsilon)s). This limit holds regardless of what else the observer "
+        "knows, unless they have seen other reports from the same person."
     ) % {"factor": formats.odds(attribute), "epsilon": formats.epsilon(attribute)}
     if profile == attribute:
         both = gettext(
-            "For anyone who sees a person's reports, the odds of a correct guess about that person "
-            "change by a factor of at most %(factor)s (epsilon %(epsilon)s). This applies to guesses "
-            "about one value and to guesses about all values together."
+            "Suppose that an observer sees a person's reports and makes a guess about that person. "
+            "The reports change the odds of a correct guess by a factor of at most %(factor)s "
+            "(epsilon %(epsilon)s). This limit applies to guesses about one value and about all "
+            "values together."
         )
         return [both % {"factor": formats.odds(profile), "epsilon": formats.epsilon(profile)}, *of_days]
     every = gettext(
@@ -201,18 +203,19 @@ def _days_words(plan: PlanSpec) -> list[str]:
     if all(plan.is_hashed(index) for index in repeated(plan)):
         return [
             gettext(
-                "Each report on a daily indicator has new noise, so few reports do not show for certain "
-                "whether the value changed; many reports can show it. The limits on the odds hold only for "
-                "guesses between two possible series of values that are in equal and in different sets of "
-                "categories on the same days."
+                "Each report on a daily indicator has new noise, so a few reports do not show for "
+                "certain whether the value changed. Many reports can show it. The limits on the odds "
+                "of a correct guess apply only to guesses between two possible series of values. For "
+                "each person, the categories are divided into sets. The set that contains the value "
+                "must repeat and change on the same days in both series."
             )
         ]
     text = gettext(
-        "Anyone who sees a person's reports on a daily indicator for several days can tell whether the "
-        "value changed. The stated limits on the odds of a correct guess then hold only for guesses "
-        "between two possible series of values that follow the same pattern: values repeat and change on "
-        "the same days in both. Anyone who also knows the value on one day learns more about the other "
-        "days than these limits indicate."
+        "Anyone who sees a person's reports on a daily indicator for several days can tell whether "
+        "the value changed. The limits on the odds of a correct guess then apply only to guesses "
+        "between two possible series of values. The values must repeat and change on the same days "
+        "in both series. Anyone who also knows the value on one day learns more about the other days "
+        "than these limits indicate."
     )
     return [text, *filter(None, [two_categories(plan)])]
 
@@ -360,8 +363,8 @@ def _family_words(best: Candidate) -> str:
     if best.plan.is_sampled:
         return gettext(
             "%(name)s is the most accurate, because each person spends the whole epsilon on one "
-            "indicator. There are fewer answers per indicator, but this reduces accuracy less than a "
-            "smaller epsilon per answer would."
+            "indicator. Fewer answers per indicator reduce accuracy, but less than a smaller epsilon "
+            "per answer would."
         ) % {"name": best.mechanism}
     if best.plan.has_fakes:
         return gettext(
@@ -382,9 +385,9 @@ def _family_words(best: Candidate) -> str:
 def _method_words(best: Candidate, simulation: Simulation) -> str:
     if best.plan.asks_questions:
         return gettext(
-            "For a daily indicator, each person keeps the same yes/no question for the whole study, so no "
-            "person gives more than two different answers, however many days the study lasts. Each answer "
-            "can therefore have epsilon %(answer)s."
+            "For a daily indicator, each person keeps the same yes/no question for the whole study. "
+            "A person therefore gives at most two different answers, however many days the study "
+            "lasts. This limit allows an epsilon of %(answer)s per answer."
         ) % {"answer": formats.epsilon(best.plan.indicators[0].epsilon, decimals=2)}
     if not best.mechanism.endswith("-adp") or any(each.parts or each.scale for each in best.plan.indicators):
         return ""
@@ -401,9 +404,9 @@ def _method_words(best: Candidate, simulation: Simulation) -> str:
             "every indicator. With OUE, an answer can mark several categories."
         )
     return gettext(
-        "The most accurate mechanism uses optimised unary encoding (OUE) for indicators with many "
-        "categories (%(names)s), and generalised randomised response (GRR) for the others. With OUE, an "
-        "answer can mark several categories."
+        "The most accurate mechanism uses optimised unary encoding (OUE) for the indicators with "
+        "many categories: %(names)s. With OUE, an answer can mark several categories. For the other "
+        "indicators, the mechanism uses generalised randomised response (GRR)."
     ) % {"names": ", ".join(unary)}
 
 
@@ -414,9 +417,9 @@ def _other_unit_words(best: Candidate, simulation: Simulation) -> str:
     if simulation.setting.unit != "attribute" or Fraction(then) <= Fraction(now) * Fraction(101, 100):
         return ""
     return gettext(
-        "With the most accurate mechanism, the total privacy loss for all of a person's values would be "
-        "epsilon %(then)s. With the mechanism selected here, this loss is epsilon %(now)s. The plan's "
-        "guarantee covers only one value."
+        "The plan's guarantee covers only one value. For all of a person's values together, the "
+        "selected mechanism has a total privacy loss of epsilon %(now)s. With the most accurate "
+        "mechanism, this loss would be epsilon %(then)s."
     ) % {"then": formats.epsilon(then, decimals=2), "now": formats.epsilon(now, decimals=2)}
 
 

@@ -48,19 +48,20 @@ def answer_words(channel: ReportChannel) -> str:
     values = {"kept": percent(float(answer.p)), "other": percent(float(answer.q))}
     if isinstance(answer, ThresholdChannel):
         text = gettext(
-            "Each person is asked about one threshold for the whole study. The answer says on which side of "
-            "the threshold the person's value lies, and it is correct in %(kept)s of cases."
+            "Each person is asked about one threshold for the whole study. The answer says on which "
+            "side of the threshold the person's value lies, and is correct in %(kept)s of cases."
         )
     elif isinstance(answer, QuestionChannel) and isinstance(answer.answer, TwoRoundGrr):
         values["sets"] = number(answer.groups)
         text = gettext(
-            "For each person, the categories are divided into %(sets)s sets for the whole study. An answer "
-            "names one set, which is the one with the true category in %(kept)s of cases."
+            "For each person, the categories are divided into %(sets)s sets for the whole study. An "
+            "answer names one set, which contains the true category in %(kept)s of cases."
         )
     elif isinstance(answer, QuestionChannel):
         text = gettext(
-            "Each person is asked a single yes/no question for the whole study: is their value on a list "
-            "that contains about half of the categories? The answer is correct in %(kept)s of cases."
+            "Each person is asked only one yes/no question for the whole study. The question is "
+            "whether the person's value is on a list of about half of the categories. The answer is "
+            "correct in %(kept)s of cases."
         )
     elif isinstance(answer, ProjectiveChannel):
         text = gettext(
@@ -88,15 +89,15 @@ def status_reason(status: str, study: Study) -> str:
     suppressed = gettext(
         "This study suppresses date ranges with fewer than %(small_cell)d visitors, and figures based on "
         "so few visitors. Differences between the date ranges shown can still reveal such small numbers. "
-        "The rule is a policy of the study and not part of its privacy guarantee, which does not "
-        "depend on the rule."
+        "Suppression is a policy of the study, not part of its privacy guarantee, which does not depend "
+        "on it."
     )
     worked_out = gettext("The figure is not shown because it would reveal a category that this study hides.")
     reasons = {
         Status.NOT_RELIABLE: gettext(
-            "The 95%% interval spans more than %(width)s percentage points, so it cannot distinguish a "
-            "share of one quarter from a share of three quarters. Only the interval is shown, without the "
-            "estimate."
+            "The 95%% interval spans more than %(width)s percentage points. It cannot distinguish a "
+            "share of one quarter from a share of three quarters. Only the interval is shown, "
+            "without the estimate."
         ),
         Status.NOT_COLLECTED: gettext(
             "There is no data for these days, or no answers were received. The figures are unknown, not zero."
@@ -180,16 +181,17 @@ def _how(spec: PlanSpec) -> str:
         )
     if spec.mechanism.endswith("-adp"):
         return gettext(
-            "For each indicator, the more accurate of two methods is used (ADP). With the first, the answer "
-            "is a category that may be replaced by another at random (GRR). With the second, the answer can "
-            "mark any number of categories, and each category is randomised separately (unary encoding, "
-            "OUE). The randomised answer is then reused whenever the value is the same."
+            "For each indicator, the more accurate of two methods is used (ADP). With the first "
+            "(GRR), the answer names one category, which may be replaced by another at random. With "
+            "the second (unary encoding, OUE), the answer can mark any number of categories, and "
+            "each is randomised separately. The randomised answer is then reused whenever the value "
+            "is the same."
         )
     if spec.has_codes:
         return gettext(
-            "For each indicator with one value per person, the more accurate of GRR and projective "
-            "geometry response (PGR) is used. The randomised answer is then reused whenever the value is "
-            "the same."
+            "Each indicator with one value per person uses the more accurate of two methods: GRR or "
+            "projective geometry response (PGR). The randomised answer is then reused whenever the "
+            "value is the same."
         )
     if spec.mechanism.endswith("-grr"):
         return gettext(
@@ -205,21 +207,21 @@ def _how(spec: PlanSpec) -> str:
 def _how_repeated(spec: PlanSpec) -> str:
     if spec.hashes_values:
         return gettext(
-            "For a daily indicator, the categories are divided into a few sets (two, unless the plan chooses "
-            "another number), at random for each person and for the whole study. For each true set, a "
-            "randomised set is drawn once with the full epsilon and kept. Every report adds new noise to the "
-            "kept set (LOLOHA), so a single report reveals less, and equal reports do not prove equal "
-            "values. The total epsilon never exceeds the number of sets multiplied by epsilon, however many "
-            "days the study lasts."
+            "For a daily indicator, each person's categories are divided at random into a few sets "
+            "for the whole study. There are two sets, unless the plan chooses another number. For "
+            "each set that contains a true value, one randomised set is drawn with the full epsilon "
+            "and kept. Every report adds new noise to the kept set (LOLOHA). A single report "
+            "therefore reveals less, and equal reports do not prove equal values. However long the "
+            "study lasts, the total epsilon never exceeds the number of sets multiplied by epsilon."
         )
     if not spec.asks_questions:
         return ""
     return gettext(
-        "For a daily indicator, each person is assigned one yes/no question, which is drawn at random and "
-        "stays the same for the whole study: is the person's value in a given list of about half of the "
-        "categories? The true answer is randomised with the full epsilon. The randomised answer to a true "
-        "“yes” and the one to a true “no” are each drawn once and then reused. A person therefore never "
-        "has more than two randomised answers, however many days the study lasts."
+        "For a daily indicator, each person is assigned one yes/no question at random for the whole "
+        "study. The question is whether the person's value is on a given list of about half of the "
+        "categories. The true answer is randomised with the full epsilon. One randomised answer is "
+        "drawn for a true “yes” and one for a true “no”, and both are then reused. A person "
+        "therefore never has more than two randomised answers, however many days the study lasts."
     )
 
 
@@ -227,9 +229,10 @@ def _how_joint(spec: PlanSpec) -> str:
     if spec.has_codes or not any(asked.parts for asked in spec.indicators):
         return ""
     return gettext(
-        "An answer on a joint indicator combines the values of several indicators. It is randomised as "
-        "one value, using the more accurate of GRR and projective geometry response (PGR). The randomised "
-        "answer is then reused whenever the combination is the same."
+        "An answer on a joint indicator combines the values of several indicators. The combination "
+        "is randomised as one value, with the more accurate of two methods: GRR or projective "
+        "geometry response (PGR). The randomised answer is then reused whenever the combination is "
+        "the same."
     )
 
 
@@ -246,11 +249,11 @@ def _how_number(spec: PlanSpec) -> str:
     if not any(asked.scale is not None for asked in spec.indicators):
         return ""
     return gettext(
-        "For an indicator whose value is a number, each person is assigned one threshold at random for "
-        "the whole study. The true answer says whether the value is at or above this threshold, and is "
-        "randomised with the full epsilon (1BitMean). One randomised answer is drawn for each side of the "
-        "threshold and then reused, so a person never has more than two randomised answers, however many "
-        "days the study lasts."
+        "For an indicator with numeric values, each person is assigned one threshold at random for "
+        "the whole study. The true answer says whether the person's value is at or above this "
+        "threshold. The answer is randomised with the full epsilon (1BitMean). One randomised answer "
+        "is drawn for each side of the threshold and then reused. A person therefore never has more "
+        "than two randomised answers, however many days the study lasts."
     )
 
 
@@ -258,10 +261,10 @@ def _how_moves(spec: PlanSpec) -> str:
     if not any(asked.moves is not None for asked in spec.indicators):
         return ""
     return gettext(
-        "For moves between zones, one of each person's moves is drawn at random every day and then "
-        "randomised, using the more accurate of GRR and projective geometry response (PGR). New noise is "
-        "drawn every day, so answers do not show whether a move repeats, and the epsilons of all days add "
-        "up."
+        "For moves between zones, one of each person's moves is drawn at random every day. It is "
+        "randomised with the more accurate of two methods: GRR or projective geometry response "
+        "(PGR). New noise is drawn every day, so answers do not show whether a move repeats. The "
+        "epsilons of all days add up."
     )
 
 
@@ -270,11 +273,12 @@ def _what_fakes_hide(spec: PlanSpec) -> str:
         return ""
     if spec.unit == "attribute":
         return gettext(
-            "A person's reports do not show which of them is real and which are made up (RS+FD). This "
-            "protects each value on its own, even from someone who knows all of the person's other "
-            "values, and allows more accurate answers. All of a person's values together are protected "
-            "less: their total privacy loss is larger than the loss guaranteed for a single value. If "
-            "values are correlated, as age and lifestyle are, the larger loss is the one that counts."
+            "A person's reports do not show which one is real and which are made up (RS+FD). Each "
+            "value on its own is therefore protected, even from someone who knows all of the "
+            "person's other values. Hiding the real report also allows more accurate answers. All of "
+            "a person's values together are less protected. Their total privacy loss is larger than "
+            "the loss guaranteed for a single value. If values are correlated, as age and lifestyle "
+            "are, the larger loss is the one that counts."
         )
     return gettext(
         "With RS+FD, a report does not show whether it is real or made up. However, this plan protects "

@@ -88,9 +88,9 @@ def _running(batch: Batch) -> tuple[str, str]:
 
 def _stalled() -> str:
     return gettext(
-        "The worker has not responded for a while. Another worker will resume this batch from where it "
-        "stopped. If nothing changes within a few minutes, ask your site administrator whether a worker is "
-        "running."
+        "The worker has not responded for a while. Another worker will resume this batch where "
+        "processing stopped. If nothing changes within a few minutes, ask your site administrator "
+        "whether a worker is running."
     )
 
 
@@ -111,8 +111,8 @@ def _queued(batch: Batch) -> tuple[str, str]:
     hint = ""
     if timezone.now() - batch.created_at > QUEUE_PATIENCE:
         hint = gettext(
-            "No worker has started this batch yet. The file is stored safely. If this persists, ask "
-            "your site administrator whether a worker is running."
+            "No worker has started this batch yet. The file is stored safely. If the batch still "
+            "does not start, ask your site administrator whether a worker is running."
         )
     if batch.waits_since is not None:
         hint = _held_up(batch)
@@ -136,8 +136,9 @@ def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:
                 "for the days that these rows cover."
             ),
             gettext(
-                "The figures for these days will be published when you close the days, or when you upload "
-                "the next file without the option “More files will follow for these days”."
+                "The figures for the days in this file will be published when you close these days. "
+                "They will also be published if you upload the next file without the option “More "
+                "files will follow for these days”."
             ),
         )
     waiting = queries.waiting_subscribers(batch)
@@ -169,8 +170,9 @@ def _until_closed(batch: Batch) -> tuple[str, str]:
             sentence = gettext("The answers of the subscribers in this file have been added to the study.")
         case Batch.Kind.OPT_OUT:
             sentence = gettext(
-                "The subscribers in this file have been removed from the vault, and any later rows for "
-                "them are ignored. The totals for days that were already closed still include them."
+                "The subscribers in this file have been removed from the vault, and any later rows "
+                "for them are ignored. The totals for days that were already closed still include "
+                "these subscribers."
             )
         case Batch.Kind.VOID_DAY:
             sentence = gettext(
@@ -182,8 +184,8 @@ def _until_closed(batch: Batch) -> tuple[str, str]:
                 "them yet."
             )
     return sentence, gettext(
-        "This study adds noise to its counts (presence noise). After you close a day and all earlier "
-        "days, the totals for that day are published once, with noise. They never change afterwards."
+        "This study adds noise to its totals (presence noise). The totals for a day are published "
+        "once, after you close that day and all earlier days. They never change afterwards."
     )
 
 
@@ -191,8 +193,8 @@ def _waiting(batch: Batch, subscribers: int, study: StudyHead) -> tuple[str, str
     has_left = batch.kind == Batch.Kind.OPT_OUT
     if study.closed_at is not None:
         hint = gettext(
-            "The study is closed, so the people on the opt-out list remain in the reports. The erasure "
-            "certificate states this."
+            "The study is closed, so the people on the opt-out list remain in the reports, as the "
+            "erasure certificate states."
         )
         return _too_few(subscribers, study), hint if has_left else ""
     sentence = ngettext(
@@ -204,27 +206,29 @@ def _waiting(batch: Batch, subscribers: int, study: StudyHead) -> tuple[str, str
     )
     if subscribers >= study.min_publication:
         sentence = gettext(
-            "Not published yet. The pending changes cover enough subscribers (%(n)s). However, the new "
-            "figures would differ from those of an earlier report by fewer than %(least)s subscribers."
+            "The pending changes have not been published yet. They cover enough subscribers (%(n)s), "
+            "but the new report would differ from an earlier report by fewer than %(least)s "
+            "subscribers."
         )
     sentence %= {"n": number(subscribers), "least": number(study.min_publication)}
     if has_left:
         return sentence, gettext(
             "The people on the opt-out list have been removed from the vault, and any later rows for "
-            "them are ignored. The reports still include these people until the pending changes cover "
-            "enough subscribers to be published. If the changes cover too few when the study is closed, "
-            "these people remain in the reports, and the erasure certificate states this."
+            "them are ignored. The reports still include these people until the pending changes "
+            "cover enough subscribers to be published. If the changes cover too few subscribers when "
+            "the study is closed, these people remain in the reports. The erasure certificate will "
+            "then say so."
         )
     hint = gettext(
-        "These changes will be published together with later changes. If the pending changes, taken "
-        "together, still cover too few subscribers when the study is closed, they will never be "
+        "These changes are waiting to be published with later changes. If all pending changes "
+        "together still cover too few subscribers when the study is closed, they will never be "
         "published. The erasure certificate will then state how many subscribers they cover."
     )
     if subscribers >= study.min_publication:
         hint = (
             gettext(
-                "To publish these changes now, upload more files, either for the day whose data was "
-                "removed or for the next day."
+                "To publish these changes now, upload more files for the day whose data was removed "
+                "or for the next day."
             )
             + " "
             + hint

@@ -186,9 +186,8 @@ def _still_counted(opted_out: int | None) -> dict[str, str]:
     """People who have opted out and remain in the totals, in words; nothing if there are none."""
     if opted_out is None:
         text = gettext(
-            "People who opted out after a day was closed remain in the totals for that day, because "
-            "totals with presence noise never change. This certificate must not reveal how many such "
-            "people there are."
+            "Totals with presence noise never change, so people who opted out after a day was closed "
+            "remain in its totals. This certificate must not reveal how many such people there are."
         )
         return {"opted_out": text}
     if not opted_out:
@@ -212,14 +211,13 @@ def not_reached(database: str, *, key_was_lost: bool, copies: Copies) -> list[di
             "Earlier backups of the vault. They are encrypted and cannot be read without the key."
         ),
         "key_copies": gettext(
-            "Copies of the keystore that were made contrary to instructions or that are part of a disk "
-            "snapshot. This installation has no record of such copies. Anyone who has one must destroy "
-            "it."
+            "Copies of the keystore in disk snapshots, and copies made contrary to instructions. "
+            "This installation has no record of such copies. Anyone who has one must destroy it."
         ),
         "disk": gettext(
-            "On disks that do not overwrite data in place (flash memory, copy-on-write file systems), "
-            "blocks of the key file may remain until the disk reuses them. The same applies to memory "
-            "swapped to disk."
+            "Some disks do not overwrite data in place (flash memory, copy-on-write file systems). "
+            "On these disks, blocks of the key file may remain until they are reused. The same "
+            "applies to memory swapped to disk."
         ),
         "database_log": _database_log(database),
         "source_files": gettext("The operator's own files from which the extracts were made."),
@@ -231,14 +229,13 @@ def not_reached(database: str, *, key_was_lost: bool, copies: Copies) -> list[di
         ) % {"days": ", ".join(day.isoformat() for day in copies.in_escrow)}
     if copies.came_back:
         texts["came_back"] = gettext(
-            "A backup was restored. This either brought the study back after it had been closed, or "
-            "returned it to a state older than its totals. The study has been erased again. The ledger "
-            "records each closing."
+            "A restored backup brought the closed study back, or returned it to a state older than "
+            "its totals. The study has been erased again. The ledger records each closing."
         )
     if key_was_lost:
         texts["lost_key"] = gettext(
-            "The study key. It was not in the keystore when the study was closed, so it could not be "
-            "destroyed. If the key is found, it can be used to decrypt backups of the vault."
+            "The study key could not be destroyed, because it was not in the keystore when the study "
+            "was closed. Anyone who finds the key can use it to decrypt backups of the vault."
         )
     return _named(**texts)
 
@@ -246,12 +243,12 @@ def not_reached(database: str, *, key_was_lost: bool, copies: Copies) -> list[di
 def _database_log(database: str) -> str:
     if database == "postgresql":
         return gettext(
-            "PostgreSQL's write-ahead log, archived segments and replicas. Until the server recycles "
-            "them, they contain encrypted data but not its key."
+            "PostgreSQL's write-ahead log, archived segments and replicas. They contain encrypted "
+            "data until the server recycles them, but not the key to decrypt it."
         )
     return gettext(
-        "Disk blocks freed by the database file. Until the file system reuses them, they still contain "
-        "encrypted data, but not the key to decrypt it."
+        "Disk blocks freed by the database file. They contain encrypted data until the file system "
+        "reuses them, but not the key to decrypt it."
     )
 
 

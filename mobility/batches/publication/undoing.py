@@ -54,8 +54,8 @@ class Rise:
     def words(self) -> str:
         """One sentence for each unit."""
         text = gettext(
-            "Undoing the uploads for a published day raises epsilon (the privacy loss limit) from "
-            "%(old)s to %(new)s for %(unit)s."
+            "Undoing the uploads for a published day raises epsilon, the privacy loss limit. For "
+            "%(unit)s, epsilon rises from %(old)s to %(new)s."
         )
         shown = [(unit, self.before.of(unit) or 0, self.after.of(unit) or 0) for unit in self.units]
         values = [
@@ -94,9 +94,9 @@ def ask(study: VaultStudy, *, day: int, by: str) -> UndoWaitsError:
         if is_new:
             _record(found, what="asked", by=by)
     text = gettext(
-        "The uploads for %(date)s have not been undone yet. %(rise)s Another administrator or a privacy "
-        "officer must approve this request on the study's page under Administration. The uploads will "
-        "then be undone automatically."
+        "The uploads for %(date)s have not been undone yet. %(rise)s Another administrator or a "
+        "privacy officer must first approve the request on the study's page, under Administration. "
+        "The uploads are then undone automatically."
     )
     date = formats.day_title(study_head(study.pk).date_of(day))
     return UndoWaitsError(text % {"date": date, "rise": rise_of(study).words})
@@ -133,8 +133,8 @@ def approving(undo: DayUndo, *, voided_days: int, by: str) -> Iterator[DayUndo]:
         if voided_days != locked.study.voided_days + 1:
             raise UndoDecisionError(
                 gettext(
-                    "The uploads for another day have been undone in the meantime, so undoing the "
-                    "uploads for this day would raise epsilon further. Read the request again before you "
+                    "The uploads for another day have been undone in the meantime, so undoing this "
+                    "day's uploads would raise epsilon further. Read the request again before you "
                     "decide."
                 )
             )

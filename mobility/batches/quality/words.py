@@ -100,9 +100,9 @@ def _nothing_counts(batch: Batch, facts: Facts, calendar: StudyCalendar) -> str:
     if outside and outside == sum(batch.rows_ignored.values()) and len(seconds) == 2:
         first, last = (datetime.fromtimestamp(each, ZoneInfo(calendar.timezone)).date() for each in seconds)
         return gettext(
-            "No rows were counted because the dates in the file are outside the days of the study. The "
-            "file covers %(found)s; the study covers %(expected)s. Check that this is the right study "
-            "and that the profile has the right date format."
+            "No rows were counted, because the dates in the file are outside the study period. The "
+            "file covers %(found)s, and the study covers %(expected)s. Check that this is the right "
+            "study and that the profile has the right date format."
         ) % {
             "found": window_title(first, last),
             "expected": window_title(calendar.date_of(1), calendar.date_of(calendar.days)),
@@ -215,12 +215,12 @@ def unmatched_notes(facts: Facts) -> Iterator[str]:
         ) % {"rows": number(facts.unmatched_more)}
     if facts.unmatched_hidden:
         yield ngettext(
-            "%(rows)s row has text in the cell column that does not look like the ID of a cell in the "
-            "area. The text is not shown or kept, because it could be personal data. Check that the "
-            "columns are not swapped.",
-            "%(rows)s rows have text in the cell column that does not look like the ID of a cell in the "
-            "area. The text is not shown or kept, because it could be personal data. Check that the "
-            "columns are not swapped.",
+            "In %(rows)s row, the cell column contains text that does not look like the ID of a cell "
+            "in the area. The text is not shown or kept, because it could be personal data. Check "
+            "that the columns are not swapped.",
+            "In %(rows)s rows, the cell column contains text that does not look like the ID of a "
+            "cell in the area. The text is not shown or kept, because it could be personal data. "
+            "Check that the columns are not swapped.",
             facts.unmatched_hidden,
         ) % {"rows": number(facts.unmatched_hidden)}
 

@@ -121,8 +121,8 @@ def _plain_zstd(data: bytes) -> tuple[bytes, bool]:
         if not parts:
             raise PreviewError(
                 gettext(
-                    "The beginning of the zstd stream is damaged or cannot be read without the rest of "
-                    "the file. Choose an uncompressed file or a gzip file."
+                    "The preview cannot read the beginning of this zstd file. The file is damaged, "
+                    "or it can only be read as a whole. Choose an uncompressed file or a gzip file."
                 )
             ) from None
     return b"".join(parts), False
@@ -169,9 +169,9 @@ def _parquet(data: bytes, *, is_whole: bool) -> Sample:
     if not is_whole:
         raise PreviewError(
             gettext(
-                "This Parquet file is larger than %(limit)s KiB, the limit for a preview. Choose a file "
-                "that contains only the first rows, or define the profile in a file and run manage.py "
-                "create_profile."
+                "This Parquet file is larger than the preview limit of %(limit)s KiB. Choose a file "
+                "that contains only the first rows. You can also define the profile in a file and "
+                "run manage.py create_profile."
             )
             % {"limit": SAMPLE_BYTES >> 10}
         )

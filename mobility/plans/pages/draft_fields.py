@@ -79,7 +79,8 @@ LABELS: Final[dict[str, Promise]] = {
 HINTS: Final[dict[str, Promise | str]] = {
     "study.name_fr": FRENCH,
     "study.slug": gettext_lazy(
-        "The short name is used in web addresses and file names. Use lower-case letters, digits, - and _."
+        "The short name is used in web addresses and file names. Use lower-case letters, digits, "
+        "hyphens (-) and underscores (_)."
     ),
     "study.days": gettext_lazy("A whole number from 1 to 62."),
     "study.market_share": gettext_lazy(
@@ -108,21 +109,20 @@ HINTS: Final[dict[str, Promise | str]] = {
         "Plans whose certified epsilon per profile is above this number are refused."
     ),
     "plan.epsilon_first": gettext_lazy(
-        "Enter a number lower than epsilon. It limits what one report reveals. Epsilon limits what all "
-        "reports with the same value reveal together. If you leave this field empty, half of epsilon is "
-        "used."
+        "Enter a number lower than epsilon. This number limits what one report reveals. Epsilon "
+        "limits what all reports with the same value reveal together. If you leave this field empty, "
+        "half of epsilon is used."
     ),
     "plan.presence_epsilon": gettext_lazy(
         "This epsilon sets the noise that is added to visitor counts. If you leave this field empty, "
         "visitor counts are exact and presence is not protected."
     ),
     "plan.presence_days": gettext_lazy(
-        "If this number is 3, for example, only the first 3 days on which a subscriber is present are "
-        "counted."
+        "For example, 3 means that only a subscriber's first 3 days of presence are counted."
     ),
     "plan.tallies": gettext_lazy(
-        "These presence figures are published without noise, in addition to visitor counts. You cannot "
-        "add these figures if you set a presence epsilon, or once the study has data."
+        "These presence figures are published without noise, in addition to visitor counts. You "
+        "cannot add these figures if the study has a presence epsilon or already has data."
     ),
     "slots.minutes": "15, 30, 60, 120.",
     "slots.hold_minutes": gettext_lazy(
@@ -130,8 +130,8 @@ HINTS: Final[dict[str, Promise | str]] = {
         "they had an event."
     ),
     "slots.slots_per_day": gettext_lazy(
-        "If this number is 8, for example, only each person's first 8 time slots of each day (local time) "
-        "are counted. With fewer slots, less noise is needed."
+        "For example, 8 means that only a person's first 8 time slots of each day (local time) are "
+        "counted. Fewer slots need less noise."
     ),
     "slots.epsilon_day": gettext_lazy(
         "This epsilon covers all of a person's time slots on one day (local time), at every zone level. "
@@ -146,9 +146,9 @@ HINTS: Final[dict[str, Promise | str]] = {
     ),
     "indicator.name_fr": FRENCH,
     "indicator.parts": gettext_lazy(
-        "Enter two or three indicators of this study. One of two may be a number: reports then show its "
-        "mean in each category of the other. If a person has no value for one of them, “no value” is part "
-        "of the combination. If one of the indicators is daily, the combination is also daily. Each person "
+        "Enter two or three indicators of this study. If you enter two, one of them may be a number. "
+        "Reports then show its mean in each category of the other. A missing value counts as “no value” "
+        "in the combination. If one of the indicators is daily, the combination is also daily. Each person "
         "reports on only one indicator, so a combination reduces the number of answers for all other "
         "indicators."
     ),
@@ -161,23 +161,23 @@ HINTS: Final[dict[str, Promise | str]] = {
         "you leave this field empty, the minimum is 0."
     ),
     "indicator.cuts": gettext_lazy(
-        "Enter 2 to 127 whole numbers in ascending order. Each person is asked about one of these "
-        "thresholds. Values above the last threshold are treated as equal to it. With more thresholds, "
-        "the mean is more accurate, but the share at each threshold is less accurate."
+        "Enter 2 to 127 thresholds as whole numbers in ascending order. Each person is asked about "
+        "one threshold. Values above the last threshold are treated as equal to it. With more "
+        "thresholds, the mean is more accurate, but the share at each threshold is less accurate."
     ),
     "indicator.max_values": gettext_lazy(
         "Maximum number of days on which each person answers. Leave empty for all days of the study."
     ),
     "indicator.max_moves": gettext_lazy(
-        "This number is used only for moves between zones. For each day, each person reports one of their "
-        "moves, chosen at random. On days when a person makes more moves than this number, each of that "
-        "person's moves has less weight. A larger number makes the results less accurate. If you leave "
-        "this field empty, 6 is used."
+        "This number is used only for moves between zones. For each day, each person reports one of "
+        "their moves, chosen at random. On days when a person makes more moves than this number, "
+        "each of these moves has less weight. A larger number makes the results less accurate. If "
+        "you leave this field empty, 6 is used."
     ),
     "indicator.epsilon": gettext_lazy("Leave empty to use the plan's epsilon."),
     "indicator.weight": gettext_lazy(
-        "The weight sets how often people report on this indicator compared with the other indicators. "
-        "Leave empty for a weight of 1."
+        "The weight sets how often people report on this indicator, compared with the other "
+        "indicators. Leave the field empty for a weight of 1."
     ),
     "indicator.night_from": format_lazy("{} 22:00", NIGHT),
     "indicator.night_to": format_lazy("{} 06:00", NIGHT),

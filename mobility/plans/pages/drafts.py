@@ -220,8 +220,8 @@ def _publish(request: HttpRequest, found: PlanDraft) -> str:
     publish_draft(found, **_seen(request))
     if found.is_new_study:
         return gettext(
-            "The study has been created. Next, check who can see the study. On the People page, give "
-            "access to the operators who upload extracts and to the people who read the reports."
+            "The study has been created. Next, open the People page and check who can see the study. "
+            "Give access to the operators who upload extracts and to the people who read the reports."
         )
     return gettext("Version %(version)s of the plan is now in force.") % {"version": found.version}
 

@@ -67,8 +67,8 @@ def check_size(request: HttpRequest) -> None:
     if length > limit:
         raise StudyFormError(
             gettext(
-                "The files total %(size)s MB, but the limit is %(limit)s MB. Create larger studies on "
-                "the server with manage.py create_study FILE.toml"
+                "The files total %(size)s MB, but the limit is %(limit)s MB. To create a larger "
+                "study, run manage.py create_study FILE.toml on the server."
             )
             % {"limit": megabytes(limit), "size": megabytes(length)}
         )

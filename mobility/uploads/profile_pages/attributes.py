@@ -184,8 +184,8 @@ def _last_fields(
             label=gettext("More values, one per line"),
             value="\n".join(f"{text} = {name}" for text, name in more.items()),
             help=gettext(
-                "Write “value = category” on each line. Leave the part after “=” empty to mean “no "
-                "answer”. An empty value always means “no answer”."
+                "Write “value = category” on each line. If a value means “no answer”, leave the part "
+                "after “=” empty. An empty value always means “no answer”."
             ),
         ),
         Field(

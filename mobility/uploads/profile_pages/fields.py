@@ -132,8 +132,8 @@ def _timestamp_format(proposal: Proposal, errors: Errors) -> list[Field]:
 def _format_note(form: str, formats: Sequence[str]) -> str:
     if not form and len(formats) > 1:
         return gettext(
-            "Does the day or the month come first? The first rows fit both orders. Ask the sender of the "
-            "file."
+            "In the dates, does the day or the month come first? The first rows fit both orders, so "
+            "ask the sender of the file."
         )
     return gettext("suggested from the values") if tuple(formats) == (form,) else ""
 

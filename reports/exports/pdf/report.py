@@ -148,7 +148,7 @@ def _add_caveats(document: Document, parts: Sequence[Selection]) -> None:
     texts = [
         gettext(
             "On average, 95 of 100 intervals contain the true share. The noise can push an estimate "
-            "below zero; treat such an estimate as a small share."
+            "below zero. Treat a negative estimate as a small share."
         ),
         gettext(
             "Consistent shares are the estimates, adjusted as little as possible so that none is "

@@ -83,8 +83,8 @@ def _add_days(document: Document, part: Selection, *, most_cells: int) -> None:
         codes = part.shown
         document.paragraph(
             gettext(
-                "The tables list the %(n)d categories shown in the chart; the data files (CSV, XLSX, "
-                "JSON) contain all %(all)d."
+                "The tables list the %(n)d categories shown in the chart. The data files (CSV, XLSX, "
+                "JSON) contain all %(all)d categories."
             )
             % {"n": len(codes), "all": n_categories}
         )

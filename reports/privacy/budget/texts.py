@@ -54,10 +54,10 @@ def left_words(value: Decimal) -> str:
 def slots_sum_words(delta: Decimal | str) -> str:
     """Describe how losses of counts by slot are added to each other, and to those without a delta."""
     return gettext(
-        "The epsilon for time slots is guaranteed except with a small probability, called delta. When "
-        "studies are combined, their epsilons add up, and so do their deltas. The total delta here is "
-        "%(delta)s. If a study uses presence noise, the figure under “Presence” includes the epsilon for "
-        "time slots, at this delta."
+        "The epsilon for time slots is guaranteed except with a small probability, called delta. "
+        "When studies are combined, their epsilons add up, and so do their deltas. The total delta "
+        "here is %(delta)s. In a study with presence noise, the figure under “Presence” includes the "
+        "epsilon for time slots, so this delta also applies to that figure."
     ) % {"delta": formats.with_decimal_sign(f"{Decimal(delta).normalize():f}")}
 
 
@@ -89,13 +89,13 @@ def spent_populations() -> list[str]:
 def _sentence(line: BudgetLine) -> str:
     if line.is_exceeded:
         text = gettext(
-            "%(span)s, %(unit)s: of the epsilon cap of %(cap)s, only %(left)s remains, but this study "
-            "needs epsilon %(takes)s. The study cannot be created with this plan."
+            "%(span)s, %(unit)s: this study needs epsilon %(takes)s, but only %(left)s of the "
+            "epsilon cap of %(cap)s remains. The study cannot be created with this plan."
         )
     elif line.is_nearly_spent:
         text = gettext(
-            "%(span)s, %(unit)s: an epsilon of %(left)s remains, of which this study uses %(takes)s. This "
-            "use brings the total spent to %(percent)s%% of the cap of %(cap)s."
+            "%(span)s, %(unit)s: an epsilon of %(left)s remains, and this study uses %(takes)s of "
+            "it. The total spent is then %(percent)s%% of the cap of %(cap)s."
         )
     else:
         text = gettext(

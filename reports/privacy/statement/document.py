@@ -239,9 +239,9 @@ def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
     limits = presence_limits(spec) | slots_limits(spec)
     if spec.has_fakes and spec.unit == "attribute" and spec.d > 1:
         limits["profile"] = gettext(
-            "Whole profiles: made-up reports hide each of a person's values on its own, but not all of "
-            "them together. For all of a person's values together, the epsilon per profile applies, which "
-            "is larger than the guaranteed epsilon."
+            "Whole profiles: made-up reports hide each of a person's values on its own, but not all "
+            "of them together. For all of a person's values together, the epsilon per profile "
+            "applies. It is larger than the guaranteed epsilon."
         )
     limits |= daily_limits(spec)
     limits |= location_limits(location_protection(spec))
@@ -358,10 +358,11 @@ def _guarantee(plan: Plan, spec: PlanSpec, certificate: Certificate) -> dict[str
 
 def _definition(spec: PlanSpec) -> str:
     text = gettext(
-        "The guarantee compares two people whose data may differ only in the privacy unit. Both people "
-        "are present on the same days. Their values may differ, but each value changes on the same days "
-        "for both people. The probability that a given set of answers leaves the operator zone differs "
-        "between these two people by a factor of at most exp(epsilon)."
+        "The guarantee compares two people whose data may differ only in the privacy unit. Both "
+        "people are present on the same days. Their values may differ, but each value changes on the "
+        "same days for both people. Consider the probability that a given set of answers leaves the "
+        "operator zone. This probability differs between the two people by a factor of at most "
+        "exp(epsilon)."
     )
     if any(asked.scale is not None and asked.kind == "daily" for asked in spec.indicators):
         text += " " + gettext(
@@ -378,10 +379,10 @@ def _definition(spec: PlanSpec) -> str:
         )
     if spec.hashes_values:
         text += " " + gettext(
-            "For a daily indicator whose values are hashed, all that matters is the set of categories that a "
-            "value is in. The guarantee compares two people whose values are in equal and in different sets "
-            "on the same days. However many days there are, epsilon never exceeds the number of sets "
-            "multiplied by the epsilon of one kept answer."
+            "For a daily indicator with hashed values, an answer depends only on the set of "
+            "categories that contains the value. The guarantee compares two people for whom this set "
+            "repeats and changes on the same days. For any number of days, epsilon is at most the "
+            "number of sets multiplied by the epsilon of one kept answer."
         )
     return text
 

@@ -83,9 +83,9 @@ def location_facts(protection: LocationProtection | None) -> dict[str, Any] | No
             "metre of distance between two places"
         ),
         "who_reports": gettext(
-            "every visitor reports places, up to the stated number per person; these reports are sent in "
-            "addition to the reports on the indicators and have a separate epsilon, which adds to the "
-            "epsilon of the reports on the indicators"
+            "every visitor reports places, up to the stated number per person, in addition to the "
+            "reports on the indicators; reported places have a separate epsilon, which adds to the "
+            "epsilon of the indicators"
         ),
         "level": exact_text(spec.level),
         "radius_m": exact_text(spec.radius_m),
@@ -100,9 +100,9 @@ def location_facts(protection: LocationProtection | None) -> dict[str, Any] | No
         "places_per_person": protection.n_places,
         "epsilon_at_radius_all_places": str(protection.epsilon_of_all),
         "composition": gettext(
-            "The privacy losses from a person's different places add up. Reporting the same place again "
-            "adds nothing. The guarantee compares two possible histories of a person that follow the "
-            "same pattern: places repeat and change on the same days in both."
+            "The privacy losses from a person's different places add up. Reporting the same place "
+            "again adds nothing. The guarantee compares two possible histories of a person in which "
+            "places repeat and change on the same days."
         ),
         "grid": spec.grid.to_json(),
     }
@@ -131,23 +131,22 @@ def location_limits(protection: LocationProtection | None) -> dict[str, str]:
         "squares": squares_words(protection),
         "places_and_answers": gettext(
             "Places and answers: the epsilon for answers does not include reported places. An answer "
-            "about a person's zone on a day or a night comes from the same stays as the reported place. "
-            "The total privacy loss is therefore the sum of the losses from the answer and from the "
-            "place. When two zones that are far apart are compared, most of this sum comes from the "
-            "place."
+            "about a person's zone on a day or a night comes from the same stays as the reported "
+            "place. The total privacy loss is therefore the loss from the answer plus the loss from "
+            "the place. For two zones that are far apart, most of the total comes from the place."
         ),
         "far_places": gettext(
-            "Distant places: the noise disguises a person's place only over distances of up to a few times "
-            "the radius. If two places are much further apart than that, the report reveals which of them "
-            "the person was more likely to have been at."
+            "Distant places: the noise disguises a person's place only over distances of up to a few "
+            "times the radius. For two places that are much further apart, the report reveals which "
+            "place is more likely."
         ),
         "moves": gettext(
-            "Moves: the same place always gives the same report. Anyone who sees the reports can "
-            "therefore tell whether a person's main place repeats or changes between days. Anyone who "
-            "knows the place on one day and sees the reports for two days learns whether the place on the "
-            "other day is the same. No epsilon limits this. Analysts get counts by grid square. However, "
-            "if no one else was present on the same days as a person, subtracting the counts for "
-            "different date ranges from each other can isolate that person's noisy reports."
+            "Moves: the same place always gives the same report. Anyone who sees a person's reports "
+            "can therefore tell whether the person's main place repeats or changes between days. "
+            "Anyone who also knows the place on one day learns whether the place on another day is "
+            "the same. No epsilon limits this knowledge. Analysts get counts by grid square. "
+            "However, subtracting the counts for different date ranges can isolate a person's noisy "
+            "reports. This can happen if no one else was present on the same days as this person."
         ),
     }
 

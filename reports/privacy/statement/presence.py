@@ -36,12 +36,12 @@ def presence_facts(spec: PlanSpec, study: Study) -> dict[str, Any] | None:
         "epsilon_replaced": str(certificate.epsilon_replaced),
         "nominal_epsilon": exact_text(certificate.nominal),
         "composition": gettext(
-            "Visitor counts and answer counts each spend presence_epsilon, so the total privacy loss for "
-            "presence is twice presence_epsilon. This total covers all days and all date ranges, "
-            "including days that are closed later. epsilon_moved applies if the same person, with the "
-            "same answers (one for each indicator), could have been present on other days. "
-            "epsilon_replaced applies if a different person, with other days and other answers, could "
-            "have been present instead."
+            "Visitor counts and answer counts each spend presence_epsilon, so the total privacy loss "
+            "for presence is twice presence_epsilon. This total covers all days and all date ranges, "
+            "including days that are closed later. epsilon_moved applies when a person is compared "
+            "with the same person on other days, with the same answers, one for each indicator. "
+            "epsilon_replaced applies when a person is compared with a different person, with other "
+            "days and other answers."
         ),
         "noisy_through": study.noisy_through,
     }
@@ -57,10 +57,10 @@ def presence_words(spec: PlanSpec) -> list[str]:
 
 def _promise(certificate: PresenceCertificate) -> str:
     text = gettext(
-        "A person's presence is protected with epsilon %(epsilon)s: anything computed from the counts "
-        "changes the odds that the person was present at all by a factor of at most %(odds)s. Every "
-        "count of visitors and every count of answers has its own noise, drawn once when its day is "
-        "closed. Half of this epsilon is spent on counts of visitors and half on counts of answers."
+        "A person's presence is protected with epsilon %(epsilon)s. Anything computed from the "
+        "counts changes the odds that the person was present at all by a factor of at most %(odds)s. "
+        "Every count of visitors and every count of answers has its own noise, drawn once when its "
+        "day is closed. Counts of visitors and counts of answers each spend half of this epsilon."
     )
     return text % {
         "epsilon": formats.epsilon(certificate.epsilon),
@@ -76,10 +76,10 @@ def _cost(certificate: PresenceCertificate) -> str:
         certificate.max_days,
     ) % {"n": certificate.max_days}
     more = gettext(
-        "If a person's answers would be the same on other days, epsilon %(moved)s limits what others can "
-        "learn about the days on which that person was present. Epsilon %(replaced)s limits what others "
-        "can learn about whether it was this person or a different one who was present, even if the days "
-        "and answers of the two people differ."
+        "Epsilon %(moved)s limits what others can learn about the days on which a person was "
+        "present. This limit assumes that the person's answers would be the same on other days. "
+        "Epsilon %(replaced)s limits what others can learn about which of two people was present. "
+        "This limit applies even if the two people have different days and answers."
     )
     return f"{text} " + more % {
         "moved": formats.epsilon(certificate.epsilon_moved),
@@ -89,10 +89,10 @@ def _cost(certificate: PresenceCertificate) -> str:
 
 def _size(certificate: PresenceCertificate) -> str:
     return gettext(
-        "The noise has a standard deviation of %(visitors)s in each count of visitors, and %(answers)s in "
-        "each count of answers. Totals are sums of such counts. With days numbered from 1, the total for "
-        "day t is the sum of t counts. The total for the union of days a to b is the sum of "
-        "a \u00d7 (b \u2212 a + 1) counts. All intervals account for this noise."
+        "The noise has a standard deviation of %(visitors)s in each count of visitors, and of "
+        "%(answers)s in each count of answers. Totals are sums of such counts. With days numbered "
+        "from 1, the total for day t is the sum of t counts. The total for the range from day a to "
+        "day b is the sum of a \u00d7 (b \u2212 a + 1) counts. All intervals account for this noise."
     ) % {
         "visitors": formats.decimal(certificate.visitors.channel.variance**0.5, decimals=1),
         "answers": formats.decimal(certificate.answers.channel.variance**0.5, decimals=1),
@@ -127,7 +127,7 @@ def presence_limits(spec: PlanSpec) -> dict[str, str]:
         )
     return {
         "presence": gettext(
-            "Presence: visitor totals are exact counts for each day and each union of days. Nothing "
+            "Presence: visitor totals are exact counts for each day and each date range. Nothing "
             "hides whether a person was present, or on which days."
         ),
         "missing_values": missing,

@@ -67,15 +67,15 @@ def slots_limits(spec: PlanSpec) -> dict[str, str]:
     if spec.slots.noise is None:
         return {
             "slots": gettext(
-                "Presence by time slot is not protected: the counts by slot and zone are exact, and no "
+                "Presence by time slot is not protected. The counts by slot and zone are exact. No "
                 "epsilon limits what they reveal about when and where a person was."
             )
         }
     if spec.presence is None:
         return {
             "slots": gettext(
-                "This study has no presence noise, so whether a person was present on a given day is not "
-                "protected. This epsilon covers only the counts by time slot."
+                "This study has no presence noise, so whether a person was present on a given day is "
+                "not protected. The epsilon for time slots covers only the counts by time slot."
             )
         }
     return {}
@@ -94,16 +94,17 @@ def unit_title(row: SlotRow) -> str:
 
 def _counted(slots: SlotSpec, *, hold_minutes: int) -> str:
     text = gettext(
-        "The study counts people in each time slot of %(minutes)s minutes. A person is counted in the zone "
-        "where they were last seen, provided that they were seen during the slot or at most %(hold)s minutes "
-        "before it ended. Each count is transferred to the analyst zone once, when its slot is published."
+        "The study counts people in each time slot of %(minutes)s minutes. A person is counted in "
+        "the zone where they were last seen. They must have been seen during the slot or at most "
+        "%(hold)s minutes before its end. Each count is transferred to the analyst zone once, when "
+        "its slot is published."
     ) % {"minutes": slots.minutes, "hold": hold_minutes}
     if slots.levels == 1:
         return text
     more = ngettext(
         "A person counted in a zone is also counted in the larger zone that contains it.",
-        "At each of %(n)s levels of larger zones, a person counted in a zone is also counted in the "
-        "larger zone that contains it.",
+        "There are %(n)s levels of larger zones. At each level, a person counted in a zone is also "
+        "counted in the larger zone that contains it.",
         slots.levels - 1,
     )
     return f"{text} {more % {'n': slots.levels - 1}}"
@@ -112,10 +113,10 @@ def _counted(slots: SlotSpec, *, hold_minutes: int) -> str:
 def _promise(certificate: SlotCertificate) -> str:
     noise, day = certificate.noise, certificate.day
     first = gettext(
-        "Discrete Gaussian noise with a standard deviation of %(sd)s is added to each count. The noise "
-        "protects a person's time slots on one local day, including those carried over from the day "
-        "before. Against learning whether the person was present, the protection has epsilon %(epsilon)s, "
-        "except with a probability of one in %(delta)s (delta)."
+        "Discrete Gaussian noise with a standard deviation of %(sd)s is added to each count. The "
+        "noise protects a person's time slots on one local day, including slots carried over from "
+        "the day before. When the person's presence is compared with absence, epsilon is "
+        "%(epsilon)s, except with a probability of one in %(delta)s (delta)."
     ) % {
         "sd": formats.decimal(float(noise.variance) ** 0.5, decimals=1),
         "epsilon": formats.epsilon(day.absent.epsilon),

@@ -88,10 +88,7 @@ def test_keys_that_are_in_no_escrow_unless_one_decides_against_it(settings):
     settings.MOBILITY_ESCROW = "none"
     found = only(keys.escrowed())
     assert (found.level, found.facts) == (Level.OK, {"keys": 1, "escrow": "none"})
-    assert (
-        words(found).what
-        == "Studies that are open and whose key has no escrow copy: 1. MOBILITY_ESCROW is none."
-    )
+    assert words(found).what == "Open studies whose key has no escrow copy: 1. MOBILITY_ESCROW is none."
 
 
 @pytest.mark.database

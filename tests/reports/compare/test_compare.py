@@ -279,8 +279,8 @@ def test_differences_have_a_sign_and_a_unit(comparison) -> None:
 
 def test_sentence_names_the_largest_difference_that_holds_and_no_other(comparison) -> None:
     for verdicts, text in (
-        ([(HIGHER, HIGHER), (LOWER, LOWER), NONE], "Category F: higher than on Thu 30 May 2024 (difference +4.1 points, interval +1.2 to +7.0). Of 3 differences, 2 are significant after adjustment for the number of rows in the table. This difference is the largest of those that are significant."),
-        ([(HIGHER, NOT_SHOWN), (LOWER, LOWER), NONE], "Category M: lower than on Thu 30 May 2024 (difference \u22122.0 points, interval \u22125.0 to \u22120.1). This is the only one of 3 differences that is significant after adjustment for the number of rows in the table."),
+        ([(HIGHER, HIGHER), (LOWER, LOWER), NONE], "Category F: higher than on Thu 30 May 2024 (difference +4.1 points, interval +1.2 to +7.0). Of 3 differences, 2 are significant after adjustment for the number of rows in the table. The difference stated here is the largest of them."),
+        ([(HIGHER, NOT_SHOWN), (LOWER, LOWER), NONE], "Category M: lower than on Thu 30 May 2024 (difference \u22122.0 points, interval \u22125.0 to \u22120.1). Of 3 differences, only this one is significant after adjustment for the number of rows in the table."),
         ([(HIGHER, NOT_SHOWN), NONE, NONE], "No difference is significant after adjustment for the number of rows in the table. 1 of 3 categories differs when tested on its own, but this could be due to chance."),
         ([NONE] * 3, "No difference detected in any of the 3 categories: all intervals include 0."),
     ):  # fmt: skip

@@ -186,7 +186,7 @@ def test_statement_says_what_one_known_day_tells_of_another_and_where_epsilon_is
     seven = factory.indicator("seven", *"abcdefg", kind="daily", column=None, derive="visit_duration")
     factory.create(coin, seven, slug="days", epsilon="0.1")
     (changes,) = [row["text"] for row in statement("days")["not_protected"] if row["name"] == "changes"]
-    figures = "50.0% for an attacker who sees no report, at most 52.5% for one who"
+    figures = "50.0% without any report, at most 52.5% with one day's report"
     assert f"night: {figures}" in changes
     assert "(night): if a person's reports for two days differ, anyone who sees both reports" in changes
     factory.create(replace(coin, max_values=1), slug="once", epsilon="0.1")
@@ -373,8 +373,8 @@ def rows(study: Study, title: str) -> dict[str, tuple[str, ...]]:
     return {row[0]: row[1:] for row in section(study, title).table.rows}
 
 
-ONLY_SLOTS = "This epsilon covers only the counts by time slot."
-NOT_AT_ALL = "Presence by time slot is not protected: the counts by slot and zone are exact"
+ONLY_SLOTS = "The epsilon for time slots covers only the counts by time slot."
+NOT_AT_ALL = "Presence by time slot is not protected. The counts by slot and zone are exact"
 HIDDEN = {"presence_epsilon": Decimal(1), "presence_days": 2}
 
 

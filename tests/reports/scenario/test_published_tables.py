@@ -175,7 +175,7 @@ def test_what_is_no_such_table_is_refused(tmp_path) -> None:
     far = file(tmp_path / "far.csv", [*rows("", {(1, 1): 5}), "2019-01-01,2019-01-01,,5"])
     for words, problem in {
         (table,): "t.csv, line 2, column category: a date range must have all 2 categories",
-        (far,): "date ranges can span at most 62 days from the first day to the last, but they span 581",
+        (far,): "date ranges can span at most 62 days, but they span 581",
         (tmp_path / "nope.csv",): "FILE must be a file that can be read",
         (table, table): "each FILE must be named once",
         (table, "--hidden-below", "1"): "must be at least 2, not 1",

@@ -355,8 +355,8 @@ class TestWords:
     @pytest.mark.parametrize(
         ("kind", "rows", "ignored", "checks", "expected"),
         [("extract", 0, {"outside_period": 8}, {"first_event": 1717200000, "last_event": 1717286400},
-          ("No rows were counted because the dates in the file are outside the days of the study. The file covers Sat 1 Jun 2024 "
-"to Sun 2 Jun 2024 (2 days); the study covers Wed 1 May 2024 to Tue 14 May 2024 (14 days). "
+          ("No rows were counted, because the dates in the file are outside the study period. The file covers Sat 1 Jun 2024 "
+"to Sun 2 Jun 2024 (2 days), and the study covers Wed 1 May 2024 to Tue 14 May 2024 (14 days). "
 "Check that this is the right study and that the profile has the right date format.")),
          ("extract", 0, {"outside_period": 6, "outside_area": 3}, {},
           "All 9 rows were ignored or rejected. Reasons: Event outside the study period (6); Cell "
