@@ -58,7 +58,7 @@ FINE: Final[dict[str, tuple[Lazy, Lazy]]] = {
     "backup_old": (_("Last backup"), _("The last backup was made %(age_s)s ago. Size: %(bytes)s.")),
     "escrow_old": (
         _("Key escrow"),
-        _("Studies that are open and whose key has no escrow copy: %(keys)s. MOBILITY_ESCROW is %(escrow)s."),
+        _("Open studies whose key has no escrow copy: %(keys)s. MOBILITY_ESCROW is %(escrow)s."),
     ),
     "main_shared": (_("Main database of this zone"), _("No other zone uses this database.")),
     "settings_unsafe": (_("Settings"), _("The system checks found no problems.")),

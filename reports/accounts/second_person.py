@@ -12,7 +12,7 @@ from typing import Final
 
 from django.conf import settings
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from reports.accounts.names import RESERVED, folded
 from reports.base import formats
@@ -76,16 +76,26 @@ def obstacle(reviewer: str, *, authors: Collection[str], of_author: str, at: dat
         ends = change.at + _window()
         if not _link(reviewer, authors=authors, changes=changes[n + 1 :]):
             break
-    text = gettext(
+    return _refusal(reviewer, ends=ends, changes=found)
+
+
+def _refusal(reviewer: str, *, ends: datetime, changes: Iterable[Change]) -> str:
+    n = _window().days
+    text = ngettext(
+        "%(changes)s %(reviewer)s therefore cannot approve this request before %(day)s, when the "
+        "waiting period ends. The waiting period is %(n)d day (setting "
+        "MOBILITY_SECOND_PERSON_DAYS). Ask another administrator or a privacy officer to approve the "
+        "request.",
         "%(changes)s %(reviewer)s therefore cannot approve this request before %(day)s, when the "
         "waiting period ends. The waiting period is %(n)d days (setting "
         "MOBILITY_SECOND_PERSON_DAYS). Ask another administrator or a privacy officer to approve the "
-        "request."
+        "request.",
+        n,
     )
     ends += timedelta(minutes=1)  # shown without seconds
     day = f"{formats.day_title(ends.date())}, {ends:%H:%M} UTC"
-    values = {"reviewer": reviewer, "day": day, "n": _window().days}
-    return text % {**values, "changes": " ".join(change.words for change in found)}
+    words = " ".join(change.words for change in changes)
+    return text % {"changes": words, "reviewer": reviewer, "day": day, "n": n}
 
 
 def _window() -> timedelta:

@@ -45,7 +45,7 @@ def _add(document: Document, section: Section, *, number: int) -> None:
     if section.table is not None:
         document.grid(section.table.head, section.table.rows, widths=_widths(section.table), texts=9)
     for text in section.to_fill:
-        document.paragraph(gettext("To complete: %(what)s") % {"what": text} + " " + "." * 60)
+        document.paragraph(gettext("Still to be completed: %(what)s") % {"what": text} + " " + "." * 60)
 
 
 def _widths(table: Table) -> list[float]:

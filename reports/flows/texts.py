@@ -42,8 +42,8 @@ def unit_words(flows: Flows) -> str:
         ) % {"n": flows.pair.moves.per_day}
     if flows.of_days:
         return gettext(
-            "Figures are visitor-days. A visitor counts once for each day they are present, with the "
-            "places of that day."
+            "Each figure is a number of visitor-days. A visitor is counted once for each day they are "
+            "present, with the place that each of the two indicators gives for that day."
         )
     if flows.pair.is_daily:
         return gettext("Each figure is a number of visitors on this day.")

@@ -28,7 +28,7 @@ def noise_words(protection: LocationProtection) -> list[str]:
         )
         % facts,
         gettext(
-            "Consider two places that are %(radius)s m apart. One report changes the odds that the "
+            "Imagine two places that are %(radius)s m apart. One report changes the odds that the "
             "person was at one place rather than the other by a factor of at most %(odds)s. This "
             "limit holds whatever else is known, except other reports from the same person. For "
             "places twice as far apart, square the factor."
@@ -37,10 +37,10 @@ def noise_words(protection: LocationProtection) -> list[str]:
         several
         + " "
         + gettext(
-            "Consider two possible histories of a person in which places repeat and change on the "
-            "same days. On each day, the places in the two histories are %(radius)s m apart. All of "
-            "the person's reports together change the odds of one history relative to the other by a "
-            "factor of at most %(all)s."
+            "Imagine two possible histories of where a person was. Any two days with the same place in "
+            "one history also have the same place in the other. On each day, the places in the two "
+            "histories are %(radius)s m apart. All of the person's reports together change the odds of "
+            "one history relative to the other by a factor of at most %(all)s."
         )
         % facts,
         squares_words(protection),

@@ -40,12 +40,14 @@ def total_words(plan: Plan) -> str:
         )
     elif (asked.scale is not None or spec.has_question(position)) and largest.n_values > 1:
         text = gettext(
-            "%(total)s. This covers %(n)d different answers for “%(name)s”, each with epsilon %(each)s."
+            "%(total)s. This limit adds up the epsilons of at most %(n)d different answers for “%(name)s”, "
+            "each with epsilon %(each)s."
         )
     else:
         text = ngettext(
-            "%(total)s. This covers %(n)d answer for “%(name)s”, with epsilon %(each)s.",
-            "%(total)s. This covers %(n)d daily answers for “%(name)s”, each with epsilon %(each)s.",
+            "%(total)s. This limit covers %(n)d answer for “%(name)s”, with epsilon %(each)s.",
+            "%(total)s. This limit adds up the epsilons of %(n)d daily answers for “%(name)s”, each with "
+            "epsilon %(each)s.",
             largest.n_values,
         )
     name = plan.study.indicators.get(slug=asked.slug).shown_name

@@ -123,8 +123,9 @@ def refusal(study: Study, indicator: Indicator | None = None) -> str:
     if indicator is not None and indicator.kind == Indicator.Kind.DAILY:
         return gettext(
             "A person's value for “%(name)s” can differ from day to day, so there is no single value to "
-            "use in a scenario. Scenarios are available only for all people combined and for indicators "
-            "whose values stay the same."
+            "use in a scenario. You can run a scenario either for all people combined or for an "
+            "indicator with categories. For such an indicator, each person's category must stay the same "
+            "from day to day."
         ) % {"name": indicator.shown_name}
     if indicator is not None and not has_unions(indicator):
         return gettext(

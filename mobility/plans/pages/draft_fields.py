@@ -73,7 +73,7 @@ LABELS: Final[dict[str, Promise]] = {
     "indicator.night_from": gettext_lazy("Night starts at (optional)"),
     "indicator.night_to": gettext_lazy("Night ends at (optional)"),
     "indicator.categories": gettext_lazy("Categories, one per line"),
-    "indicator.categories_fr": gettext_lazy("French categories, one per line (optional)"),
+    "indicator.categories_fr": gettext_lazy("Category names in French, one per line (optional)"),
     "indicator.groups": gettext_lazy("Groups of categories (optional)"),
 }
 HINTS: Final[dict[str, Promise | str]] = {

@@ -101,8 +101,8 @@ def location_facts(protection: LocationProtection | None) -> dict[str, Any] | No
         "epsilon_at_radius_all_places": str(protection.epsilon_of_all),
         "composition": gettext(
             "The privacy losses from a person's different places add up. Reporting the same place "
-            "again adds nothing. The guarantee compares two possible histories of a person in which "
-            "places repeat and change on the same days."
+            "again adds nothing. The guarantee compares two possible histories of where a person was. "
+            "Any two days with the same place in one history also have the same place in the other."
         ),
         "grid": spec.grid.to_json(),
     }

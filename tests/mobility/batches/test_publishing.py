@@ -62,7 +62,7 @@ def test_no_reports_before_and_after_an_undo_differ_by_one_person(
     assert ["n" if batch.waiting_subscribers else "y" for batch in (undone, again)] == list(crosses)
     if crosses == "yn":
         said = batch_progress(again, study_head(again.study_id)).sentence
-        assert "those of an earlier report by fewer than 100 subscribers" in said
+        assert "would differ from an earlier report by fewer than 100 subscribers" in said
         assert any("but fewer than min_publication would differ" in note for note in notes_for_reader(again))
     (batch,) = pipeline.upload(without_people(extract[2], tmp_path / "next"))
     assert not batch.waiting_subscribers  # anyone who came that day is in no reports before

@@ -73,7 +73,7 @@ def test_whoever_asked_or_could_act_as_them_approves_nothing_and_anyone_may_refu
 def test_an_approval_is_of_the_epsilon_that_was_seen(filled):
     first, second = ask(filled), ask(filled, day=2)
     filled.finished(requests.approve_undo(first, voided_days=1, by="petra"))
-    further = "so undoing the uploads for this day would raise epsilon further"
+    further = "so undoing this day's uploads would raise epsilon further"
     with pytest.raises(UndoDecisionError, match=further):
         requests.approve_undo(second, voided_days=1, by="petra")
     assert filled.finished(requests.approve_undo(second, voided_days=2, by="petra")).state == Batch.State.DONE
@@ -115,7 +115,7 @@ def test_it_is_undone_at_once_if_epsilon_stays_or_one_works(make_pipeline, few, 
 
 def test_the_command_says_what_it_waits_for_and_fails(filled, monkeypatch):
     monkeypatch.setattr(batch_command, "workers", lambda: nullcontext(lambda: None))
-    with pytest.raises(CommandError, match=r"raises epsilon .* from 7 to 8 .*\. Another administrator"):
+    with pytest.raises(CommandError, match=r"raises epsilon, .* rises from 7 to 8\. Another administrator"):
         call_command("void_day", "fimu-2017", "2017-05-31", stdout=StringIO())
     assert (DayUndo.objects.get().asked_by, voided()) == ("command line", (0, 0))
 

@@ -259,7 +259,7 @@ class TestSimulator:
         given = ["epsilon", "k-age", "k-visit_duration", "study"]
         assert [value_of(html, name) for name in given] == ["1", "2", "10", "fair"]
         assert "Fair &amp; market: simulator" in html
-        assert "epsilon 19.61" in html and "The units differ" in html
+        assert "epsilon 19.61" in html and "These epsilons have different units" in html
         assert links(html, "Fair &amp; market") == ["/administrator/fair/"] and "Try it" in html
         for address in ("/administrator/", "/administrator/fair/"):
             assert f'href="{SIMULATOR_URL}' in html_of(client, address)
@@ -268,7 +268,7 @@ class TestSimulator:
     def test_hashed_daily_values_have_their_own_numbers(self, client):
         text = shown(client, "?mechanism=smp-loloha&daily=2&epsilon=1&epsilon_first=0.4&hash_cells=optimal")
         says(text, "Each report on a daily indicator has new noise", "smp-loloha")
-        says(text, "Two daily reports do not show for certain whether the value changed")
+        says(text, "Two daily reports do not show for certain whether a person's value changed")
         assert "Daily reports show whether" not in text
         query = "?mechanism=smp-loloha&daily=2&epsilon=1&epsilon_first=1"
         assert "This must be lower than epsilon." in shown(client, query)
@@ -311,7 +311,7 @@ class TestSimulator:
         start = f"?draft={draft.pk}&visitors=5000"
         assert "Combination:" not in shown(client, start)
         found = shown(client, f"{start}&combine_1=age&combine_2=region")
-        says(found, "Combination: Age / Region", "each of the 9 combinations", "Without the combination")
+        says(found, "Combination: Age / Region", "There are 9 combinations", "Without the combination")
         for query, words in (
             ("&combine_1=age", "Choose at least two indicators to combine."),
             ("&combine_1=age&combine_2=age", "Choose each indicator only once."),

@@ -106,7 +106,7 @@ class TestSecondPerson:
         assert "must approve this draft" not in approved
         warning = "petra approved this draft. Saving a change cancels the approval."
         assert warning in page(client, url(draft, "edit/"))
-        assert "The study has been created. Next, check who can see the study" in take(
+        assert "The study has been created. Next, open the People page and check who" in take(
             client, draft, "publish"
         )
         assert Study.objects.get().created_by == "adam"

@@ -66,7 +66,11 @@ class TestStudies:
     def test_a_study_says_what_to_send_and_is_listed_with_its_batches(self, client, study, run_batches):
         assert "none yet" in page(client, "/operator/")
         shown = page(client, STUDY_URL)
-        says(shown, "in any order: msisdn , time , age", "manage.py ingest fair FILE")
+        says(
+            shown,
+            "in any order, but must have the names given in the study file: msisdn , time , age",
+            "manage.py ingest fair FILE",
+        )
         assert shown.count("May 2024 no data") == 3
         put(client, more=True)
         put(client, extract(rows("d", "e", day=2)), filename="second.csv")
@@ -193,8 +197,8 @@ class TestDays:
         assert "Nothing was changed" in self.change(client, "void-day", day=1, confirm="on")
 
     def test_another_person_sees_what_undoing_costs_and_approves(self, client, person, uploaded, run_batches):
-        rises = "raises epsilon (the privacy loss limit) from 1.5 to 2 for all of a person&#x27;s values"
-        says(page(client, STUDY_URL), rises, "administrator or a privacy officer must approve the")
+        rises = "For all of a person&#x27;s values (profile), epsilon rises from 1.5 to 2."
+        says(page(client, STUDY_URL), rises, "need approval from another administrator or a privacy officer")
         says(page(client, STUDY_URL), "Wed 1 May 2024: default (1 file)")
         asked = self.change(client, "void-day", day=1, confirm="on")
         says(
@@ -206,7 +210,7 @@ class TestDays:
         self.change(client, "void-day", day=1, confirm="on")
         officer, both = signed_in(person("petra", Role.PRIVACY_OFFICER)), Client()
         for address in ("/administrator/", "/administrator/fair/"):
-            cannot = "that account cannot approve requests that the same person made or edited"
+            cannot = "the account cannot approve requests that the same person made or edited"
             says(page(officer, address), "Requested by olga at", rises, cannot)
             says(page(officer, address), "Files to be removed: default (1 file).")
         olga = User.objects.get(username="olga")
@@ -234,8 +238,8 @@ class TestDays:
                 assert nothing in self.change(client, name, **data)
         assert Batch.objects.count() == 1
         settings.MOBILITY_SECOND_PERSON = False
-        says(page(client, STUDY_URL), "raises epsilon (the privacy loss limit) from 1.5 to 2")
-        lacks(page(client, STUDY_URL), "must approve the request")
+        says(page(client, STUDY_URL), "epsilon rises from 1.5 to 2.")
+        lacks(page(client, STUDY_URL), "need approval from")
         assert "Undo 1 May" in self.change(client, "void-day", day=1, confirm="on")
         run_batches()
         assert VaultDay.objects.count() == 0
@@ -249,14 +253,10 @@ class TestDays:
         batch = put(client)
         run_batches()
         shown, study, listed = show(client, batch), page(client, STUDY_URL), page(client, "/operator/")
-        says(shown, "the reports do not include them yet", "After you close a day and all earlier days")
+        says(shown, "the reports do not include them yet", "after you close that day and all earlier days")
         assert "Open the report" not in shown
-        says(
-            study, "waiting to be closed", "see a day only once you have closed that day and all earlier days"
-        )
-        says(
-            study, "Closing days publishes all days up to and including the chosen date, with presence noise"
-        )
+        says(study, "waiting to be closed", "cannot see a day until you have closed it and all earlier days")
+        says(study, "all days up to and including the chosen date are published with presence noise")
         assert "waiting to be closed" in listed and " published" not in listed
         closed = requests.request_close_days(VaultStudy.objects.get(), through=2, by="olga")
         run_batches()
@@ -271,7 +271,7 @@ class TestDays:
         shown = page(client, STUDY_URL)
         says(
             shown, "Close time slots", "No time slot is closed yet.",
-            "with noise, even for slots without data",
+            "is published with noise. Slots without data are also published.",
         )  # fmt: skip
         assert 'value="2024-05-03T00:00"' in html_of(client, STUDY_URL)
         for data in ({"through": "2024-05-01T18:00"}, {"through": "noon", "confirm": "on"}):

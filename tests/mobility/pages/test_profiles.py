@@ -87,7 +87,7 @@ class TestNew:
         html = look(client, "msisdn,time\nx,01/02/2024 10:00\n")
         assert chosen(html, "timestamp_format") == [""]
         says(html, ">%d/%m/%Y %H:%M (day first)<", ">%m/%d/%Y %H:%M (month first)<")
-        assert "Does the day or the month come first?" in html
+        assert "does the day or the month come first?" in html
         html = look(client, "msisdn,age\nx,young\n")  # subscribers alone have no times
         assert chosen(html, "kind") == ["subscribers"] and "role-timestamp" not in html
 

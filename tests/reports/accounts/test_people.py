@@ -117,7 +117,7 @@ class TestGrants:
         vera = person("vera", Role.VIEWER, studies=[])
         assert "Choose a study." in post(boss, "grant", vera.pk, study="")
         page = post(boss, "grant", vera.pk, study="fair-2024", until="2020-01-01")
-        assert "the date entered is 2020-01-01" in page
+        assert "The date entered is 2020-01-01, but today is" in page
         assert not vera.study_grants.exists()
         post(boss, "grant", vera.pk, study="*")
         assert vera.study_grants.get().study is None

@@ -56,11 +56,13 @@ def test_nor_does_an_account_that_an_author_created_or_whose_password_or_roles_o
     CHANGES[words](user("adam"))
     reviewer = words.split()[-1]
     assert words in why_not(reviewer)
-    assert "when the 30-day waiting period (set by MOBILITY_SECOND_PERSON_DAYS) ends" in why_not(reviewer)
+    assert "The waiting period is 30 days (setting MOBILITY_SECOND_PERSON_DAYS)" in why_not(reviewer)
     assert why_not("bea") == ""  # anyone else may
     assert why_not(reviewer, "bea") == ""  # and to what others wrote it may say yes
     settings.MOBILITY_SECOND_PERSON_DAYS = 7
-    assert "the 7-day waiting period" in why_not(reviewer)
+    assert "The waiting period is 7 days" in why_not(reviewer)
+    settings.MOBILITY_SECOND_PERSON_DAYS = 1
+    assert "The waiting period is 1 day (" in why_not(reviewer)
     settings.MOBILITY_SECOND_PERSON_DAYS = 10**9
     assert words in why_not(reviewer)
 
@@ -93,7 +95,7 @@ def test_a_change_counts_whatever_clock_another_host_has_and_says_until_when_to_
     assert why_not()
     assert why_not(at=timezone.now()) == ""  # an approval of before
     free = timezone.now() + timedelta(days=30.01, minutes=1)
-    assert f"until {formats.day_title(free.date())}, {free:%H:}" in why_not()
+    assert f"before {formats.day_title(free.date())}, {free:%H:}" in why_not()
 
 
 def test_nor_does_one_who_could_act_as_the_author_or_is_the_person_behind_both_accounts(monkeypatch):

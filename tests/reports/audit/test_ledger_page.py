@@ -126,7 +126,7 @@ class TestLedger:
     def test_the_page_says_when_the_chain_was_checked_and_what_is_wrong(self, filled):
         assert "Not checked yet" in shown(filled)
         assert "every hash and the signature match" in words(filled.post("/ledger/check/", follow=True))
-        assert "the signature of the ledger and the hashes of all its 5 entries were correct" in shown(filled)
+        assert "The signature of the ledger and the hashes of all its 5 entries were correct" in shown(filled)
         with without_triggers(connection), connection.cursor() as cursor:
             cursor.execute("UPDATE reports_ledgerentry SET actor = 'eve' WHERE number = 3")
         filled.post("/ledger/check/")

@@ -233,7 +233,7 @@ def test_plan_words_name_who_answers_how_and_what_is_hidden(mechanism, unit, d) 
     assert (f"one of the {d} indicators" in words) == (family != "spl" and d > 1)
     assert (f"all {d} indicators, which share the plan's epsilon" in words) == (family == "spl")
     assert ("the person sends made-up reports" in words) == has_fakes
-    assert ("All of a person's values together are protected less" in words) == (
+    assert ("All of a person's values together are less protected" in words) == (
         has_fakes and unit == "attribute"
     )
     assert ("made-up reports add nothing to that protection" in words) == (has_fakes and unit == "profile")

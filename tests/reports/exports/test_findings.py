@@ -107,7 +107,7 @@ class TestComparisons:
         page = get(reader, kind="studies", **BUSY, **{"with": "fair-2025/band", "with_from": "2025-05-30"})
         assert [cells[0] for cells in rows_of(page)] == ["&lt;18", "18-24", "25 &amp; older"]
         assert "The next fair, Fri 30 May 2025" in words(page)
-        assert "The same people may be in both studies" in words(page)
+        assert "because the same people may be in both." in words(page)
         whole = get(reader, kind="studies", **BUSY, **{"with": "fair-2025/band"})
         assert whole.context["comparison"].reference.window == Window(1, 3)
 
@@ -188,7 +188,7 @@ class TestComparisons:
         days = {"from": "2024-05-30", "to": "2024-06-02", "with_from": "2024-05-30", "with_to": "2024-05-30"}
         page, gender = get(reader, "gender", kind="windows", **days), study.indicators.get(slug="gender")
         found = queries.compare_windows(gender, Window(1, 4), Window(1, 1), of="frequency")
-        assert "Not reliable: on at least one side of the comparison, the intervals" in words(page)
+        assert "Not reliable. On at least one side of the comparison, the intervals" in words(page)
         for row, cells in zip(found.rows, rows_of(page), strict=True):
             assert cells[1] == f"? not reliable {texts.change_range(row, 'frequency')}"
             assert cells[2].startswith(formats.percent(row.value.value)) and cells[4] == "? not reliable"

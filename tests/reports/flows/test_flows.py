@@ -143,7 +143,7 @@ def test_the_page_has_list_map_table_and_totals(reader, study) -> None:
     assert f"{len(found.listed)} of 16 pairs of places can be distinguished from zero. The table" in text
     largest = found.listed[0].figure
     assert formats.number(largest.visitors) in text
-    assert "Figures are visitor-days" in text and "Choose a single day" not in text
+    assert "Each figure is a number of visitor-days" in text and "Choose a single day" not in text
     markup = Markup(answer.content.decode())
     assert not markup.refused
     html = answer.content.decode()

@@ -138,7 +138,7 @@ def test_share_links_and_the_data_protection_pack_show_numbers(client, analyst, 
     shown = words(client.get(f"/shared/{text}/"))
     assert "Mean and median" in shown
     assert "Compare the mean" not in shown
-    assert "says whether the value is at or above this threshold" in to_markdown(dpia_pack(study))
+    assert "says whether the person's value is at or above this threshold" in to_markdown(dpia_pack(study))
 
 
 def test_scenarios_and_synthetic_people_leave_numbers_out(study) -> None:

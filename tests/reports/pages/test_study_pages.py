@@ -383,7 +383,7 @@ def test_privacy_is_said_with_the_certified_numbers(reader, fair) -> None:
         "visitor totals are exact",
         "Of 100 answers, about 58 give the true category",
         "by a factor of at most 2.72",
-        "changes the odds of a correct guess about that person by a factor of at most 54.60",
+        "The odds of a correct guess about that person then change by a factor of at most 54.60",
     ):
         assert words in lasting
     daily = text_of(page(reader, "indicator", "stay"))
@@ -414,7 +414,7 @@ def test_attribute_unit_and_voided_days_are_named(reader) -> None:
 def test_attribute_promise_of_fake_data_is_said_with_all_its_numbers(reader) -> None:
     """Two indicators at epsilon 1: answers and profiles have ln(2 e - 1) = 1.4898."""
     factory.published(factory.GENDER, factory.MANY, mechanism="rsfd-ouez", unit="attribute")
-    numbers = "epsilon is 1.4899.", "this value by a factor of at most 2.72", "at most 4.44"
+    numbers = "epsilon is 1.4899.", "guess about that value by a factor of at most 2.72", "at most 4.44"
     rows = "Certified epsilon per profile 1.4899", "1.4899 1 50 \u00d7 2.72"
     for name, slugs, texts in (("indicator", ["gender"], numbers), ("statement", [], rows)):
         text = text_of(page(reader, name, *slugs))

@@ -177,7 +177,9 @@ def test_limits_are_named_where_they_hold() -> None:
         limits[slug] = told(statement(slug)["not_protected"])
     assert list(limits["static"]) == ["presence", "missing_values", "times", "key_holder"]
     assert list(limits["daily"]) == ["presence", "missing_values", "changes", "times", "key_holder"]
-    said = ["Made-up reports never change" in limits[slug]["changes"] for slug in ("daily", "fakes")]
+    said = [
+        "A made-up report stays the same every day" in limits[slug]["changes"] for slug in ("daily", "fakes")
+    ]
     assert said == [False, True]
 
 
@@ -188,7 +190,8 @@ def test_statement_says_what_one_known_day_tells_of_another_and_where_epsilon_is
     (changes,) = [row["text"] for row in statement("days")["not_protected"] if row["name"] == "changes"]
     figures = "50.0% without any report, at most 52.5% with one day's report"
     assert f"night: {figures}" in changes
-    assert "(night): if a person's reports for two days differ, anyone who sees both reports" in changes
+    assert "(night): if a person's reports for two days differ, the person's values also differ" in changes
+    assert "knows the value on one of these days then learns the value on the other" in changes
     factory.create(replace(coin, max_values=1), slug="once", epsilon="0.1")
     changes = told(statement("once")["not_protected"])["changes"]
     assert ("Correct guesses" in changes, "Two categories" in changes) == (False, False)
@@ -207,8 +210,10 @@ def test_statement_says_what_reports_on_hashed_values_tell(reader) -> None:
     study = factory.published(asked, plan=plan, n=300)
     (shown,) = protections(Plan.objects.get(study=study)).values()
     changes = told(statement(study)["not_protected"])["changes"]
-    assert changes.startswith("Hashed values (place): the division")
-    assert "same answer" not in changes and "the epsilon per attribute does not limit this" in changes
+    assert changes.startswith(
+        "Hashed values (place): each person's categories are divided into sets, and the division is public"
+    )
+    assert "same answer" not in changes and "The epsilon per attribute does not limit this loss" in changes
     assert shown.epsilon_odds == shown.epsilon_answer < shown.epsilon_value
     html = page(reader, "statement")
     assert f" {formats.odds(shown.epsilon_answer)}</td>" in html
@@ -222,7 +227,7 @@ def test_statement_says_which_people_with_other_lasting_values_are_not_compared(
     both = factory.joint("both", factory.GENDER, factory.STAY, kind="daily")
     factory.create(factory.GENDER, factory.STAY, both, mechanism=mechanism)
     changes = told(statement()["not_protected"])["changes"]
-    assert changes.count("Joint indicators (both): if two people differ only") == is_said
+    assert changes.count("Joint indicators (both): two people may differ only") == is_said
 
 
 @pytest.mark.parametrize(
@@ -354,8 +359,11 @@ def test_noise_hides_presence_and_how_many_cross(reader) -> None:
     assert "exact counts for: number of days present, length of stay" in more["tallies"]
     assert ["at least" in each["times"] for each in limits] == [True, False]
     packs = [to_markdown(dpia_pack(each)) for each in (exact, noisy)]
-    assert ["In each publication, at least" in each for each in packs] == [True, False]
-    assert "s presence is protected with epsilon 2: anything computed" in page(reader, "statement")
+    assert ["Each publication changes the net contribution of at least" in each for each in packs] == [
+        True,
+        False,
+    ]
+    assert "s presence is protected with epsilon 2. Anything computed" in page(reader, "statement")
 
 
 # --- the data protection pack: facts are filled in, and questions for people are left open -----------------
@@ -498,7 +506,7 @@ class TestDataProtectionPack:
         text = pdf_text(pdf)
         assert [each.title for each in pack.sections if each.title not in text] == []
         html = client.get(f"/studies/{study.slug}/dpia/").content.decode()
-        assert text.count("To complete:") == html.count("To complete:") == pack.n_open
+        assert text.count("Still to be completed:") == html.count("Still to be completed:") == pack.n_open
         written = client.get(f"/studies/{study.slug}/dpia.md")
         assert written["Content-Disposition"] == f'attachment; filename="{study.slug}_dpia.md"'
         assert written.content.decode() == to_markdown(pack)

@@ -94,7 +94,10 @@ class TestPublicPage:
         assert len(shares) > 6 and set(shares) <= set(re.findall(r"\d+\.\d%", inside))
         assert html.count('class="dots__true"') == 58  # e / (e + 2): the chance of a true answer
         plain, details = html.split("<summary>Details of the protection")
-        assert "at most epsilon 4. This covers 4 daily answers for “Stay”" in plain and "58" in details
+        assert (
+            "at most epsilon 4. This limit adds up the epsilons of 4 daily answers for “Stay”" in plain
+            and "58" in details
+        )
         # Search engines and caches leave it alone.
         assert response["X-Robots-Tag"] == "noindex, nofollow, noarchive"
         assert "no-store" in response["Cache-Control"]
@@ -203,7 +206,7 @@ class TestLog:
         assert access.forget_old_views() == 2
         assert (ShareView.objects.count(), ShareLink.objects.count()) == (2, 4)
         assert access.forget_old_views() == 0
-        assert "For 30 days, it keeps a log" in words(reader.get(URL))
+        assert "keeps this log for 30 days" in words(reader.get(URL))
 
     @pytest.mark.database
     def test_the_ledger_tells_the_first_reading_and_then_daily_how_many_came_after_it(self, share, analyst):

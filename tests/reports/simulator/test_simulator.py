@@ -80,7 +80,7 @@ def test_every_level_is_reached_and_has_a_word() -> None:
 
 def test_words_have_the_odds_of_one_value_and_of_all_that_a_person_gives() -> None:
     (both,) = words.odds_words(simulate(make(8)))
-    assert "at most 2.72 (epsilon 1). This applies to guesses about one value and to" in both
+    assert "at most 2.72 (epsilon 1). This limit applies to guesses about one value and about all" in both
     one, every, _, empty = words.odds_words(simulate(make(questions=(replace(DAILY, domain_size=2),))))
     assert "at most 2.72 (epsilon 1)" in one and "at most 1,097 (epsilon 7)" in every.replace("\u202f", ",")
     assert "epsilon per attribute therefore gives no guarantee for a day" in empty
@@ -188,7 +188,8 @@ def test_winner_is_named_with_its_reason() -> None:
     simulation = simulate(make(3, 3, 3, unit="attribute"))
     assert simulation.ranking[0].mechanism == "spl-grr"
     reasons = " ".join(words.winner_words(simulation))
-    assert "would be epsilon 3. With the mechanism selected here, this loss is epsilon 1." in reasons
+    assert "the selected mechanism has a total privacy loss of epsilon 1." in reasons
+    assert "With the most accurate mechanism, this loss would be epsilon 3." in reasons
 
 
 def test_own_epsilons_are_left_out_where_the_mechanism_knows_none() -> None:
@@ -277,9 +278,11 @@ def test_a_combination_costs_the_others_as_many_answers_as_it_gets() -> None:
     daily = with_combination(make(questions=(question("a", 3), DAILY)), ["a", "visit"]).questions[-1]
     assert (daily.kind, daily.domain_size) == ("daily", 4 * 6)
     mixed = make(3, 37, mechanism="smp-adp")
-    assert "(GRR) for the others" in " ".join(words.winner_words(simulate(mixed)))
+    assert "For the other indicators, the mechanism uses generalised randomised response" in " ".join(
+        words.winner_words(simulate(mixed))
+    )
     combined = " ".join(words.winner_words(simulate(with_combination(mixed, ["i1", "i2"]))))
-    assert "(GRR) for the others" not in combined
+    assert "For the other indicators" not in combined
 
 
 @pytest.mark.django_db

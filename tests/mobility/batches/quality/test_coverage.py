@@ -396,5 +396,7 @@ class TestWords:
         facts = Facts.of({"unmatched_more": 1, "unmatched_hidden": 1234})
         more, hidden = map(plain, words.unmatched_notes(facts))
         assert more == "This list does not include the network cell of 1 row outside the area."
-        assert hidden.startswith("1,234 rows have text in the cell column that does not look like the ID")
+        assert hidden.startswith(
+            "In 1,234 rows, the cell column contains text that does not look like the ID"
+        )
         assert list(words.unmatched_notes(Facts.of({}))) == []
