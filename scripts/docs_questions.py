@@ -16,15 +16,18 @@ before you declare one.
 - Shares of combinations, of a row or column, of several categories; do two indicators go together?
   [Cross-tabulation](../compare.md#cross-tabulations) of a declared combination.
 - Differences, days, places: [comparisons](../compare.md), [maps](../maps.md), [presence](../presence.md).
-- Mean, median, shares above a cut: [numbers](study-file.md#numbers).
+- Mean, median, shares above a cut: [numbers](study-file.md#numbers); the mean by zone or category of a
+  declared combination.
 - [Moves](../daily_values.md) of a visitor along a pair of zones: error of one cell, times `max_moves`.
 
-Nothing answers combinations that no indicator declares.
+Nothing answers combinations that no indicator declares; of three that are declared in pairs there is a
+[model](../compare.md#cross-tabulations), marked as one.
 
 ## Errors
 
 Half of the 95% interval of a rare share, in percentage points, at epsilon 1/2/3: six indicators
-and one combination of 12 and 37 categories, asked equally often.
+and one combination of 12 and 37 categories, asked equally often. Last column: the mean of a number in one of
+12 categories of equal size, combined with it instead, as a percentage of its range.
 
 """
 EPSILONS = (1, 2, 3)
@@ -55,7 +58,7 @@ def page() -> str:
 def _deviations(epsilon: int) -> dict[str, float]:
     """Half widths for one visitor, by question."""
     from ldp.estimation.joint.linear import linear_noise
-    from ldp.privacy.joint import joint_size
+    from ldp.privacy.joint import SIDES, joint_size
     from ldp.privacy.plans import ORACLES
     from ldp.protocols.channels import noise_at_zero
     from ldp.protocols.projective import code_channel
@@ -67,6 +70,11 @@ def _deviations(epsilon: int) -> dict[str, float]:
         weights = (np.arange(joint.domain_size) < n_cells).astype(np.float64)
         noise = linear_noise(weights, channel=joint)
         found[f"{n_cells} cells"] = float(noise[n_cells:].mean())
+    sides = code_channel(epsilon=Fraction(epsilon), domain_size=joint_size((SHAPE[0], SIDES)))
+    codes = np.arange(sides.domain_size).reshape(SHAPE[0] + 1, SIDES + 1)[:-1, :SIDES]
+    weights = np.zeros(sides.domain_size)
+    weights[codes[0]] = -SHAPE[0] / 2, SHAPE[0] / 2
+    found["a mean"] = float(linear_noise(weights, channel=sides)[codes].mean() + SHAPE[0] / 4)
     return {name: _Z * sqrt(GROUPS * noise) for name, noise in found.items()}
 
 
