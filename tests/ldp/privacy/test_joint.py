@@ -20,8 +20,6 @@ from ldp.protocols.channels import WORD
 from ldp.protocols.numbers.threshold import Scale
 from ldp.protocols.projective import ProjectiveChannel
 from ldp.protocols.projective_space import is_orthogonal, support_of, value_counts
-from ldp.research.audit import attack
-from ldp.research.audit_plans import plan_target
 from tests.ldp.exact import refuses
 from tests.ldp.privacy.test_plans import built
 
@@ -159,23 +157,6 @@ def test_certificate_of_two_days_is_the_worst_of_all_reports(epsilon: str) -> No
     assert certificate.epsilon_profile == ldp.epsilon_of(max(found.values()))
     assert certificate.epsilon_attribute == max(by_part) <= certificate.nominal_attribute
     assert certificate.epsilon_profile <= certificate.nominal_profile
-
-
-LITTLE = {"epsilon": Decimal("0.3")}  # so that what is found is of the combination
-ATTACKED = [
-    (lambda unit: joint_plan(LITTLE, LITTLE, unit=unit), 0.55),
-    (lambda _: joint_plan(LITTLE, {"kind": "daily"} | LITTLE, DAILY_PAIR[2], days=2), 0.5),
-    (lambda unit: number_plan(days=1 if unit == "attribute" else 4, unit=unit), 0.8),
-]
-
-
-@pytest.mark.parametrize("unit", ["attribute", "profile"])
-@pytest.mark.parametrize(("plan", "share"), ATTACKED, ids=["joint", "joint over days", "number"])
-def test_the_audit_finds_no_more_than_the_certificate(plan, share, unit) -> None:
-    target = plan_target(plan(unit), unit=unit)
-    result = attack(target, runs=30_000, confidence=0.99, key=bytes(16))
-    assert result.is_within
-    assert result.epsilon_lower_bound > share * float(target.epsilon_certified)
 
 
 @pytest.mark.parametrize("counts", [(1,) * 12, (9, 1, 4, 0, 0, 0, 2, 2, 2, 7, 7, 1)])

@@ -15,8 +15,6 @@ from ldp.__main__ import main
 from ldp.codes import NO_ANSWER
 from ldp.privacy.moves import MoveSpec
 from ldp.protocols.projective import ProjectiveChannel
-from ldp.research.audit import attack
-from ldp.research.audit_plans import plan_target
 from tests.ldp.exact import reference_below, reference_grr, refuses
 from tests.ldp.privacy.test_joint import law_of
 from tests.ldp.privacy.test_plans import built
@@ -112,14 +110,6 @@ def test_reports_are_the_frozen_ones_and_new_every_day() -> None:
     same = np.zeros(len(PEOPLE), np.int32)
     assert (sanitiser.report(0, PEOPLE, same, day=2) != sanitiser.report(0, PEOPLE, same, day=3)).any()
     assert set(sanitiser.report(0, PEOPLE, same - 1, day=2)[:, 0].tolist()) == {NO_ANSWER}
-
-
-@pytest.mark.parametrize("unit", ["attribute", "profile"])
-def test_the_audit_finds_no_more_than_the_certificate(unit) -> None:
-    target = plan_target(moves_plan(days=2, unit=unit), unit=unit)
-    result = attack(target, runs=30_000, confidence=0.99, key=bytes(16))
-    assert result.is_within
-    assert result.epsilon_lower_bound > 0.8 * float(target.epsilon_certified)
 
 
 def test_moves_are_audited_by_command(capsys) -> None:

@@ -27,6 +27,9 @@ from ldp.research.audit_plans import plan_target
 from ldp.research.audit_slots import attack_slots
 from ldp.research.binomial import clopper_pearson_low
 from tests.ldp.exact import make_plan
+from tests.ldp.privacy.test_joint import DAILY_PAIR, joint_plan, number_plan
+from tests.ldp.privacy.test_moves import moves_plan
+from tests.ldp.privacy.test_repeated import hashes, plan_of
 
 KEY = bytes(range(16))
 PLANS: tuple[Mechanism, ...] = get_args(Mechanism)
@@ -107,6 +110,34 @@ def test_no_plan_loses_more_than_its_certificate(mechanism, kind, unit) -> None:
     # Of 17 codes, the few that tell are rare if epsilon is split.
     share = 0.55 if mechanism == "spl-grr" else 0.7
     assert result.epsilon_lower_bound > share * float(target.epsilon_certified)
+
+
+LITTLE = {"epsilon": Decimal("0.3")}  # so that what is found is of the combination
+HASHED = {"days": 4, "epsilon": Decimal(2), "epsilon_first": Decimal("1.5")}
+DESIGNS = {
+    "joint": (lambda unit: joint_plan(LITTLE, LITTLE, unit=unit), 0.55),
+    "joint over days": (
+        lambda _: joint_plan(LITTLE, {"kind": "daily"} | LITTLE, DAILY_PAIR[2], days=2), 0.5
+    ),
+    "number": (lambda unit: number_plan(days=1 if unit == "attribute" else 4, unit=unit), 0.8),
+    "moves": (lambda unit: moves_plan(days=2, unit=unit), 0.8),
+    "questions": (lambda unit: plan_of(10, days=4, unit=unit), 0.8),
+    "hashes": (lambda unit: hashes(10, unit=unit, **HASHED), 0.8),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", ["attribute", "profile"])
+@pytest.mark.parametrize("design", DESIGNS)
+def test_no_design_of_an_indicator_loses_more_than_its_certificate(design, unit) -> None:
+    make, share = DESIGNS[design]
+    plan = make(unit)
+    target = plan_target(plan, unit=unit)
+    result = attack(target, runs=30_000, confidence=0.99, key=bytes(16))
+    assert result.is_within
+    # Of one hashed value, the attack reads one report only.
+    reads_one = plan.hashes_values and unit == "attribute"
+    readable = plan.answer_channel(0).epsilon if reads_one else target.epsilon_certified
+    assert result.epsilon_lower_bound > share * float(readable)
 
 
 SLOTS = slot_noise(epsilon_day=Fraction(3), delta=Fraction(1, 100), slots_per_day=4, levels=1)
