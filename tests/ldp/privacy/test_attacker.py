@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldp import LdpError, fake_data_channel, grr_channel, oue_channel
+from ldp import LdpError, fake_data_channel, grr_channel, oue_channel, projective_channel
 from ldp.privacy import attacker
 from tests.ldp.exact import make_plan, refuses
 from tests.ldp.fakes import answer_probability, as_report, chances, fake_probability, outputs
@@ -31,7 +31,7 @@ def four_channels(k: int, epsilon: Fraction) -> list[Any]:
 def test_best_guess_is_right_as_often_as_by_enumeration(counts: list[int], epsilon: Fraction) -> None:
     prior = [Fraction(count, sum(counts)) for count in counts]
     k = len(counts)
-    for channel in four_channels(k, epsilon):
+    for channel in (*four_channels(k, epsilon), projective_channel(epsilon=epsilon, domain_size=k)):
         found = attacker.guess_success(channel, prior=[float(each) for each in prior])
         rows = chances(channel).values()
         exact = sum(max(b * chance for b, chance in zip(prior, row, strict=True)) for row in rows)

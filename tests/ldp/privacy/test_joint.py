@@ -159,15 +159,6 @@ def test_certificate_of_two_days_is_the_worst_of_all_reports(epsilon: str) -> No
     assert certificate.epsilon_profile <= certificate.nominal_profile
 
 
-@pytest.mark.parametrize("counts", [(1,) * 12, (9, 1, 4, 0, 0, 0, 2, 2, 2, 7, 7, 1)])
-def test_best_guess_is_right_as_often_as_by_enumeration(counts: Sequence[int]) -> None:
-    channel, prior = joint_plan().answer_channel(2), [Fraction(count, sum(counts)) for count in counts]
-    laws = [law_of(channel, value) for value in range(12)]
-    exact = sum(max(b * law[y] for b, law in zip(prior, laws, strict=True)) for y in range(len(laws[0])))
-    found = attacker.guess_success(channel, prior=[float(each) for each in prior])
-    assert found == pytest.approx(float(exact), rel=1e-12)
-
-
 def test_tallies_by_value_are_those_of_the_windows(monkeypatch) -> None:
     monkeypatch.setattr("ldp.protocols.projective_space.BATCH", 1500)  # several cells, not all
     channel, rng = ldp.projective_channel(epsilon=Fraction(1), domain_size=40), np.random.default_rng(5)
