@@ -1,11 +1,102 @@
-// The form that creates a study: the page stays, so that the chosen files stay too.
+// The page of a new study: form and text follow each other. The server merges both and stores nothing; files
+// stay in the browser, and are sent only where they are needed. The text survives a way to the simulator.
+const PATIENCE_MS = { change: 150, text: 700 };
 const form = document.getElementById("create");
+const steps = document.getElementById("steps");
 const outcome = document.getElementById("outcome");
+const kept = `new-study:${form.dataset.like}`;
+const text = () => document.getElementById("study-text");
+let timer = 0;
+let action = "sync"; // of the next request that no button sends
+let edits = 0; // what the person has typed or chosen so far
+let editsSent = 0;
+let open = []; // what was unfolded
+let map = null; // of the files, which not every answer draws again
 
-document.addEventListener("htmx:afterSettle", () => {
-  // What was sent stands in the text now, where it can be corrected; the file would replace it again.
-  if (document.getElementById("study-text")) document.getElementById("study-file").value = "";
-  outcome.scrollIntoView({ block: "start" });
+function sync(wait, wanted = "sync") {
+  clearTimeout(timer);
+  if (action === "sync") action = wanted;
+  timer = setTimeout(() => window.htmx.trigger(form, "sync"), wait);
+}
+
+form.addEventListener("input", ({ target }) => {
+  edits += 1;
+  if (target === text()) sync(PATIENCE_MS.text);
+});
+form.addEventListener("change", ({ target }) => {
+  if (target.dataset.picks) pick(target);
+  if (target.id === "sample-file") sync(0, "sample");
+  else if (target.dataset.names) name(target);
+  else if (target.type !== "file") sync(PATIENCE_MS.change);
+});
+form.addEventListener("submit", () => clearTimeout(timer));
+
+// A value of the sample becomes a category, or is none any more.
+function pick({ dataset, value, checked }) {
+  const list = document.getElementById(dataset.picks);
+  const others = list.value.split("\n").filter((line) => line.trim() && line.trim() !== value);
+  list.value = (checked ? [...others, value] : others).join("\n");
+}
+
+// The text names the chosen file.
+function name({ dataset, files }) {
+  const field = form.elements[dataset.names];
+  if (files[0] && field) field.value = files[0].name;
+  edits += 1;
+  sync(0, "map");
+}
+
+document.getElementById("study-file").addEventListener("change", async ({ target }) => {
+  const file = target.files[0];
+  if (!file) return;
+  text().value = await file.text();
+  document.getElementById("study-name").value = file.name;
+  target.value = ""; // its text stands in the page now, where it can be edited
+  edits += 1;
+  sync(0);
+});
+document.querySelector("[data-blank]").addEventListener("click", () => sessionStorage.removeItem("new-study:"));
+
+document.addEventListener("htmx:configRequest", ({ detail }) => {
+  const { formData } = detail;
+  editsSent = edits;
+  if (!formData.has("do")) formData.set("do", action);
+  action = "sync";
+  formData.delete("study_file");
+  if (!["create", "map"].includes(formData.get("do"))) ["cells", "zones", "layers"].forEach((each) => formData.delete(each));
+  const sample = document.getElementById("sample-file")?.files[0];
+  if (!sample) return;
+  formData.set("sample", sample.slice(0, Number(form.dataset.sampleBytes)), "sample");
+  formData.set("size", String(sample.size));
+});
+
+// An answer must not overwrite what was typed while it was on its way: the next one has both.
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  if (edits !== editsSent) {
+    detail.shouldSwap = false;
+    sync(PATIENCE_MS.change);
+    return;
+  }
+  open = [...steps.querySelectorAll("details[open]")].map((each) => each.id);
+  // Taken out by hand: what swaps nodes would copy their styles, which the content policy forbids.
+  if (detail.target === steps) map = document.getElementById("area-map");
+  map?.remove();
+});
+document.addEventListener("htmx:afterSwap", () => {
+  const place = document.getElementById("area-map");
+  if (map && place?.hasAttribute("data-keep")) place.replaceWith(map);
+  map = null;
+});
+document.addEventListener("htmx:afterSettle", ({ detail }) => {
+  if (detail.target !== steps && detail.target !== outcome) return;
+  open.forEach((id) => document.getElementById(id)?.setAttribute("open", ""));
+  const added = document.getElementById("new-row")?.dataset.new;
+  if (added) document.getElementById(added)?.querySelector("input:not([type=hidden]), select")?.focus();
+  if (detail.requestConfig?.formData?.get("do") === "create") outcome.querySelector("[tabindex]")?.focus();
+  sessionStorage.setItem(kept, text().value);
+});
+document.addEventListener("htmx:beforeOnLoad", ({ detail }) => {
+  if (detail.xhr.getResponseHeader("HX-Redirect")) sessionStorage.removeItem(kept);
 });
 
 function showBroken() {
@@ -16,3 +107,10 @@ function showBroken() {
 }
 document.addEventListener("htmx:sendError", showBroken);
 document.addEventListener("htmx:responseError", showBroken);
+
+// What was begun in this tab goes on; values that the simulator brings are merged into it.
+const begun = sessionStorage.getItem(kept);
+if (begun && begun !== text().value) {
+  text().value = begun;
+  sync(0);
+}

@@ -115,6 +115,14 @@ function arcTraces(arcs = []) {
   });
 }
 
+// Cells of an operator, as dots.
+function pointTraces(points = []) {
+  if (!points.length) return [];
+  const marker = { color: colour("--map-layer"), size: 5, line: { color: colour("--bg"), width: 1 } };
+  const [x, y] = [0, 1].map((axis) => points.filter((_, at) => at % 2 === axis));
+  return [{ type: "scatter", mode: "markers", hoverinfo: "skip", marker, x, y }];
+}
+
 // A grid as an image of one pixel a cell; the style sheet keeps the edges of its pixels sharp.
 function gridImage({ x0, y0, step, n_x: nX, n_y: nY, classes }) {
   const canvas = document.createElement("canvas");
@@ -168,7 +176,7 @@ class Panel {
     this.blank.hidden = !content.blank;
     const { zones, layers } = this.map.shapes;
     const classes = content.grid ? null : content.classes;
-    const data = [...hatchedTraces(zones, classes), ...layerTraces(layers), ...arcTraces(content.arcs)];
+    const data = [...hatchedTraces(zones, classes), ...layerTraces(layers), ...arcTraces(content.arcs), ...pointTraces(content.points)];
     const [xRange, yRange] = this.map.ranges(this);
     const layout = {
       width: this.width, height: this.map.height(this), margin: { l: 0, r: 0, t: 0, b: 0 },
@@ -407,7 +415,15 @@ class MapFigure {
   }
 }
 
-const figures = [...document.querySelectorAll("[data-map]")].map((figure) => new MapFigure(figure));
+const figures = [];
+function drawNew() {
+  document.querySelectorAll("[data-map]:not([data-drawn])").forEach((figure) => {
+    figure.dataset.drawn = "";
+    figures.push(new MapFigure(figure));
+  });
+}
+drawNew();
+document.addEventListener("htmx:afterSettle", drawNew); // a form may show a map of its files
 const redrawAll = () => figures.forEach((figure) => figure.redraw());
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
 // Paper has a light ground.

@@ -12,6 +12,7 @@ from mobility.plans.models import PlanDraft
 from mobility.plans.pages.draft_fields import draft_form
 from mobility.plans.pages.draft_typed import DAILY, JOINT, STATIC, Typed
 from mobility.plans.pages.drafts import crumbs, revision_of
+from mobility.plans.pages.simulated import USED, use
 from reports.accounts.access import administrators_only
 from reports.studies.studyfile import Problem, StudyDefinition, StudyFileError
 from reports.studies.studyfile.numbers import NUMBER
@@ -31,7 +32,10 @@ def edit(request: HttpRequest, draft_id: int) -> HttpResponse:
         return redirect("administrator:draft", draft_id=found.pk)
     definition = StudyDefinition.from_json(found.definition)
     if request.method == "GET":
-        return _page(request, found, Typed.of(definition), revision=found.revision)
+        typed = Typed.of(definition)
+        if USED in request.GET:
+            use(typed, request.GET)
+        return _page(request, found, typed, revision=found.revision, is_simulated=USED in request.GET)
     typed = Typed.sent(dict(request.POST.lists()))
     revision = revision_of(request)
     action = request.POST.get("do", "save")
@@ -74,6 +78,7 @@ def _page(
     conflict: str = "",
     new: str = "",
     is_changed: bool = False,
+    is_simulated: bool = False,
 ) -> HttpResponse:
     context = {
         "draft": found,
@@ -81,6 +86,7 @@ def _page(
         "revision": revision,
         "conflict": conflict,
         "new": new,
+        "is_simulated": is_simulated,
         "is_changed": is_changed or bool(new),
         "crumbs": [*crumbs(), (found.shown_name, reverse("administrator:draft", args=[found.pk]))],
     }

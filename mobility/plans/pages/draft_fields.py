@@ -215,18 +215,18 @@ CONTROLS: Final = {
 def draft_form(typed: Typed, *, problems: Iterable[Problem] = (), slug_is_fixed: bool) -> dict[str, Any]:
     """Return the form with the problems next to their fields; `errors` belong to none of them."""
     found = list(problems)
-    errors = _Errors(found)
+    errors = Errors(found)
     study, plan, slots = (
         [
-            _field(typed, key, name=key, errors=errors.of(key))
+            field_of(typed, key, name=key, errors=errors.of(key))
             for key in LABELS
             if key.startswith(section) and not (slug_is_fixed and key == "study.slug")
         ]
         for section in ("study.", "plan.", "slots.")
     )
     rows = [
-        _row(typed, row, errors=errors, key=key)
-        for row, key in zip(typed.rows, _keys_of_rows(typed), strict=True)
+        row_of(typed, row, errors=errors, key=key)
+        for row, key in zip(typed.rows, keys_of_rows(typed), strict=True)
     ]
     has_slots = any(name.startswith("slots.") for name in typed.values)
     return {
@@ -239,7 +239,7 @@ def draft_form(typed: Typed, *, problems: Iterable[Problem] = (), slug_is_fixed:
     }
 
 
-class _Errors:
+class Errors:
     """Problems by key; what no field has asked for is left in the end."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
@@ -264,7 +264,7 @@ def _words(problem: Problem, *, below: str) -> str:
     return (f"{place}: " if place else "") + problem.rule + found
 
 
-def _keys_of_rows(typed: Typed) -> list[str]:
+def keys_of_rows(typed: Typed) -> list[str]:
     """Return the parser's name of each indicator: its slug, or its place while it has no slug."""
     keys: list[str] = []
     seen: set[str] = set()
@@ -275,11 +275,11 @@ def _keys_of_rows(typed: Typed) -> list[str]:
     return keys
 
 
-def _row(typed: Typed, row: str, *, errors: _Errors, key: str) -> dict[str, Any]:
+def row_of(typed: Typed, row: str, *, errors: Errors, key: str) -> dict[str, Any]:
     """The fields of one indicator."""
     kind = typed.kind_of(row)
     fields = [
-        _field(typed, label, name=f"{row}.{part}", errors=errors.of(f"{key}.{part}"), kind=kind)
+        field_of(typed, label, name=f"{row}.{part}", errors=errors.of(f"{key}.{part}"), kind=kind)
         for label in LABELS
         if label.startswith("indicator.") and (part := label.removeprefix("indicator.")) in KEYS[kind]
     ]
@@ -293,7 +293,7 @@ def _row(typed: Typed, row: str, *, errors: _Errors, key: str) -> dict[str, Any]
     }
 
 
-def _field(typed: Typed, key: str, *, name: str, errors: Sequence[str], kind: str = "") -> Field:
+def field_of(typed: Typed, key: str, *, name: str, errors: Sequence[str], kind: str = "") -> Field:
     part = key.partition(".")[2]
     return Field(
         name=name,

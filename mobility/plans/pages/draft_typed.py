@@ -5,7 +5,7 @@ third indicator indicator-2.epsilon.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal, InvalidOperation
@@ -32,13 +32,18 @@ class Typed:
     @classmethod
     def of(cls, definition: StudyDefinition) -> "Typed":
         """The form of a draft as it is."""
-        tables = tables_of(definition)
+        return cls.of_tables(tables_of(definition), sections=("study", "plan", "slots"))
+
+    @classmethod
+    def of_tables(cls, tables: Tables, *, sections: Iterable[str]) -> "Typed":
+        """The form of the tables of a study file, right or wrong; a section may be study.visitor."""
         typed = cls({})
-        for section in ("study", "plan", "slots"):
-            of = tables.get(section, {})
-            typed.values |= {f"{section}.{key}": _text(value) for key, value in of.items()}
-        typed.values["plan.tallies"] = " ".join(definition.plan.tallies)
-        for place, indicator in enumerate(tables["indicator"]):
+        for section in sections:
+            typed.values |= {
+                f"{section}.{key}": _text(value) for key, value in section_of(tables, section).items()
+            }
+        typed.values["plan.tallies"] = typed.values.get("plan.tallies", "").replace("\n", " ")
+        for place, indicator in enumerate(rows_of(tables)):
             row = f"indicator-{place}"
             typed.rows.append(row)
             typed.values |= {f"{row}.{key}": _text(value) for key, value in indicator.items()}
@@ -49,7 +54,9 @@ class Typed:
     @classmethod
     def sent(cls, data: Mapping[str, list[str]]) -> "Typed":
         """Submitted form."""
-        values = {name: texts[-1] for name, texts in data.items() if "." in name and texts}
+        values = {
+            name: texts[-1].replace("\r\n", "\n") for name, texts in data.items() if "." in name and texts
+        }
         return cls(values, [row for row in data.get(ROW, []) if re.fullmatch(r"indicator-\d{1,4}", row)])
 
     def add(self, kind: str) -> str:
@@ -90,6 +97,21 @@ class Typed:
         return kind if kind in KEYS else STATIC
 
 
+def section_of(tables: Tables, section: str) -> dict[str, Any]:
+    """The table of a section such as study.visitor; empty where there is none."""
+    found: Any = tables
+    for part in section.split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def rows_of(tables: Tables) -> list[dict[str, Any]]:
+    """The tables of the indicators; none where the text has something else in their place."""
+    found = tables.get("indicator", [])
+    is_list = isinstance(found, list) and all(isinstance(each, dict) for each in found)
+    return list(found) if is_list else []
+
+
 def _put(table: dict[str, Any], key: str, text: str, read: Callable[[str], Any]) -> None:
     """An empty field is an absent key: its default, or a key that is missing."""
     if text.strip():
@@ -106,7 +128,7 @@ def _number(text: str) -> Any:
         return text
 
 
-def _whole(text: str) -> Any:
+def whole(text: str) -> Any:
     return int(text) if _WHOLE.fullmatch(text) else text
 
 
@@ -117,14 +139,14 @@ def _day(text: str) -> Any:
         return text
 
 
-def _lines(text: str) -> list[str]:
+def lines(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def _groups(text: str) -> dict[str, list[str]]:
     """Groups of lines such as "North: Lille"; a line without a category is a group without one."""
     found: dict[str, list[str]] = {}
-    for line in _lines(text):
+    for line in lines(text):
         name, _, category = line.partition(": ")
         found.setdefault(name.strip(), []).extend([category.strip()] if category.strip() else [])
     return found
@@ -135,11 +157,11 @@ STUDY: Final[Mapping[str, Callable[[str], Any]]] = {
     "name_fr": str,
     "slug": str,
     "first_day": _day,
-    "days": _whole,
+    "days": whole,
     "market_share": _number,
-    "min_publication": _whole,
-    "small_cell": _whole,
-    "small_category": _whole,
+    "min_publication": whole,
+    "small_cell": whole,
+    "small_category": whole,
     "population": str,
     "key_until": _day,
 }
@@ -149,19 +171,19 @@ PLAN: Final[Mapping[str, Callable[[str], Any]]] = {
     "epsilon": _number,
     "epsilon_profile": _number,
     "presence_epsilon": _number,
-    "presence_days": _whole,
+    "presence_days": whole,
     "tallies": str.split,
     "epsilon_first": _number,
     "hash_cells": str,
 }
 SLOTS: Final[Mapping[str, Callable[[str], Any]]] = {
-    "minutes": _whole,
-    "hold_minutes": _whole,
-    "slots_per_day": _whole,
+    "minutes": whole,
+    "hold_minutes": whole,
+    "slots_per_day": whole,
     "noise": str,
     "epsilon_day": _number,
     "delta": _number,
-    "close_after_minutes": _whole,
+    "close_after_minutes": whole,
 }
 _OF_BOTH: Final[Mapping[str, Callable[[str], Any]]] = {
     "name": str,
@@ -173,17 +195,17 @@ _OF_BOTH: Final[Mapping[str, Callable[[str], Any]]] = {
 STATIC_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {
     **_OF_BOTH,
     "column": str,
-    "categories": _lines,
-    "categories_fr": _lines,
+    "categories": lines,
+    "categories_fr": lines,
     "groups": _groups,
 }
 DAILY_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {
     **_OF_BOTH,
     "derive": str,
-    "categories_fr": _lines,
+    "categories_fr": lines,
     "groups": _groups,
-    "max_values": _whole,
-    "max_moves": _whole,
+    "max_values": whole,
+    "max_moves": whole,
     "night_from": str,
     "night_to": str,
 }
@@ -193,17 +215,17 @@ NUMBER_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {
     **_OF_BOTH,
     "column": str,
     "derive": str,
-    "max_values": _whole,
+    "max_values": whole,
     "unit": str,
-    "minimum": _whole,
-    "cuts": lambda text: [_whole(each) for each in text.replace(",", " ").split()],
+    "minimum": whole,
+    "cuts": lambda text: [whole(each) for each in text.replace(",", " ").split()],
     "night_from": str,
     "night_to": str,
 }
 KEYS: Final = {
     STATIC: STATIC_KEYS,
     DAILY: DAILY_KEYS,
-    JOINT: {**_OF_BOTH, "parts": _lines, "max_values": _whole},
+    JOINT: {**_OF_BOTH, "parts": lines, "max_values": whole},
     NUMBER: NUMBER_KEYS,
 }
 

@@ -5,10 +5,13 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_GET
 
 from ldp.errors import LdpError
+from mobility.plans.models import PlanDraft
+from mobility.plans.pages.simulated import query_for_draft, query_for_new_study, unlike_the_draft
 from mobility.plans.pages.simulator_form import WORST, SimulatorForm
 from mobility.plans.pages.simulator_source import crumbs_of, source_of
 from reports.accounts.access import overseers_only
@@ -23,6 +26,7 @@ from reports.simulator.combinations import costs
 from reports.simulator.deployments import DEPLOYMENTS
 from reports.simulator.example import MOST_BARS, draw_example, example_figure, example_report
 from reports.simulator.slots import SlotSetting, slot_rows
+from reports.studies.policies import Role, roles_of
 
 BADGES = {
     model.Reading.CLEAR: "badge--ok",
@@ -40,10 +44,24 @@ def simulator(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {"form": form, "source": form.source}
     if form.is_valid():
         context |= result_context(form)
+        if "impossible" not in context and Role.ADMINISTRATOR in roles_of(request.user):
+            context |= _use(form)
     if request.htmx:  # type: ignore[attr-defined]
         return render(request, "simulator/_simulator_result.html", context)
     context |= {"crumbs": crumbs_of(form.source), "deployments": DEPLOYMENTS}
     return render(request, "simulator/simulator.html", context)
+
+
+def _use(form: SimulatorForm) -> dict[str, Any]:
+    """Where the values can go: into the draft that was simulated, or into a new study."""
+    number = form.source.kept.get("draft")
+    if number is None:
+        is_typed = not form.source.questions
+        return {"use_in_new": query_for_new_study(form)} if is_typed else {}
+    if not PlanDraft.objects.filter(pk=number, state__in=PlanDraft.OPEN).exists():
+        return {}
+    address = reverse("administrator:edit_draft", args=[number])
+    return {"use_in_draft": f"{address}?{query_for_draft(form)}", "is_unlike": unlike_the_draft(form)}
 
 
 def result_context(form: SimulatorForm) -> dict[str, Any]:

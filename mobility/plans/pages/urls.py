@@ -3,12 +3,13 @@
 from django.urls import path
 
 from mobility.batches.pages import undoing
+from mobility.plans.new_study import views
 from mobility.plans.pages import administrator, closing, draft_edit, drafts, simulator, study_files
 
 app_name = "administrator"
 urlpatterns = [
     path("", administrator.studies, name="studies"),
-    path("create/", administrator.create, name="create"),
+    path("create/", views.create, name="create"),
     path("simulator/", simulator.simulator, name="simulator"),
     path("drafts/", drafts.drafts, name="drafts"),
     path("drafts/<int:draft_id>/", drafts.draft, name="draft"),

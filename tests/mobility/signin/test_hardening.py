@@ -12,8 +12,8 @@ from django.conf import settings
 from django.core.checks.registry import registry
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
-
 from mobility.plans.pages.study_form import StudyForm
+
 from mobility.signin import checks
 
 ROOT = Path(__file__).parents[3]

@@ -1,5 +1,6 @@
-"""The files that an administrator sends to create a study: definitions, small, held in memory only."""
+"""What an administrator sends to create a study: the text, the form, and files. Small, in memory only."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -18,16 +19,24 @@ class StudyFormError(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyForm:
-    """Submitted form; `text` is the study file, chosen as a file or corrected in the page.
+class NewStudyForm:
+    """Submitted form; `text` is the study file, chosen as a file or edited in the page.
 
-    `confirmed` names the plan whose noise was shown before.
+    action : what the pressed button does
+    fields : by name, as `QueryDict.lists` gives them
+    base : the text that the fields were made from; None = there are no fields to look at
+    like : slug of the study that this is a copy of
+    confirmed : names the plan whose noise was shown before
     """
 
     filename: str = STUDY_FILE
     text: bytes = b""
     files: dict[str, bytes] = field(default_factory=dict)
     confirmed: str = ""
+    action: str = ""
+    fields: Mapping[str, list[str]] = field(default_factory=dict)
+    base: str | None = None
+    like: str = ""
 
     @classmethod
     def of(cls, request: HttpRequest) -> Self:
@@ -36,9 +45,13 @@ class StudyForm:
         named = [file for field in NAMED_FILES for file in request.FILES.getlist(field)]
         return cls(
             filename=(chosen.name if chosen else request.POST.get("filename")) or STUDY_FILE,
-            text=chosen.read() if chosen else request.POST.get("text", "").encode(),
+            text=chosen.read() if chosen else _lines(request.POST.get("text", "")).encode(),
             files={str(file.name): file.read() for file in named},
             confirmed=request.POST.get("confirmed", ""),
+            action=request.POST.get("do", ""),
+            fields=dict(request.POST.lists()),
+            base=None if chosen or "base" not in request.POST else _lines(request.POST["base"]),
+            like=request.POST.get("like", ""),
         )
 
     @property
@@ -49,12 +62,22 @@ class StudyForm:
         except UnicodeDecodeError:
             return ""
 
+    @property
+    def text_is_readable(self) -> bool:
+        """Return whether it is text at all."""
+        return bool(self.shown_text) or not self.text
+
     def read(self, name: str) -> bytes:
         """Return the content of a file that the study file names."""
         try:
             return self.files[name]
         except KeyError:
             raise FileNotFoundError(name) from None
+
+
+def _lines(text: str) -> str:
+    """Text of a form, with the line ends of files."""
+    return text.replace("\r\n", "\n")
 
 
 def check_size(request: HttpRequest) -> None:
@@ -74,7 +97,7 @@ def check_size(request: HttpRequest) -> None:
         )
 
 
-def check_given(form: StudyForm) -> None:
+def check_given(form: NewStudyForm) -> None:
     """Raise StudyFormError if there is no study file at all."""
     if not form.text.strip():
         raise StudyFormError(gettext("Choose a study file and all files that it refers to."))

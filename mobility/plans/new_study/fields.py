@@ -1,0 +1,235 @@
+"""The steps of the form: which field is in which, and what is wrong with each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import Any, Final
+from zoneinfo import available_timezones
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy, ngettext
+
+from mobility.extracts.form_fields import Field
+from mobility.extracts.profiles.sample import Sample
+from mobility.plans.new_study.samples import columns_for, offers, values_of
+from mobility.plans.pages.draft_fields import LABELS as DRAFT_LABELS
+from mobility.plans.pages.draft_fields import Errors, field_of, keys_of_rows, row_of
+from mobility.plans.pages.draft_typed import STATIC, Typed, lines
+from reports.studies.studyfile import Problem
+
+LABELS: Final[dict[str, Promise]] = {
+    "study.timezone": gettext_lazy("Time zone"),
+    "study.expected_subscribers": gettext_lazy("Expected number of subscribers (optional)"),
+    "study.visitor.min_minutes": gettext_lazy("Minimum minutes between the first and the last event"),
+    "study.visitor.from": gettext_lazy("Events count from"),
+    "study.visitor.to": gettext_lazy("Events count until"),
+    "extract.subscriber": gettext_lazy("Subscriber column"),
+    "extract.timestamp": gettext_lazy("Event time column"),
+    "extract.timestamp_format": gettext_lazy("Time format (optional)"),
+    "extract.cell": gettext_lazy("Cell column"),
+    "area.cells": gettext_lazy("Name of the file of cells"),
+    "area.zones": gettext_lazy("Name of the file of zones (optional)"),
+    "area.zone_column": gettext_lazy("Attribute with the zone code (optional)"),
+    "area.layers": gettext_lazy("Names of the map layer files, one per line (optional)"),
+    "area.water": gettext_lazy("Name of the file of water (optional)"),
+    "area.land": gettext_lazy("Name of the file of land (optional)"),
+}
+HINTS: Final[dict[str, Promise]] = {
+    "study.expected_subscribers": gettext_lazy(
+        "The number of people in all files together. It decides how the data is split for the workers, "
+        "and it cannot be changed later."
+    ),
+    "study.visitor.min_minutes": gettext_lazy("0 counts everyone who has an event in the area on that day."),
+    "study.visitor.to": gettext_lazy("This whole minute still counts."),
+    "extract.timestamp_format": gettext_lazy(
+        "Leave empty for ISO 8601. Otherwise enter epoch_s, epoch_ms, or a pattern such as %d/%m/%Y %H:%M:%S."
+    ),
+    "extract.cell": gettext_lazy("Needed only if the study has cells. Without cells, every event counts."),
+    "area.zone_column": gettext_lazy("If you leave this field empty, “zone” is used."),
+}
+# Fields of each step; those after the bar are folded away.
+STEPS: Final[dict[str, tuple[Promise, tuple[str, ...], tuple[str, ...]]]] = {
+    "about": (
+        gettext_lazy("Name and days"),
+        ("study.name", "study.slug", "study.timezone", "study.first_day", "study.days"),
+        (
+            "study.name_fr", "study.expected_subscribers", "study.market_share", "study.small_cell",
+            "study.small_category", "study.min_publication", "study.population", "study.key_until",
+        ),
+    ),
+    "visitors": (
+        gettext_lazy("Visitor rule"),
+        ("study.visitor.min_minutes", "study.visitor.from", "study.visitor.to"),
+        (),
+    ),
+    "columns": (
+        gettext_lazy("Columns"),
+        ("extract.subscriber", "extract.timestamp", "extract.cell", "extract.timestamp_format"),
+        (),
+    ),
+    "area": (
+        gettext_lazy("Cells and zones (optional)"),
+        ("area.cells", "area.zones", "area.zone_column"),
+        ("area.layers", "area.water", "area.land"),
+    ),
+    "indicators": (gettext_lazy("Indicators"), (), ()),
+    "plan": (
+        gettext_lazy("Plan"),
+        ("plan.mechanism", "plan.unit", "plan.epsilon"),
+        (
+            "plan.epsilon_profile", "plan.epsilon_first", "plan.hash_cells", "plan.presence_epsilon",
+            "plan.presence_days", "plan.tallies",
+        ),
+    ),
+}  # fmt: skip
+_KINDS: Final = {"first_day": "date", "key_until": "date", "layers": "textarea"}
+_FOLDED: Final = frozenset(  # of indicators: what most leave empty
+    {"name_fr", "epsilon", "weight", "max_values", "max_moves", "night_from", "night_to", "categories_fr"}
+    | {"groups", "minimum"}
+)
+_CLOCKS: Final = ("study.visitor.from", "study.visitor.to")
+MISSING: Final = "is missing"
+
+
+@dataclass(slots=True, kw_only=True)
+class Step:
+    """One step: `todo` says what is still missing."""
+
+    key: str
+    title: str
+    fields: list[Field]
+    more: list[Field]
+    todo: str = ""
+    errors: list[str] = field(default_factory=list)
+
+    @property
+    def has_errors_in_more(self) -> bool:
+        """Return whether the folded fields must be shown."""
+        return any(each.errors for each in self.more)
+
+
+def new_study_form(
+    typed: Typed, *, problems: Sequence[Problem], sample: Sample | None, is_final: bool
+) -> dict[str, Any]:
+    """Lay out the form; what is missing is an error only once the study is to be created (`is_final`)."""
+    missing = [each for each in problems if _is_missing(each)]
+    errors = Errors([each for each in problems if is_final or not _is_missing(each)])
+    rows = [
+        _row(row_of(typed, row, errors=errors, key=key), sample)
+        for row, key in zip(typed.rows, keys_of_rows(typed), strict=True)
+    ]
+    steps = {
+        key: Step(
+            key=key,
+            title=str(title),
+            fields=[_field(typed, name, errors, sample) for name in names],
+            more=[_field(typed, name, errors, sample) for name in more],
+            todo=_todo([each for each in missing if _is_in(each, key)]),
+        )
+        for key, (title, names, more) in STEPS.items()
+    }
+    steps["indicators"].errors = errors.of("indicator")
+    steps["plan"].errors = errors.of("plan")
+    return {
+        "steps": steps.values(),
+        "rows": rows,
+        "sample": sample,
+        "offers": [] if sample is None else offers(sample, typed),
+        "errors": errors.left(),
+    }
+
+
+def _row(row: dict[str, Any], sample: Sample | None) -> dict[str, Any]:
+    """The fields of an indicator, and the values of its column in the sample, to be ticked."""
+    fields = {each.name.partition(".")[2]: each for each in (*row["fields"], *row["lists"])}
+    shown = [_safe(_with_columns(each, sample)) for each in (*row["fields"], *row["lists"])]
+    row["more"] = [each for each in shown if each.name.rpartition(".")[2] in _FOLDED]
+    row["has_errors_in_more"] = any(each.errors for each in row["more"])
+    row["fields"] = [each for each in shown if each not in row["more"]]
+    column = fields["column"].value if row["kind"] == STATIC and "column" in fields else ""
+    if sample is not None and column in sample.names:
+        seen, row["not_listed"] = values_of(sample, column)
+        picked = set(lines(fields["categories"].value))
+        row["seen"] = [{"text": text, "rows": n, "is_picked": text in picked} for text, n in seen]
+        row["categories_id"] = fields["categories"].id
+    return row
+
+
+def _field(typed: Typed, name: str, errors: Errors, sample: Sample | None) -> Field:
+    if name in DRAFT_LABELS:
+        return _safe(field_of(typed, name, name=name, errors=errors.of(name)))
+    key, value = name.rpartition(".")[2], typed.values.get(name, "")
+    made = Field(
+        name=name,
+        label=str(LABELS[name]),
+        value=value,
+        kind="time" if name in _CLOCKS else _KINDS.get(key, "text"),
+        help=str(HINTS.get(name, "")),
+        errors=errors.of(name),
+    )
+    if name == "study.timezone":
+        made = replace(made, kind="select", options=_timezones())
+    is_column = name.startswith("extract.") and key != "timestamp_format"
+    return _safe(_with_columns(made, sample) if is_column else made)
+
+
+def _with_columns(made: Field, sample: Sample | None) -> Field:
+    is_column = made.name.startswith("extract.") or made.name.endswith(".column")
+    options = columns_for(sample, made.value) if is_column else []
+    return replace(made, kind="select", options=options) if options else made
+
+
+def _safe(made: Field) -> Field:
+    """A control that keeps whatever the text says: a browser would send another value for an unusual one."""
+    if made.kind == "select" and made.value not in [value for value, _ in made.options]:
+        return replace(made, options=[(made.value, made.value), *made.options])
+    if made.kind == "date" and made.value and not _is_date(made.value):
+        return replace(made, kind="text")
+    if made.kind == "time" and made.value and not _is_clock(made.value):
+        return replace(made, kind="text")
+    return replace(made, kind="textarea") if made.kind == "text" and "\n" in made.value else made
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
+def _is_clock(text: str) -> bool:
+    hours, _, minutes = text.partition(":")
+    return (
+        len(text) == len("06:00")
+        and hours.isdecimal()
+        and minutes.isdecimal()
+        and int(hours) < 24
+        and int(minutes) < 60
+    )
+
+
+def _timezones() -> list[tuple[str, str]]:
+    names = sorted(name for name in available_timezones() if "/" in name and not name.startswith("Etc/"))
+    return [(name, name) for name in ("UTC", *names)]
+
+
+def _is_missing(problem: Problem) -> bool:
+    return problem.value is None and problem.rule.startswith(MISSING)
+
+
+def _is_in(problem: Problem, step: str) -> bool:
+    """Return whether a problem belongs to a step."""
+    if step == "indicators":
+        return problem.key.startswith("indicator")
+    _, names, more = STEPS[step]
+    sections = {name.rpartition(".")[0] for name in (*names, *more)}
+    return problem.key in (*names, *more) or problem.key in sections
+
+
+def _todo(missing: Sequence[Problem]) -> str:
+    n = len(missing)
+    return (
+        ngettext("%(n)s field to fill in", "%(n)s fields to fill in", n) % {"n": n}
+        if n
+        else gettext("complete")
+    )

@@ -1,0 +1,321 @@
+"""The page that makes a study file, and a draft from it: each change is answered with form and text."""
+
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, Final
+from zoneinfo import available_timezones
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext, ngettext
+from django.views.decorators.http import require_http_methods
+from django_htmx.http import HttpResponseClientRedirect
+
+from mobility.base.errors import MobilityError, StudyMissingError
+from mobility.batches.texts import megabytes
+from mobility.extracts.profiles.errors import PreviewError
+from mobility.extracts.profiles.sample import SAMPLE_BYTES, Sample
+from mobility.plans.drafts import DraftOpenError, draft_new_study
+from mobility.plans.models import PlanDraft
+from mobility.plans.new_study.area_map import at_fields, map_of, read_area_of
+from mobility.plans.new_study.checks import definition_of, quick_problems
+from mobility.plans.new_study.fields import new_study_form
+from mobility.plans.new_study.samples import add_column, fill_in, sample_of
+from mobility.plans.new_study.sent import NewStudyForm, StudyFormError, check_given, check_size
+from mobility.plans.new_study.text import (
+    FIELDS,
+    FORM_BYTES,
+    FormTextError,
+    blank_text,
+    merged,
+    tables_of_text,
+    text_of,
+    typed_of_text,
+    with_names,
+    without_field,
+)
+from mobility.plans.pages.draft_edit import ADDS
+from mobility.plans.pages.draft_typed import STATIC, Typed
+from mobility.vault.queries import find_study
+from reports.accounts.access import administrators_only
+from reports.privacy.location_texts import noise_words
+from reports.privacy.statement.locations import location_protection
+from reports.studies.models import Study
+from reports.studies.studyfile import Problem, StudyDefinition, StudyFileError
+from reports.studies.studyfile.numbers import NUMBER
+from reports.studies.studyfile.redraft import Tables, tables_of
+from reports.transfer.studies import StudyExistsError, plan_hash
+
+CREATE, SHOW_MAP, READ_SAMPLE = "create", "map", "sample"
+MAX_NOTES: Final = 10  # on a page
+
+
+class UnconfirmedError(Exception):
+    """The promise of places was not shown yet; `token` names the shown one."""
+
+    def __init__(self, sentences: list[str], *, token: str) -> None:
+        super().__init__("not confirmed yet")
+        self.sentences = sentences
+        self.token = token
+
+
+@dataclass(slots=True)
+class Answer:
+    """What the page shows.
+
+    text : None = as it was sent, and nothing can be said of the form
+    listed : problems as lines; `problems` are the same for the fields
+    """
+
+    text: str | None = None
+    typed: Typed | None = None
+    tables: Tables = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    listed: list[str] = field(default_factory=list)
+    promise: UnconfirmedError | None = None
+    other_draft: int | None = None
+    area: dict[str, Any] | None = None
+    refused_sample: str = ""
+    is_too_long: bool = False
+    new: str = ""
+
+
+@require_http_methods(["GET", "POST"])
+@administrators_only
+def create(request: HttpRequest) -> HttpResponse:
+    """Show the form and the text, change one by the other, or draft the study."""
+    if request.method == "GET":
+        return _start(request)
+    form = NewStudyForm.of(request)
+    like = _like(form.like)
+    answer, sample = Answer(), None
+    try:
+        sample = sample_of(request)
+    except PreviewError as error:
+        answer.refused_sample = str(error)
+    is_final = form.action in ("", CREATE)
+    try:
+        _sync(form, answer, sample)
+        if is_final:
+            return _created(request, _create(request, form, answer, like=like))
+        _check(request, form, answer, like=like)
+    except UnconfirmedError as unconfirmed:
+        answer.promise = unconfirmed
+    except StudyFileError as error:
+        answer.problems, answer.listed = error.problems, str(error).split("\n")
+    except (StudyFormError, StudyExistsError, MobilityError) as error:
+        answer.listed = [str(error)]
+        if isinstance(error, StudyExistsError | DraftOpenError):
+            answer.problems = [Problem(file="", key="study.slug", rule=str(error))]
+        answer.other_draft = error.draft_id if isinstance(error, DraftOpenError) else None
+    return _page(request, form, answer, sample, is_final=is_final)
+
+
+def _start(request: HttpRequest) -> HttpResponse:
+    """A blank form, a copy of a study, or a form with values of the simulator."""
+    like = _like(request.GET.get("copy", ""))
+    if like is None:
+        text = blank_text(timezone=_own_timezone(), first_day=timezone.localdate())
+    else:
+        tables = tables_of(like)
+        del tables["study"]["slug"]  # the copy needs its own
+        text = text_of(tables)
+    tables = tables_of_text(text, filename="")
+    typed = typed_of_text(tables)
+    form = NewStudyForm(text=text.encode(), base=text, like="" if like is None else like.slug)
+    answer = Answer(text=text, typed=typed, tables=tables)
+    if used := _used(request.GET):
+        # Every value of the simulator is a change, also one that a blank form has by itself.
+        bare = Typed({name: value for name, value in typed.values.items() if name not in used}, typed.rows)
+        bare.values |= dict.fromkeys(used, "")
+        base = merged(text, bare, base=tables, filename="")
+        form = NewStudyForm(text=base.encode(), base=base)
+        typed.values |= used
+        answer.text = merged(text, typed, base=tables, filename="")
+        answer.tables = tables_of_text(answer.text, filename="")
+    answer.problems = quick_problems(answer.tables, like=like, filename="")
+    return _page(request, form, answer, None, is_final=False)
+
+
+def _sync(form: NewStudyForm, answer: Answer, sample: Sample | None) -> None:
+    """Bring text and form together; StudyFileError where the text is not TOML."""
+    text = form.shown_text
+    if not text and form.text:
+        return  # the reader of study files says what is wrong with it
+    if len(text) > FORM_BYTES:
+        answer.is_too_long = True
+        return
+    base = tables_of_text(text if form.base is None else form.base, filename=form.filename)
+    typed = typed_of_text(base) if form.base is None else Typed.sent(form.fields)
+    if sample is not None and form.action == READ_SAMPLE:
+        study = base["study"] if isinstance(base.get("study"), dict) else {}
+        fill_in(typed, sample, **_days_of(study))
+    answer.new = _act(form.action, typed, sample)
+    try:
+        text = merged(text, with_names(typed), base=base, filename=form.filename)
+    except FormTextError:
+        raise StudyFormError(
+            gettext(
+                "The form cannot change this text because of the way it is written. Make the change in "
+                "the text. The form then shows it."
+            )
+        ) from None
+    answer.text, answer.tables = text, tables_of_text(text, filename=form.filename)
+    answer.typed = typed_of_text(answer.tables)
+
+
+def _act(action: str, typed: Typed, sample: Sample | None) -> str:
+    """Add or remove an indicator; returns the key of a new one."""
+    if action in ADDS:
+        return typed.add(ADDS[action])
+    if action.startswith("remove-"):
+        typed.rows = [row for row in typed.rows if row != action.removeprefix("remove-")]
+    what, _, place = action.rpartition("-")
+    kinds = {"column": STATIC, "number": NUMBER}
+    if sample is not None and what in kinds and place.isdecimal() and int(place) < len(sample.names):
+        return add_column(typed, sample, place=int(place), kind=kinds[what])
+    return ""
+
+
+def _days_of(study: dict[str, Any]) -> dict[str, Any]:
+    """Days of a study as far as they are valid: guesses about timestamps need some."""
+    zone, first_day, days = (study.get(key) for key in ("timezone", "first_day", "days"))
+    return {
+        "timezone": zone if zone in available_timezones() else "UTC",
+        "first_day": first_day if type(first_day) is date and first_day.year > 1990 else timezone.localdate(),
+        "days": days if type(days) is int and 1 <= days <= 62 else 7,
+    }
+
+
+def _check(request: HttpRequest, form: NewStudyForm, answer: Answer, *, like: StudyDefinition | None) -> None:
+    """Say what is wrong so far; read the files of the area if they are to be shown."""
+    answer.problems = quick_problems(answer.tables, like=like, filename=form.filename)
+    if form.action == SHOW_MAP:
+        check_size(request)
+        area, problems = read_area_of(answer.tables, read=form.read, filename=form.filename)
+        answer.problems += problems
+        answer.area = None if area is None else map_of(area)
+
+
+def _create(
+    request: HttpRequest, form: NewStudyForm, answer: Answer, *, like: StudyDefinition | None
+) -> PlanDraft:
+    check_size(request)
+    check_given(form)
+    notes: list[str] = []
+    text = form.shown_text if answer.text is None else answer.text
+    definition = definition_of(form, text, like=like, note=notes.append)
+    _check_confirmed(definition, form)
+    made = draft_new_study(definition, by=request.user.get_username(), like=like)
+    _show_notes(request, notes)
+    return made
+
+
+def _created(request: HttpRequest, made: PlanDraft) -> HttpResponse:
+    said = gettext("The study file is valid. Nothing takes effect until the draft is published.")
+    messages.success(request, said)
+    address = reverse("administrator:draft", args=[made.pk])
+    return HttpResponseClientRedirect(address) if request.htmx else redirect(address)  # type: ignore[attr-defined]
+
+
+def _check_confirmed(definition: StudyDefinition, form: NewStudyForm) -> None:
+    """Raise UnconfirmedError unless the noise of this study's places was seen: it is permanent."""
+    spec = definition.plan_spec()
+    located = location_protection(spec)
+    if located is not None and form.confirmed != plan_hash(spec):
+        raise UnconfirmedError(noise_words(located), token=plan_hash(spec))
+
+
+def _show_notes(request: HttpRequest, notes: list[str]) -> None:
+    """Say what was found in the files of a study that was created all the same."""
+    for note in notes[:MAX_NOTES]:
+        messages.warning(request, note)
+    if len(notes) > MAX_NOTES:
+        more = len(notes) - MAX_NOTES
+        messages.warning(
+            request,
+            ngettext("%(n)s more note is not shown.", "%(n)s more notes are not shown.", more) % {"n": more},
+        )
+
+
+def _page(
+    request: HttpRequest, form: NewStudyForm, answer: Answer, sample: Sample | None, *, is_final: bool
+) -> HttpResponse:
+    shown = form.shown_text if answer.text is None else answer.text
+    context: dict[str, Any] = {
+        "problems": answer.listed,
+        "are_at_fields": bool(answer.problems),
+        "promise": answer.promise,
+        "other_draft": answer.other_draft,
+        "form": form,
+        "text": shown,
+        "is_text_new": shown != form.shown_text or request.method == "GET",
+        "base": form.base if request.method == "GET" else shown,
+        "area": answer.area,
+        "is_area_read": form.action == SHOW_MAP,
+        "refused_sample": answer.refused_sample,
+        "new": answer.new,
+        "is_too_long": answer.is_too_long,
+        "sample_bytes": SAMPLE_BYTES,
+        "max_mb": megabytes(settings.FILE_UPLOAD_MAX_MEMORY_SIZE),
+        "crumbs": [(gettext("Administration"), reverse("administrator:studies"))],
+    }
+    if answer.typed is not None:
+        problems = at_fields(answer.problems, answer.tables, filename=form.filename)
+        fields = new_study_form(answer.typed, problems=problems, sample=sample, is_final=is_final)
+        context |= {
+            "fields": fields,
+            "without_field": without_field(answer.tables),
+            "simulator": _simulator_query(answer.tables),
+        }
+    if request.htmx:  # type: ignore[attr-defined]
+        response = render(request, "plans/_new_study_answer.html", context)
+        if answer.typed is None:  # what was typed into the form stays as it is
+            response["HX-Retarget"], response["HX-Reswap"] = "#outcome", "innerHTML"
+        return response
+    context["studies"] = Study.objects.order_by("name")
+    return render(request, "plans/create.html", context, status=422 if answer.listed else 200)
+
+
+def _like(slug: str) -> StudyDefinition | None:
+    """The study that is copied; None for none, 404 for one that is not there."""
+    if not slug:
+        return None
+    try:
+        return StudyDefinition.from_json(find_study(slug).definition)
+    except StudyMissingError:
+        raise Http404 from None
+
+
+def _own_timezone() -> str:
+    return settings.TIME_ZONE if settings.TIME_ZONE != "UTC" else "Europe/Paris"
+
+
+def _used(query: QueryDict) -> dict[str, str]:
+    """Values of the simulator, by the names of fields."""
+    names = {f"{section}.{key}" for section, keys in FIELDS.items() for key in keys}
+    return {name: value for name, value in query.items() if name in names and isinstance(value, str)}
+
+
+def _simulator_query(tables: Tables) -> str:
+    """Numbers of this study for the simulator, which has no draft to look at yet."""
+    query = QueryDict(mutable=True)
+    plan, study = (tables[key] if isinstance(tables.get(key), dict) else {} for key in ("plan", "study"))
+    rows = [each for each in tables.get("indicator", []) if isinstance(each, dict)]
+    sizes = [len(each["categories"]) for each in rows if isinstance(each.get("categories"), list)]
+    found = {
+        "days": study.get("days"),
+        "indicators": len(rows) or None,
+        "daily": sum("derive" in each for each in rows),
+        "categories": max(sizes, default=0) or None,
+        **{
+            key: plan.get(key)
+            for key in ("mechanism", "unit", "epsilon", "epsilon_first", "presence_epsilon")
+        },
+    }
+    query.update({key: str(value) for key, value in found.items() if value is not None})
+    return query.urlencode()

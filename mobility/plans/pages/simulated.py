@@ -1,0 +1,107 @@
+"""Values of a simulation, by the names of the fields that take them: of a draft, or of a new study."""
+
+from collections.abc import Collection
+from decimal import Decimal
+from typing import Final
+
+from django.http import QueryDict
+
+from ldp.privacy.plans import HASHED
+from mobility.plans.pages.draft_typed import JOINT, Typed, lines
+from mobility.plans.pages.simulator_form import COMBINED, SimulatorForm
+
+# Fields of the simulator and the keys of the study file that they are.
+PLAN: Final = {
+    name: f"plan.{name}"
+    for name in (
+        "mechanism", "unit", "epsilon", "epsilon_first", "hash_cells", "presence_epsilon", "presence_days"
+    )
+}  # fmt: skip
+SLOTS: Final = {"slots_epsilon": "slots.epsilon_day", "slots_per_day": "slots.slots_per_day"}
+CAP, PARTS = "cap", "parts"
+USED: Final = "used"  # in the address: the form comes from the simulator
+
+
+def query_for_draft(form: SimulatorForm) -> str:
+    """Address of the changes for the page that edits the draft; what was not changed stays to the digit."""
+    changed = {key: _text(form, name) for name, key in SLOTS.items() if _is_changed(form, name)}
+    plan = _plan(form)
+    changed |= {key: plan[key] for name, key in PLAN.items() if _is_changed(form, name)}
+    if PLAN["presence_epsilon"] in changed:
+        changed[PLAN["presence_days"]] = plan[PLAN["presence_days"]]
+    if CAP in form.fields and _is_changed(form, CAP):
+        cap = form.cleaned_data[CAP]
+        changed[CAP] = "" if cap >= form.source.days else str(cap)
+    parts = [form.cleaned_data[name] for name in COMBINED if form.cleaned_data.get(name)]
+    return _query(changed | {PARTS: " ".join(parts)} if parts else changed)
+
+
+def query_for_new_study(form: SimulatorForm) -> str:
+    """Address of the page of a new study with the plan, its days and the people that are expected."""
+    days = form.cleaned_data["days"]
+    people = round(form.setting.crowd.in_all(days))
+    return _query({**_plan(form), "study.days": str(days), "study.expected_subscribers": str(people)})
+
+
+def _plan(form: SimulatorForm) -> dict[str, str]:
+    """The plan as a study file has it: keys of another mechanism, or of no noise, are absent there."""
+    values = {key: _text(form, name) for name, key in PLAN.items()}
+    if form.cleaned_data["mechanism"] != HASHED:
+        values |= {PLAN["epsilon_first"]: "", PLAN["hash_cells"]: ""}
+    days = values[PLAN["presence_days"]] or str(form.setting.days)
+    return values | {PLAN["presence_days"]: days if values[PLAN["presence_epsilon"]] else ""}
+
+
+def unlike_the_draft(form: SimulatorForm) -> bool:
+    """Return whether numbers were changed that a draft cannot take: categories have names, zones shapes."""
+    names = [each.name for each in form.category_fields()]
+    return any(_is_changed(form, name) for name in (*names, "slots_levels", "slots_zones"))
+
+
+def use(typed: Typed, query: QueryDict) -> None:
+    """Put the values of a simulation into the form of a draft; nothing is saved."""
+    known = {*PLAN.values(), *SLOTS.values()}
+    has_slots = any(name.startswith("slots.") for name in typed.values)
+    typed.values |= {
+        name: str(value)
+        for name, value in query.items()
+        if isinstance(value, str) and name in known and (has_slots or name not in SLOTS.values())
+    }
+    if typed.values.get(PLAN["mechanism"]) != HASHED:
+        typed.values |= {PLAN["epsilon_first"]: "", PLAN["hash_cells"]: ""}
+    cap, parts = query.get(CAP), query.get(PARTS, "").split()
+    if cap is not None:
+        derived = {typed.values.get(f"{row}.slug") for row in typed.rows if typed.values.get(f"{row}.derive")}
+        daily = [row for row in typed.rows if _is_daily(typed, row, derived)]
+        typed.values |= {f"{row}.max_values": cap for row in daily}
+    if parts:
+        row = typed.add(JOINT)
+        typed.values |= {f"{row}.parts": "\n".join(parts), f"{row}.slug": "_and_".join(parts)[:64]}
+
+
+def _is_daily(typed: Typed, row: str, derived: Collection[str | None]) -> bool:
+    slug, parts = typed.values.get(f"{row}.slug"), lines(typed.values.get(f"{row}.parts", ""))
+    return slug in derived or any(part in derived for part in parts)
+
+
+def _is_changed(form: SimulatorForm, name: str) -> bool:
+    """Return whether a field has another value than the draft gave it."""
+    at_first, now = form.source.initial.get(name), form.cleaned_data.get(name)
+    if at_first in (None, "") or now in (None, ""):
+        return (at_first in (None, "")) != (now in (None, ""))
+    if isinstance(now, Decimal | int):
+        return Decimal(str(at_first)) != now
+    return str(at_first) != str(now)
+
+
+def _text(form: SimulatorForm, name: str) -> str:
+    value = form.cleaned_data.get(name)
+    if value is None:
+        return ""
+    return f"{value.normalize():f}" if isinstance(value, Decimal) else str(value)
+
+
+def _query(values: dict[str, str]) -> str:
+    query = QueryDict(mutable=True)
+    query.update({USED: "1", **values})
+    return query.urlencode()

@@ -1,0 +1,177 @@
+"""The page of a new study: steps and text follow each other, files give columns, and nothing is stored."""
+
+import re
+from html import unescape
+from pathlib import Path
+
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connections
+
+from mobility.models import PlanDraft
+from mobility.plans.drafts import draft_new_study
+from reports.studies.studyfile import StudyDefinition
+from tests.mobility.pages import pages
+from tests.mobility.pages.pages import html_of, lacks, said, says
+from tests.mobility.pages.small_study import STUDY, definition_of
+
+pytestmark = pages.AS_ADMINISTRATOR
+URL = "/administrator/create/"
+HTMX = {"HX-Request": "true"}
+DEMO = Path(__file__).parents[3] / "mobility" / "demo"
+HEADER = "msisdn,time,cell_id,age,surname\n"
+SAMPLE = HEADER + "".join(
+    f"3361234{n:04d},2024-05-01T1{n % 10}:00:00,c{n % 3},{'young' if n % 2 else 'old'},Durand{n}\n"
+    for n in range(60)
+)
+
+
+def file(text, name):
+    return SimpleUploadedFile(name, text if isinstance(text, bytes) else text.encode())
+
+
+def fields_of(html):
+    """What a browser would send: values of text fields, selects and lists."""
+    found = dict(
+        re.findall(
+            r'<input type="(?:text|hidden|date|time|number)"[^>]* name="([^"]+)" value="([^"]*)"', html
+        )
+    )
+    found |= dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', html))
+    for name, body in re.findall(r'<select [^>]*name="([^"]+)"[^>]*>(.*?)</select>', html, re.DOTALL):
+        chosen = re.search(r'value="([^"]*)" selected', body)
+        found[name] = chosen[1] if chosen else ""
+    found |= dict(re.findall(r'<textarea [^>]*name="([^"]+)"[^>]*>\n(.*?)</textarea>', html, re.DOTALL))
+    sent = {name: unescape(value) for name, value in found.items()}
+    return sent | {"row": re.findall(r'name="row" value="([^"]+)"', html)}
+
+
+class Walk:
+    """A browser without scripts: each answer is what the next change starts from."""
+
+    def __init__(self, client, query=""):
+        self.client = client
+        self.html = html_of(client, URL + query)
+
+    def change(self, do="sync", files=(), **fields):
+        sent = fields_of(self.html) | {name.replace("__", "."): value for name, value in fields.items()}
+        response = self.client.post(URL, sent | dict(files) | {"do": do})
+        self.html = response.content.decode()
+        return response
+
+    @property
+    def text(self):
+        return fields_of(self.html)["text"]
+
+
+def test_a_study_is_made_from_a_sample_without_writing_its_file(client):
+    walk, sample = Walk(client), {"sample": file(SAMPLE, "sample")}
+    walk.change(study__name="Fair", study__first_day="2024-05-01", study__days="3")
+    walk.change("sample", sample)
+    assert 'subscriber = "msisdn"\ntimestamp = "time"\ncell = "cell_id"' in walk.text
+    says(walk.html, "Add age as an indicator", "Hidden: these values could identify people")
+    lacks(walk.html, "Durand7", "Add surname", "33612340007")
+    walk.change("column-3", {"sample": file(SAMPLE, "sample")})
+    says(walk.html, "Values in the sample: tick those that are categories", 'value="young"')
+    response = walk.change("create", **{"indicator-0__name": "Age band"})
+    (draft,) = PlanDraft.objects.all()
+    assert response.url == f"/administrator/drafts/{draft.pk}/"
+    (age,) = StudyDefinition.from_json(draft.definition).indicators
+    assert (draft.slug, age.name, age.column, age.categories) == ("fair", "Age band", "age", ("old", "young"))
+    for database in ("default", "vault"):  # of the rows nothing but what was picked
+        kept = (
+            "\n".join(connections[database].connection.iterdump())
+            if connections[database].vendor == "sqlite"
+            else ""
+        )
+        lacks(kept, "Durand", "3361234")
+
+
+def test_errors_of_the_parser_stand_at_their_fields_and_missing_ones_only_in_the_end(client):
+    walk = Walk(client)
+    walk.change(study__days="99")
+    says(walk.html, "must be a whole number from 1 to 62, got 99")
+    lacks(walk.html, 'errorlist"><li class="break" lang="en">is missing', "Nothing was created")
+    assert re.search(r'<div class="field field--bad">\s*<label for="id-study.days">', walk.html)
+    assert walk.change("create").status_code == 422
+    assert re.search(r'<div class="field field--bad">\s*<label for="id-extract.subscriber">', walk.html)
+    says(walk.html, "study.toml: extract.subscriber: is missing")
+
+
+def test_a_text_goes_into_the_form_and_what_has_no_field_is_said(client):
+    walk = Walk(client)
+    more = '\n[subscribers]\nsubscriber = "id"\n'
+    walk.change(text=STUDY + more)
+    assert fields_of(walk.html)["study.name"] == "Fair & market"
+    says(
+        walk.html, "The form has no fields for these parts of the text", "subscribers, extract.max_bad_share"
+    )
+    broken = client.post(URL, {"text": "days = ", "base": "", "do": "sync"}, headers=HTMX)
+    assert broken.headers["HX-Retarget"] == "#outcome"
+    says(broken.content.decode(), "study.toml: line 1, column 8: must be valid TOML")
+
+
+def test_files_of_the_area_are_shown_on_a_map_and_their_errors_at_their_field(client):
+    walk = Walk(client)
+    files = {name: file((DEMO / f"{name}.{end}").read_bytes(), f"{name}.{end}") for name, end in
+             (("cells", "csv"), ("zones", "geojson"))}  # fmt: skip
+    walk.change("map", files, area__cells="cells.csv", area__zones="zones.geojson")
+    says(walk.html, "62 cells, 10 zones.", 'id="area-data"')
+    bad = {"cells": file("cell_id,lon,lat\nx,999,1\n", "cells.csv")}
+    walk.change("map", bad, area__zones="")
+    says(walk.html, "There is nothing to show yet", "cells.csv, line 2", "from -180 to 180")
+    assert re.search(r'<div class="field field--bad">\s*<label for="id-area.cells">', walk.html)
+
+
+def test_a_copy_has_all_of_the_study_but_its_short_name(client, study):
+    walk = Walk(client, "?copy=fair")
+    lacks(walk.text, 'slug = "fair"')
+    assert fields_of(walk.html)["like"] == "fair"
+    assert walk.change("create", study__slug="fair-2", study__days="2").status_code == 302
+    (draft,) = PlanDraft.objects.all()
+    assert (draft.slug, draft.base_slug, draft.definition["days"]) == ("fair-2", "fair", 2)
+    assert client.get(f"{URL}?copy=none").status_code == 404
+
+
+def test_the_simulator_gives_its_values_to_a_new_study(client):
+    query = "?mechanism=smp-loloha&epsilon=2&epsilon_first=0.5&days=5&daily=2&visitors=1000&stay=1"
+    (link,) = re.findall(
+        r'href="/administrator/create/(\?[^"]+)"', html_of(client, f"/administrator/simulator/{query}")
+    )
+    walk = Walk(client, unescape(link))
+    for line in (
+        'mechanism = "smp-loloha"',
+        "epsilon = 2",
+        "epsilon_first = 0.5",
+        "days = 5",
+        "expected_subscribers = 5000",
+    ):
+        assert line in walk.text.splitlines()
+    walk.change(text=walk.text.replace("epsilon = 2", "epsilon = 3"))  # into a text that was begun before
+    assert "epsilon = 2" in walk.text.splitlines()
+
+
+def test_the_simulator_gives_every_changed_value_to_the_draft(client):
+    draft = draft_new_study(definition_of(), by="adam")
+    start = f"/administrator/simulator/?draft={draft.pk}"
+    assert f'href="/administrator/drafts/{draft.pk}/edit/?used=1"' in html_of(client, start)
+
+    def saved_of(query):
+        (link,) = re.findall(
+            r'href="(/administrator/drafts/\d+/edit/\?[^"]+)"', html_of(client, start + query)
+        )
+        html = html_of(client, unescape(link))
+        says(html, "The values from the simulator are filled in below")
+        response = client.post(f"/administrator/drafts/{draft.pk}/edit/", fields_of(html), follow=True)
+        says(said(response), "Saved.")
+        draft.refresh_from_db()
+        return StudyDefinition.from_json(draft.definition)
+
+    saved = saved_of("&unit=attribute&epsilon=0.75&cap=2&presence_epsilon=1")
+    assert (saved.plan.unit, str(saved.plan.epsilon), saved.plan.presence_days) == ("attribute", "0.75", 3)
+    assert [each.max_values for each in saved.indicators] == [None, 2]
+    query = "&mechanism=smp-oue&presence_epsilon=&combine_1=age&combine_2=visit_duration&k-age=3"
+    unlike = "Changed numbers of categories, zones and zone levels are not carried over"
+    says(html_of(client, start + query), unlike)
+    saved = saved_of(query)
+    assert (saved.plan.mechanism, saved.plan.presence_epsilon) == ("smp-oue", None)
+    assert saved.indicators[2].parts == ("age", "visit_duration")

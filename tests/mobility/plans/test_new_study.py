@@ -1,0 +1,81 @@
+"""The text of a new study, edited by its form: nothing that the form does not know is lost."""
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from mobility.plans.new_study.text import (
+    FormTextError,
+    blank_text,
+    merged,
+    tables_of_text,
+    text_of,
+    typed_of_text,
+    with_names,
+    without_field,
+)
+from reports.studies.studyfile.redraft import tables_of
+from tests.mobility.pages.small_study import definition_of
+
+EXAMPLE = Path(__file__).parents[3] / "templates" / "plans" / "_example.toml"
+BLANK = blank_text(timezone="Europe/Paris", first_day=date(2027, 1, 1))
+
+
+def edited(text, *, in_text=None, remove=(), add=(), **fields):
+    """The text after the form was changed; `in_text` is what someone made of the text meanwhile."""
+    base = tables_of_text(text, filename="")
+    typed = typed_of_text(base)
+    for kind in add:
+        typed.add(kind)
+    typed.rows = [row for row in typed.rows if row not in remove]
+    typed.values |= {name.replace("__", "."): value for name, value in fields.items()}
+    return merged(in_text or text, with_names(typed), base=base, filename="")
+
+
+def changed_lines(before, after):
+    return [line for line in after.splitlines() if line not in before.splitlines()]
+
+
+def test_only_changed_lines_change_and_comments_stay():
+    text = EXAMPLE.read_text()
+    assert edited(text) == text
+    after = edited(text, study__name="Été", plan__epsilon="0,5", **{"indicator-0__column": "age_band"})
+    lines = ['name = "Été"', "epsilon = 0.5                 # smaller protects more", 'column = "age_band"']
+    assert changed_lines(text, after) == lines
+    assert "small_cell" not in edited(text, study__small_cell="")
+
+
+def test_changes_of_the_form_and_of_the_text_are_both_kept():
+    in_text = BLANK.replace("days = 7", "days = 3") + "# mine\n[location]\nlevel = 1\n"
+    after = edited(BLANK, in_text=in_text, study__name="Fair")
+    tables = tables_of_text(after, filename="")
+    assert (tables["study"]["days"], tables["study"]["slug"], tables["location"]) == (3, "fair", {"level": 1})
+    assert without_field(tables) == ["location"]
+    assert "# mine" in after
+
+
+def test_indicators_come_and_go_and_a_joint_one_is_as_daily_as_its_parts():
+    one = edited(
+        BLANK, add=["static", "daily", "joint"], **{"indicator-0__slug": "age", "indicator-1__slug": "stay"}
+    )
+    joint = edited(one, **{"indicator-2__parts": "age\nstay"})
+    kinds = [each["kind"] for each in tables_of_text(joint, filename="")["indicator"]]
+    assert kinds == ["static", "daily", "daily"]
+    assert tables_of_text(
+        edited(joint, remove=["indicator-0", "indicator-1", "indicator-2"]), filename=""
+    ) == (tables_of_text(BLANK, filename=""))
+
+
+@pytest.mark.parametrize(
+    "odd",
+    ['study = {name = "a"}\nindicator = [{slug = "a"}]\n', '[study]\nname = "a"\n[indicator.x]\ny = 1\n'],
+)
+def test_a_text_that_cannot_be_edited_is_left_alone(odd):
+    with pytest.raises(FormTextError):
+        edited(odd, add=["daily"])
+
+
+def test_the_text_of_a_copied_study_says_the_same():
+    tables = tables_of(definition_of())
+    assert tables_of_text(text_of(tables), filename="") == tables
