@@ -7,7 +7,8 @@ const outcome = document.getElementById("outcome");
 const kept = `new-study:${form.dataset.like}`;
 const text = () => document.getElementById("study-text");
 let timer = 0;
-let action = "sync"; // of the next request that no button sends
+const actions = []; // of the next requests; none = only bring form and text together
+let sent = "sync"; // action of the request that is on its way
 let edits = 0; // what the person has typed or chosen so far
 let editsSent = 0;
 let open = []; // what was unfolded
@@ -15,7 +16,7 @@ let map = null; // of the files, which not every answer draws again
 
 function sync(wait, wanted = "sync") {
   clearTimeout(timer);
-  if (action === "sync") action = wanted;
+  if (wanted !== "sync" && !actions.includes(wanted)) actions.push(wanted);
   timer = setTimeout(() => window.htmx.trigger(form, "sync"), wait);
 }
 
@@ -29,7 +30,11 @@ form.addEventListener("change", ({ target }) => {
   else if (target.dataset.names) name(target);
   else if (target.type !== "file") sync(PATIENCE_MS.change);
 });
-form.addEventListener("submit", () => clearTimeout(timer));
+// Noted here: an answer may replace the button before its request is sent.
+form.addEventListener("submit", ({ submitter }) => {
+  clearTimeout(timer);
+  if (submitter && submitter.value !== "sync") actions.unshift(submitter.value);
+}, true);
 
 // A value of the sample becomes a category, or is none any more.
 function pick({ dataset, value, checked }) {
@@ -60,10 +65,10 @@ document.querySelector("[data-blank]").addEventListener("click", () => sessionSt
 document.addEventListener("htmx:configRequest", ({ detail }) => {
   const { formData } = detail;
   editsSent = edits;
-  if (!formData.has("do")) formData.set("do", action);
-  action = "sync";
+  sent = actions.shift() ?? "sync";
+  formData.set("do", sent);
   formData.delete("study_file");
-  if (!["create", "map"].includes(formData.get("do"))) ["cells", "zones", "layers"].forEach((each) => formData.delete(each));
+  if (!["create", "map"].includes(sent)) ["cells", "zones", "layers"].forEach((each) => formData.delete(each));
   const sample = document.getElementById("sample-file")?.files[0];
   if (!sample) return;
   formData.set("sample", sample.slice(0, Number(form.dataset.sampleBytes)), "sample");
@@ -74,6 +79,7 @@ document.addEventListener("htmx:configRequest", ({ detail }) => {
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   if (edits !== editsSent) {
     detail.shouldSwap = false;
+    if (!["create", "sync"].includes(sent)) actions.unshift(sent);
     sync(PATIENCE_MS.change);
     return;
   }
@@ -92,8 +98,9 @@ document.addEventListener("htmx:afterSettle", ({ detail }) => {
   open.forEach((id) => document.getElementById(id)?.setAttribute("open", ""));
   const added = document.getElementById("new-row")?.dataset.new;
   if (added) document.getElementById(added)?.querySelector("input:not([type=hidden]), select")?.focus();
-  if (detail.requestConfig?.formData?.get("do") === "create") outcome.querySelector("[tabindex]")?.focus();
+  if (sent === "create") outcome.querySelector("[tabindex]")?.focus();
   sessionStorage.setItem(kept, text().value);
+  if (actions.length) sync(0);
 });
 document.addEventListener("htmx:beforeOnLoad", ({ detail }) => {
   if (detail.xhr.getResponseHeader("HX-Redirect")) sessionStorage.removeItem(kept);

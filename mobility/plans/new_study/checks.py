@@ -17,7 +17,7 @@ OF_FILES = ("area", "location", "slots")  # sections that need other files, whic
 
 
 def quick_problems(tables: Tables, *, like: StudyDefinition | None, filename: str) -> list[Problem]:
-    """What can be said without the files of cells and zones."""
+    """Return the problems that need no files of cells and zones."""
     problems = Problems(filename)
     has_area = "area" in tables or (like is not None and like.area is not None)
     root = Table({key: value for key, value in tables.items() if key not in OF_FILES}, "", problems)

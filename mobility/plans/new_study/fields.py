@@ -111,7 +111,7 @@ class Step:
 def new_study_form(
     typed: Typed, *, problems: Sequence[Problem], sample: Sample | None, is_final: bool
 ) -> dict[str, Any]:
-    """Lay out the form; what is missing is an error only once the study is to be created (`is_final`)."""
+    """Lay out the form; what is missing is an error only at the last check (`is_final`)."""
     missing = [each for each in problems if _is_missing(each)]
     errors = Errors([each for each in problems if is_final or not _is_missing(each)])
     rows = [
@@ -180,7 +180,7 @@ def _with_columns(made: Field, sample: Sample | None) -> Field:
 
 
 def _safe(made: Field) -> Field:
-    """A control that keeps whatever the text says: a browser would send another value for an unusual one."""
+    """A control that keeps any value of the text: a browser would send another value for an unusual one."""
     if made.kind == "select" and made.value not in [value for value, _ in made.options]:
         return replace(made, options=[(made.value, made.value), *made.options])
     if made.kind == "date" and made.value and not _is_date(made.value):

@@ -1,4 +1,4 @@
-"""What the first rows of a file offer to a new study: columns, and values that could be categories.
+"""Columns and possible categories for a new study, from the first rows of a file.
 
 The rows are raw data. They stay in the memory of one request; what an administrator picks goes into the text.
 Identifiers are masked as in the form of a profile.

@@ -1,4 +1,4 @@
-"""What an administrator sends to create a study: the text, the form, and files. Small, in memory only."""
+"""Text, form and files that an administrator sends to create a study: small, in memory only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

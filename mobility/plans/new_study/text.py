@@ -102,7 +102,7 @@ def merged(text: str, typed: Typed, *, base: Tables, filename: str) -> str:
         raise FormTextError from None
     expected = deepcopy(tables)
     _change(expected, edits, removed, added, item=lambda value: value)
-    # Whatever the library made of an unusual text: it must say what the form says, and nothing else.
+    # The library may have misread an unusual text: it must say what the form says, and nothing else.
     if found != expected:
         raise FormTextError
     return changed
@@ -141,7 +141,7 @@ def _kind_of(row: Mapping[str, Any]) -> str:
 
 
 def _edits(typed: Typed, before: Typed) -> Iterator[Edit]:
-    """What the form says otherwise than before."""
+    """Changes between two states of the form."""
     for section, keys in FIELDS.items():
         for key, read in keys.items():
             yield from _edit(typed, before, f"{section}.{key}", Edit(section, key, None), read)

@@ -65,7 +65,7 @@ class UnconfirmedError(Exception):
 
 @dataclass(slots=True)
 class Answer:
-    """What the page shows.
+    """Contents of the page.
 
     text : None = as it was sent, and nothing can be said of the form
     listed : problems as lines; `problems` are the same for the fields
@@ -129,7 +129,7 @@ def _start(request: HttpRequest) -> HttpResponse:
     form = NewStudyForm(text=text.encode(), base=text, like="" if like is None else like.slug)
     answer = Answer(text=text, typed=typed, tables=tables)
     if used := _used(request.GET):
-        # Every value of the simulator is a change, also one that a blank form has by itself.
+        # Every value of the simulator is a change, also one that a blank form already has.
         bare = Typed({name: value for name, value in typed.values.items() if name not in used}, typed.rows)
         bare.values |= dict.fromkeys(used, "")
         base = merged(text, bare, base=tables, filename="")
@@ -192,7 +192,7 @@ def _days_of(study: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check(request: HttpRequest, form: NewStudyForm, answer: Answer, *, like: StudyDefinition | None) -> None:
-    """Say what is wrong so far; read the files of the area if they are to be shown."""
+    """Say what is wrong so far; read the files of the area if the page shows them."""
     answer.problems = quick_problems(answer.tables, like=like, filename=form.filename)
     if form.action == SHOW_MAP:
         check_size(request)
@@ -274,7 +274,7 @@ def _page(
         }
     if request.htmx:  # type: ignore[attr-defined]
         response = render(request, "plans/_new_study_answer.html", context)
-        if answer.typed is None:  # what was typed into the form stays as it is
+        if answer.typed is None:  # keep the form as typed
             response["HX-Retarget"], response["HX-Reswap"] = "#outcome", "innerHTML"
         return response
     context["studies"] = Study.objects.order_by("name")

@@ -53,7 +53,7 @@ def simulator(request: HttpRequest) -> HttpResponse:
 
 
 def _use(form: SimulatorForm) -> dict[str, Any]:
-    """Where the values can go: into the draft that was simulated, or into a new study."""
+    """Links that carry the values into the simulated draft, or into a new study."""
     number = form.source.kept.get("draft")
     if number is None:
         is_typed = not form.source.questions

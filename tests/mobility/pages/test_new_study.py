@@ -30,7 +30,7 @@ def file(text, name):
 
 
 def fields_of(html):
-    """What a browser would send: values of text fields, selects and lists."""
+    """Values that a browser would send: of text fields, selects and lists."""
     found = dict(
         re.findall(
             r'<input type="(?:text|hidden|date|time|number)"[^>]* name="([^"]+)" value="([^"]*)"', html
@@ -133,7 +133,7 @@ def test_a_copy_has_all_of_the_study_but_its_short_name(client, study):
 
 
 def test_the_simulator_gives_its_values_to_a_new_study(client):
-    query = "?mechanism=smp-loloha&epsilon=2&epsilon_first=0.5&days=5&daily=2&visitors=1000&stay=1"
+    query = "?mechanism=smp-loloha&epsilon=2&epsilon_first=0.5&days=5&daily=2&cap=5&visitors=1000&stay=1"
     (link,) = re.findall(
         r'href="/administrator/create/(\?[^"]+)"', html_of(client, f"/administrator/simulator/{query}")
     )
