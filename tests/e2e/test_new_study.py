@@ -1,4 +1,4 @@
-"""An administrator makes a study in the browser, from an empty form to a draft in review, without its file."""
+"""An administrator makes a study in the browser, from an empty form to a draft in review."""
 
 from pathlib import Path
 
