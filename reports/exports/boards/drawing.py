@@ -141,6 +141,8 @@ def _words(tile: Shown) -> str:
     for day in tile.days:
         word = formats.status_word(day.status) if day.visitors is None else formats.counted(day.visitors)
         parts.append(f"{formats.day_title(day.date)}: {word}")
-    parts += [f"{name}: {value} ({interval})" for name, value, _, interval in tile.rows if value]
+    for name, value, _, interval in tile.rows:
+        if value:
+            parts.append(f"{name}: {value} ({interval})" if interval else f"{name}: {value}")
     parts.append(tile.list_words)
     return " ".join(f"{text.strip().rstrip('.')}." for text in parts if text)

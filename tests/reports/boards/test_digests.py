@@ -65,6 +65,15 @@ def test_a_board_is_sent_once_as_sentences_and_pdf_until_there_is_news(reader, b
     assert ledger() == ["created", "sent", "sent"]
 
 
+def test_small_categories_are_said_as_such(reader, board, mailoutbox) -> None:
+    Study.objects.update(small_category=100_000)
+    set_up(reader, board)
+    send_due(later(minutes=1))
+    body = mailoutbox[0].body
+    assert "F: <100,000 visitors." in body and "3 categories have fewer than 100,000 visitors" in body
+    assert "()" not in body and "<100,000 visitors" in text_of(mailoutbox[0])[1]
+
+
 @pytest.mark.parametrize("loss", ["grant", "role", "board", "account"])
 def test_it_ends_with_the_rights_of_its_owner(loss, reader, board, analyst, person, mailoutbox) -> None:
     other = person("otto", Role.ANALYST)
