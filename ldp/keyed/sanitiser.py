@@ -84,7 +84,7 @@ class Sanitiser:
         ----------
         index : int; position of the number in the plan
         pseudonyms : ndarray of uint64, shape (n,)
-        levels : ndarray of int32, shape (n,); levels of the number, below 0 for no value
+        levels : ndarray of int32, shape (n,); levels of the number, anything else for no value
 
         Raises
         ------

@@ -41,11 +41,12 @@ def sides(
 
     Parameters
     ----------
-    levels : ndarray of int32, shape (n,); `Scale.levels` in [0, n_cuts], below 0 for no value
+    levels : ndarray of int32, shape (n,); `Scale.levels` in [0, n_cuts], anything else for no value
     pseudonyms, prf, indicator, channel : as of `choose_cut`
     """
     cuts = choose_cut(pseudonyms, prf=prf, indicator=indicator, channel=channel)
-    return np.where(levels < 0, -1, levels > cuts.astype(np.int32)).astype(np.int32)
+    is_known = (levels >= 0) & (levels <= channel.domain_size)
+    return np.where(is_known, levels > cuts.astype(np.int32), -1).astype(np.int32)
 
 
 def answers(
