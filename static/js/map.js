@@ -11,6 +11,7 @@ const NOT_READ = -2;
 const CONFIG = { displayModeBar: false, scrollZoom: false, doubleClick: false, responsive: false };
 const MARGIN = 1.06; // of the area at its edges
 const MAX_ZOOM = 64;
+const NAME_PX = 12; // of the names of zones
 const PLAY_MS = 1200; // for a frame, where the page names no pace
 const HEIGHT = { least: 260, most: 620 };
 const NO_AXIS = { visible: false, fixedrange: false, zeroline: false, showgrid: false };
@@ -55,6 +56,25 @@ function zoneAt(zones, x, y) {
   return zones.findIndex(
     ({ box, rings }) => x >= box[0] && y >= box[1] && x <= box[2] && y <= box[3] && isInside(rings, x, y),
   );
+}
+
+// The widest place inside of a zone along a few lines from west to east: [x, y, width], for its name.
+function roomOf({ rings, box }) {
+  const lines = [0.5, 0.4, 0.6, 0.3, 0.7].map((share) => box[1] + share * (box[3] - box[1]));
+  const rooms = lines.flatMap((y) => {
+    const crossings = rings.flatMap((flat) => crossingsOf(flat, y)).sort((a, b) => a - b);
+    return crossings.flatMap((x, at) => (at % 2 ? [[(crossings[at - 1] + x) / 2, y, x - crossings[at - 1]]] : []));
+  });
+  return rooms.reduce((best, room) => (room[2] > best[2] ? room : best), [box[0], box[1], 0]);
+}
+
+function crossingsOf(flat, y) {
+  const found = [];
+  for (let at = 0; at + 3 < flat.length; at += 2) {
+    const [x1, y1, x2, y2] = [flat[at], flat[at + 1], flat[at + 2], flat[at + 3]];
+    if (y1 > y !== y2 > y) found.push(x1 + ((y - y1) * (x2 - x1)) / (y2 - y1));
+  }
+  return found;
 }
 
 // --- what Plotly draws ----------------------------------------------------------------------
@@ -113,6 +133,23 @@ function arcTraces(arcs = []) {
     addPath(trace, path);
     return trace;
   });
+}
+
+// Names of the zones that have room for them at this scale.
+function nameTraces(zones, metresPerPixel) {
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = `${NAME_PX}px sans-serif`;
+  const fits = ({ name, room }) => pen.measureText(name).width + NAME_PX < room[2] / metresPerPixel;
+  const named = zones.filter(fits);
+  if (!named.length) return [];
+  const [x, y] = [0, 1].map((axis) => named.map(({ room }) => room[axis]));
+  // The outline is that of the ground, so that a name can be read on every class.
+  const textfont = { size: NAME_PX, color: colour("--text"), shadow: shadowOf(colour("--bg")) };
+  return [{ type: "scatter", mode: "text", hoverinfo: "skip", text: named.map(({ name }) => name), textfont, x, y }];
+}
+
+function shadowOf(ground) {
+  return ["1px 1px", "-1px 1px", "1px -1px", "-1px -1px"].map((by) => `${by} 1px ${ground}`).join(", ");
 }
 
 // Cells of an operator, as dots.
@@ -177,6 +214,8 @@ class Panel {
     const { zones, layers } = this.map.shapes;
     const classes = content.grid ? null : content.classes;
     const data = [...hatchedTraces(zones, classes), ...layerTraces(layers), ...arcTraces(content.arcs), ...pointTraces(content.points)];
+    data.push(...nameTraces(zones, this.map.view.metresPerPixel));
+    this.named = this.map.view.metresPerPixel;
     const [xRange, yRange] = this.map.ranges(this);
     const layout = {
       width: this.width, height: this.map.height(this), margin: { l: 0, r: 0, t: 0, b: 0 },
@@ -192,6 +231,7 @@ class Panel {
   }
 
   look() {
+    if (this.named !== this.map.view.metresPerPixel) return this.draw(this.content); // other names have room
     const [xRange, yRange] = this.map.ranges(this);
     this.drawScale();
     return globalThis.Plotly.relayout(this.plot, { "xaxis.range": xRange, "yaxis.range": yRange });
@@ -252,6 +292,7 @@ class MapFigure {
     this.shapes = shapes;
     this.shapes.zones.forEach((zone) => {
       zone.box = boxOf(zone.rings);
+      zone.room = roomOf(zone);
       zone.path = zone.rings.map(svgPath).join("");
     });
     this.first = frame;

@@ -30,6 +30,7 @@ def test_from_an_empty_form_to_a_draft_in_review(site, extract, sign_in, width):
     page.set_input_files("#zones-file", DEMO / "zones.geojson")
     expect(page.locator("#area-map")).to_contain_text("62 cells, 10 zones.", timeout=20_000)
     expect(page.locator("#area-map .shapelayer path").first).to_be_visible()
+    expect(page.locator("#area-map text").filter(has_text="Vosges")).to_be_visible()
 
     page.get_by_role("button", name="Add gender as an indicator").press("Enter")
     expect(page.get_by_role("group", name="Values in the sample").get_by_label("NR")).to_be_checked()
