@@ -209,7 +209,7 @@ def _alerts(now: datetime) -> Iterable[Line]:
         finding = Finding(code=alert.code, level=level, subject=alert.subject, facts=alert.facts)
         names = ", ".join(texts.subject_words(channel) for channel in sorted(alert.told))
         told = _("sent by %(channels)s") % {"channels": names} if names else nobody
-        since = _("open for %(time)s") % {"time": texts.duration((now - alert.since).total_seconds())}
+        since = _("opened %(time)s ago") % {"time": texts.duration((now - alert.since).total_seconds())}
         yield Line(name=texts.words(finding).title, badge=Badge.of(level), what=since, more=told)
 
 

@@ -160,8 +160,8 @@ def _no_means(facts: Facts) -> Missing | None:
     if facts.means:
         return None
     why = gettext(
-        "This question needs an indicator that combines a number with the zones or categories, and a plan "
-        "without presence noise."
+        "This question needs two things: an indicator that records a number together with a zone or "
+        "a category, and a plan without presence noise."
     )
     return Missing(why=why, keys=('kind = "number"', "parts"), anchor="numbers")
 

@@ -203,19 +203,20 @@ def _days_words(plan: PlanSpec) -> list[str]:
     if all(plan.is_hashed(index) for index in repeated(plan)):
         return [
             gettext(
-                "Each report on a daily indicator has new noise, so a few reports do not show for "
-                "certain whether the value changed. Many reports can show it. The limits on the odds "
-                "of a correct guess apply only to guesses between two possible series of values. For "
-                "each person, the categories are divided into sets. The set that contains the value "
-                "must repeat and change on the same days in both series."
+                "Each report on a daily indicator has new noise. A few reports therefore do not show "
+                "for certain whether a person's value changed, but many reports can. For each "
+                "person, the categories are divided into sets. The limits on the odds of a correct "
+                "guess apply only to guesses between two possible series of values. In both series, "
+                "the person's values must move to another set, or back to an earlier one, on the "
+                "same days."
             )
         ]
     text = gettext(
         "Anyone who sees a person's reports on a daily indicator for several days can tell whether "
         "the value changed. The limits on the odds of a correct guess then apply only to guesses "
-        "between two possible series of values. The values must repeat and change on the same days "
-        "in both series. Anyone who also knows the value on one day learns more about the other days "
-        "than these limits indicate."
+        "between two possible series of values. Both series must change, or return to an earlier "
+        "value, on the same days. Anyone who also knows the value on one day learns more about the "
+        "other days than these limits indicate."
     )
     return [text, *filter(None, [two_categories(plan)])]
 

@@ -271,7 +271,7 @@ class SimulatorForm(forms.Form):
             if each.has_size:
                 yield f"k-{each.slug}", each.name, 2, MAX_DOMAIN_SIZE
         if "cap" in self.source.initial:
-            label = gettext("Maximum number of days on which a person reports on daily indicators")
+            label = gettext("Maximum number of days per person for daily indicators")
             yield "cap", label, 1, MAX_DAYS
 
     def _questions(self) -> tuple[Question, ...]:

@@ -18,7 +18,7 @@ def unit_words(unit: str) -> str:
         Unit.ATTRIBUTE: gettext("one of a person's values (attribute)"),
         Unit.PRESENCE: gettext("a person's presence"),
         Unit.SLOTS: gettext("a person's contribution to the counts by time slot"),
-        Unit.LOCATION: gettext("a person's reported places, per kilometre"),
+        Unit.LOCATION: gettext("a person's reported places (loss per kilometre)"),
     }
     return words[Unit(unit)]
 
