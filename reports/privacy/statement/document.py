@@ -373,16 +373,17 @@ def _definition(spec: PlanSpec) -> str:
         )
     if spec.asks_questions:
         text += " " + gettext(
-            "For an indicator with a permanent question, all that matters is whether the true answer is "
-            "“yes” or “no”. The guarantee compares two people whose true answers change on the same days. "
-            "Each person has at most two different randomised answers, so more days add nothing to epsilon."
+            "For an indicator with a permanent question, each person has at most two randomised "
+            "answers. One is given on every day when the true answer is “yes”, and the other when it "
+            "is “no”. Because both are reused, more days add nothing to epsilon. The guarantee "
+            "compares two people whose true answers change on the same days."
         )
     if spec.hashes_values:
         text += " " + gettext(
             "For a daily indicator with hashed values, an answer depends only on the set of "
-            "categories that contains the value. The guarantee compares two people for whom this set "
-            "repeats and changes on the same days. For any number of days, epsilon is at most the "
-            "number of sets multiplied by the epsilon of one kept answer."
+            "categories that contains the value. The guarantee compares two people whose values move "
+            "to another set, or back to an earlier one, on the same days. For any number of days, "
+            "epsilon is at most the number of sets multiplied by the epsilon of one kept answer."
         )
     return text
 
