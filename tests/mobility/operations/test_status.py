@@ -84,7 +84,7 @@ def test_tables_of_workers_batches_jobs_backups_and_alerts(client, privacy_offic
     html = page(client, privacy_officer)
     for text in (
         "celery@one", "5 hours", "the oldest batch arrived 3 hours ago", "every 15 seconds", "3 days ago",
-        "2.0 MB", "Low disk space: data folder", "for 4 hours", "sent by e-mail",
+        "2.0 MB", "Low disk space: data folder", "opened 4 hours ago", "sent by e-mail",
     ):  # fmt: skip
         assert text in html, text
 

@@ -256,7 +256,11 @@ class TestDays:
         says(shown, "the reports do not include them yet", "after you close that day and all earlier days")
         assert "Open the report" not in shown
         says(study, "waiting to be closed", "cannot see a day until you have closed it and all earlier days")
-        says(study, "all days up to and including the chosen date are published with presence noise")
+        says(
+            study,
+            "all days up to and including the chosen date are published",
+            "Presence noise is added first",
+        )
         assert "waiting to be closed" in listed and " published" not in listed
         closed = requests.request_close_days(VaultStudy.objects.get(), through=2, by="olga")
         run_batches()

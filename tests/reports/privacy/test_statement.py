@@ -399,7 +399,7 @@ def test_slots_have_a_promise_of_their_own_and_pages_say_what_it_leaves_out(
     found, text = statement(), page(reader, "statement")
     assert limit in told(found["not_protected"]).get("slots", "") and limit in text
     assert ("slots" in told(found["not_protected"])) == bool(limit)
-    assert "or at most 45 minutes before it ended" in text
+    assert "or at most 45 minutes before its end" in text
     assert ("Together, the noise on time slots and the presence noise" in text) == bool(hidden)
     pack = to_markdown(dpia_pack(study))
     assert limit in pack and "Risk: an attacker learns when and where a person was" in pack

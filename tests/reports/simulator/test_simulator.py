@@ -103,7 +103,10 @@ def test_hashed_values_show_less_in_a_report_and_are_limited_over_all_days() -> 
     (row,) = simulation.rows
     assert row.at_most == pytest.approx(np.exp(0.5) / (np.exp(0.5) + 7))
     assert simulation.certificate.nominal_profile == 2
-    assert "few reports do not show for certain whether the value changed" in words.odds_words(simulation)[-1]
+    assert (
+        "few reports therefore do not show for certain whether a person's value changed"
+        in words.odds_words(simulation)[-1]
+    )
     assert "divided into 2 sets for the whole study" in words.truth_words(row.channel)
     found = {each.mechanism: each for each in simulation.ranking}
     assert found["smp-question"].mean_half_width < found["smp-loloha"].mean_half_width
