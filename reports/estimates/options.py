@@ -23,6 +23,7 @@ CHOICES: Final[Choices] = {
     "measure": ("frequency", "visitors"),
     "values": ("consistent", "unbiased"),
     "layer": ("estimate", "uncertainty"),
+    "classes": ("round", "quantile", "equal"),
     "group": ("all", "found", "groups"),
 }
 DAYS_CHOICES: Final[Choices] = {
@@ -69,6 +70,7 @@ class ReportOptions(_Options):
     order : "sorted" by what is shown, the largest first; "natural" is that of the plan
     values : "consistent" ones add up to 100%; "unbiased" estimates may be negative
     layer : what the colours of a map stand for: the estimate, or half of the width of its interval
+    classes : bounds of a map's colours: "round" numbers, "quantile" for as many zones each, or "equal" widths
     group : "all" categories, those "found" and the sum of the others, or the study's "groups"; not in files
     """
 
@@ -78,6 +80,7 @@ class ReportOptions(_Options):
     measure: str = "frequency"
     values: str = "consistent"
     layer: str = "estimate"
+    classes: str = "round"
     group: str = "all"
 
 

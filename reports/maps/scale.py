@@ -1,11 +1,11 @@
-"""Classes of a map: few, with round bounds, and the same for every window of an indicator."""
+"""Classes of a map: few, with short bounds, and the same for every window of an indicator."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, floor, log10
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from django.utils.translation import gettext
@@ -79,6 +79,65 @@ def fixed_scale(values: NDArray[np.float64]) -> Scale:
     else:
         found = _equal_breaks(0.0, high)
     return Scale(breaks=found, low=low, high=high)
+
+
+def quantile_scale(values: NDArray[np.float64]) -> Scale:
+    """Scale with about as many values in each class; ties share one, which can leave fewer classes."""
+    known = np.sort(values[np.isfinite(values)])
+
+    def above(upper: float) -> float:
+        below = known[known < upper]
+        return _shortest(float(below[-1]), upper, finest=_finest(known)) if below.size else upper
+
+    starts = [
+        float(known[place * known.size // MAX_CLASSES]) for place in range(1, MAX_CLASSES) if known.size
+    ]
+    return _scale_between(known, [above(each) for each in starts])
+
+
+def equal_scale(values: NDArray[np.float64]) -> Scale:
+    """Scale with MAX_CLASSES classes of one width from the least value to the largest."""
+    known = np.sort(values[np.isfinite(values)])
+    if not known.size:
+        return fixed_scale(known)
+    inner = np.linspace(known[0], known[-1], MAX_CLASSES + 1)[1:-1]
+    return _scale_between(known, [_clean(round(float(each), -_finest(known))) for each in inner])
+
+
+class Scaled(Protocol):
+    """Makes a scale of values; what is not a number is left out."""
+
+    def __call__(self, values: NDArray[np.float64], /) -> Scale: ...
+
+
+SCALES: Final[dict[str, Scaled]] = {
+    "round": fixed_scale,
+    "quantile": quantile_scale,
+    "equal": equal_scale,
+}  # by the option `classes` of a page
+
+
+def _scale_between(known: NDArray[np.float64], breaks: Sequence[float]) -> Scale:
+    """Scale of sorted values; a bound that leaves no value below or above it is dropped."""
+    if not known.size:
+        return fixed_scale(known)
+    low, high = float(known[0]), float(known[-1])
+    return Scale(breaks=tuple(sorted({each for each in breaks if low < each <= high})), low=low, high=high)
+
+
+def _finest(known: NDArray[np.float64]) -> int:
+    """Exponent of ten of the last digit of bounds: at most a hundredth of the range of sorted values."""
+    span = float(known[-1] - known[0])
+    return max(floor(log10(span)) - 2, -_MAX_DECIMALS) if span > 0 else 0
+
+
+def _shortest(below: float, upper: float, *, finest: int) -> float:
+    """Number with the fewest digits above one value and up to the next; with the finest digit if none is."""
+    for exponent in range(max(floor(log10(upper - below)) + 1, finest), finest - 1, -1):
+        found = _clean(floor(_clean(upper / 10.0**exponent)) * 10.0**exponent)
+        if found > below:
+            break
+    return found
 
 
 def _equal_breaks(low: float, high: float) -> tuple[float, ...]:

@@ -44,6 +44,7 @@ def map_context(
         "map_day": report.window.first_day if report.window.days == 1 else 0,
         "legend": maps.legend(scale, options=options),
         "legend_bounds": bounds,
+        "classes_words": maps.classes_words(options),
         "has_other_zones": len(set(shapes.names) - set(zones)) > 0,
         "layers": [layer.name for layer in shapes.layers],
         "not_on_map": maps.not_on_map(ordered(report, options=options), names=shapes.names),

@@ -15,7 +15,7 @@ from reports.base.status import Status
 from reports.estimates.options import ReportOptions, shown_value
 from reports.estimates.picker import window_query
 from reports.estimates.queries import Estimate, Window, WindowReport, single_days_of
-from reports.maps.scale import NOT_ASKED, NOT_READ, Scale, fixed_scale, values_of
+from reports.maps.scale import NOT_ASKED, NOT_READ, SCALES, Scale, values_of
 from reports.maps.shapes import AreaShapes
 from reports.studies.models import Area, Indicator
 from reports.studies.queries import has_unions
@@ -64,13 +64,30 @@ def windows_of_scale(indicator: Indicator) -> list[Window]:
 
 
 def map_scale(reports: Sequence[WindowReport], *, options: ReportOptions) -> Scale:
-    """Return one scale for all windows of an indicator, from the reliable numbers."""
-    rows = [
-        [_drawn(report, estimate, options=options) for estimate in report.estimates]
-        for report in reports
-        if report.status == Status.OK
+    """Return one scale for all windows of an indicator, from the reliable numbers.
+
+    Quantiles and equal widths follow the zones alone; round bounds leave room for the other categories too.
+    """
+    read = [report for report in reports if report.status == Status.OK]
+    names = set(zones_of(read[0].indicator)) if read and options.classes != "round" else None
+    values = [
+        _drawn(report, estimate, options=options)
+        for report in read
+        for estimate in report.estimates
+        if names is None or (estimate.category in names and estimate.status == Status.OK)
     ]
-    return fixed_scale(values_of(rows))
+    return SCALES[options.classes](values_of([values]).ravel())
+
+
+def classes_words(options: ReportOptions) -> str:
+    """Say how the bounds of the classes were chosen; nothing of round ones."""
+    if options.classes == "quantile":
+        return gettext(
+            "Over all single days and the whole study, each class has about the same number of zones."
+        )
+    if options.classes == "equal":
+        return gettext("All classes have the same width.")
+    return ""
 
 
 def legend(scale: Scale, *, options: ReportOptions) -> list[LegendRow]:

@@ -171,6 +171,9 @@ def report_switches(options: ReportOptions, query: str, *, has_map: bool) -> lis
         "consistent": gettext("Consistent"),
         "estimate": gettext("Estimate"),
         "uncertainty": gettext("Uncertainty"),
+        "round": gettext("Round bounds"),
+        "quantile": gettext("Quantiles"),
+        "equal": gettext("Equal widths"),
     }
     titles = {
         "view": gettext("View"),
@@ -180,7 +183,7 @@ def report_switches(options: ReportOptions, query: str, *, has_map: bool) -> lis
     }
     choices = dict(CHOICES)
     if options.view == "map":
-        titles["layer"] = gettext("Colours")
+        titles |= {"layer": gettext("Colours"), "classes": gettext("Classes")}
     if not has_map:
         choices["view"] = tuple(view for view in choices["view"] if view != "map")
     return switches(options, titles=titles, labels=labels, choices=choices, kept=query)

@@ -131,7 +131,7 @@ def map_words(selection: Selection) -> str:
         if each.status == Status.OK:
             rest.append(f"{each.shown_category} {formats.amount(value, options.measure)}")
     beside = gettext("Not on the map: %(rest)s.") % {"rest": "; ".join(rest)} if rest else ""
-    return " ".join(text for text in (f"{what}.", how, fixed, beside) if text)
+    return " ".join(text for text in (f"{what}.", how, fixed, zones.classes_words(options), beside) if text)
 
 
 def _draw_zones(axes: Axes, shapes: AreaShapes, classes: Sequence[int]) -> None:

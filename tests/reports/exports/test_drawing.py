@@ -209,9 +209,11 @@ class TestCharts:
 
 
 class TestMaps:
-    @pytest.mark.parametrize("layer", ["estimate", "uncertainty"])
-    def test_svg_has_each_zone_in_its_class_and_the_legend(self, mapped, layer):
-        options = ReportOptions(view="map", layer=layer)
+    @pytest.mark.parametrize(
+        ("layer", "classes"), [("estimate", "round"), ("uncertainty", "equal"), ("estimate", "quantile")]
+    )
+    def test_svg_has_each_zone_in_its_class_and_the_legend(self, mapped, layer, classes):
+        options = ReportOptions(view="map", layer=layer, classes=classes)
         selection = selected(mapped, options)
         svg = svg_of(selection)
         (report,) = selection.reports
@@ -224,6 +226,7 @@ class TestMaps:
         for row in zones.legend(scale, options=options):
             assert row.text in texts(svg)
         assert "not a category of this indicator" in texts(svg)
+        assert zones.classes_words(options) in " ".join(texts(svg))
         assert zone_paths(svg)[0].count("M ") == 2  # a ring, and its hole
         assert zone_paths(svg)[1].count("M ") == 1
         if layer == "estimate":

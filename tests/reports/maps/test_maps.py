@@ -29,7 +29,7 @@ from reports.maps import actions as densities
 from reports.maps import density as maps_density
 from reports.maps import texts
 from reports.maps import zones as maps
-from reports.maps.scale import MAX_CLASSES, NOT_ASKED, NOT_READ, fixed_scale
+from reports.maps.scale import MAX_CLASSES, NOT_ASKED, NOT_READ, SCALES, fixed_scale
 from reports.maps.shapes import area_shapes, wound
 from reports.models import DayNote, DensityMap, LocationTally, Study
 from reports.sharing import actions as access
@@ -201,6 +201,39 @@ def test_classes_are_few_round_and_where_the_values_are() -> None:
         ((*range(1, 40), 900.0), (5.0, 20.0, 100.0, 500.0)),
     ):
         assert scale_for(*values).breaks == breaks
+
+
+@pytest.mark.parametrize(
+    ("values", "quantile", "equal"),
+    [
+        ((np.nan, 1.23, 2.34, 3.45, 4.56, 9.99), (2.0, 3.0, 4.0, 9.0), (2.98, 4.73, 6.49, 8.24)),
+        ((0, 0, 0, 0, 0, 0, 3, 4, 5, 6), (3.0, 5.0), (1.2, 2.4, 3.6, 4.8)),  # ties stay together
+        ((0, 50), (50.0,), (10.0, 20.0, 30.0, 40.0)),  # few zones
+        ((-4.0, -2.0, 0.5, 1.2, 6.0), (-2.0, 0.0, 1.0, 6.0), (-2.0, 0.0, 2.0, 4.0)),
+        ((7.1, 7.1, 7.1), (), ()),
+        ((np.nan,), (), ()),
+        ((), (), ()),
+    ],
+)
+def test_quantiles_hold_as_many_values_each_and_equal_classes_are_as_wide(values, quantile, equal) -> None:
+    found = [SCALES[name](np.array(values, np.float64)).breaks for name in ("quantile", "equal")]
+    assert found == [quantile, equal]
+
+
+def test_classes_of_an_address_follow_the_zones_that_are_shown(reader, mapped) -> None:
+    mapped.small_category = 250  # hides zones
+    mapped.save()
+    options, reports = ReportOptions(view="map", classes="quantile"), reports_of(mapped)
+    zones = [each for report in reports for each in report.estimates[:3]]
+    shares = [100 * each.consistent for each in zones if each.status == Status.OK]
+    assert 0 < len(shares) < len(zones)
+    scale = maps.map_scale(reports, options=options)
+    assert (scale.low, scale.high) == pytest.approx((min(shares), max(shares)))
+    html = shown(reader, view="map", classes="quantile")
+    assert data_of(html, "map-data")["frame"] == frame_of(reports[-1], scale, options)
+    text = text_of(html)
+    for part in (*(row.text for row in maps.legend(scale, options=options)), maps.classes_words(options)):
+        assert part in text
 
 
 def test_a_scale_has_words_and_reads_no_more_than_numbers() -> None:
