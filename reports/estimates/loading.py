@@ -2,18 +2,19 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from django.db.models import Q
 
 from ldp import GrrChannel, IndicatorSpec, PlanSpec
-from ldp.estimation.windows import IndicatorTallies
+from ldp.estimation.windows import IndicatorTallies, Window
 from ldp.privacy.plans import AnswerChannel, ReportChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.projective_space import value_counts, value_reports
 from ldp.protocols.repeated.question import QuestionChannel
 from reports.estimates.models import DayNote
 from reports.estimates.noise import AnswerNoise, answer_noise
+from reports.estimates.small_categories import Hidden
 from reports.studies.models import Indicator
 from reports.studies.plan_models import Plan
 from reports.studies.queries import Counts, counts_of, visitors_of
@@ -27,6 +28,7 @@ class Loaded:
     codes, counts : by code, as they are stored, and by category; those of GRR and OUE are the same
     by_category : reports about each category: of a number those on its cut, else `n_reports`
     parts : of a joint indicator in a study with small categories: its parts
+    hidden : by window, what the small-category rule hides, as far as it was asked for
     """
 
     indicator: Indicator
@@ -43,6 +45,7 @@ class Loaded:
     notes: tuple[DayNote, ...]
     noise: AnswerNoise | None
     parts: tuple["Loaded", ...] = ()
+    hidden: dict[Window, Hidden | None] = field(default_factory=dict)
 
     @property
     def outages(self) -> frozenset[int]:

@@ -20,7 +20,7 @@ from reports.base.status import Status, estimates_status, is_suppressed, window_
 from reports.estimates.loading import Loaded, load, tallies_of
 from reports.estimates.models import DayNote
 from reports.estimates.noise import Figures
-from reports.estimates.small_categories import Hidden, below, hidden_categories
+from reports.estimates.small_categories import Hidden, below, hidden_categories, windows_inside
 from reports.studies.models import Indicator, Study
 from reports.studies.names import in_language
 from reports.studies.plan_models import Plan
@@ -140,7 +140,12 @@ def surely_present(report: WindowReport) -> list[Estimate] | None:
 
 def has_small(reports: Iterable[WindowReport]) -> bool:
     """Return whether the small-category rule hides a category."""
-    return any(each.below is not None for report in reports for each in report.estimates)
+    return any(
+        each.is_hidden
+        for report in reports
+        if report.study.small_category and report.status != Status.SUPPRESSED
+        for each in report.estimates
+    )
 
 
 def mean_half_width(estimates: Sequence[Estimate]) -> float | None:
@@ -378,25 +383,37 @@ def _hidden(loaded: Loaded, window: Window, found: Figures) -> Hidden | None:
     study = loaded.indicator.study
     if not study.small_category:
         return None
-    days = window._asdict()
     parts = []
     for part in loaded.parts:
-        of_part = None
         # Of a number a combination has the sides of a cut, which are no categories.
-        if part.spec.scale is None and (window.days == 1 or has_unions(part.indicator)):
-            counts, n_reports = union(part.counts, **days), int(union(part.n_reports, **days))
-            n_visitors = int(union(part.visitors, **days))
-            figures = _figures(part, window, counts, n_reports=n_reports, n_visitors=n_visitors)
-            of_part = None if figures is None else _hidden(part, window, figures)
-        parts.append((part.spec.part_size + 1, of_part))
+        has_window = part.spec.scale is None and (window.days == 1 or has_unions(part.indicator))
+        parts.append((part.spec.part_size + 1, _hidden_in(part, window) if has_window else None))
+    least, visitors = study.small_category, all_unions(loaded.visitors)
+    inside = windows_inside(window, visitors=visitors, least=least) if window.days > 1 else ()
     return hidden_categories(
         found.frequency,
         found.consistent,
         ci_low=found.ci_low,
-        n_visitors=int(union(loaded.visitors, **days)),
-        least=study.small_category,
+        n_visitors=int(visitors[window.first_day, window.last_day]),
+        least=least,
         parts=parts,
+        inside=[each for each in (_hidden_in(loaded, part) for part in inside) if each is not None],
     )
+
+
+def _hidden_in(loaded: Loaded, window: Window) -> Hidden | None:
+    """Apply the rule to a window of which no report is asked for; each once."""
+    if window not in loaded.hidden:
+        days = window._asdict()
+        found = _figures(
+            loaded,
+            window,
+            union(loaded.counts, **days),
+            n_reports=int(union(loaded.n_reports, **days)),
+            n_visitors=int(union(loaded.visitors, **days)),
+        )
+        loaded.hidden[window] = None if found is None else _hidden(loaded, window, found)
+    return loaded.hidden[window]
 
 
 def _figures(

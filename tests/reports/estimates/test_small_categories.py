@@ -22,7 +22,7 @@ from reports.crosstab.joints import joint_indicators
 from reports.crosstab.queries import measure, table_of
 from reports.crosstab.query import view_of
 from reports.estimates.queries import Window, study_reports, visitor_unions
-from reports.estimates.small_categories import hidden_categories
+from reports.estimates.small_categories import Hidden, hidden_categories
 from reports.exports.bundle import bundle_of
 from reports.exports.errors import ExportError
 from reports.exports.records import to_csv, to_json
@@ -91,8 +91,9 @@ def test_no_small_number_is_shown_or_can_be_worked_out(weights, noise, least) ->
     assert small.any() or not found.others.any()
     if small.any() and shown.any():
         # The sum of the hidden ones gives each small one no better than a range as wide as the limit.
-        rest = float((shares * n)[found.all].sum())
-        lowest = rest - (small.sum() - 1) * least if not found.others.any() else -np.inf
+        # Of the others, which are the smallest, each has at most what the smallest shown one has.
+        rest, most = (float(each) for each in ((shares * n)[found.all].sum(), (shares * n)[shown].min()))
+        lowest = rest - (small.sum() - 1) * least - found.others.sum() * most
         assert found.all.sum() >= 2 and least - lowest >= least - 1e-6
 
 
@@ -105,11 +106,32 @@ def test_no_small_number_is_shown_or_can_be_worked_out(weights, noise, least) ->
         # 95 + 95 leave 90 to 100 for each
         ((0.5, 0.31, 0.095, 0.095), (None, Status.SUPPRESSED, Status.SMALL, Status.SMALL)),
         ((1.0, 0.0), (Status.SUPPRESSED, Status.SMALL)),
+        # 80 + 210 less a number from 100 to 215 would leave 75 or more
+        ((0.495, 0.215, 0.21, 0.08), (None, Status.SUPPRESSED, Status.SUPPRESSED, Status.SMALL)),
     ],
 )
 def test_the_smallest_other_category_is_hidden_where_it_must_be(shares, statuses) -> None:
     found = hidden_categories(shares, shares, ci_low=shares, n_visitors=1000, least=100)
     assert tuple(found.status(code) for code in range(len(shares))) == statuses
+
+
+@given(
+    counts=st.lists(st.sampled_from([3, 15, 40, 90, 300]), min_size=9, max_size=9),
+    hidden=st.lists(st.booleans(), min_size=3, max_size=3),
+)
+def test_no_combination_can_be_worked_out_from_sums_of_parts(counts, hidden) -> None:
+    table = np.array(counts, float)
+    n = int(table.sum())
+    of_part = Hidden(small=np.array(hidden[:2]), others=np.zeros(2, np.bool_), consistent=np.zeros(2))
+    found = hidden_categories(
+        table / n, table / n, ci_low=table, n_visitors=n, least=20, parts=((3, of_part), (3, None))
+    ).all
+    assert found[table < 20].all()
+    sums = np.array([*np.kron(np.eye(3), np.ones(3)), *np.kron(np.ones(3), np.eye(3))])
+    sums = sums[[not (row < 2 and hidden[row]) for row in range(6)]][:, found]  # of parts that are shown
+    for code in range(int(found.sum())):
+        asked = np.vstack([sums, np.eye(int(found.sum()))[code]])
+        assert np.linalg.matrix_rank(asked) > np.linalg.matrix_rank(sums)
 
 
 def test_consistent_shares_do_not_depend_on_how_the_hidden_ones_split_their_rest() -> None:
@@ -163,6 +185,27 @@ def test_all_that_is_said_is_the_same_with_two_hidden_categories_exchanged(reade
     exchange(study)
     again = said(TELLING, reader=reader)
     assert [page for page in TELLING if without[page] == again[page]] == []  # the comparison can fail
+
+
+@pytest.mark.parametrize(
+    ("days", "hidden"),
+    [
+        ((0b001, 0b010, 0b100), {(1, 2), (2, 3), (1, 3)}),  # each person on one day
+        ((0b001, 0b111, 0b100), {(1, 3)}),  # no one skips day 2
+        ((0b101, 0b010, 0b111), set()),
+    ],
+)
+def test_a_day_cannot_be_worked_out_from_longer_windows(days, hidden) -> None:
+    asked = factory.indicator("zone", *ZONES)
+    study = factory.create(asked, small_category=LIMIT, days=3, epsilon="12")
+    bitmaps = np.repeat(np.array(days, np.uint64), 1000)
+    # On day 2 few are in the zone "Island", on other days many.
+    numbers = [[500, 200, 180, 120] if not day & 2 else [500, 300, 180, 20] for day in days]
+    zone = np.concatenate([np.repeat(np.arange(4, dtype=np.int32), each) for each in numbers])
+    factory.publish(study, replace(factory.crowd(study, n=3000), bitmaps=bitmaps, static={"zone": zone}))
+    reports = study_reports(list(study.indicators.all()), None)
+    found = {each.window for each in reports if each.estimates[3].is_hidden and each.window.days > 1}
+    assert found == hidden and reports[3].window == (2, 2) and reports[3].estimates[3].below == LIMIT
 
 
 def test_joint_views_hide_what_a_hidden_zone_is_part_of() -> None:
