@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from reports.boards.models import Board, BoardUse
+from reports.boards.models import Board, BoardDigest, BoardUse
 from reports.boards.offers import first_tiles, offers_of
 from reports.boards.tiles import (
     MAX_TEXT,
@@ -24,6 +24,7 @@ from reports.boards.tiles import (
     write_tiles,
 )
 from reports.ledger.actions import record
+from reports.ledger.chain import Json
 from reports.ledger.models import LedgerKind
 from reports.studies.models import Study
 from reports.studies.policies import may_open
@@ -84,8 +85,18 @@ def rename_board(board: Board, *, name: str, is_shared: bool, by: User) -> None:
 @transaction.atomic
 def remove_board(board: Board, *, by: User) -> None:
     """Remove a board; links to it lead nowhere from now on."""
+    for digest in board.digests.all():
+        record_digest(digest, "ended", actor=by.get_username())
     _record(board, "removed", by=by)
     board.delete()
+
+
+def record_digest(
+    digest: BoardDigest, change: str, *, actor: str, facts: Mapping[str, Json] | None = None
+) -> None:
+    """Enter a change of a digest in the ledger, without the addresses: they are of people."""
+    said: dict[str, Json] = {"digest": str(digest.pk), "board": str(digest.board_id), "change": change}
+    record(LedgerKind.DIGEST, actor=actor, study=digest.board.study.slug, facts=said | dict(facts or {}))
 
 
 def change_tile(board: Board, change: str, *, key: int) -> None:

@@ -27,6 +27,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods
 
 from reports.accounts.access import account, openers_only, study_or_404
+from reports.boards.actions import record_digest
 from reports.boards.models import Board, BoardDigest
 from reports.boards.queries import board_or_404, boards_of
 from reports.estimates.fingerprints import state_of
@@ -34,9 +35,7 @@ from reports.estimates.queries import Window, visitor_unions
 from reports.exports.boards.document import to_pdf
 from reports.exports.boards.drawing import rows_of
 from reports.exports.boards.selection import BoardFile, options_of, select_board
-from reports.ledger.actions import record
 from reports.ledger.chain import Json
-from reports.ledger.models import LedgerKind
 from reports.studies.policies import OPENERS, studies_for
 from reports.studies.texts import crumbs_to
 
@@ -81,7 +80,9 @@ def _send_or_end(digest: BoardDigest, *, now: datetime) -> None:
         return
     BoardDigest.objects.filter(pk=digest.pk).update(sent_at=now, sent_state=state, error="")
     facts: dict[str, Json] = {"file": f"{found.name}.pdf", "sha256": hashlib.sha256(pdf).hexdigest()}
-    _record(digest, "sent", actor=digest.owner.get_username(), facts=facts | {"addresses": len(addresses)})
+    record_digest(
+        digest, "sent", actor=digest.owner.get_username(), facts=facts | {"addresses": len(addresses)}
+    )
 
 
 def _may_go_on(digest: BoardDigest) -> bool:
@@ -128,14 +129,8 @@ def _mail(digest: BoardDigest, found: BoardFile, *, pdf: bytes, addresses: list[
 
 def end_digest(digest: BoardDigest, *, actor: str) -> None:
     """Remove a digest; without an actor because its owner lost the right to it."""
-    _record(digest, "ended", actor=actor)
+    record_digest(digest, "ended", actor=actor)
     digest.delete()
-
-
-def _record(digest: BoardDigest, change: str, *, actor: str, facts: dict[str, Json] | None = None) -> None:
-    """Enter a change in the ledger, without the addresses: they are of people."""
-    said: dict[str, Json] = {"digest": str(digest.pk), "board": str(digest.board_id), "change": change}
-    record(LedgerKind.DIGEST, actor=actor, study=digest.board.study.slug, facts=said | (facts or {}))
 
 
 def _is_allowed(address: str) -> bool:
@@ -206,4 +201,4 @@ def _save(board: Board, owner: User, asked: dict[str, Any]) -> None:
     values |= {"next_at": timezone.now(), "sent_state": "", "error": ""}
     found, is_new = BoardDigest.objects.update_or_create(board=board, owner=owner, defaults=values)
     facts: dict[str, Json] = {"addresses": len(asked["addresses"]), "every_days": asked["every_days"]}
-    _record(found, "created" if is_new else "changed", actor=owner.get_username(), facts=facts)
+    record_digest(found, "created" if is_new else "changed", actor=owner.get_username(), facts=facts)

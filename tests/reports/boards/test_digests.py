@@ -8,6 +8,7 @@ import pypdf
 import pytest
 from django.utils import timezone
 
+from reports.boards.actions import remove_board
 from reports.models import BoardDigest, LedgerEntry, Study
 from reports.sharing.digests import send_due
 from reports.studies.grant_models import StudyGrant
@@ -74,7 +75,7 @@ def test_small_categories_are_said_as_such(reader, board, mailoutbox) -> None:
     assert "()" not in body and "<100,000 visitors" in text_of(mailoutbox[0])[1]
 
 
-@pytest.mark.parametrize("loss", ["grant", "role", "board", "account"])
+@pytest.mark.parametrize("loss", ["grant", "role", "board", "account", "removal"])
 def test_it_ends_with_the_rights_of_its_owner(loss, reader, board, analyst, person, mailoutbox) -> None:
     other = person("otto", Role.ANALYST)
     if loss == "board":
@@ -87,6 +88,8 @@ def test_it_ends_with_the_rights_of_its_owner(loss, reader, board, analyst, pers
         StudyGrant.objects.filter(user=analyst).delete()
     elif loss == "role":
         analyst.groups.clear()
+    elif loss == "removal":
+        remove_board(board, by=analyst)
     elif loss == "account":
         type(analyst).objects.filter(pk=analyst.pk).update(is_active=False)
     send_due(later(minutes=1))
