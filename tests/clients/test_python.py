@@ -76,12 +76,25 @@ class Redirecting(BaseHTTPRequestHandler):
         pass
 
 
-def test_the_token_goes_to_no_other_address() -> None:
-    for address in ("http://reports.example.org", "https://me:word@reports.example.org", "ftp://localhost"):
+def test_a_file_that_is_no_token_is_refused_without_its_content(tmp_path) -> None:
+    path = tmp_path / "token"
+    path.write_bytes("tokén".encode())
+    with pytest.raises(ValueError, match="one word") as found:
+        Client.from_token_file("https://reports.example.org", path)
+    assert "tok\\xc3" not in repr(found.value)
+
+
+def test_the_token_goes_to_no_other_address(monkeypatch) -> None:
+    host = "reports.example.org"
+    for address in (f"http://{host}", f"https://me:word@{host}", f"https://:word@{host}", "ftp://localhost"):
         with pytest.raises(ValueError, match="address must begin"):
             Client(address, "word")
     server = ThreadingHTTPServer(("127.0.0.1", 0), Redirecting)
     Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.delenv("no_proxy", raising=False)
+    with pytest.raises(ClientError, match="no answer"):
+        Client("http://localhost:1", "word").studies()
     with pytest.raises(ClientError, match="302"):
         Client(f"http://127.0.0.1:{server.server_port}", "word").studies()
     server.shutdown()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.error import HTTPError, URLError
 from urllib.parse import parse_qs, urlencode, urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 from mobility_reports_client.operations import Operations
 
@@ -45,21 +45,25 @@ class Client(Operations):
     token : of /access/tokens/; better from a file (`from_token_file`) or the environment
     """
 
-    __slots__ = ("_root", "_token")
+    __slots__ = ("_open", "_root", "_token")
 
     def __init__(self, address: str, token: str) -> None:
         parts = urlsplit(address)
         is_local = parts.scheme == "http" and parts.hostname in LOCAL_HOSTS
-        if not (parts.scheme == "https" or is_local) or parts.query or parts.username:
+        is_plain = parts.hostname and not (parts.query or parts.fragment or "@" in parts.netloc)
+        if not (parts.scheme == "https" or is_local) or not is_plain:
             raise ValueError("address must begin with https://, and have no query and no password")
         if not token or not token.isascii() or not token.isprintable() or " " in token:
             raise ValueError("token must be one word")
         self._root, self._token = f"{address.rstrip('/')}/api/v1/", token
+        # Of https a proxy sees no headers; what is not encrypted does not leave this machine.
+        self._open = build_opener(_NoRedirect, *([ProxyHandler({})] if is_local else [])).open
 
     @classmethod
     def from_token_file(cls, address: str, path: str | Path) -> Self:
         """Return a client whose token is the only word of a file."""
-        return cls(address, Path(path).read_text(encoding="ascii").strip())
+        # An error of decoding would have the token; the replaced character is refused without it.
+        return cls(address, Path(path).read_text(encoding="ascii", errors="replace").strip())
 
     @classmethod
     def from_environment(cls, address: str) -> Self:
@@ -87,7 +91,7 @@ class Client(Operations):
         request.add_unredirected_header("Authorization", f"Bearer {self._token}")
         request.add_header("Accept", "application/json")
         try:
-            with build_opener(_NoRedirect).open(request, timeout=TIMEOUT_S) as response:
+            with self._open(request, timeout=TIMEOUT_S) as response:
                 return json.load(response)
         except HTTPError as error:
             with error:
