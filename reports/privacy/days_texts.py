@@ -164,8 +164,8 @@ def two_categories(spec: PlanSpec) -> str:
         "Indicators with two categories (%(indicators)s): if a person's reports for two days differ, "
         "the person's values also differ. Anyone who sees both reports and knows the value on one of "
         "these days then learns the value on the other. The epsilon per attribute is based on a "
-        "comparison of two people whose values differ on only one day. Their values must also repeat "
-        "and change on the same days. With two categories, two such people cannot exist. The epsilon "
-        "per attribute therefore gives no guarantee for a day if its report is seen together with "
-        "the report for another day."
+        "comparison of two people whose values differ on only one day. Any two days with the same "
+        "value for one person must also have the same value for the other. With two categories, two "
+        "such people cannot exist. The epsilon per attribute therefore gives no guarantee for a day "
+        "if its report is seen together with the report for another day."
     ) % {"indicators": ", ".join(slugs)}

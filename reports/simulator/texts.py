@@ -206,17 +206,16 @@ def _days_words(plan: PlanSpec) -> list[str]:
                 "Each report on a daily indicator has new noise. A few reports therefore do not show "
                 "for certain whether a person's value changed, but many reports can. For each "
                 "person, the categories are divided into sets. The limits on the odds of a correct "
-                "guess apply only to guesses between two possible series of values. In both series, "
-                "the person's values must move to another set, or back to an earlier one, on the "
-                "same days."
+                "guess apply only to guesses between two possible series of values. Any two days "
+                "whose values are in the same set in one series must also have this in the other."
             )
         ]
     text = gettext(
         "Anyone who sees a person's reports on a daily indicator for several days can tell whether "
         "the value changed. The limits on the odds of a correct guess then apply only to guesses "
-        "between two possible series of values. Both series must change, or return to an earlier "
-        "value, on the same days. Anyone who also knows the value on one day learns more about the "
-        "other days than these limits indicate."
+        "between two possible series of values. Any two days with the same value in one series must "
+        "also have the same value in the other. Anyone who also knows the value on one day learns "
+        "more about the other days than these limits indicate."
     )
     return [text, *filter(None, [two_categories(plan)])]
 

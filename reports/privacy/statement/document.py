@@ -359,10 +359,10 @@ def _guarantee(plan: Plan, spec: PlanSpec, certificate: Certificate) -> dict[str
 def _definition(spec: PlanSpec) -> str:
     text = gettext(
         "The guarantee compares two people whose data may differ only in the privacy unit. Both "
-        "people are present on the same days. Their values may differ, but each value changes on the "
-        "same days for both people. Consider the probability that a given set of answers leaves the "
-        "operator zone. This probability differs between the two people by a factor of at most "
-        "exp(epsilon)."
+        "people are present on the same days. Their values may differ, but any two days with the "
+        "same value for one person have the same value for the other. Consider the probability that "
+        "a given set of answers leaves the operator zone. This probability differs between the two "
+        "people by a factor of at most exp(epsilon)."
     )
     if any(asked.scale is not None and asked.kind == "daily" for asked in spec.indicators):
         text += " " + gettext(
@@ -381,9 +381,10 @@ def _definition(spec: PlanSpec) -> str:
     if spec.hashes_values:
         text += " " + gettext(
             "For a daily indicator with hashed values, an answer depends only on the set of "
-            "categories that contains the value. The guarantee compares two people whose values move "
-            "to another set, or back to an earlier one, on the same days. For any number of days, "
-            "epsilon is at most the number of sets multiplied by the epsilon of one kept answer."
+            "categories that contains the value. The guarantee compares two people. Any two days "
+            "whose values are in the same set for one person must also have this for the other. For "
+            "any number of days, epsilon is at most the number of sets multiplied by the epsilon of "
+            "one kept answer."
         )
     return text
 
