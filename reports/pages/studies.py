@@ -1,16 +1,21 @@
 """The list of studies, and the page of one."""
 
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
+from ldp.geo.location import LocationSpec
 from reports.accounts.access import account, readable, readers_only, saved_views_of, study_or_404
 from reports.boards.contents import shown_tiles, study_tiles
 from reports.boards.queries import boards_of
+from reports.boards.tiles import Kind
 from reports.estimates import charts
 from reports.estimates.coverage import coverage_of, study_overviews
 from reports.estimates.derived import key_figures
+from reports.estimates.locations import check_mapped
 from reports.estimates.noise import has_totals, noisy_window
 from reports.estimates.options import ReportOptions
 from reports.estimates.page import weekdays, widest_indicator, window_page
@@ -22,7 +27,7 @@ from reports.privacy.statement.document import certified
 from reports.slots.queries import has_slots
 from reports.studies import policies
 from reports.studies import texts as studies_texts
-from reports.studies.models import Area
+from reports.studies.models import Area, Study
 from reports.studies.policies import Role
 from reports.studies.queries import current_plan
 from reports.studies.texts import crumbs_to
@@ -53,6 +58,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         window, status = Window(1, found.days), 400
     coverage = coverage_of(found, visitors=visitors, notes=found.day_notes.all())
     tiles = shown_tiles(indicators, study_tiles(indicators), window, visitors=visitors)
+    has_zones = any(each.tile.kind == Kind.MAP for each in tiles)
     figures = key_figures(found, visitors=visitors, window=window)
     context = {
         "study": found,
@@ -63,6 +69,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "indicators": indicators,
         "tiles": tiles if has_data else [],
         "has_maps": has_data and any(tile.map for tile in tiles),
+        **(_places(found, spec.location, window) if has_data and not has_zones else {}),
         "boards": boards_of(found, reader=account(request)),
         "visitor_rule": studies_texts.visitor_rule(found),
         "has_slots": has_slots(found),
@@ -82,3 +89,14 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     }
     context |= window_page(widest_indicator(indicators), window, visitors=visitors, options=ReportOptions())
     return render(request, "estimates/study.html", context, status=status)
+
+
+def _places(study: Study, spec: LocationSpec | None, window: Window) -> dict[str, Any]:
+    """Tell the page to fetch the maps of places, or why the window has none; nothing without a spec."""
+    if spec is None:
+        return {}
+    try:
+        check_mapped(window, study, spec)
+    except WindowError as error:
+        return {"has_places": True, "no_places": str(error)}
+    return {"has_places": True}

@@ -416,6 +416,21 @@ def test_the_deconvolved_map_comes_by_itself_and_both_move_together(located, ope
     assert frames.nth(0).locator(".map__blank").is_hidden()
 
 
+def test_a_study_with_places_and_no_zones_shows_their_maps_when_they_are_reached(
+    transactional_db, opened
+) -> None:
+    study = map_factory.create_located(factory.GENDER, n=2000)
+    page = opened("/studies/fair-2024/", viewport=SCREEN)
+    page.locator("#study-places-title").scroll_into_view_if_needed()
+    page.locator(".map__plot image").first.wait_for()
+    assert page.locator(".map__frame").count() == 2
+    assert page.locator("[data-map] .map__title").is_visible()
+    Study.objects.filter(pk=study.pk).update(small_cell=100_000)
+    page.reload()
+    page.locator("#study-places-title").scroll_into_view_if_needed()
+    page.locator("#map-reason").wait_for()
+
+
 def test_a_page_shows_how_far_a_file_is_and_fetches_it_when_it_is_ready(fair, opened, monkeypatch) -> None:
     sent: list[int] = []
     monkeypatch.setattr(files, "_send", lambda row: sent.append(row.pk))
