@@ -141,13 +141,16 @@ def hidden_words(report: WindowReport) -> str:
     """Say how many categories the small-category rule hides; empty where it hides none."""
     n_small = sum(each.below is not None for each in report.estimates)
     n_others = sum(each.is_hidden for each in report.estimates) - n_small
-    if not n_small:
-        return ""
-    text = ngettext(
-        "%(n)s category has fewer than %(limit)s visitors and is not shown (a policy of the study).",
-        "%(n)s categories have fewer than %(limit)s visitors and are not shown (a policy of the study).",
-        n_small,
-    ) % {"n": number(n_small), "limit": number(below(report.study))}
+    text = (
+        ngettext(
+            "%(n)s category has fewer than %(limit)s visitors and is not shown (a policy of the study).",
+            "%(n)s categories have fewer than %(limit)s visitors and are not shown (a policy of the study).",
+            n_small,
+        )
+        % {"n": number(n_small), "limit": number(below(report.study))}
+        if n_small
+        else ""
+    )
     if not n_others:
         return text
     more = ngettext(
@@ -155,7 +158,7 @@ def hidden_words(report: WindowReport) -> str:
         "%(n)s larger categories are hidden too, because they would reveal a small one.",
         n_others,
     )
-    return f"{text} {more % {'n': number(n_others)}}"
+    return f"{text} {more % {'n': number(n_others)}}".strip()
 
 
 def present_words(report: WindowReport) -> str:

@@ -23,6 +23,7 @@ from reports.crosstab.queries import measure, table_of
 from reports.crosstab.query import view_of
 from reports.estimates.queries import Window, study_reports, visitor_unions
 from reports.estimates.small_categories import Hidden, hidden_categories
+from reports.estimates.texts import hidden_words
 from reports.exports.bundle import bundle_of
 from reports.exports.errors import ExportError
 from reports.exports.records import to_csv, to_json
@@ -205,6 +206,7 @@ def test_a_day_cannot_be_worked_out_from_longer_windows(days, hidden) -> None:
     factory.publish(study, replace(factory.crowd(study, n=3000), bitmaps=bitmaps, static={"zone": zone}))
     reports = study_reports(list(study.indicators.all()), None)
     found = {each.window for each in reports if each.estimates[3].is_hidden and each.window.days > 1}
+    assert all("would reveal a small one" in hidden_words(each) for each in reports if each.window in hidden)
     assert found == hidden and reports[3].window == (2, 2) and reports[3].estimates[3].below == LIMIT
 
 
