@@ -95,6 +95,18 @@ def test_intervals_cover_where_the_model_holds() -> None:
     assert 0.91 < np.mean(covered) < 0.985
 
 
+def test_intervals_cover_cells_that_noise_can_empty() -> None:
+    """With a small epsilon, noise often makes small cells of pairs negative, and so the fitted ones zero."""
+    truth = np.full(SIZES, 0.02)
+    truth[0] = (1 - 0.02 * 16) / 8
+    covered = []
+    for run in range(40):
+        pairs = [pair_of(axes, truth=truth, epsilon=1, run=run, n=8_000) for axes in AXES]
+        found = three_way(pairs, sizes=SIZES, stream=stream(run), redraws=40)
+        covered.append((found.ci_low <= truth) & (found.ci_high >= truth))
+    assert np.mean(covered) > 0.93
+
+
 def test_pairs_that_hold_no_three_attributes_are_refused() -> None:
     pairs = [exact(axes, TRUTH) for axes in AXES]
     asked = {"sizes": SIZES, "stream": stream()}
