@@ -21,9 +21,9 @@ from reports.crosstab.queries import Figure, NoCrosstabError, figures_of_whole
 from reports.crosstab.queries import measure as measure_pair
 from reports.crosstab.query import COLUMNS, ROWS, WITHIN
 from reports.estimates.picker import requested_window, window_query
-from reports.estimates.queries import Counts, Window, WindowError, WindowReport, has_small
+from reports.estimates.queries import Counts, Window, WindowError, WindowReport, check_union, has_small
 from reports.studies.models import Indicator, Study
-from reports.studies.queries import current_plan
+from reports.studies.queries import current_plan, has_unions
 
 MODEL: Final = "maximum_entropy"
 THIRD: Final = "third"
@@ -35,6 +35,12 @@ class Triple:
 
     parts: tuple[Part, Part, Part]
     joints: tuple[Joint, ...]
+
+    @property
+    def windows_of(self) -> Indicator:
+        """Joint indicator with the fewest windows: one that has no unions, if there is one."""
+        asked = [joint.indicator for joint in self.joints]
+        return next((each for each in asked if not has_unions(each)), asked[0])
 
     def in_order(self, slugs: Sequence[str]) -> "Triple":
         """Return the same with the parts in another order."""
@@ -112,7 +118,8 @@ def model_view(
     names = [query.get(name, "") for name in (ROWS, COLUMNS, THIRD)]
     triple = _triple(names, found)
     given = query if isinstance(query, QueryDict) else QueryDict()
-    window = requested_window(given, indicator=triple.joints[0].indicator, visitors=visitors)
+    window = requested_window(given, indicator=triple.windows_of, visitors=visitors)
+    check_union(triple.windows_of, window)
     text, size = query.get(WITHIN, "0"), triple.parts[2].size
     if not (text.isascii() and text.isdecimal() and len(text) < 6 and int(text) < size):
         raise WindowError(

@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from ldp.estimation.joint.crosstab import Base
 from reports.crosstab.joints import Joint, Part
 from reports.estimates.picker import requested_window, window_query
-from reports.estimates.queries import Counts, Window, WindowError
+from reports.estimates.queries import Counts, Window, WindowError, check_union
 
 INDICATOR: Final = "indicator"
 ROWS, COLUMNS, WITHIN, SHARES, NO_VALUE = "rows", "columns", "within", "shares", "no_value"
@@ -109,6 +109,7 @@ def view_of(query: QueryDict, joints: Sequence[Joint], *, visitors: Counts) -> V
     """
     joint = joint_of(query.get(INDICATOR, ""), joints)
     window = requested_window(query, indicator=joint.indicator, visitors=visitors)
+    check_union(joint.indicator, window)
     view = part_view(joint, window, query)
     return replace(
         view,

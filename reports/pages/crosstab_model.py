@@ -40,7 +40,7 @@ def crosstab_model(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _view_context(view: ModelView, *, visitors: Counts) -> dict[str, Any]:
-    page = window_page(view.triple.joints[0].indicator, view.window, visitors=visitors, options=view)
+    page = window_page(view.triple.windows_of, view.window, visitors=visitors, options=view)
     rows, columns, third = view.triple.parts
     orders = [(rows, columns, third), (rows, third, columns), (third, columns, rows)]
     return page | {

@@ -97,3 +97,17 @@ def test_three_that_are_asked_together_and_few_visitors_have_no_model(reader, st
     one = factory.create(GENDER, AGE, WORK, PAIRS[0], slug="one")
     assert triples(one) == []
     assert "No model for three indicators" in words(reader.get("/studies/one/crosstab/model/"))
+
+
+def test_a_pair_without_unions_limits_the_page_to_single_days(reader) -> None:
+    place = factory.indicator(
+        "place", "in", "out", kind="daily", column=None, derive="main_zone", max_values=1
+    )
+    pairs = factory.joint("ga", GENDER, AGE), factory.joint("ap", AGE, place, kind="daily", max_values=2)
+    study = factory.create(GENDER, AGE, place, *pairs, epsilon="5")
+    factory.publish(study, factory.crowd(study, n=3_000))
+    assert "modelled shares" in words(reader.get(PAGE))
+    for address in (f"{PAGE}?{DAYS}", f"/studies/fair-2024/crosstab/?indicator=ap&{DAYS}"):
+        refused = reader.get(address)
+        assert refused.status_code == 400
+        assert "must be a single day" in words(refused)
