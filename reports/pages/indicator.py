@@ -171,9 +171,9 @@ def report_switches(options: ReportOptions, query: str, *, has_map: bool) -> lis
         "consistent": gettext("Consistent"),
         "estimate": gettext("Estimate"),
         "uncertainty": gettext("Uncertainty"),
-        "round": gettext("Round bounds"),
+        "round": gettext("Round"),
         "quantile": gettext("Quantiles"),
-        "equal": gettext("Equal widths"),
+        "equal": gettext("Equal"),
     }
     titles = {
         "view": gettext("View"),
