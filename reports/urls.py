@@ -45,7 +45,8 @@ app_name = "reports"
 def file(address: str, view: Callable[..., HttpResponseBase], *, name: str) -> URLPattern:
     """A file of a study; a format has the ending that its files have, and `reports.exports.formats.choosing`
     says which ones make sense where."""
-    return re_path(rf"^(?P<slug>[-\w]+)/{address}\.(?P<file_format>[a-z]+(?:\.csv)?)$", view, name=name)
+    ending = r"(?P<file_format>[a-z]+(?:\.(?:csv|json))?)"
+    return re_path(rf"^(?P<slug>[-\w]+)/{address}\.{ending}$", view, name=name)
 
 
 INDICATOR = r"(?P<indicator_slug>[-\w]+)"

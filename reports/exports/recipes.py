@@ -44,7 +44,10 @@ from reports.studies.models import Indicator, Study
 Tick = Callable[[int], None]
 # Rows of a file that is made while its reader waits: it takes a web server less than 0.1 s. All else is made
 # by a worker: what has more rows, what is drawn, what has shapes, and bundles.
-AT_ONCE_ROWS: Final = {"csv": 5_000, "json": 5_000, "sdmx.csv": 5_000, "parquet": 5_000, "xlsx": 500}
+AT_ONCE_ROWS: Final = {
+    **dict.fromkeys(("csv", "json", "sdmx.csv", "sdmx.json", "parquet"), 5_000),
+    "xlsx": 500,
+}
 BUNDLE: Final = "bundle"
 POPULATION: Final = "population"
 _population_zip = later("reports.scenario.population_files.population_zip")

@@ -36,13 +36,13 @@ def zones_of(indicator: Indicator) -> list[str]:
 
     A few categories may be no zones, such as "NR"; most must be. Zones without shapes have no map.
     """
-    return _shared(_zones_with_shapes(indicator.study_id), indicator)
+    return shared_zones(_zones_with_shapes(indicator.study_id), indicator)
 
 
 def mapped(indicators: Sequence[Indicator]) -> Indicator | None:
     """Return the first indicator of a study that has a map, without moves: those are flows only."""
     zones = _zones_with_shapes(indicators[0].study_id)
-    return next((each for each in indicators if each.max_moves is None and _shared(zones, each)), None)
+    return next((each for each in indicators if each.max_moves is None and shared_zones(zones, each)), None)
 
 
 def _zones_with_shapes(study_id: int) -> list[str]:
@@ -50,7 +50,8 @@ def _zones_with_shapes(study_id: int) -> list[str]:
     return with_shapes.values_list("zones", flat=True).first() or []
 
 
-def _shared(zones: Sequence[str], indicator: Indicator) -> list[str]:
+def shared_zones(zones: Sequence[str], indicator: Indicator) -> list[str]:
+    """Names of the zones that are categories of the indicator; none where most categories are no zones."""
     shared = set(zones) & set(indicator.categories)
     is_map = 2 * len(shared) > len(indicator.categories)
     return [name for name in zones if name in shared] if is_map else []

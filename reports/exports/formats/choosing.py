@@ -15,6 +15,7 @@ from reports.base.later import later
 from reports.estimates.queries import WindowReport
 from reports.exports.findings import tables as findings
 from reports.exports.formats.sdmx import to_sdmx_csv
+from reports.exports.formats.sdmx_structure import to_sdmx_json
 from reports.exports.formats.spreadsheet import to_xlsx
 from reports.exports.places.selection import zones_to_csv, zones_to_json
 from reports.exports.presence import tables
@@ -38,6 +39,7 @@ _TYPES: Final = {
     "json": ("JSON", CONTENT_TYPES["json"]),
     "parquet": ("Parquet", "application/vnd.apache.parquet"),
     "sdmx.csv": ("SDMX-CSV", CONTENT_TYPES["csv"]),
+    "sdmx.json": ("SDMX-JSON", "application/vnd.sdmx.structure+json; version=2.0.0"),
     "geojson": ("GeoJSON", "application/geo+json"),
     "geoparquet": ("GeoParquet", "application/vnd.apache.parquet"),
     "pdf": ("PDF", "application/pdf"),
@@ -122,7 +124,7 @@ _REPORTS: Final = (
     Format("xlsx", _XLSX_FOR, to_xlsx),
     Format("json", _JSON_FOR, _encoded(to_json)),
     Format("parquet", _("typed columns, for data science"), _later("formats.columnar.to_parquet")),
-    Format("sdmx.csv", _("names and codes used by statistical offices"), _encoded(to_sdmx_csv)),
+    Format("sdmx.csv", _("names and codes used by statistical offices"), to_sdmx_csv),
     Format("pdf", _("report to read and share: chart, table, method, privacy"), _later("pdf.to_pdf")),
 )
 _ONE_INDICATOR: Final = (
@@ -140,7 +142,10 @@ _FINDINGS: Final = (
 FORMATS: Final[Mapping[str, dict[str, Format]]] = {
     Scope.WINDOW: _by_ending(*_ONE_INDICATOR),
     Scope.DAYS: _by_ending(*_ONE_INDICATOR),
-    Scope.STUDY: _by_ending(*_REPORTS),
+    Scope.STUDY: _by_ending(
+        *_REPORTS,
+        Format("sdmx.json", _("structure and codelists of the SDMX-CSV files"), to_sdmx_json),
+    ),
     COMPARISON: _by_ending(*_FINDINGS),
     MOVEMENT: _by_ending(*_FINDINGS),
     SCENARIO: _by_ending(*_FINDINGS),

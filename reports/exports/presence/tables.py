@@ -21,7 +21,8 @@ from reports.exports.facts import Fact, software_words, status_words
 from reports.exports.formats import spreadsheet
 from reports.exports.formats.columns import Kind
 from reports.exports.formats.sdmx import NAMES as SDMX_NAMES
-from reports.exports.formats.sdmx import OBS_STATUS
+from reports.exports.formats.sdmx import OBS_STATUS, begin_of_rows
+from reports.exports.formats.sdmx_codes import PRESENCE, TOTAL, StudyCodes
 from reports.exports.formats.spreadsheet import Sheet, workbook
 from reports.exports.places.selection import not_below
 from reports.slots import texts
@@ -222,15 +223,17 @@ def slot_status_words() -> dict[str, str]:
 
 def _sdmx_rows(table: SlotTable) -> Iterator[list[Any]]:
     found, about = table.found, table.about
-    study, end = found.study.slug, (about["epsilon_day"], about["mechanism"], about["plan_version"])
+    codes = StudyCodes(found.study)
+    begin = begin_of_rows(codes, PRESENCE)
+    end = (about["epsilon_day"], about["mechanism"], about["plan_version"])
     for slot in table.slots:
         minutes = int(found.clock.end[slot] - found.clock.start[slot]) // 60
         period = f"{found.starts_at(slot).isoformat()}/PT{minutes}M"
         status = found.status(slot)
         code = _NOT_YET if status == SlotStatus.NOT_YET else OBS_STATUS[str(status)]  # type: ignore[index]
         for level, zone, _, people, _, low, high in table._zone_rows(slot):
-            category = zone if level is None else f"{level}/{zone}"
-            head = ["N", study, period, "presence", category]
+            area = codes.area_ids[zone if level is None else f"{level}/{zone}"]
+            head = [*begin, "N", area, period, PRESENCE, TOTAL]
             yield [*head, people, low, high, LEVEL, None, *end, code, "F"]
 
 

@@ -268,7 +268,7 @@ def test_files_keep_what_was_published(reader) -> None:
     assert later["slots"][0]["status"] == "not_yet" and later["slots"][0]["zones"][0]["people"] is None
     sdmx = csv_rows(reader.get(f"{BASE}.sdmx.csv?zone=West"))
     assert (sdmx[0]["FREQ"], sdmx[0]["TIME_PERIOD"]) == ("N", "2024-05-30T00:00:00+02:00/PT30M")
-    assert (sdmx[0]["CATEGORY"], sdmx[0]["OBS_VALUE"]) == ("halves/West", "2400.0")
+    assert (sdmx[0]["REF_AREA"], sdmx[0]["CATEGORY"], sdmx[0]["OBS_VALUE"]) == ("halves_West", "_T", "2400.0")
     book = zipfile.ZipFile(io.BytesIO(reader.get(f"{BASE}.xlsx?zone=West").content))
     assert b"one in 1,000,000" in b"".join(book.read(name) for name in book.namelist())
     frame = pq.read_table(io.BytesIO(to_parquet(table(study)))).to_pandas()
