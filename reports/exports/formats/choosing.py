@@ -119,16 +119,19 @@ _HEXAGONS_FOR: Final = _(
     "totals per hexagon; each grid square counts towards the hexagon that contains its centre"
 )
 
-_REPORTS: Final = (
+_TABLES: Final = (
     Format("csv", _CSV_FOR, _encoded(to_csv)),
     Format("xlsx", _XLSX_FOR, to_xlsx),
     Format("json", _JSON_FOR, _encoded(to_json)),
     Format("parquet", _("typed columns, for data science"), _later("formats.columnar.to_parquet")),
     Format("sdmx.csv", _("names and codes used by statistical offices"), to_sdmx_csv),
-    Format("pdf", _("report to read and share: chart, table, method, privacy"), _later("pdf.to_pdf")),
+)
+_PDF: Final = Format(
+    "pdf", _("report to read and share: chart, table, method, privacy"), _later("pdf.to_pdf")
 )
 _ONE_INDICATOR: Final = (
-    *_REPORTS,
+    *_TABLES,
+    _PDF,
     Format("geojson", _ZONES_FOR, _later("formats.geographic.to_geojson"), needs_zones=True),
     Format("geoparquet", _TYPED_FOR, _later("formats.geographic.to_geoparquet"), needs_zones=True),
     Format("png", _("the chart or map, for slides"), _later("drawing.pages.to_png")),
@@ -143,8 +146,9 @@ FORMATS: Final[Mapping[str, dict[str, Format]]] = {
     Scope.WINDOW: _by_ending(*_ONE_INDICATOR),
     Scope.DAYS: _by_ending(*_ONE_INDICATOR),
     Scope.STUDY: _by_ending(
-        *_REPORTS,
+        *_TABLES,
         Format("sdmx.json", _("structure and codelists of the SDMX-CSV files"), to_sdmx_json),
+        _PDF,
     ),
     COMPARISON: _by_ending(*_FINDINGS),
     MOVEMENT: _by_ending(*_FINDINGS),
