@@ -1,7 +1,7 @@
-"""What SDMX-CSV files of a study are made of, as an SDMX-JSON 2.0 structure message.
+"""Structure and codelists of a study's SDMX-CSV files, as an SDMX-JSON 2.0 structure message.
 
 Each indicator has a data structure definition: they differ in their list of categories only. Names are in
-English and French, whatever the language of the reader.
+English and French in every language of the reader.
 """
 
 import json
