@@ -78,7 +78,8 @@ class Forecast:
         lasts keeps its answer, so its error only gets smaller: then it is `difference`
     mean_error, union_mean_error : float or None; of a number, half of the 95% interval of its mean on a day,
         and of all days together, in its unit; at its largest: of numbers of which half lie at either end. Of
-        a number that is combined with categories, the mean in one of them, which are all of equal size
+        a number that is combined with categories, the mean in one of them, which are all of equal size;
+        infinite where the noise is larger than the people of one
     scale : of the number that these are about; None without one
     """
 
@@ -180,7 +181,7 @@ def _mean_error(plan: PlanSpec, index: int, *, n_visitors: float) -> float | Non
 
 
 def _mean_error_by_category(plan: PlanSpec, index: int, *, n_visitors: float) -> float | None:
-    """Half of the 95% interval of the mean in a category, by the linear part of the ratio."""
+    """Half of the 95% interval of the mean in a category (Fieller); infinite where noise hides its people."""
     scale, channel = _scale_of(plan, index), plan.answer_channel(index)
     if scale is None or not isinstance(channel, CodeChannel):
         return None
@@ -192,11 +193,13 @@ def _mean_error_by_category(plan: PlanSpec, index: int, *, n_visitors: float) ->
     weights = np.zeros(channel.domain_size)
     weights[sides[0]] = -0.5, 0.5
     n_reports = max(1, int(float(reporting_share(plan, index)) * n_visitors))
-    variance = linear_variance(
-        shares, weights=weights, channel=channel, n_reports=n_reports, n_population=ENDLESS
-    )
-    reach = (scale.cuts[-1] - scale.minimum) * len(sides)
-    return float(NormalDist().inv_cdf((1 + LEVEL) / 2) * reach * np.sqrt(variance))
+    sizes = {"channel": channel, "n_reports": n_reports, "n_population": ENDLESS}
+    z = NormalDist().inv_cdf((1 + LEVEL) / 2) * len(sides)
+    missing = 1 - z**2 * linear_variance(shares, weights=2 * np.abs(weights), **sizes)
+    if missing <= 0:
+        return inf
+    variance = linear_variance(shares, weights=weights, **sizes)
+    return float(z * (scale.cuts[-1] - scale.minimum) * np.sqrt(variance / missing))
 
 
 def _scale_of(plan: PlanSpec, index: int) -> Scale | None:

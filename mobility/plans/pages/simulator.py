@@ -1,6 +1,6 @@
 """Predict accuracy and risks of a plan, before anything is collected; all state is in the address."""
 
-from math import ceil
+from math import ceil, isfinite
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -137,6 +137,8 @@ def _mean(row: model.Row) -> str:
     scale, day, union = row.forecast.scale, row.forecast.mean_error, row.forecast.union_mean_error
     if scale is None or day is None:
         return ""
+    if row.question.parts and not isfinite(day):
+        return gettext("mean in one category for one day: the noise is too large to show it")
     if row.question.parts:
         error = {"day": number_texts.figure_text(day, scale)}
         return gettext("mean in one category for one day: ±%(day)s") % error

@@ -1,6 +1,7 @@
 """Means of a number by category: unbiased, covering, and with errors that are never too small."""
 
 from fractions import Fraction
+from math import inf
 
 import numpy as np
 import pytest
@@ -73,8 +74,17 @@ def test_the_forecast_of_a_mean_is_its_error_on_even_categories() -> None:
     found = means_by(reports_of(0, zone, stays), codes=codes, scale=SCALE)
     (*_, foreseen) = forecast(plan(), crowd=Crowd(visitors=N))
     assert foreseen.scale == SCALE
-    assert foreseen.mean_error == pytest.approx(1.96 * found.std_error.mean(), rel=0.1)
+    assert foreseen.mean_error == pytest.approx((found.ci_high - found.ci_low).mean() / 2, rel=0.1)
     assert forecast(plan(), crowd=Crowd(visitors=N))[0].mean_error is None
+
+
+def test_a_forecast_mean_has_no_end_where_noise_hides_the_people_of_a_category() -> None:
+    """Fieller: error**2 is a / (n - c) for n people, without end from c down; its linear part is a / n."""
+    errors = [forecast(plan(), crowd=Crowd(visitors=n))[-1].mean_error for n in (N, 2 * N, 3 * N, 40)]
+    once, twice, thrice = (error**-2 for error in errors[:3])
+    assert twice - once == pytest.approx(thrice - twice, rel=1e-3)
+    assert once < 0.99 * (twice - once)
+    assert errors[3] == inf
 
 
 def test_a_person_has_one_cut_whatever_the_zone() -> None:
