@@ -193,13 +193,15 @@ def _mean_error_by_category(plan: PlanSpec, index: int, *, n_visitors: float) ->
     weights = np.zeros(channel.domain_size)
     weights[sides[0]] = -0.5, 0.5
     n_reports = max(1, int(float(reporting_share(plan, index)) * n_visitors))
-    sizes = {"channel": channel, "n_reports": n_reports, "n_population": ENDLESS}
+    difference, size = (
+        linear_variance(shares, weights=each, channel=channel, n_reports=n_reports, n_population=ENDLESS)
+        for each in (weights, 2 * np.abs(weights))
+    )
     z = NormalDist().inv_cdf((1 + LEVEL) / 2) * len(sides)
-    missing = 1 - z**2 * linear_variance(shares, weights=2 * np.abs(weights), **sizes)
-    if missing <= 0:
+    if z**2 * size >= 1:
         return inf
-    variance = linear_variance(shares, weights=weights, **sizes)
-    return float(z * (scale.cuts[-1] - scale.minimum) * np.sqrt(variance / missing))
+    reach = scale.cuts[-1] - scale.minimum
+    return float(z * reach * np.sqrt(difference / (1 - z**2 * size)))
 
 
 def _scale_of(plan: PlanSpec, index: int) -> Scale | None:
