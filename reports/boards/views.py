@@ -40,7 +40,7 @@ class BoardForm(forms.Form):
         label=_("Start with"),
         queryset=Board.objects.none(),  # set for each reader and study
         required=False,
-        empty_label=_("All figures of the study"),
+        empty_label=_("All figures for this study"),
     )
 
     def __init__(self, data: object = None, *, study: Study, reader: Any) -> None:

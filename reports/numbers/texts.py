@@ -51,9 +51,9 @@ def rounding_words(scale: Scale) -> str:
     """Explain what the mean is the mean of."""
     widest, last = max(scale.spacings), scale.cuts[-1]
     return gettext(
-        "Before the mean is calculated, each value is rounded down to %(minimum)s or to a threshold. This "
-        "rounding lowers the mean by up to %(widest)s. Values below %(minimum)s count as %(minimum)s, and "
-        "values above %(last)s count as %(last)s."
+        "Before the mean is calculated, each value is rounded down to the nearest threshold, or to "
+        "%(minimum)s below the first threshold. This rounding lowers the mean by up to %(widest)s. "
+        "Values below %(minimum)s count as %(minimum)s, and values above %(last)s count as %(last)s."
     ) % {
         "minimum": figure_text(scale.minimum, scale),
         "widest": figure_text(widest, scale),

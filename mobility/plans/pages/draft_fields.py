@@ -52,7 +52,7 @@ LABELS: Final[dict[str, Promise]] = {
     ),
     "slots.slots_per_day": gettext_lazy("Maximum number of time slots counted per person per day"),
     "slots.noise": gettext_lazy("Noise added to the counts for time slots"),
-    "slots.epsilon_day": gettext_lazy("Epsilon per person and day"),
+    "slots.epsilon_day": gettext_lazy("Epsilon per person per day"),
     "slots.delta": gettext_lazy("Delta (probability that the guarantee fails)"),
     "slots.close_after_minutes": gettext_lazy(
         "Minutes from the end of a time slot until it is published (optional)"

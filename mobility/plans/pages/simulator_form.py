@@ -100,7 +100,7 @@ class SimulatorForm(forms.Form):
         max_value=MAX_DAYS,
     )
     slots_epsilon = forms.DecimalField(
-        label=gettext_lazy("Epsilon per person and day (leave empty if the study has no time slots)"),
+        label=gettext_lazy("Epsilon per person per day (leave empty if the study has no time slots)"),
         required=False,
         min_value=Decimal("0.001"),
         max_value=20,
