@@ -70,10 +70,10 @@ BOARDS = {
     "removed": _("Board %(board)s was removed."),
 }
 DIGESTS = {
-    "created": _("E-mails of board %(board)s to %(n)s addresses were set up."),
-    "changed": _("E-mails of board %(board)s to %(n)s addresses were changed."),
-    "sent": _("Board %(board)s was sent by e-mail to %(n)s addresses."),
-    "ended": _("E-mails of board %(board)s ended."),
+    "created": _("E-mail delivery of board %(board)s was set up. Addresses: %(n)s."),
+    "changed": _("E-mail delivery of board %(board)s was changed. Addresses: %(n)s."),
+    "sent": _("Board %(board)s was sent by e-mail. Addresses: %(n)s."),
+    "ended": _("E-mail delivery of board %(board)s ended."),
 }
 CAPS = {
     "proposed": _("A higher epsilon cap was requested. A second person must confirm it."),

@@ -143,8 +143,8 @@ def hidden_words(report: WindowReport) -> str:
     n_others = sum(each.is_hidden for each in report.estimates) - n_small
     text = (
         ngettext(
-            "%(n)s category has fewer than %(limit)s visitors and is not shown (a policy of the study).",
-            "%(n)s categories have fewer than %(limit)s visitors and are not shown (a policy of the study).",
+            "%(n)s category has fewer than %(limit)s visitors and is hidden by the study's display rule.",
+            "%(n)s categories have fewer than %(limit)s visitors and are hidden by the study's display rule.",
             n_small,
         )
         % {"n": number(n_small), "limit": number(below(report.study))}
@@ -154,8 +154,8 @@ def hidden_words(report: WindowReport) -> str:
     if not n_others:
         return text
     more = ngettext(
-        "%(n)s larger category is hidden too, because it would reveal a small one.",
-        "%(n)s larger categories are hidden too, because they would reveal a small one.",
+        "%(n)s larger category is also hidden, because it would reveal a small category.",
+        "%(n)s larger categories are also hidden, because they would reveal a small category.",
         n_others,
     )
     return f"{text} {more % {'n': number(n_others)}}".strip()

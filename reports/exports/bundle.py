@@ -99,8 +99,8 @@ def _refuse_hidden(study: Study) -> None:
     if study.small_category:
         raise ExportError(
             gettext(
-                "This study has no bundle, because the tallies in it would show the categories that the "
-                "study hides. Choose another format."
+                "No bundle is available for this study. The tallies in a bundle would show the "
+                "categories that the study hides. Choose another format."
             )
         )
     if any(status.is_suppressed(int(n), small_cell=study.small_cell) for n in unions.flat):

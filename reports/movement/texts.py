@@ -89,7 +89,7 @@ def reason_for_nothing(indicator: Indicator) -> str:
         return gettext("The study covers only one day, so there can be no returning visitors.")
     if indicator.study.small_category:
         return gettext(
-            "This study hides small categories, so arrivals, returns and departures are not shown per "
+            "This study hides small categories, so arrivals, returns and departures are not shown by "
             "category. Only totals are shown."
         )
     if has_unions(indicator):

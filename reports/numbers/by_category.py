@@ -100,7 +100,9 @@ def means_report(indicator: Indicator, window: Window) -> MeansReport:
     """
     joint = number_by(indicator)
     if joint is None:
-        text = gettext("%(name)s does not combine a number with another indicator, so it has no means.")
+        text = gettext(
+            "%(name)s does not combine a number with another indicator, so no means can be calculated."
+        )
         raise NoNumberError(text % {"name": indicator.shown_name})
     (((report,), tallies),) = reports_with_tallies([indicator], [[window]])
     if not report.n_reports or not report.n_visitors:

@@ -30,8 +30,8 @@ def noise_words(protection: LocationProtection) -> list[str]:
         gettext(
             "Imagine two places that are %(radius)s m apart. One report changes the odds that the "
             "person was at one place rather than the other by a factor of at most %(odds)s. This "
-            "limit holds whatever else is known, except other reports from the same person. For "
-            "places twice as far apart, square the factor."
+            "limit holds regardless of what else is known, except for other reports from the same "
+            "person. For places twice as far apart, square the factor."
         )
         % facts,
         several

@@ -113,7 +113,7 @@ def _mail(digest: BoardDigest, found: BoardFile, *, pdf: bytes, addresses: list[
     """Sentences, the PDF, and the page; each address sees only itself."""
     page = reverse("reports:board", args=[found.study.slug, found.board.pk])
     end = gettext(
-        "%(owner)s set up this e-mail. It ends when %(owner)s stops it or loses access to the study."
+        "%(owner)s set up these e-mails. They end when %(owner)s stops them or loses access to the study."
     ) % {"owner": digest.owner.get_username()}
     sentences = [row.words for row in rows_of(found.tiles)]
     parts = [f"{found.study.shown_name}, {found.days_title}", *sentences, *found.reading_words, end]
@@ -158,7 +158,7 @@ class DigestForm(forms.Form):
         """Addresses of allowed domains, each once."""
         found = list(dict.fromkeys(self.cleaned_data["addresses"].split()))
         if len(found) > MAX_ADDRESSES:
-            text = gettext("Enter at most %(n)d addresses, not %(found)d.")
+            text = gettext("Enter at most %(n)d addresses. You entered %(found)d.")
             raise forms.ValidationError(text % {"n": MAX_ADDRESSES, "found": len(found)})
         for each in found:
             validate_email(each)
@@ -182,13 +182,13 @@ def digest(request: HttpRequest, slug: str, board_id: int) -> HttpResponse:
         if found is not None:
             found.board = board
             end_digest(found, actor=owner.get_username())
-            messages.success(request, gettext("No more e-mails of this board are sent."))
+            messages.success(request, gettext("This board is no longer sent by e-mail."))
         return redirect(request.path)
     initial = {"addresses": "\n".join(found.addresses), "every_days": found.every_days} if found else None
     form = DigestForm(request.POST or None, initial=initial)
     if request.method == "POST" and form.is_valid():
         _save(board, owner, form.cleaned_data)
-        messages.success(request, gettext("Saved. The next e-mail is sent within an hour."))
+        messages.success(request, gettext("Saved. The next e-mail will be sent within an hour."))
         return redirect(request.path)
     crumbs = [*crumbs_to(study), (board.name, reverse("reports:board", args=[slug, board.pk]))]
     context = {"study": study, "board": board, "digest": found, "form": form, "crumbs": crumbs}

@@ -207,7 +207,8 @@ def _days_words(plan: PlanSpec) -> list[str]:
                 "for certain whether a person's value changed, but many reports can. For each "
                 "person, the categories are divided into sets. The limits on the odds of a correct "
                 "guess apply only to guesses between two possible series of values. Any two days "
-                "whose values are in the same set in one series must also have this in the other."
+                "whose values are in the same set in one series must also have values in the same "
+                "set in the other."
             )
         ]
     text = gettext(

@@ -107,8 +107,8 @@ def status_reason(status: str, study: Study) -> str:
             + [worked_out] * bool(study.small_category)
         ),
         Status.SMALL: gettext(
-            "This study hides categories with fewer than %(small_category)d visitors. The rule is a policy "
-            "of the study and not part of its privacy guarantee."
+            "This study hides categories with fewer than %(small_category)d visitors. This rule is "
+            "set by the study and is not part of its privacy guarantee."
         ),
         Status.OUTAGE: gettext("The data source failed. Do not rely on figures for these days."),
     }

@@ -26,7 +26,7 @@ def test_from_an_empty_form_to_a_draft_in_review(site, extract, sign_in, width):
     page.set_input_files("#sample-file", extract[0])
     expect(page.get_by_label("Subscriber column")).to_have_value("msisdn")
     page.set_input_files("#cells-file", DEMO / "cells.csv")
-    expect(page.get_by_label("Name of the file of cells")).to_have_value("cells.csv")
+    expect(page.get_by_label("Name of the cell file")).to_have_value("cells.csv")
     page.set_input_files("#zones-file", DEMO / "zones.geojson")
     expect(page.locator("#area-map")).to_contain_text("62 cells, 10 zones.", timeout=20_000)
     expect(page.locator("#area-map .shapelayer path").first).to_be_visible()

@@ -20,27 +20,29 @@ from reports.studies.studyfile import Problem
 LABELS: Final[dict[str, Promise]] = {
     "study.timezone": gettext_lazy("Time zone"),
     "study.expected_subscribers": gettext_lazy("Expected number of subscribers (optional)"),
-    "study.visitor.min_minutes": gettext_lazy("Minimum minutes between the first and the last event"),
-    "study.visitor.from": gettext_lazy("Events count from"),
-    "study.visitor.to": gettext_lazy("Events count until"),
+    "study.visitor.min_minutes": gettext_lazy("Minimum time between first and last event (minutes)"),
+    "study.visitor.from": gettext_lazy("Count events from"),
+    "study.visitor.to": gettext_lazy("Count events until"),
     "extract.subscriber": gettext_lazy("Subscriber column"),
     "extract.timestamp": gettext_lazy("Event time column"),
     "extract.timestamp_format": gettext_lazy("Time format (optional)"),
     "extract.cell": gettext_lazy("Cell column"),
-    "area.cells": gettext_lazy("Name of the file of cells"),
-    "area.zones": gettext_lazy("Name of the file of zones (optional)"),
+    "area.cells": gettext_lazy("Name of the cell file"),
+    "area.zones": gettext_lazy("Name of the zone file (optional)"),
     "area.zone_column": gettext_lazy("Attribute with the zone code (optional)"),
     "area.layers": gettext_lazy("Names of the map layer files, one per line (optional)"),
-    "area.water": gettext_lazy("Name of the file of water (optional)"),
-    "area.land": gettext_lazy("Name of the file of land (optional)"),
+    "area.water": gettext_lazy("Name of the water file (optional)"),
+    "area.land": gettext_lazy("Name of the land file (optional)"),
 }
 HINTS: Final[dict[str, Promise]] = {
     "study.expected_subscribers": gettext_lazy(
-        "The number of people in all files together. It decides how the data is split for the workers, "
-        "and it cannot be changed later."
+        "The number of people across all files. It determines how the data is split among the "
+        "workers and cannot be changed later."
     ),
-    "study.visitor.min_minutes": gettext_lazy("0 counts everyone who has an event in the area on that day."),
-    "study.visitor.to": gettext_lazy("This whole minute still counts."),
+    "study.visitor.min_minutes": gettext_lazy(
+        "Enter 0 to count everyone who has an event in the area on the day in question."
+    ),
+    "study.visitor.to": gettext_lazy("Events in this minute also count."),
     "extract.timestamp_format": gettext_lazy(
         "Leave empty for ISO 8601. Otherwise enter epoch_s, epoch_ms, or a pattern such as %d/%m/%Y %H:%M:%S."
     ),

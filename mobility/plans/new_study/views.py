@@ -160,8 +160,8 @@ def _sync(form: NewStudyForm, answer: Answer, sample: Sample | None) -> None:
     except FormTextError:
         raise StudyFormError(
             gettext(
-                "The form cannot change this text because of the way it is written. Make the change in "
-                "the text. The form then shows it."
+                "The form cannot change this text because of the way it is written. Edit the text "
+                "directly, and the form will show the change."
             )
         ) from None
     answer.text, answer.tables = text, tables_of_text(text, filename=form.filename)

@@ -91,8 +91,8 @@ HINTS: Final[dict[str, Promise | str]] = {
         "may have to approve the change."
     ),
     "study.small_category": gettext_lazy(
-        "Enter 0 to show all categories. This is a policy for readers, not a privacy guarantee. Lowering "
-        "this number weakens protection, so a second person may have to approve the change."
+        "Enter 0 to show all categories. This minimum is a display rule, not a privacy guarantee. "
+        "Lowering it weakens protection, so a second person may have to approve the change."
     ),
     "study.min_publication": gettext_lazy(
         "Lowering this number weakens protection, so a second person may have to approve the change."
@@ -147,10 +147,10 @@ HINTS: Final[dict[str, Promise | str]] = {
     "indicator.name_fr": FRENCH,
     "indicator.parts": gettext_lazy(
         "Enter two or three indicators of this study. If you enter two, one of them may be a number. "
-        "Reports then show its mean in each category of the other. A missing value counts as “no value” "
-        "in the combination. If one of the indicators is daily, the combination is also daily. Each person "
-        "reports on only one indicator, so a combination reduces the number of answers for all other "
-        "indicators."
+        "Reports then show the mean of this number in each category of the other indicator. A "
+        "missing value counts as “no value” in the combination. If one of the indicators is daily, "
+        "the combination is also daily. Each person reports on only one indicator, so a combination "
+        "reduces the number of answers for all other indicators."
     ),
     "indicator.unit": gettext_lazy(
         "For example, EUR. Use min for the duration of the visit, km for the distance from home, and "

@@ -382,9 +382,9 @@ def _definition(spec: PlanSpec) -> str:
         text += " " + gettext(
             "For a daily indicator with hashed values, an answer depends only on the set of "
             "categories that contains the value. The guarantee compares two people. Any two days "
-            "whose values are in the same set for one person must also have this for the other. For "
-            "any number of days, epsilon is at most the number of sets multiplied by the epsilon of "
-            "one kept answer."
+            "whose values are in the same set for one person must also have values in the same set "
+            "for the other. For any number of days, epsilon is at most the number of sets multiplied "
+            "by the epsilon of one kept answer."
         )
     return text
 
