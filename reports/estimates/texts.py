@@ -143,8 +143,9 @@ def hidden_words(report: WindowReport) -> str:
     n_others = sum(each.is_hidden for each in report.estimates) - n_small
     text = (
         ngettext(
-            "%(n)s category has fewer than %(limit)s visitors and is hidden by the study's display rule.",
-            "%(n)s categories have fewer than %(limit)s visitors and are hidden by the study's display rule.",
+            "%(n)s category has fewer than %(limit)s visitors and is hidden by the study's display policy.",
+            "%(n)s categories have fewer than %(limit)s visitors and are hidden by the study's display "
+            "policy.",
             n_small,
         )
         % {"n": number(n_small), "limit": number(below(report.study))}

@@ -54,7 +54,7 @@ def status_words(study: Study | None = None) -> dict[str, str]:
     if study is not None and study.small_category:
         words["small"] = gettext(
             "fewer visitors than the study's limit for small categories (column visitors_below); "
-            "this limit is a display rule and not part of the privacy guarantee"
+            "this limit is a display policy and not part of the privacy guarantee"
         )
     return words
 

@@ -27,13 +27,12 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods
 
 from reports.accounts.access import account, openers_only, study_or_404
+from reports.base.later import later
 from reports.boards.actions import record_digest
 from reports.boards.models import Board, BoardDigest
 from reports.boards.queries import board_or_404, boards_of
 from reports.estimates.fingerprints import state_of
 from reports.estimates.queries import Window, visitor_unions
-from reports.exports.boards.document import to_pdf
-from reports.exports.boards.drawing import rows_of
 from reports.exports.boards.selection import BoardFile, options_of, select_board
 from reports.ledger.chain import Json
 from reports.studies.policies import OPENERS, studies_for
@@ -43,6 +42,8 @@ MAX_ADDRESSES: Final = 5
 RETRY: Final = timedelta(hours=1)
 
 log = logging.getLogger(__name__)
+_to_pdf = later("reports.exports.boards.document.to_pdf")
+_rows_of = later("reports.exports.boards.drawing.rows_of")
 
 
 # --- sending --------------------------------------------------------------------------------------
@@ -69,7 +70,7 @@ def _send_or_end(digest: BoardDigest, *, now: datetime) -> None:
     if found is None or not addresses or state == digest.sent_state:
         return  # nothing new
     with translation.override(digest.language):
-        pdf = to_pdf(found)
+        pdf = _to_pdf(found)
         mail = _mail(digest, found, pdf=pdf, addresses=addresses)
     try:
         mail.send()
@@ -115,7 +116,7 @@ def _mail(digest: BoardDigest, found: BoardFile, *, pdf: bytes, addresses: list[
     end = gettext(
         "%(owner)s set up these e-mails. They end when %(owner)s stops them or loses access to the study."
     ) % {"owner": digest.owner.get_username()}
-    sentences = [row.words for row in rows_of(found.tiles)]
+    sentences = [row.words for row in _rows_of(found.tiles)]
     parts = [f"{found.study.shown_name}, {found.days_title}", *sentences, *found.reading_words, end]
     if settings.MOBILITY_SITE_URL:
         parts.append(f"{settings.MOBILITY_SITE_URL}{page}")

@@ -91,7 +91,7 @@ HINTS: Final[dict[str, Promise | str]] = {
         "may have to approve the change."
     ),
     "study.small_category": gettext_lazy(
-        "Enter 0 to show all categories. This minimum is a display rule, not a privacy guarantee. "
+        "Enter 0 to show all categories. This minimum is a display policy, not a privacy guarantee. "
         "Lowering it weakens protection, so a second person may have to approve the change."
     ),
     "study.min_publication": gettext_lazy(

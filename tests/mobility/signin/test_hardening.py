@@ -12,8 +12,8 @@ from django.conf import settings
 from django.core.checks.registry import registry
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
-from mobility.plans.pages.study_form import StudyForm
 
+from mobility.plans.new_study.sent import NewStudyForm
 from mobility.signin import checks
 
 ROOT = Path(__file__).parents[3]
@@ -144,7 +144,7 @@ class TestSite:
         assert tried > 20
 
     def test_study_file_names_files_of_its_form_only(self):
-        form = StudyForm(files={"cells.csv": b"cell_id,lon,lat"})
+        form = NewStudyForm(files={"cells.csv": b"cell_id,lon,lat"})
         assert form.read("cells.csv")
         for name in ("/etc/passwd", "../cells.csv", "./cells.csv", str(ROOT / "manage.py")):
             with pytest.raises(FileNotFoundError):

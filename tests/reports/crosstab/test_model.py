@@ -70,7 +70,7 @@ def test_page_file_and_api_say_that_it_is_a_model(reader, client, token, study) 
     headers = {"Authorization": f"Bearer {token()}"}
     answer = client.get(f"/api/v1/studies/fair-2024/model?{DAYS}", headers=headers).json()
     assert answer["model"] == "maximum_entropy"
-    assert "Model, not an estimate" in answer["explanation"]
+    assert "This is a model, not an estimate" in answer["explanation"]
     assert json.loads(reader.get(f"{PAGE[:-1]}.json?{DAYS}").content)["rows"] == answer["rows"]
     link = words(reader.get(f"/studies/fair-2024/crosstab/?{DAYS}"))
     assert "Three-way tables (model)" in link
