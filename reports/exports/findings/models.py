@@ -54,10 +54,11 @@ def model_words(table: ModelTable) -> str:
     """Explain what the table is."""
     pairs = ", ".join(joint.indicator.slug for joint in table.view.triple.joints)
     return gettext(
-        "This is a model, not an estimate. It is the table with the maximum entropy among all tables "
-        "that agree with %(pairs)s. The intervals account for noise and sampling. They do not "
-        "account for the assumption that the relationship between two indicators does not depend on "
-        "the third."
+        "This is a model, not an estimate. These joint indicators are first adjusted until they "
+        "agree with one another: %(pairs)s. The model is the table with the maximum entropy among "
+        "all tables that agree with them. The intervals are approximate: they account for noise and "
+        "sampling, but not for the assumption that the relationship between two indicators does not "
+        "depend on the third."
     ) % {"pairs": pairs}
 
 
