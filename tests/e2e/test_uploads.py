@@ -236,7 +236,7 @@ def cut_off_for_good(page, line, file):
 def test_an_upload_goes_on_after_the_page_was_loaded_again(site, large, expected, line, page):
     cut_off_for_good(page, line, large)
     page.get_by_role("button", name="Pause").click()
-    expect(page.locator("#upload-note")).to_contain_text("Paused")
+    expect(page.locator("#upload-note")).to_contain_text("The upload is paused")
     ((key, kept),) = page.evaluate("Object.entries(localStorage)")
     assert kept.isdigit()
     assert large.name not in key
