@@ -37,7 +37,7 @@ from reports.pages import (
 from reports.privacy.statement import views as statement
 from reports.questions import views as questions
 from reports.sharing import boards as shared_boards
-from reports.sharing import digests
+from reports.sharing import digest_views
 
 app_name = "reports"
 
@@ -58,7 +58,7 @@ urlpatterns = [
     path("<slug:slug>/boards/<int:board_id>/", boards.board, name="board"),
     file(r"boards/(?P<board_id>[0-9]{1,18})/board", board_downloads.download_board, name="board_file"),
     path("<slug:slug>/boards/<int:board_id>/change/", boards.change, name="change_board"),
-    path("<slug:slug>/boards/<int:board_id>/digest/", digests.digest, name="board_digest"),
+    path("<slug:slug>/boards/<int:board_id>/digest/", digest_views.digest, name="board_digest"),
     path("<slug:slug>/boards/<int:board_id>/remove/", shared_boards.remove, name="remove_board"),
     path("<slug:slug>/notes/", notes.notes, name="notes"),
     path("<slug:slug>/notes/<int:note_id>/remove/", notes.remove, name="remove_note"),

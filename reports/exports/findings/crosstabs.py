@@ -127,11 +127,12 @@ def _rows(table: Table) -> Iterator[Record]:
 
 
 def _row(row: str | None, column: str | None, figure: Figure, *, share_of: str) -> Record:
-    """One figure, with its numbers also where they are not reliable: the status says so."""
+    return {"row_category": row, "column_category": column, "share_of": share_of} | numbers_of(figure)
+
+
+def numbers_of(figure: Figure) -> Record:
+    """Return the numbers of a figure, also where they are not reliable: the status says so."""
     return {
-        "row_category": row,
-        "column_category": column,
-        "share_of": share_of,
         "frequency": figure.share,
         "std_error": figure.std_error,
         "ci_low": figure.ci_low,

@@ -10,6 +10,7 @@ from reports.crosstab.queries import NoCrosstabError
 from reports.estimates.queries import WindowError, visitor_unions
 from reports.exports.errors import ExportError
 from reports.exports.file_views import file_of_study, format_or_404, refused
+from reports.exports.findings.crosstabs import numbers_of
 from reports.exports.findings.tables import Findings, Record, head_of, tail_of
 from reports.exports.formats.choosing import CROSSTAB
 from reports.exports.formats.columns import Kind
@@ -74,15 +75,8 @@ def model_rows(table: ModelTable) -> list[Record]:
             "column_category": column,
             "third_indicator": third.slug,
             "third_category": last,
-            "frequency": figure.share,
-            "std_error": figure.std_error,
-            "ci_low": figure.ci_low,
-            "ci_high": figure.ci_high,
-            "visitors": figure.visitors,
-            "visitors_ci_low": figure.visitors_ci_low,
-            "visitors_ci_high": figure.visitors_ci_high,
-            "status": str(figure.status),
         }
+        | numbers_of(figure)
         for row, of_row in zip(one.file_names, table.cells or [], strict=True)
         for column, of_column in zip(other.file_names, of_row, strict=True)
         for last, figure in zip(third.file_names, of_column, strict=True)

@@ -3,6 +3,7 @@
 Written by `make docs` from the OpenAPI document; changes here are lost.
 """
 
+from abc import ABC, abstractmethod
 from typing import Any, Literal, Required, TypedDict
 from urllib.parse import quote
 
@@ -12,14 +13,16 @@ def segment(text: str) -> str:
     return quote(text, safe="").replace(".", "%2E")
 
 
-class Caller:
+class Caller(ABC):
     """What the operations need of a client."""
 
+    @abstractmethod
     def get(self, path: str, query: dict[str, Any]) -> Any:
-        raise NotImplementedError
+        """Return the JSON at a path."""
 
+    @abstractmethod
     def post(self, path: str, body: Any) -> Any:
-        raise NotImplementedError
+        """Return the answer to a question in JSON."""
 
 
 Area = TypedDict("Area", {  # noqa: UP013
