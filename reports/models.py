@@ -6,7 +6,7 @@ from reports.boards.models import Board, BoardDigest, BoardUse
 from reports.estimates.models import DayNote
 from reports.exports.models import ExportFile
 from reports.forecasts.models import CrowdLimit, KeptForecast
-from reports.ledger.models import LedgerEntry, LedgerHead, LedgerKind
+from reports.ledger.models import LedgerEntry, LedgerHead, LedgerKind, LedgerWaiting
 from reports.maps.models import DensityMap
 from reports.privacy.models import BudgetCap, BudgetPopulation, CapDecision, DeletedStudy
 from reports.studies.grant_models import StudyGrant
@@ -37,6 +37,7 @@ __all__ = [
     "LedgerEntry",
     "LedgerHead",
     "LedgerKind",
+    "LedgerWaiting",
     "LocationTally",
     "Plan",
     "PlanIndicator",

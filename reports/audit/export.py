@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from reports.ledger.actions import chain_waiting
 from reports.ledger.check import HEAD, line_of
 from reports.ledger.models import LedgerEntry, LedgerHead
 
@@ -16,6 +17,7 @@ def ledger_lines(*, study: str | None = None) -> Iterator[str]:
     Of entries that do not concern `study` (a slug), only number and hashes are written: the chain through
     them can be checked, and nothing of them can be read.
     """
+    chain_waiting()
     head = LedgerHead.objects.filter(pk=LedgerHead.ONLY).first()
     last = head.number if head else 0
     after = 0

@@ -17,7 +17,7 @@ from reports.accounts.access import account, overseers_only
 from reports.audit.export import ledger_lines
 from reports.audit.texts import KIND_WORDS, entry_words, fact_lines, kind_words
 from reports.base.attachments import attachment, streamed
-from reports.ledger.actions import record
+from reports.ledger.actions import chain_waiting, record
 from reports.ledger.check import HEAD
 from reports.ledger.checks import check_ledger
 from reports.ledger.key import public_pem
@@ -74,6 +74,7 @@ class Filter:
 @overseers_only
 def ledger(request: HttpRequest) -> HttpResponse:
     """Entries, newest first, and the state of the chain."""
+    chain_waiting()
     asked = Filter.from_query(request.GET)
     found = asked.entries
     if before := _number(request.GET.get("before", "")):
@@ -134,6 +135,7 @@ def public_key(_request: HttpRequest) -> HttpResponse:
 
 
 def _head_or_404() -> LedgerHead:
+    chain_waiting()
     found = LedgerHead.objects.filter(pk=LedgerHead.ONLY, number__gt=0).first()
     if found is None:
         raise Http404

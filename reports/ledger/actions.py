@@ -1,19 +1,21 @@
 """Adding to the ledger."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
 from reports.ledger.chain import BEFORE_THE_FIRST, Json, SignedHead, canonical, entry_hash, moment
-from reports.ledger.key import replace_key, signing_key
-from reports.ledger.models import LedgerEntry, LedgerHead, LedgerKind
+from reports.ledger.key import LedgerKeyError, replace_key, signing_key
+from reports.ledger.models import LedgerEntry, LedgerHead, LedgerKind, LedgerWaiting
 
 FACTS_MAX = 20_000  # bytes as canonical JSON
 LENGTHS = {"actor": 150, "study": 64, "event_id": 120}  # of the columns
 SALT_BYTES = 16
+WAITING_AT_ONCE = 1000
 
 
 class LedgerFactsError(ValueError):
@@ -27,6 +29,7 @@ def record(
     study: str = "",
     facts: Mapping[str, Json] | None = None,
     event_id: str = "",
+    may_wait: bool = False,
 ) -> None:
     """Add an entry, in the caller's transaction of the main database.
 
@@ -39,6 +42,8 @@ def record(
     facts : text, whole numbers, truth values and lists or objects of these. Counts, hashes, ids and names of
         accounts; never a raw value, an identifier of a subscriber or a secret: nothing is ever removed
     event_id : of what may be tried twice; what was recorded under it before is not recorded again
+    may_wait : if another transaction holds the head, store the entry as it is: the next one that holds the
+        head adds it to the chain. So readers of the API do not queue
 
     Raises
     ------
@@ -50,22 +55,24 @@ def record(
     _check_length(actor=actor, study=study, event_id=event_id)
     if event_id and _is_recorded(event_id):  # no one has to wait for the lock
         return
+    own = LedgerWaiting(kind=str(kind), actor=actor, study=study, facts=content, event_id=event_id)
     with transaction.atomic():
-        head, _ = LedgerHead.objects.select_for_update().get_or_create(pk=LedgerHead.ONLY)
-        if event_id and _is_recorded(event_id):
-            return
-        entry = LedgerEntry(
-            number=head.number + 1,
-            at=timezone.now(),
-            kind=str(kind),
-            actor=actor,
-            study=study,
-            facts=content,
-            event_id=event_id,
-            salt=secrets.token_hex(SALT_BYTES),
-            previous_hash=head.hash or BEFORE_THE_FIRST,
-        )
-        _append(entry, head)
+        head = _locked_head(may_wait=may_wait)
+        own.at = timezone.now()
+        if head is not None:
+            _append(head, [*_waiting(), own])
+        else:
+            signing_key(may_make=False)  # without the key, storing is refused as signing is
+            LedgerWaiting.objects.bulk_create([own], ignore_conflicts=True)
+
+
+def chain_waiting() -> None:
+    """Add the entries that wait to the chain, before someone reads it; without the key they wait on."""
+    with suppress(LedgerKeyError):
+        while LedgerWaiting.objects.exists():
+            with transaction.atomic():
+                head, _ = LedgerHead.objects.select_for_update().get_or_create(pk=LedgerHead.ONLY)
+                _append(head, _waiting())
 
 
 def renew_key(*, by: str) -> str:
@@ -88,14 +95,46 @@ def _is_recorded(event_id: str) -> bool:
     return LedgerEntry.objects.filter(event_id=event_id).exists()
 
 
-def _append(entry: LedgerEntry, head: LedgerHead) -> None:
-    entry.hash = entry_hash(
-        number=entry.number, previous_hash=entry.previous_hash, content_hash=entry.content.hash
-    )
-    key = signing_key(may_make=head.number == 0)
-    signed = SignedHead.signed(number=entry.number, entry=entry.hash, at=moment(entry.at), key=key)
-    entry.save()
-    head.number, head.hash, head.at = entry.number, entry.hash, entry.at
+def _locked_head(*, may_wait: bool) -> LedgerHead | None:
+    """Return the head, locked; None if another transaction holds it and the entry may wait."""
+    if may_wait:
+        found = LedgerHead.objects.filter(pk=LedgerHead.ONLY)
+        if (head := found.select_for_update(skip_locked=True).first()) or found.exists():
+            return head
+    return LedgerHead.objects.select_for_update().get_or_create(pk=LedgerHead.ONLY)[0]
+
+
+def _waiting() -> list[LedgerWaiting]:
+    return list(LedgerWaiting.objects.order_by("pk")[:WAITING_AT_ONCE])
+
+
+def _append(head: LedgerHead, added: Sequence[LedgerWaiting]) -> None:
+    """Add to the chain, in this order, what it does not have, and sign its new end."""
+    last, is_first = None, head.number == 0
+    for each in added:
+        if each.event_id and _is_recorded(each.event_id):
+            continue
+        last = entry = LedgerEntry(
+            number=head.number + 1,
+            at=each.at,
+            kind=each.kind,
+            actor=each.actor,
+            study=each.study,
+            facts=each.facts,
+            event_id=each.event_id,
+            salt=secrets.token_hex(SALT_BYTES),
+            previous_hash=head.hash or BEFORE_THE_FIRST,
+        )
+        entry.hash = entry_hash(
+            number=entry.number, previous_hash=entry.previous_hash, content_hash=entry.content.hash
+        )
+        entry.save()
+        head.number, head.hash, head.at = entry.number, entry.hash, entry.at
+    LedgerWaiting.objects.filter(pk__in=[each.pk for each in added if each.pk]).delete()
+    if last is None:
+        return
+    key = signing_key(may_make=is_first)
+    signed = SignedHead.signed(number=last.number, entry=last.hash, at=moment(last.at), key=key)
     head.public_key, head.signature = signed.public_key, signed.signature
     head.save(update_fields=["number", "hash", "at", "public_key", "signature"])
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from django.utils import timezone
 
+from reports.ledger.actions import chain_waiting
 from reports.ledger.chain import SignedHead
 from reports.ledger.check import Chain, check_tables
 from reports.ledger.models import LedgerHead
@@ -18,6 +19,7 @@ def check_ledger(*, public_key: str | None = None, earlier: SignedHead | None = 
 
     Parameters are those of `reports.ledger.check.check_tables`.
     """
+    chain_waiting()
     report = check_tables(public_key=public_key, earlier=earlier)
     # Not save(): an entry that is added meanwhile moves the head.
     LedgerHead.objects.filter(pk=LedgerHead.ONLY).update(

@@ -32,4 +32,5 @@ def record_answer(
         study=study,
         facts=dict(facts) | ({} if token_id is None else {"token": str(token_id)}),
         event_id=event,
+        may_wait=True,
     )

@@ -62,7 +62,7 @@ class AppendOnlyQuerySet(models.QuerySet["LedgerEntry"]):
 
 
 class LedgerEntry(models.Model):
-    """One thing that happened. Only `reports.ledger.actions.record` writes it."""
+    """One thing that happened. Only `reports.ledger.actions` writes it."""
 
     number = models.PositiveBigIntegerField(primary_key=True, help_text="from 1, without gaps")
     at = models.DateTimeField()
@@ -113,6 +113,27 @@ class LedgerEntry(models.Model):
             event_id=self.event_id,
             salt=self.salt,
         )
+
+
+class LedgerWaiting(models.Model):
+    """An entry that did not wait for the head: the next transaction that holds it adds this to the chain."""
+
+    at = models.DateTimeField()
+    kind = models.CharField(max_length=32)
+    actor = models.CharField(max_length=150, blank=True)
+    study = models.CharField(max_length=64, blank=True)
+    facts = models.JSONField(default=dict)
+    event_id = models.CharField(max_length=120, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["event_id"], condition=~Q(event_id=""), name="ledger_waiting_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"waiting {self.kind}"
 
 
 class LedgerHead(models.Model):

@@ -28,12 +28,18 @@ from hypothesis import strategies as st
 
 from reports.audit.export import ledger_lines
 from reports.ledger import actions as service
-from reports.ledger.actions import LedgerFactsError, record
+from reports.ledger.actions import LedgerFactsError, chain_waiting, record
 from reports.ledger.chain import BEFORE_THE_FIRST, Content, SignedHead, entry_hash
 from reports.ledger.check import check_lines, check_tables, read_head
 from reports.ledger.checks import check_ledger
 from reports.ledger.key import LedgerKeyError, own_public_key
-from reports.ledger.models import AppendOnlyError, LedgerEntry, LedgerHead, LedgerKind
+from reports.ledger.models import (
+    AppendOnlyError,
+    LedgerEntry,
+    LedgerHead,
+    LedgerKind,
+    LedgerWaiting,
+)
 from tests.emptying import without_triggers
 from tests.mobility.data_folder import Folder
 from tests.reports.page_texts import printed
@@ -455,8 +461,8 @@ def test_many_at_once_leave_no_gap_and_record_an_event_once(ledger_key, monkeypa
     def write(worker: int) -> None:
         try:
             for turn in range(5):
-                record(LedgerKind.SIGNED_OUT, actor=f"{worker}", event_id=f"{turn}")
-                record(LedgerKind.SIGNED_OUT, actor=f"{worker}")
+                record(LedgerKind.SIGNED_OUT, actor=f"{worker}", event_id=f"{turn}", may_wait=worker > 2)
+                record(LedgerKind.SIGNED_OUT, actor=f"{worker}", may_wait=worker > 2)
         finally:
             connection.close()
 
@@ -464,10 +470,48 @@ def test_many_at_once_leave_no_gap_and_record_an_event_once(ledger_key, monkeypa
     monkeypatch.setattr(service, "_is_recorded", look)
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(write, range(6)))
+    chain_waiting()
     found = entries()
     assert [entry.number for entry in found] == list(range(1, 36))  # 5 events once, 30 others
     assert all(later.previous_hash == earlier.hash for earlier, later in pairwise(found))
     assert LedgerHead.objects.get().hash == found[-1].hash
+
+
+@database
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif("connection.vendor == 'sqlite'")
+def test_an_answer_of_the_api_does_not_wait_for_the_head_and_is_chained_next(ledger_key) -> None:
+    record(LedgerKind.SIGNED_OUT, actor="first")
+
+    def read() -> None:
+        try:
+            for _ in range(2):
+                record(LedgerKind.EXPORT_MADE, actor="reader", event_id="export/1", may_wait=True)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            record(LedgerKind.SIGNED_OUT, actor="slow")
+            pool.submit(read).result(timeout=30)
+        assert [entry.actor for entry in entries()] == ["first", "slow"]
+        record(LedgerKind.EXPORT_MADE, actor="reader", event_id="export/1")
+        pool.submit(read).result(timeout=30)
+    assert [entry.actor for entry in entries()] == ["first", "slow", "reader"]
+    assert check_tables().is_ok
+    assert not LedgerWaiting.objects.exists()
+
+
+def test_what_waits_is_in_the_chain_before_anyone_reads_it_if_the_key_is_there(ledger_key) -> None:
+    record(LedgerKind.SIGNED_OUT, actor="adam")
+    for reader in ("anna", "vera"):
+        LedgerWaiting.objects.create(at=timezone.now(), kind=LedgerKind.EXPORT_MADE, actor=reader)
+    kept = ledger_key.rename(ledger_key.with_name("away"))
+    assert len(list(ledger_lines())) == 2
+    kept.rename(ledger_key)
+    assert len(list(ledger_lines())) == 4
+    assert [entry.actor for entry in entries()] == ["adam", "anna", "vera"]
+    assert check_tables().is_ok
 
 
 WRITE = """
