@@ -105,7 +105,8 @@ def test_every_string_is_translated_with_the_same_placeholders_and_compiled(lang
 def test_strings_are_found_in_modules_and_templates_and_those_that_came_or_went(template, monkeypatch):
     assert template.get("to", context="dates") is not None  # {% translate %} with a context
     # translate, gettext_lazy, a plural of blocktranslate, and ngettext
-    for text in ("Sign in", "Receiving the file", "%(n)s cell", "%(n)s earlier day on the same weekday"):
+    weekday = "%(n)s earlier day that falls on the same weekday"
+    for text in ("Sign in", "Receiving the file", "%(n)s cell", weekday):
         assert template.get(text) is not None
     source, translations = Catalog(), Catalog(locale="fr")
     source.add("New")

@@ -161,7 +161,7 @@ def request_close_slots(
     wanted, closed = clock.closed_by(int(at.timestamp())), study.slots_closed
     if not wanted:
         raise DayStateError(
-            gettext("no time slot of this study ended at or before %(time)s") % {"time": _minute(at)}
+            gettext("no time slot of this study had ended by %(time)s") % {"time": _minute(at)}
         )
     if wanted <= closed:
         end = datetime.fromtimestamp(int(clock.end[closed - 1]), at.tzinfo)

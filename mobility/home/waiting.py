@@ -104,9 +104,8 @@ def _failed_title(batch: Batch) -> str:
 def _late(slugs: Iterable[str]) -> Iterator[Task]:
     for each in late_days(among=slugs):
         detail = ngettext(
-            "The automatically uploaded file for %(n)d day is missing: %(date)s.",
-            "The automatically uploaded files for %(n)d days are missing. The first of these days is "
-            "%(date)s.",
+            "The automatic upload for %(n)d day is missing: %(date)s.",
+            "The automatic uploads for %(n)d days are missing. The first of these days is %(date)s.",
             each.days,
         )
         yield Task(

@@ -132,8 +132,8 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ("job_failed", "never"): Trouble(
         _("The job “%(subject)s” has never run"),
         _(
-            "The job has not run, although it is scheduled %(every_s)s and workers have been running for "
-            "longer than this interval."
+            "The job is scheduled %(every_s)s, and workers have been running for longer than this "
+            "interval, but the job has not run."
         ),
         _("Check the worker logs, and check that all workers run the same software version as this server."),
     ),
@@ -147,7 +147,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ),
     ("disk_low", "silent"): Trouble(
         _("Disk not responding: %(subject)s"),
-        _("For %(silent_s)s, the disk has not reported its free space."),
+        _("The disk has not reported its free space for %(silent_s)s."),
         _(
             "If this is a network disk, restore its server or remount the disk. Work that needs this "
             "folder will wait until then."
@@ -170,8 +170,8 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
         _("Other accounts can read the keystore"),
         _("Other accounts on this host can access the keystore folder."),
         _(
-            "Restrict access to the keystore folder with chmod 700. Then find out whether a key has "
-            "been read, because anyone who has read one can remove the noise."
+            "Restrict access to the keystore folder with chmod 700. Then find out whether any key has "
+            "been read. Anyone who has read a key can remove the noise."
         ),
     ),
     ("key_missing", ""): Trouble(

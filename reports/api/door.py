@@ -37,7 +37,9 @@ def answer(request: HttpRequest, rest: str) -> HttpResponseBase:
     try:
         match = _resolver().resolve(rest)
     except Resolver404:
-        return problem(404, gettext("This address does not exist. /api/v1/docs/ lists all addresses."))
+        return problem(
+            404, gettext("This address does not exist. For a list of all addresses, see /api/v1/docs/.")
+        )
     allowed = "POST" if match.url_name in POSTED else ALLOWED
     if request.method not in allowed.split(", "):
         return _not_allowed(allowed)

@@ -260,7 +260,7 @@ def number(
 @api.get(
     INDICATOR + "/means",
     response=answers(schemas.MeansAnswer),
-    summary=gettext_noop("Mean of a number by category"),
+    summary=gettext_noop("Mean of a numeric indicator by category"),
 )
 def means(
     request: HttpRequest, study: str, indicator: str, first: From = None, last: To = None
@@ -377,7 +377,7 @@ def queries(request: HttpRequest, study: str, question: schemas.Query) -> HttpRe
 @api.get(
     INDICATOR + "/association",
     response=answers(schemas.Association),
-    summary=gettext_noop("Association of two indicators"),
+    summary=gettext_noop("Association between two indicators"),
 )
 def association(
     request: HttpRequest,

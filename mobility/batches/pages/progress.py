@@ -170,8 +170,8 @@ def _until_closed(batch: Batch) -> tuple[str, str]:
             sentence = gettext("The answers of the subscribers in this file have been added to the study.")
         case Batch.Kind.OPT_OUT:
             sentence = gettext(
-                "The subscribers in this file have been removed from the vault, and any later rows "
-                "for them are ignored. The totals for days that were already closed still include "
+                "The subscribers in this file have been removed from the vault, and any rows that arrive "
+                "for them later are ignored. The totals for days that were already closed still include "
                 "these subscribers."
             )
         case Batch.Kind.VOID_DAY:
@@ -213,11 +213,11 @@ def _waiting(batch: Batch, subscribers: int, study: StudyHead) -> tuple[str, str
     sentence %= {"n": number(subscribers), "least": number(study.min_publication)}
     if has_left:
         return sentence, gettext(
-            "The people on the opt-out list have been removed from the vault, and any later rows for "
-            "them are ignored. The reports still include these people until the pending changes "
-            "cover enough subscribers to be published. If the changes cover too few subscribers when "
-            "the study is closed, these people remain in the reports. The erasure certificate will "
-            "then say so."
+            "The people on the opt-out list have been removed from the vault, and any rows that arrive "
+            "for them later are ignored. The reports still include these people until the pending changes "
+            "cover enough subscribers to be published. If the changes cover too few subscribers when the "
+            "study is closed, these people remain in the reports. The erasure certificate will then say "
+            "so."
         )
     hint = gettext(
         "These changes are waiting to be published with later changes. If all pending changes "

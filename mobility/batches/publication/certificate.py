@@ -176,7 +176,7 @@ def kept(*, opted_out: int | None) -> list[dict[str, str]]:
         study=gettext("The study's definition and plan, and the status of each of its days."),
         batches=gettext(
             "The batch log: file names, times, senders, row counts, and cells outside the area. It "
-            "contains no identifiers and no values for any person."
+            "contains no identifiers and no individual person's values."
         ),
         certificate=gettext("This certificate."),
     )
@@ -229,8 +229,9 @@ def not_reached(database: str, *, key_was_lost: bool, copies: Copies) -> list[di
         ) % {"days": ", ".join(day.isoformat() for day in copies.in_escrow)}
     if copies.came_back:
         texts["came_back"] = gettext(
-            "A restored backup brought the closed study back, or returned it to a state older than "
-            "its totals. The study has been erased again. The ledger records each closing."
+            "A restored backup brought the closed study back, or returned it to an earlier state than its "
+            "totals reflect. The study has been erased again. The ledger records each time that the "
+            "study was closed."
         )
     if key_was_lost:
         texts["lost_key"] = gettext(

@@ -88,9 +88,9 @@ def misfits(batch: Batch, facts: Facts, calendar: StudyCalendar) -> Iterator[str
     repeated, rows = facts.duplicates or 0, facts.duplicates_of or 0
     if batch.kind == Batch.Kind.SUBSCRIBERS and repeated >= REPEATED_SHARE * rows > 0:
         yield gettext(
-            "%(repeated)s of %(rows)s rows repeat a subscriber, and only the first row for each "
-            "subscriber counts. A subscriber file must have one row per subscriber. If this file "
-            "contains events, choose an events profile."
+            "%(repeated)s of %(rows)s rows are for a subscriber who already has a row, and only the first "
+            "row for each subscriber counts. A subscriber file must have one row per subscriber. If this "
+            "file contains events, choose an events profile."
         ) % {"repeated": number(repeated), "rows": number(rows)}
 
 
@@ -136,8 +136,8 @@ def basis_words(basis: Basis, n: int) -> str:
     match basis:
         case "weekday":
             text = ngettext(
-                "%(n)s earlier day on the same weekday",
-                "median of %(n)s earlier days on the same weekday",
+                "%(n)s earlier day that falls on the same weekday",
+                "median of %(n)s earlier days that fall on the same weekday",
                 n,
             )
         case "days":
@@ -209,8 +209,8 @@ def unmatched_notes(facts: Facts) -> Iterator[str]:
     """Number of unmatched cells that the list does not show."""
     if facts.unmatched_more:
         yield ngettext(
-            "This list does not include the network cell of %(rows)s row outside the area.",
-            "This list does not include the network cells of %(rows)s rows outside the area.",
+            "For %(rows)s of the rows outside the area, the network cell is not listed.",
+            "For %(rows)s of the rows outside the area, the network cells are not listed.",
             facts.unmatched_more,
         ) % {"rows": number(facts.unmatched_more)}
     if facts.unmatched_hidden:

@@ -173,7 +173,7 @@ def _timestamps(name: str, texts: list[str], form: str, definition: StudyDefinit
     instants = instants_of(texts, form=form, definition=definition)
     counts = Counter(instant.outcome for instant in instants)
     fact = gettext(
-        "%(good)s of %(rows)s values are readable, and %(inside)s of these fall on days of the study"
+        "%(good)s of %(rows)s values are readable, and %(inside)s of those are within the study period"
     ) % {
         "good": len(texts) - counts[BAD] - counts[NONEXISTENT],
         "rows": len(texts),
@@ -199,10 +199,10 @@ def _timestamp(text: str, instant: Instant) -> ShownValue:
     # A number could as well be a telephone's: then what it says would tell it.
     shown = shape(text) if text.isdigit() else text
     if is_outside and text.isdigit():
-        return ShownValue(text=shown, meaning=gettext("time outside the days of the study"))
+        return ShownValue(text=shown, meaning=gettext("time outside the study period"))
     read = f"{day_title(instant.local.date())}, {instant.local:%H:%M}"
     if is_outside:
-        read = gettext("%(read)s, outside the days of the study") % {"read": read}
+        read = gettext("%(read)s, outside the study period") % {"read": read}
     return ShownValue(text=shown, meaning=read)
 
 
@@ -244,8 +244,7 @@ def _attribute(
         for text, code in zip(texts[:ROWS_SHOWN], codes[:ROWS_SHOWN], strict=True)
     )
     fact = gettext(
-        "%(n)s of %(rows)s values have a category, %(none)s mean “no answer”, and %(bad)s would cause "
-        "their rows to be rejected"
+        "%(rows)s values: %(n)s with a category, %(none)s meaning “no answer”, %(bad)s unknown (row rejected)"
     ) % {
         "n": sum(code not in (None, NO_ANSWER) for code in codes),
         "rows": len(texts),

@@ -121,8 +121,8 @@ def _plain_zstd(data: bytes) -> tuple[bytes, bool]:
         if not parts:
             raise PreviewError(
                 gettext(
-                    "The preview cannot read the beginning of this zstd file. The file is damaged, "
-                    "or it can only be read as a whole. Choose an uncompressed file or a gzip file."
+                    "The preview cannot read the beginning of this zstd file. Either the file is damaged, "
+                    "or it can only be read in full. Choose an uncompressed file or a gzip file."
                 )
             ) from None
     return b"".join(parts), False
@@ -225,8 +225,8 @@ def _check_parquet_pages(data: bytes, row_groups: list[RowGroup], *, places: lis
     except BatchFormatError:
         raise PreviewError(
             gettext(
-                "The pages of the Parquet file are too large for a preview. Choose a file that contains "
-                "only the first rows."
+                "The data pages of the Parquet file are too large for a preview. Choose a file that "
+                "contains only the first rows."
             )
         ) from None
 

@@ -74,7 +74,7 @@ def _words(area: AreaDefinition, *, n_outside: int) -> str:
     }
     if not n_outside or not zones:
         return words
-    outside = ngettext("%(n)s cell is in no zone.", "%(n)s cells are in no zone.", n_outside)
+    outside = ngettext("%(n)s cell is not in any zone.", "%(n)s cells are not in any zone.", n_outside)
     return f"{words} {outside % {'n': formats.number(n_outside)}}"
 
 

@@ -40,9 +40,9 @@ HINTS: Final[dict[str, Promise]] = {
         "workers and cannot be changed later."
     ),
     "study.visitor.min_minutes": gettext_lazy(
-        "Enter 0 to count everyone who has an event in the area on the day in question."
+        "Enter 0 to count, for each day, everyone who has an event in the area on that day."
     ),
-    "study.visitor.to": gettext_lazy("Events in this minute also count."),
+    "study.visitor.to": gettext_lazy("Events during the minute that you enter are also counted."),
     "extract.timestamp_format": gettext_lazy(
         "Leave empty for ISO 8601. Otherwise enter epoch_s, epoch_ms, or a pattern such as %d/%m/%Y %H:%M:%S."
     ),

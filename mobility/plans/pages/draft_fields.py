@@ -48,14 +48,14 @@ LABELS: Final[dict[str, Promise]] = {
     "plan.tallies": gettext_lazy("Additional exact counts"),
     "slots.minutes": gettext_lazy("Minutes per time slot"),
     "slots.hold_minutes": gettext_lazy(
-        "Minutes for which a person is still counted in the zone where they were last seen"
+        "Minutes to keep counting a person in the zone where they were last seen"
     ),
     "slots.slots_per_day": gettext_lazy("Maximum number of time slots counted per person per day"),
     "slots.noise": gettext_lazy("Noise added to the counts for time slots"),
     "slots.epsilon_day": gettext_lazy("Epsilon per person per day"),
     "slots.delta": gettext_lazy("Delta (probability that the guarantee fails)"),
     "slots.close_after_minutes": gettext_lazy(
-        "Minutes from the end of a time slot until it is published (optional)"
+        "Minutes between the end of a time slot and its publication (optional)"
     ),
     "indicator.name": gettext_lazy("Name"),
     "indicator.name_fr": gettext_lazy("French name (optional)"),
@@ -332,7 +332,7 @@ def derived_words(derive: str) -> str:
         "main_zone": gettext("zone in which the person spent the most time"),
         MOVES: gettext("moves between zones"),
         EVENTS: gettext("number of quarter-hours with an event"),
-        HOME_DISTANCE: gettext("largest distance from where the person sleeps"),
+        HOME_DISTANCE: gettext("greatest distance from where the person sleeps"),
         NIGHT_ZONE: gettext("night zone"),
     }
     return words.get(derive, derive)

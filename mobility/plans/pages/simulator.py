@@ -138,7 +138,7 @@ def _mean(row: model.Row) -> str:
     if scale is None or day is None:
         return ""
     if row.question.parts and not isfinite(day):
-        return gettext("mean in one category for one day: the noise is too large to show it")
+        return gettext("mean in one category for one day: not shown, because the noise is too large")
     if row.question.parts:
         error = {"day": number_texts.figure_text(day, scale)}
         return gettext("mean in one category for one day: ±%(day)s") % error

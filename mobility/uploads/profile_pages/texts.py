@@ -26,8 +26,8 @@ BUILT_IN = {
     ),
     OPT_OUT: gettext_lazy(
         "List of people who must not be counted, with one subscriber per line. These people are removed "
-        "from the vault immediately, and any later rows for them are ignored. The next publication "
-        "removes them from the totals, except from totals that can no longer change."
+        "from the vault immediately, and any rows that arrive for them later are ignored. The next "
+        "publication removes them from the totals, except from totals that can no longer change."
     ),
 }
 KINDS = {
@@ -104,8 +104,8 @@ def missing_parts(kind: str, slugs: Collection[str], definition: StudyDefinition
             continue
         text = (
             gettext(
-                "%(joint)s: the files have no column for %(parts)s, so answers to this combination "
-                "contain “no value” instead."
+                "%(joint)s: the files have no column for %(parts)s. In answers for this combination, each "
+                "missing part is recorded as “no value”."
             )
             if joint.kind == "daily"
             else gettext(

@@ -187,7 +187,7 @@ def test_slots_take_no_number_from_totals_that_wait(make_slots, tmp_path):
 
 @pytest.mark.parametrize(
     ("closed", "after", "words"),
-    [(0, timedelta(minutes=29), "ended at or before 2017-10-28 00:29"),
+    [(0, timedelta(minutes=29), "had ended by 2017-10-28 00:29"),
      (10, timedelta(hours=5), "all time slots up to 2017-10-28 05:00 are already closed"),
      (10, timedelta(days=36500), "is in the future"),
      (None, timedelta(0), "does not count people by time slot")],

@@ -164,8 +164,8 @@ def test_an_empty_list_of_opt_outs_is_called_so(pipeline, tmp_path):
 
 @pytest.mark.parametrize(
     ("profile", "year", "told"),
-    [(SUBSCRIBERS, "2017", "rows repeat a subscriber"), (DEFAULT, "2018", "outside the study period"),
-     (DEFAULT, "2017", "")],
+    [(SUBSCRIBERS, "2017", "a subscriber who already has a row"),
+     (DEFAULT, "2018", "outside the study period"), (DEFAULT, "2017", "")],
 )  # fmt: skip
 def test_ingest_succeeds_only_for_what_was_meant(pipeline, clean, tmp_path, monkeypatch, profile, year, told):
     sent = tmp_path / "sent.csv"

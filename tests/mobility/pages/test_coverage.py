@@ -157,7 +157,7 @@ class TestChecks:
         text = shown(client, batch)
         says(
             text, "FR-0 100 FR-1 99", "FR-9 91",
-            "This list does not include the network cells of 5 rows outside the area.",
+            "For 5 of the rows outside the area, the network cells are not listed.",
         )  # fmt: skip
         says(text, "In 1 row, the cell column contains text that does not look like the ID")
         assert "FR-10" not in text

@@ -90,11 +90,11 @@ def test_late_days_of_a_feed_lead_to_the_calendar(olga, petra, study):
     says(
         html,
         'href="/operator/fair/coverage/">Find the overdue files for Fair &amp; market<',
-        "The automatically uploaded files for 3 days are missing",
+        "The automatic uploads for 3 days are missing",
     )
     lacks(page(petra, "/"), TITLE)
     ended(study, State.DONE, days=[1, 2], created_by=f"feed {token.name}")
-    says(page(olga, "/"), "The automatically uploaded file for 1 day is missing: Fri 3 May 2024")
+    says(page(olga, "/"), "The automatic upload for 1 day is missing: Fri 3 May 2024")
 
 
 def test_requests_wait_for_those_who_did_not_make_them(petra, person, olga, study):

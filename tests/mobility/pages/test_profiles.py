@@ -63,7 +63,7 @@ class TestNew:
         assert "jeune = young" not in look(client, **{**CHOSEN, "was-column-age": "StartTime"})
         assert len(chosen(look(client, **{**CHOSEN, "rule-age": "birth_year"}), "band-age")) == 2
         assert "suggested from the column name" in look(client)
-        says(html, "→ old", "Mon 13 May 2024, 10:00, outside the days of the study")
+        says(html, "→ old", "Mon 13 May 2024, 10:00, outside the study period")
 
     @pytest.mark.parametrize(
         ("changes", "expected"),
@@ -138,8 +138,8 @@ class TestSave:
         found = factory.definition(factory.GENDER, age, stay, region, *joints)
         assert missing_parts("events", {"gender", "region"}, found) == [
             "Both: the files have no column for Age, so they provide no answers for this combination.",
-            "Daily: the files have no column for Age, so answers to this combination contain “no value” "
-            "instead.",
+            "Daily: the files have no column for Age. In answers for this combination, each missing part is "
+            "recorded as “no value”.",
         ]
         assert len(missing_parts("subscribers", {"region"}, found)) == 1
         assert missing_parts("events", {"age", "gender"}, found) == missing_parts("opt_out", (), found) == []

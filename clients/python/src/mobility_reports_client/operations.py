@@ -742,7 +742,7 @@ class Operations(Caller):
         return found
 
     def means(self, study: str, indicator: str, *, from_: str | None = None, to: str | None = None) -> MeansAnswer:
-        """Mean of a number by category."""
+        """Mean of a numeric indicator by category."""
         found: MeansAnswer = self.get(f"studies/{segment(study)}/indicators/{segment(indicator)}/means", {"from": from_, "to": to})
         return found
 
@@ -777,7 +777,7 @@ class Operations(Caller):
         return found
 
     def association(self, study: str, indicator: str, *, rows: str | None = None, columns: str | None = None, from_: str | None = None, to: str | None = None) -> Association:
-        """Association of two indicators."""
+        """Association between two indicators."""
         found: Association = self.get(f"studies/{segment(study)}/indicators/{segment(indicator)}/association", {"rows": rows, "columns": columns, "from": from_, "to": to})
         return found
 

@@ -363,8 +363,8 @@ class TestWords:
           "outside the area (3)."),
          ("extract", 1, {"outside_period": 8}, {}, ""),
          ("subscribers", 9, {}, {"duplicates": 2, "duplicates_of": 9},
-          ("2 of 9 rows repeat a subscriber, and only the first row for each subscriber counts. A "
-"subscriber file must have one row per subscriber. If this file contains events, choose an "
+          ("2 of 9 rows are for a subscriber who already has a row, and only the first row for each "
+"subscriber counts. A subscriber file must have one row per subscriber. If this file contains events, choose an "
 "events profile.")),
          ("subscribers", 9, {}, {"duplicates": 1, "duplicates_of": 9}, ""),
          ("extract", 9, {}, {"duplicates": 9, "duplicates_of": 9}, "")],
@@ -375,8 +375,8 @@ class TestWords:
 
     def test_a_median_says_what_it_is_taken_of(self):
         assert [words.basis_words(basis, n) for n in (1, 3) for basis in ("weekday", "days", "files")] == [
-            "1 earlier day on the same weekday", "1 earlier day", "1 earlier file",
-            "median of 3 earlier days on the same weekday", "median of 3 earlier days",
+            "1 earlier day that falls on the same weekday", "1 earlier day", "1 earlier file",
+            "median of 3 earlier days that fall on the same weekday", "median of 3 earlier days",
             "median of 3 earlier files",
         ]  # fmt: skip
 
@@ -395,7 +395,7 @@ class TestWords:
     def test_what_is_not_listed_is_counted(self):
         facts = Facts.of({"unmatched_more": 1, "unmatched_hidden": 1234})
         more, hidden = map(plain, words.unmatched_notes(facts))
-        assert more == "This list does not include the network cell of 1 row outside the area."
+        assert more == "For 1 of the rows outside the area, the network cell is not listed."
         assert hidden.startswith(
             "In 1,234 rows, the cell column contains text that does not look like the ID"
         )

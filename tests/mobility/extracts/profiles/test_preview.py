@@ -60,16 +60,16 @@ class TestColumns:
           [("••••••••••• (11 digits)", "", False)] * 2 + [("", "empty value: row rejected", True), ("••••••••••• (11 digits)", "", False)],
           "2 different values in 4 rows"),
          ("time",
-          [(None, "Wed 1 May 2024, 10:00", False), (None, "Thu 9 May 2024, 10:00, outside the days of the study", False),
+          [(None, "Wed 1 May 2024, 10:00", False), (None, "Thu 9 May 2024, 10:00, outside the study period", False),
            (None, "unreadable time: row rejected", True), (None, "Thu 2 May 2024, 10:00", False)],
-          "3 of 4 values are readable, and 2 of these fall on days of the study"),
+          "3 of 4 values are readable, and 2 of those are within the study period"),
          ("cell",
           [("208-01-1-11", "in the area", None), ("••••••••••• (11 characters)", "cell outside the area: row ignored", None),
            ("", "empty value: row rejected", None), ("208-01-1-12", "in the area", None)],
           None),
          ("sexe",
           [(None, meaning, None) for meaning in ("M", "F", "unknown value: row rejected", "no answer")],
-          "2 of 4 values have a category, 1 mean “no answer”, and 1 would cause their rows to be rejected"),
+          "4 values: 2 with a category, 1 meaning “no answer”, 1 unknown (row rejected)"),
          ("cp", [(None, meaning, None) for meaning in ("Île-de-France", "no answer", "Elsewhere", "Elsewhere")], None)],
     )  # fmt: skip
     def test_values_are_shown_as_they_are_read_and_subscribers_by_their_shape(self, name, values, fact):
@@ -84,7 +84,7 @@ class TestColumns:
         draft = {"profile": {"kind": "events", "timestamp_format": "epoch_s"}, "columns": {"timestamp": "t"}}
         column = shown(draft, given=sample(["1714557600", "1612345678"], header="t"))["t"]
         assert [value.text for value in column.values] == ["•••••••••• (10 digits)"] * 2
-        meanings = ["Wed 1 May 2024, 12:00", "time outside the days of the study"]
+        meanings = ["Wed 1 May 2024, 12:00", "time outside the study period"]
         assert [value.meaning for value in column.values] == meanings
 
     def test_an_unfinished_rule_shows_no_meaning(self):
