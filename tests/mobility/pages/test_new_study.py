@@ -170,7 +170,7 @@ def test_the_simulator_gives_every_changed_value_to_the_draft(client):
     assert (saved.plan.unit, str(saved.plan.epsilon), saved.plan.presence_days) == ("attribute", "0.75", 3)
     assert [each.max_values for each in saved.indicators] == [None, 2]
     query = "&mechanism=smp-oue&presence_epsilon=&combine_1=age&combine_2=visit_duration&k-age=3"
-    unlike = "Changes to the numbers of categories, zones and zone levels are not carried over"
+    unlike = "Changes to the numbers of categories, zones and zone levels are not carried over to the draft"
     says(html_of(client, start + query), unlike)
     saved = saved_of(query)
     assert (saved.plan.mechanism, saved.plan.presence_epsilon) == ("smp-oue", None)
