@@ -32,22 +32,22 @@ def total_words(plan: Plan) -> str:
     if spec.is_hashed(position):
         each = largest.epsilon_attribute
         text = ngettext(
-            "%(total)s. This limit covers all reports on “%(name)s”, with values in %(n)d set of "
-            "categories, with epsilon %(each)s.",
-            "%(total)s. This limit covers all reports on “%(name)s”, with values in %(n)d sets of "
-            "categories, each with epsilon %(each)s at most.",
+            "%(total)s. This limit covers all reports on “%(name)s”. Their values are in %(n)d set of "
+            "categories, with an epsilon of %(each)s.",
+            "%(total)s. This limit covers all reports on “%(name)s”. Their values are in %(n)d sets of "
+            "categories, each with an epsilon of at most %(each)s.",
             largest.n_values,
         )
     elif (asked.scale is not None or spec.has_question(position)) and largest.n_values > 1:
         text = gettext(
-            "%(total)s. This limit adds up the epsilons of at most %(n)d different answers for “%(name)s”, "
-            "each with epsilon %(each)s."
+            "%(total)s. This limit is the sum of the epsilons of at most %(n)d different answers for "
+            "“%(name)s”, each with an epsilon of %(each)s."
         )
     else:
         text = ngettext(
-            "%(total)s. This limit covers %(n)d answer for “%(name)s”, with epsilon %(each)s.",
-            "%(total)s. This limit adds up the epsilons of %(n)d daily answers for “%(name)s”, each with "
-            "epsilon %(each)s.",
+            "%(total)s. This limit covers %(n)d answer for “%(name)s”, with an epsilon of %(each)s.",
+            "%(total)s. This limit is the sum of the epsilons of %(n)d daily answers for “%(name)s”, each "
+            "with an epsilon of %(each)s.",
             largest.n_values,
         )
     name = plan.study.indicators.get(slug=asked.slug).shown_name

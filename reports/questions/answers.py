@@ -124,9 +124,9 @@ def _no_flows(facts: Facts) -> Missing | None:
     if facts.is_noisy or facts.pairs:
         return _without_noise(facts)
     why = gettext(
-        "Each person reports on one indicator, so two places from the same person cannot be linked later. "
-        "This question needs either an indicator of moves between zones, or a joint indicator that combines "
-        "two places. At least one of the two places must be a zone of the area."
+        "Each person reports on only one indicator, so two places of the same person cannot be linked "
+        "afterwards. This question needs either an indicator for moves between zones, or a joint indicator "
+        "that combines two places. At least one of the two places must be a zone of the area."
     )
     keys = ("parts", 'derive = "moves"', "[area] zones")
     return Missing(why=why, keys=keys, chapter="compare.md", anchor="flows")
@@ -140,8 +140,8 @@ def _no_crosstab(facts: Facts) -> Missing | None:
     if facts.is_noisy or facts.joints:
         return _without_noise(facts)
     why = gettext(
-        "Each person reports on one indicator, so two attributes of the same person cannot be linked later. "
-        "This question needs a joint indicator that combines the attributes."
+        "Each person reports on only one indicator, so two attributes of the same person cannot be linked "
+        "afterwards. This question needs a joint indicator that combines the attributes."
     )
     return Missing(why=why, keys=("parts",), chapter="compare.md", anchor="cross-tabulations")
 
@@ -182,8 +182,8 @@ def _not_exact(facts: Facts) -> Missing | None:
         )
         return Missing(why=why, keys=("presence_days",), chapter="presence.md", anchor="presence-noise")
     why = gettext(
-        "The answers are bounds instead of exact numbers, because the plan does not count how many days "
-        "each person was present. A plan without presence noise can count these days."
+        "The answers are lower and upper bounds instead of exact numbers, because the plan does not count "
+        "how many days each person was present. A plan without presence noise can count these days."
     )
     return Missing(why=why, keys=('tallies = ["visits"]',), anchor="plan")
 

@@ -104,7 +104,7 @@ def read_table(content: bytes, *, name: str, hidden_below: int = HIDDEN_BELOW) -
             gettext("the limit below which numbers are hidden (#) must be at least 2, not %d") % hidden_below
         )
     if len(content) > MAX_BYTES:
-        text = gettext("a table can be at most %(most)s bytes in size, but this one is %(size)s bytes")
+        text = gettext("the table is too large: it has %(size)s bytes, and the limit is %(most)s")
         sizes = {"most": formats.number(MAX_BYTES), "size": formats.number(len(content))}
         raise TableError(_of_file(name, text, **sizes))
     try:
@@ -119,9 +119,7 @@ def read_table(content: bytes, *, name: str, hidden_below: int = HIDDEN_BELOW) -
     _check_once(cells, problems)
     problems.check()
     if not cells:
-        raise TableError(
-            _of_file(name, gettext("a table must have a row below its header, but this one has none"))
-        )
+        raise TableError(_of_file(name, gettext("the table has a header but no rows; add at least one row")))
     return PublishedTable(name=name, cells=cells)
 
 

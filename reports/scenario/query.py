@@ -128,8 +128,7 @@ def question_of(query: QueryDict, *, study: Study) -> Question:
     if len(asked) > 1:
         raise WindowError(
             gettext(
-                "Ask one question at a time: about chosen days, about a number of days, or about a "
-                "number of nights."
+                "Ask one question at a time: about specific days, a number of days, or a number of nights."
             )
         )
     kind = Kind(numbers[0])

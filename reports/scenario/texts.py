@@ -65,8 +65,8 @@ def _people_sentence(question: Question, found: Answer, people: Bar) -> str:
     if people.estimate is None:
         return (
             gettext(
-                "Between %(least)s and %(most)s people %(did)s. The best estimate is hidden, because "
-                "it or the number of all other people is below the study's small-cell threshold."
+                "Between %(least)s and %(most)s people %(did)s. The best estimate is hidden, because either "
+                "the estimate or the number of all other people is below the study's small-cell threshold."
             )
             % ends
         )

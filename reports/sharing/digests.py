@@ -101,7 +101,8 @@ def _mail(digest: BoardDigest, found: BoardFile, *, pdf: bytes, addresses: list[
     """Sentences, the PDF, and the page; each address sees only itself."""
     page = reverse("reports:board", args=[found.study.slug, found.board.pk])
     end = gettext(
-        "%(owner)s set up these e-mails. They end when %(owner)s stops them or loses access to the study."
+        "%(owner)s set up these e-mails. They stop if this person cancels them, or loses access to the study "
+        "or to the board."
     ) % {"owner": digest.owner.get_username()}
     sentences = [row.words for row in _rows_of(found.tiles)]
     parts = [f"{found.study.shown_name}, {found.days_title}", *sentences, *found.reading_words, end]

@@ -48,7 +48,7 @@ def advice(simulation: Simulation) -> list[Advice]:
 def _more_visitors(row: Row, *, wanted: float) -> Advice:
     needed = _two_digits(visitors_needed(row, half_width=wanted))
     text = gettext(
-        "Increase the number of visitors: the bars are readable with at least about %(n)s visitors per day."
+        "Increase the number of visitors. The bars are readable with about %(n)s or more visitors per day."
     ) % {"n": formats.number(needed)}
     return Advice(text=text, changes={"visitors": str(needed)})
 
@@ -61,8 +61,8 @@ def _larger_epsilon(setting: Setting, row: Row, *, wanted: float) -> list[Advice
     except LdpError:
         return []
     text = gettext(
-        "Use a larger epsilon: with %(epsilon)s, the bars are readable, but the reports reveal more "
-        "about each person."
+        "Use a larger epsilon. With an epsilon of %(epsilon)s, the bars are readable, but the reports reveal "
+        "more about each person."
     ) % {"epsilon": formats.epsilon(epsilon)}
     return [Advice(text=text, changes={"epsilon": str(epsilon)})]
 
@@ -71,7 +71,9 @@ def _fewer_categories(setting: Setting, row: Row, *, wanted: float) -> list[Advi
     most = categories_possible(setting, row.forecast.index, half_width=wanted)
     if most is None:
         return []
-    text = gettext("Use fewer categories: the bars are readable with %(n)d or fewer.") % {"n": most}
+    text = gettext("Use fewer categories. The bars are readable with %(n)d categories or fewer.") % {
+        "n": most
+    }
     return [Advice(text=text, changes={f"k-{row.question.slug}": str(most)})]
 
 

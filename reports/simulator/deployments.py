@@ -22,27 +22,30 @@ class Deployment:
 
 DEPLOYMENTS: Final = (
     Deployment(
-        name=_("Apple, types of health data"),
+        name=_("Apple (types of health data)"),
         epsilon="2",
         unit=_("one report from one device; each device sends one report per day"),
         source=APPLE,
     ),
     Deployment(
-        name=_("Apple, emoji"),
+        name=_("Apple (emoji)"),
         epsilon="4",
         unit=_("one report from one device; each device sends one report per day"),
         source=APPLE,
     ),
     Deployment(
-        name=_("Apple, new words (QuickType)"),
+        name=_("Apple (new words, QuickType)"),
         epsilon="8",
         unit=_("one report from one device; each device sends up to two reports per day"),
         source=APPLE,
     ),
     Deployment(
-        name=_("United States Census 2020, redistricting data"),
+        name=_("United States Census 2020 (redistricting data)"),
         epsilon="19.61",
-        unit=_("one person or home, across all published tables; noise is added to counts, with delta 1e-10"),
+        unit=_(
+            "one person or housing unit, across all published tables; noise is added to the counts "
+            "(delta 1e-10)"
+        ),
         source=CENSUS,
     ),
 )

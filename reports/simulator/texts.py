@@ -203,20 +203,20 @@ def _days_words(plan: PlanSpec) -> list[str]:
     if all(plan.is_hashed(index) for index in repeated(plan)):
         return [
             gettext(
-                "Each report on a daily indicator has new noise. A few reports therefore do not show "
-                "for certain whether a person's value changed, but many reports can. For each "
-                "person, the categories are divided into sets. The limits on the odds of a correct "
-                "guess apply only to guesses between two possible series of values. Any two days "
-                "whose values are in the same set in one series must also have values in the same "
-                "set in the other."
+                "Each report on a daily indicator has new noise. A few reports therefore do not show for "
+                "certain whether a person's value changed, but many reports can. For each person, the "
+                "categories are divided into sets. The limits on the odds of a correct guess apply only if "
+                "the observer chooses between two possible series of daily values that follow the same "
+                "pattern. This means that if the values on two days are in the same set in one series, they "
+                "are also in the same set in the other."
             )
         ]
     text = gettext(
-        "Anyone who sees a person's reports on a daily indicator for several days can tell whether "
-        "the value changed. The limits on the odds of a correct guess then apply only to guesses "
-        "between two possible series of values. Any two days with the same value in one series must "
-        "also have the same value in the other. Anyone who also knows the value on one day learns "
-        "more about the other days than these limits indicate."
+        "Anyone who sees a person's reports on a daily indicator for several days can tell whether the value "
+        "changed. The limits on the odds of a correct guess then apply only if the observer chooses between "
+        "two possible series of daily values that follow the same pattern. This means that if two days have "
+        "the same value in one series, they also have the same value in the other. Anyone who also knows the "
+        "value on one day learns more about the other days than these limits indicate."
     )
     return [text, *filter(None, [two_categories(plan)])]
 
@@ -273,7 +273,7 @@ def mechanism_words(mechanism: str) -> str:
         "grr": pgettext("how it is answered", "each answer names one category (GRR)"),
         "oue": pgettext("how it is answered", "each answer can mark several categories (OUE)"),
         "ouez": pgettext("how it is answered", "each answer can mark several categories (OUE)"),
-        "adp": pgettext("how it is answered", "the more accurate method for the indicator"),
+        "adp": pgettext("how it is answered", "the more accurate of two methods for each indicator (ADP)"),
         "question": pgettext(
             "how it is answered",
             "one yes/no question per person on each daily indicator, for the whole study",
@@ -289,8 +289,8 @@ def mechanism_words(mechanism: str) -> str:
 def cells_words(cells: str) -> str:
     """Number of sets of categories in a few words, for a choice."""
     if cells == "two":
-        return gettext("two: the smallest total epsilon (BiLOLOHA)")
-    return gettext("optimal: the smallest error (OLOLOHA)")
+        return gettext("two sets: smallest total epsilon (BiLOLOHA)")
+    return gettext("optimal number of sets: smallest error (OLOLOHA)")
 
 
 def unreachable_words(setting: Setting, *, slugs: Sequence[str], of_union: bool) -> str:
@@ -363,8 +363,8 @@ def _family_words(best: Candidate) -> str:
         )
     if best.plan.is_sampled:
         return gettext(
-            "%(name)s is the most accurate, because each person spends the whole epsilon on one "
-            "indicator. Fewer answers per indicator reduce accuracy, but less than a smaller epsilon "
+            "%(name)s is the most accurate, because each person spends the whole epsilon on one indicator. "
+            "Each indicator then gets fewer answers, but that reduces accuracy less than a smaller epsilon "
             "per answer would."
         ) % {"name": best.mechanism}
     if best.plan.has_fakes:

@@ -88,9 +88,9 @@ def status_reason(status: str, study: Study) -> str:
     """A sentence that explains a blank."""
     suppressed = gettext(
         "This study suppresses date ranges with fewer than %(small_cell)d visitors, and figures based on "
-        "so few visitors. Differences between the date ranges shown can still reveal such small numbers. "
-        "Suppression is a policy of the study, not part of its privacy guarantee, which does not depend "
-        "on it."
+        "fewer than %(small_cell)d visitors. Differences between the date ranges that are shown can still "
+        "reveal such small numbers. Suppression is a policy of the study. It is not part of the privacy "
+        "guarantee, which does not depend on it."
     )
     worked_out = gettext("The figure is not shown because it would reveal a category that this study hides.")
     reasons = {
@@ -207,12 +207,13 @@ def _how(spec: PlanSpec) -> str:
 def _how_repeated(spec: PlanSpec) -> str:
     if spec.hashes_values:
         return gettext(
-            "For a daily indicator, each person's categories are divided at random into a few sets "
-            "for the whole study. There are two sets, unless the plan chooses another number. For "
-            "each set that contains a true value, one randomised set is drawn with the full epsilon "
-            "and kept. Every report adds new noise to the kept set (LOLOHA). A single report "
-            "therefore reveals less, and equal reports do not prove equal values. However long the "
-            "study lasts, the total epsilon never exceeds the number of sets multiplied by epsilon."
+            "For a daily indicator, the categories are divided at random into a few sets. Each person has "
+            "their own division, which stays the same for the whole study. There are two sets, unless the "
+            "plan specifies another number. For each set that contains one of the person's true values, one "
+            "randomised set is drawn with the full epsilon and kept. Every report adds new noise to the kept "
+            "set (LOLOHA). A single report therefore reveals less, and identical reports do not prove that "
+            "the values are the same. However long the study lasts, the total epsilon never exceeds epsilon "
+            "multiplied by the number of sets."
         )
     if not spec.asks_questions:
         return ""
@@ -240,8 +241,8 @@ def _how_number_part(spec: PlanSpec) -> str:
     if all(spec.number_part(index) is None for index in range(spec.d)):
         return ""
     return gettext(
-        "If an indicator combines a number with another indicator, the answer says whether the number is at "
-        "or above the person's threshold for this number. This threshold is drawn at random once."
+        "For an indicator that combines a number with another indicator, the answer says whether the number "
+        "is at or above a threshold. For each person, the threshold for this number is drawn at random once."
     )
 
 
@@ -261,10 +262,10 @@ def _how_moves(spec: PlanSpec) -> str:
     if not any(asked.moves is not None for asked in spec.indicators):
         return ""
     return gettext(
-        "For moves between zones, one of each person's moves is drawn at random every day. It is "
-        "randomised with the more accurate of two methods: GRR or projective geometry response "
-        "(PGR). New noise is drawn every day, so answers do not show whether a move repeats. The "
-        "epsilons of all days add up."
+        "For moves between zones, one of each person's moves is drawn at random every day. This move is "
+        "randomised with the more accurate of two methods: GRR or projective geometry response (PGR). New "
+        "noise is drawn every day, so the answers do not show whether a move is repeated. The epsilons of "
+        "all days add up."
     )
 
 
@@ -273,12 +274,12 @@ def _what_fakes_hide(spec: PlanSpec) -> str:
         return ""
     if spec.unit == "attribute":
         return gettext(
-            "A person's reports do not show which one is real and which are made up (RS+FD). Each "
-            "value on its own is therefore protected, even from someone who knows all of the "
-            "person's other values. Hiding the real report also allows more accurate answers. All of "
-            "a person's values together are less protected. Their total privacy loss is larger than "
-            "the loss guaranteed for a single value. If values are correlated, as age and lifestyle "
-            "are, the larger loss is the one that counts."
+            "A person's reports do not show which one is real and which are made up (RS+FD). Each value on "
+            "its own is therefore protected, even from someone who knows all of the person's other values. "
+            "Because the real report is hidden, answers can also be more accurate. All of a person's values "
+            "together are less protected: their total privacy loss is larger than the loss guaranteed for a "
+            "single value. If values are correlated, such as age and lifestyle, the larger loss is the one "
+            "that counts."
         )
     return gettext(
         "With RS+FD, a report does not show whether it is real or made up. However, this plan protects "

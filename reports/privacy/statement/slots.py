@@ -94,10 +94,10 @@ def unit_title(row: SlotRow) -> str:
 
 def _counted(slots: SlotSpec, *, hold_minutes: int) -> str:
     text = gettext(
-        "The study counts people in each time slot of %(minutes)s minutes. A person is counted in "
-        "the zone where they were last seen. They must have been seen during the slot or at most "
-        "%(hold)s minutes before its end. Each count is transferred to the analyst zone once, when "
-        "its slot is published."
+        "The study counts the people in each zone, in time slots of %(minutes)s minutes. A person is counted "
+        "in the zone where they were last seen, provided that they were seen during the slot or at most "
+        "%(hold)s minutes before its end. Each count is transferred to the analyst zone once, when its slot "
+        "is published."
     ) % {"minutes": slots.minutes, "hold": hold_minutes}
     if slots.levels == 1:
         return text
@@ -113,10 +113,10 @@ def _counted(slots: SlotSpec, *, hold_minutes: int) -> str:
 def _promise(certificate: SlotCertificate) -> str:
     noise, day = certificate.noise, certificate.day
     first = gettext(
-        "Discrete Gaussian noise with a standard deviation of %(sd)s is added to each count. The "
-        "noise protects a person's time slots on one local day, including slots carried over from "
-        "the day before. When the person's presence is compared with absence, epsilon is "
-        "%(epsilon)s, except with a probability of one in %(delta)s (delta)."
+        "Discrete Gaussian noise with a standard deviation of %(sd)s is added to each count. The noise "
+        "protects a person's time slots on one local day, including slots carried over from the day before. "
+        "Epsilon is %(epsilon)s for distinguishing the person's presence from their absence, except with a "
+        "probability of one in %(delta)s (delta)."
     ) % {
         "sd": formats.decimal(float(noise.variance) ** 0.5, decimals=1),
         "epsilon": formats.epsilon(day.absent.epsilon),
@@ -132,10 +132,10 @@ def _promise(certificate: SlotCertificate) -> str:
 
 def _total(certificate: SlotCertificate) -> str:
     return gettext(
-        "Together, the noise on time slots and the presence noise protect a person's presence in the "
-        "whole study. Epsilon is %(epsilon)s when the person's presence is compared with absence. It is "
-        "%(moved)s when this presence is compared with presence at other times and in other zones. Both "
-        "values hold except with a probability of one in %(delta)s."
+        "Together, the noise on time slots and the presence noise protect a person's presence in the whole "
+        "study. Epsilon is %(epsilon)s for distinguishing the person's presence from their absence, and "
+        "%(moved)s for distinguishing it from presence at other times and in other zones. Both values hold "
+        "except with a probability of one in %(delta)s (delta)."
     ) % {
         "epsilon": formats.epsilon(certificate.epsilon or Decimal(0)),
         "moved": formats.epsilon(certificate.epsilon_moved or Decimal(0)),

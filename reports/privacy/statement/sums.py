@@ -46,10 +46,10 @@ def sums_words(facts: dict[str, Any]) -> list[str]:
         return []
     said = facts["sums"]
     promise = gettext(
-        "Each report is hidden among the other reports in its sum. The following limits therefore "
-        "hold against anyone who sees only the sums of this study, and no individual report. Epsilon "
-        "is %(profile)s for all of a person's values together, and %(attribute)s for one value. Both "
-        "limits hold except with a probability of one in %(delta)s (delta)."
+        "Each report is hidden among the other reports in its sum. For anyone who sees only the sums of this "
+        "study, and no individual report, epsilon is therefore %(profile)s for all of a person's values "
+        "together, and %(attribute)s for one value. Both limits hold except with a probability of one in "
+        "%(delta)s (delta)."
     ) % {
         "profile": formats.epsilon(Fraction(said["epsilon_profile"])),
         "attribute": formats.epsilon(Fraction(said["epsilon_attribute"])),
@@ -61,12 +61,11 @@ def sums_words(facts: dict[str, Any]) -> list[str]:
 def conditions() -> str:
     """When it holds, and what it does not replace."""
     return gettext(
-        "The privacy bound for the sums holds because the study has one day and its plan has one "
-        "version. In addition, the study's totals are exact and have changed only once. A study of "
-        "several days has no such bound, because a person's report is counted on each day they are "
-        "present. The bound covers only this study, and not the places that people report in it. The "
-        "bound does not replace the epsilon of the guarantee. Anyone who sees a single report can "
-        "learn as much as that epsilon allows."
+        "The privacy limits for the sums hold because the study has only one day, its plan has only one "
+        "version, and its totals are exact and have changed only once. A study of several days has no such "
+        "limits, because a person's report is counted on each day they are present. The limits apply only to "
+        "this study, and do not cover the places that people report in it. They do not replace the epsilon "
+        "of the guarantee: anyone who sees a single report can learn as much as that epsilon allows."
     )
 
 

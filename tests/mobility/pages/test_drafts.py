@@ -178,7 +178,7 @@ class TestForm:
         saved = StudyDefinition.from_json(draft.definition).slots
         assert (saved.minutes, saved.slots_per_day, saved.epsilon_day) == (60, 10, Decimal("0.5"))
         once = "Only each person&#x27;s first 10 time slots of the day are counted."
-        says(said(client.get(url(draft))), "in each time slot of 60 minutes", once)
+        says(said(client.get(url(draft))), "in time slots of 60 minutes", once)
 
     def test_the_second_of_two_who_edit_at_once_sees_it(self, client, second, draft):
         first = filled(draft)

@@ -61,7 +61,7 @@ def test_any_order_of_the_three_is_the_same_table(study) -> None:
 def test_page_file_and_api_say_that_it_is_a_model(reader, client, token, study) -> None:
     page = reader.get(f"{PAGE}?{DAYS}&within=1")
     text = words(page)
-    assert "Model, not an estimate." in text
+    assert "This table is a model, not an estimate." in text
     assert "No one reports on all three indicators." in text
     assert "Gender by Age within Work: modelled shares of all visitors" in text
     rows = csv_rows(reader.get(f"{PAGE[:-1]}.csv?{DAYS}"))

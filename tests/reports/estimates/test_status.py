@@ -117,7 +117,7 @@ def test_small_windows_are_suppressed_everywhere(reader) -> None:
     day = shown(reader, **{"from": "2024-05-30"})
     for text in (day, shown(reader), shown(reader, "days"), shown(reader, "study")):
         assert (formats.number(one_day) in text, "suppressed" in text) == (False, True)
-    assert "policy of the study, not part of its privacy guarantee" in day
+    assert "policy of the study. It is not part of the privacy guarantee" in day
     Study.objects.update(small_cell=5000)
     assert queries.study_summaries(Study.objects.all())[0].n_visitors is None
 

@@ -207,9 +207,9 @@ TOTAL = "The total privacy loss for all of one person's answers is at most epsil
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("asked_for", "changes", "expected"),
-    [((factory.GENDER, factory.STAY), {"days": 7}, "7. This limit adds up the epsilons of 7 daily answers for “Stay”, each with epsilon 1."),
-     ((factory.GENDER, factory.AGE), {}, "1. This limit covers 1 answer for “Gender”, with epsilon 1."),
-     ((factory.GENDER, factory.LENGTH), {}, "2. This limit adds up the epsilons of at most 2 different answers for “Length”, each with epsilon 1."),
+    [((factory.GENDER, factory.STAY), {"days": 7}, "7. This limit is the sum of the epsilons of 7 daily answers for “Stay”, each with an epsilon of 1."),
+     ((factory.GENDER, factory.AGE), {}, "1. This limit covers 1 answer for “Gender”, with an epsilon of 1."),
+     ((factory.GENDER, factory.LENGTH), {}, "2. This limit is the sum of the epsilons of at most 2 different answers for “Length”, each with an epsilon of 1."),
      ((factory.GENDER, factory.STAY), {"mechanism": "spl-grr", "epsilon": "5"}, "12.5. This limit is the sum of the epsilons of all answers: 2.5 + 4 \u00d7 2.5."),
      ((factory.GENDER, factory.AGE), {"mechanism": "rsfd-grr"}, "1, because each person sends a real answer on one indicator only; their other reports are random.")],
 )  # fmt: skip
@@ -223,7 +223,8 @@ def test_undone_days_count_and_the_picture_has_as_many_dots_as_answers_are_true(
     plan.voided_days = 2
     assert (
         total_words(plan)
-        == TOTAL + "6. This limit adds up the epsilons of 6 daily answers for “Stay”, each with epsilon 1."
+        == TOTAL
+        + "6. This limit is the sum of the epsilons of 6 daily answers for “Stay”, each with an epsilon of 1."
     )
     gender = protections(plan)["gender"]  # e / (e + 2) = 0.576
     assert sum(dot.is_true for dot in gender.dots) == gender.kept_of_100 == 58

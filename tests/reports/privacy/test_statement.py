@@ -139,7 +139,7 @@ def test_sums_of_one_day_reveal_less_than_single_reports_at_a_stated_delta(reade
     assert sum(reports) == 9000 * (1 if mechanism.startswith("smp") else 2)
     text = page(reader, "statement")
     assert f"except with a probability of one in {formats.number(10**6 // sums)} (delta)" in text
-    assert "The privacy bound for the sums holds because the study has one day" in text
+    assert "The privacy limits for the sums hold because the study has only one day" in text
 
 
 def test_no_bound_of_sums_is_stated_where_it_does_not_hold(reader) -> None:

@@ -165,8 +165,8 @@ def test_what_is_no_such_table_is_refused(tmp_path) -> None:
         b'first,last,volume\n"' + b"x" * 200_000: "t.csv, line 2: a field is too long; a quotation",
         b"first,volume\n": "column last: this column is missing from the header; columns found: 2",
         b"first,last,volume,Volume\n": "column volume: this column must appear exactly once in the header",
-        b"first,last,volume\n": "t.csv: a table must have a row below its header, but this one has none",
-        b"x" * 5_000_001: "a table can be at most 5,000,000 bytes in size, but this one is 5,000,001 bytes",
+        b"first,last,volume\n": "t.csv: the table has a header but no rows; add at least one row",
+        b"x" * 5_000_001: "the table is too large: it has 5,000,001 bytes, and the limit is 5,000,000",
     }.items():
         with pytest.raises(TableError) as refused:
             read_table(content, name="t.csv")

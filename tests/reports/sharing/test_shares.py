@@ -95,7 +95,7 @@ class TestPublicPage:
         assert html.count('class="dots__true"') == 58  # e / (e + 2): the chance of a true answer
         plain, details = html.split("<summary>Details of the protection")
         assert (
-            "at most epsilon 4. This limit adds up the epsilons of 4 daily answers for “Stay”" in plain
+            "at most epsilon 4. This limit is the sum of the epsilons of 4 daily answers for “Stay”" in plain
             and "58" in details
         )
         # Search engines and caches leave it alone.
