@@ -73,7 +73,7 @@ DIGESTS = {
     "created": _("E-mail delivery of board %(board)s was set up. Addresses: %(n)s."),
     "changed": _("E-mail delivery of board %(board)s was changed. Addresses: %(n)s."),
     "sent": _("Board %(board)s was sent by e-mail. Addresses: %(n)s."),
-    "ended": _("E-mail delivery of board %(board)s ended."),
+    "ended": _("E-mail delivery of board %(board)s was stopped."),
 }
 CAPS = {
     "proposed": _("A higher epsilon cap was requested. A second person must confirm it."),
@@ -180,8 +180,8 @@ def _left(facts: Facts) -> str:
     if key:
         return gettext("The key of the raw file could not be destroyed. Check the keystore.")
     text = ngettext(
-        "%(n)s byte of encrypted data remains. Its key has been destroyed.",
-        "%(n)s bytes of encrypted data remain. Their key has been destroyed.",
+        "%(n)s byte of encrypted data remains, but its key has been destroyed.",
+        "%(n)s bytes of encrypted data remain, but their key has been destroyed.",
         left,
     )
     return text % {"n": number(left)}
@@ -283,7 +283,7 @@ def _share(facts: Facts) -> str:
     text = gettext("Share link %(link)s to %(indicator)s.")
     shown = {"presence": API_WORDS["presence"], "forecast": gettext("Forecast")}
     shown["board"] = gettext("board %(board)s") % {"board": facts.get("board")}
-    of_all = shown.get(str(facts.get("what")), gettext("scenarios that cover all people"))
+    of_all = shown.get(str(facts.get("what")), gettext("scenarios for all people"))
     report = facts.get("indicator") or of_all
     words = text % {"link": facts.get("link"), "indicator": report}
     until = gettext("Valid until %(day)s.") % {"day": facts["until"]} if facts.get("until") else ""

@@ -122,7 +122,7 @@ def add_tile(board: Board, value: str) -> Tile:
     """Add a tile that the study offers (`Offer.value`) at the end; BoardError if there is no room for it."""
     offer = next((each for each in offers_of(board.study) if each.value == value), None)
     if offer is None:
-        raise BoardError(gettext("Choose one of the tiles in the list."))
+        raise BoardError(gettext("Choose a tile from the list."))
     found: list[Tile] = []
 
     def added(tiles: list[Tile]) -> list[Tile]:

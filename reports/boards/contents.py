@@ -239,7 +239,7 @@ class _Contents:
             title=self._title(tile),
             days=days,
             figure=charts.visitors_figure(self.study, days),
-            summary=gettext("Number of visitors on each of %(n)d days.") % {"n": len(days)},
+            summary=gettext("Number of visitors on each day (days shown: %(n)d).") % {"n": len(days)},
         )
 
     @cached_property

@@ -142,7 +142,7 @@ def _other(query: QueryDict, others: Sequence[Indicator]) -> Indicator:
         if not text or text == name_of(other):
             return other
     raise AddressError(
-        gettext("No indicator named %(name)s with the same categories was found.") % {"name": text[:80]}
+        gettext("There is no indicator named %(name)s with the same categories.") % {"name": text[:80]}
     )
 
 

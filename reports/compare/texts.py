@@ -71,9 +71,9 @@ def summary(comparison: Comparison) -> str:
     """Return the result of the table, in one or two sentences."""
     if comparison.status != Status.OK:
         return gettext(
-            "Not reliable. On at least one side of the comparison, the intervals are too wide for "
-            "the estimates to be shown. Only the intervals for the differences are shown. Choose "
-            "longer date ranges."
+            "Not reliable. The intervals on at least one side of the comparison are too wide, so the "
+            "estimates are not shown. Only the intervals for the differences are shown. Choose longer date "
+            "ranges."
         )
     n, held, alone = len(comparison.rows), comparison.n_held, comparison.n_alone
     if not alone:
@@ -119,8 +119,8 @@ def error_words(comparison: Comparison) -> str:
     """Return whether the intervals of the differences are exact, and why or why not."""
     if comparison.kind == Kind.CATEGORIES:
         return gettext(
-            "Both categories are estimated from the same answers, so their errors are related. The "
-            "error of the difference accounts exactly for this relationship."
+            "Both categories are estimated from the same answers, so their errors are related. The error "
+            "of the difference takes this into account exactly."
         )
     if comparison.kind == Kind.STUDIES:
         return gettext(
@@ -130,16 +130,15 @@ def error_words(comparison: Comparison) -> str:
         )
     if comparison.is_exact:
         return gettext(
-            "A visitor counted on both sides of the comparison gives only one answer. Part of the "
-            "error therefore cancels out in the difference. The calculation accounts for this effect "
-            "exactly. For this reason, subtracting the two displayed values might not give exactly "
-            "the same result."
+            "A visitor counted on both sides of the comparison gives only one answer, so part of the error "
+            "cancels out in the difference. The calculation accounts for this exactly. As a result, "
+            "subtracting the two displayed values might not give exactly the same difference."
         )
     few = comparison.report.study.small_cell
     hidden = gettext(
-        "This study suppresses counts of fewer than %(n)s visitors. The number of visitors counted "
-        "on both sides of the comparison can reveal such a count. In that case, the error "
-        "calculation does not take these visitors into account."
+        "This study suppresses counts of fewer than %(n)s visitors. The number of visitors counted on "
+        "both sides of the comparison can reveal such a count. If it does, the error calculation ignores "
+        "these visitors."
     )
     return f"{_bound_words(comparison)} {hidden % {'n': formats.number(few)} if few else ''}".rstrip()
 

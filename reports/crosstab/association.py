@@ -45,8 +45,8 @@ def verdict_of(measured: Measured, view: View) -> Verdict:
     margins = _margins(measured, (view.row_part, view.column_part))
     if measured.reports is None or margins is None:
         text = gettext(
-            "This test requires that, on these days, some people answered only the question on %(rows)s and "
-            "others only the question on %(columns)s."
+            "For this test, some people must have answered only the question on %(rows)s on these days, "
+            "and others only the question on %(columns)s."
         )
         return Verdict(found=None, sentence=text % names)
     rows, columns = margins
@@ -78,8 +78,8 @@ def _refusal(measured: Measured, view: View) -> str:
         )
     if measured.joint.indicator.kind != "static" and view.window.days > 1:
         return gettext(
-            "The value of %(rows)s or %(columns)s can change from day to day. Choose a single day for "
-            "the test."
+            "Choose a single day for the test, because the value of %(rows)s or %(columns)s can change "
+            "from day to day."
         )
     if view.row_part.no_value * view.column_part.no_value > MAX_TESTED_CELLS:
         return gettext("%(rows)s and %(columns)s have too many categories for the test.")

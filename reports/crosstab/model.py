@@ -136,7 +136,8 @@ def _triple(names: Sequence[str], found: Sequence[Triple]) -> Triple:
         if {part.slug for part in each.parts} == set(names):
             return each.in_order(names)
     raise WindowError(
-        gettext("These three indicators have no model: %(names)s.") % {"names": ", ".join(names)[:120]}
+        gettext("No model is available for these three indicators: %(names)s.")
+        % {"names": ", ".join(names)[:120]}
     )
 
 
@@ -157,7 +158,10 @@ def model_table(view: ModelView) -> ModelTable:
     order = _common_order([axes for axes, _ in pairs])
     if order is None:
         raise NoCrosstabError(
-            gettext("The combined indicators list their parts in different orders, so no model is fitted.")
+            gettext(
+                "No model is available, because the joint indicators list the three indicators in "
+                "conflicting orders."
+            )
         )
     place = {axis: order.index(axis) for axis in range(MAX_PARTS)}
     sizes = [view.triple.parts[axis].size for axis in order]

@@ -79,8 +79,8 @@ def _crossing(study: Study) -> str:
         )
     text = gettext(
         "Only counts of visitors and of randomised answers are transferred to the analyst zone. Each "
-        "publication changes the net contribution of at least %(n)d subscribers to these counts. A "
-        "figure for a single date range or indicator can still change because of just one person."
+        "publication changes the net contribution of at least %(n)d subscribers to these counts. Even "
+        "so, the change in a figure for a single date range or indicator can come from just one person."
     )
     return text % {"n": study.min_publication}
 
@@ -152,9 +152,7 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
         rows.append((names[entry.slug], *map(formats.percent, cells)))
     head = (
         gettext("Attacker's success rate with one report"),
-        gettext(
-            "Attacker's best success rate when guessing the value from one report (50% without the report)"
-        ),
+        gettext("Attacker's maximum success rate with one report, if the value was 50% likely beforehand"),
     )
     return Section(
         title=gettext("Risk: an attacker learns a person's value"),
@@ -188,7 +186,7 @@ def _risk_of_slots(study: Study, spec: PlanSpec) -> tuple[Section, ...]:
         return ()
     head = (gettext("Period covered by a person's time slots"), gettext("Number of time slots"))
     losses = (
-        gettext("Epsilon (the person's presence compared with their absence)"),
+        gettext("Epsilon (presence compared with absence)"),
         gettext("Epsilon (presence here compared with presence elsewhere)"),
     )
     rows = tuple(
@@ -213,14 +211,13 @@ def _risk_of_slots(study: Study, spec: PlanSpec) -> tuple[Section, ...]:
 
 def _attacker_words() -> str:
     return gettext(
-        "The table assumes an attacker who has one report from a person. In fact, only counts of "
-        "reports leave the operator zone. The columns show how often the attacker guesses the "
-        "person's value correctly. The first two columns of figures assume that all values were "
-        "equally likely beforehand. The first is for an attacker without the report, and the second "
-        "for an attacker with it. The next column is for an attacker who considered the value 50% "
-        "likely before seeing the report. It shows the maximum success rate that the guarantee "
-        "allows once this attacker has the report. This maximum holds whatever else the attacker "
-        "knows, unless the attacker has other reports from the same person."
+        "The table assumes an attacker who has one report from a person. In fact, only counts of reports "
+        "leave the operator zone. Each column shows how often the attacker correctly guesses the "
+        "person's value. The first two columns of figures assume that all values were equally likely "
+        "beforehand: the first is without the report, and the second is with it. The next column assumes "
+        "that the attacker considered the value 50% likely before seeing the report. It shows the "
+        "maximum success rate that the guarantee allows with the report. This maximum holds whatever "
+        "else the attacker knows, except for other reports from the same person."
     )
 
 
@@ -229,19 +226,18 @@ def _days_words(spec: PlanSpec) -> tuple[str, ...]:
     if all(spec.is_hashed(index) for index in repeated(spec)):
         return (
             gettext(
-                "Two daily reports do not show for certain whether a person's value has changed, but "
-                "many reports can. The last column of the table assumes an attacker who has a "
-                "person's reports for two days. The attacker also knows the person's value on one of "
-                "these days. The column shows how often the attacker correctly guesses the value on "
-                "the other day. All values are assumed to be equally likely beforehand."
+                "Two daily reports do not show for certain whether a person's value has changed, but many "
+                "reports together can. The last column of the table assumes an attacker who has a person's "
+                "reports for two days and knows the person's value on one of them. It shows how often this "
+                "attacker correctly guesses the value on the other day, if all values were equally likely "
+                "beforehand."
             ),
         )
     text = gettext(
-        "Daily reports show whether a person's value has changed. The last column of the table "
-        "assumes an attacker who has a person's reports for two days. The attacker also knows the "
-        "person's value on one of these days. The column shows how often the attacker correctly "
-        "guesses the value on the other day. All values are assumed to be equally likely beforehand. "
-        "No epsilon value limits this success rate."
+        "Daily reports show whether a person's value has changed. The last column of the table assumes "
+        "an attacker who has a person's reports for two days and knows the person's value on one of "
+        "them. It shows how often this attacker correctly guesses the value on the other day, if all "
+        "values were equally likely beforehand. No epsilon limits this success rate."
     )
     return text, *filter(None, [two_categories(spec)])
 

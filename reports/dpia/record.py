@@ -124,11 +124,11 @@ def _opt_outs(study: Study) -> str:
             "totals for days already closed still include these subscribers."
         )
     text = gettext(
-        "When subscribers opt out, their presence and answers are deleted immediately. The totals "
-        "still include these subscribers until the next publication, which covers at least %(n)d "
-        "subscribers. Even so, that publication can change the figures for a single date range or "
-        "indicator by just one person. If no publication follows, the subscribers who opted out "
-        "remain in the totals. The erasure certificate then states how many there are."
+        "When subscribers opt out, their presence and answers are deleted immediately. The totals still "
+        "include these subscribers until the next publication, which covers at least %(n)d subscribers. "
+        "Even so, the change that this publication makes to a figure for a single date range or "
+        "indicator can come from just one person. If no publication follows, the subscribers who opted "
+        "out remain in the totals, and the erasure certificate states how many there are."
     )
     return text % {"n": study.min_publication}
 

@@ -91,8 +91,8 @@ def _refuse_hidden(study: Study) -> None:
     if study.presence is not None:
         raise ExportError(
             gettext(
-                "No bundle is available for this study. The study has presence noise, and the script in "
-                "a bundle can recompute reports only from exact counts. Choose another format."
+                "No bundle is available for this study. Its counts contain presence noise, but the script "
+                "in a bundle can recompute reports only from exact counts. Choose another format."
             )
         )
     unions = visitor_unions(study)

@@ -35,10 +35,10 @@ def unit_words(flows: Flows) -> str:
     """Describe what the figures count."""
     if flows.pair.moves is not None:
         return gettext(
-            "Each figure is a number of moves from one zone to another. Each visitor starts and ends "
-            "the day outside all zones. If a person makes more than %(n)d moves in a day, these "
-            "moves together count as only %(n)d. The figures therefore understate how much such "
-            "people move."
+            "Each figure is a number of moves from one zone to another. Each visitor is treated as being "
+            "outside all zones at the start and end of the day. If a person makes more than %(n)d moves in "
+            "a day, these moves together count as only %(n)d. The figures therefore understate the moves "
+            "of such people."
         ) % {"n": flows.pair.moves.per_day}
     if flows.of_days:
         return gettext(
@@ -93,8 +93,8 @@ def list_words(flows: Flows) -> str:
     n, of_all = len(flows.listed), formats.number(flows.n_pairs)
     if not n:
         return gettext(
-            "None of the figures for the %(all)s pairs of places can be distinguished from zero, because "
-            "the noise is too large."
+            "The noise is too large to distinguish any of the figures for the %(all)s pairs of places from "
+            "zero."
         ) % {"all": of_all}
     shown = (
         ngettext(

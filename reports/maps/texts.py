@@ -62,9 +62,8 @@ def better_view_words(
         return ""
     if not known:
         return gettext(
-            "Counts by zone from reported places are accurate to about ±%(places)s subscribers on "
-            "average. They cannot be compared with an indicator, because no indicator by zone has "
-            "figures for these days."
+            "Counts by zone based on reported places are accurate to about ±%(places)s subscribers on "
+            "average. No indicator by zone has figures for these days, so a comparison is not possible."
         ) % {"places": formats.number(by_places)}
     width, report = min(known, key=lambda pair: pair[0])
     facts = {

@@ -84,8 +84,8 @@ def classes_words(options: ReportOptions) -> str:
     """Say how the bounds of the classes were chosen; nothing of round ones."""
     if options.classes == "quantile":
         return gettext(
-            "Counted across all individual days and the whole study, each class contains about the "
-            "same number of zones."
+            "Each class contains about the same number of zones, counted over all individual days and the "
+            "whole study together."
         )
     if options.classes == "equal":
         return gettext("All classes have the same width.")

@@ -30,7 +30,7 @@ WORDS: Final = {
     ),
     Show.RETURNING: Words(
         title=gettext_lazy("Returning"),
-        meaning=gettext_lazy("Visitors on a day who were also present on an earlier day of the study."),
+        meaning=gettext_lazy("Visitors on a given day who were also present on an earlier day of the study."),
     ),
     Show.DEPARTURES: Words(
         title=gettext_lazy("Departures"),

@@ -51,9 +51,10 @@ def rounding_words(scale: Scale) -> str:
     """Explain what the mean is the mean of."""
     widest, last = max(scale.spacings), scale.cuts[-1]
     return gettext(
-        "Before the mean is calculated, each value is rounded down to the nearest threshold, or to "
-        "%(minimum)s below the first threshold. This rounding lowers the mean by up to %(widest)s. "
-        "Values below %(minimum)s count as %(minimum)s, and values above %(last)s count as %(last)s."
+        "Before the mean is calculated, each value is rounded down to the nearest threshold. A value "
+        "below the first threshold is rounded down to %(minimum)s. This rounding lowers the mean by up "
+        "to %(widest)s. Values below %(minimum)s count as %(minimum)s, and values above %(last)s count "
+        "as %(last)s."
     ) % {
         "minimum": figure_text(scale.minimum, scale),
         "widest": figure_text(widest, scale),
@@ -108,8 +109,8 @@ def blank_sentence(status: Status, study: Study) -> str:
     reason = status_reason(status, study)
     if status == Status.NOT_RELIABLE:
         reason = gettext(
-            "The 95% interval covers more than half of the range of possible values, or one of the "
-            "thresholds received no reports. Choose a range with more days."
+            "The 95% interval covers more than half of the range of possible values, or no reports were "
+            "received for one of the thresholds. Choose a range with more days."
         )
     words = {"name": capfirst(formats.status_word(status)), "figure": reason}
     return gettext("%(name)s: %(figure)s") % words

@@ -162,5 +162,5 @@ def _map(found: Flows) -> dict[str, Any]:
         "map_day": 0,
         "n_arcs": n_arcs,
         "layers": [layer.name for layer in shapes.layers],
-        "map_summary": gettext("Map with an arrow for each listed pair of different zones."),
+        "map_summary": gettext("Map with an arrow for each pair of different zones in the list."),
     }

@@ -145,7 +145,7 @@ def _shortcuts(
         {
             "key": "o",
             "go": f"?{options.query(query, order=other_order)}",
-            "text": gettext("Switch between sorting by size and keeping the order of the plan"),
+            "text": gettext("Switch between sorting by size and plan order"),
         },
         {
             "key": "v",

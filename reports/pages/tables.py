@@ -96,7 +96,7 @@ def _chosen(request: HttpRequest) -> tuple[Contents, list[PublishedTable]]:
         raise _too_large(size)
     limit = request.POST.get("hidden_below", "")
     if not (limit.isascii() and limit.isdigit() and len(limit) <= 6):
-        raise TableError(gettext("The limit below which numbers are hidden (#) must be a whole number."))
+        raise TableError(gettext("The limit below which numbers are replaced by “#” must be a whole number."))
     read = [
         read_table(part, name=name, hidden_below=int(limit)) for name, part in zip(names, parts, strict=True)
     ]

@@ -108,10 +108,10 @@ def _parts(spec: PlanSpec) -> str:
     if not slugs:
         return ""
     return gettext(
-        "Joint indicators (%(indicators)s): two people may differ only in a value that stays the "
-        "same on all days. Their true answers may still change on different days. The guarantee does "
-        "not cover such pairs of people, so the epsilon per attribute of this value does not hold "
-        "for all pairs."
+        "Joint indicators (%(indicators)s): even if two people differ only in a value that stays the "
+        "same on all days, their true answers can change on different days. The guarantee does not cover "
+        "such pairs of people, so the epsilon per attribute for this value does not hold for every pair "
+        "of people."
     ) % {"indicators": ", ".join(slugs)}
 
 
@@ -127,13 +127,12 @@ def _hashes(spec: PlanSpec) -> str:
         return ""
     return gettext(
         "Hashed values (%(indicators)s): each person's categories are divided into sets, and the "
-        "division is public. New noise is added to every report. Two reports alone therefore do not "
-        "show for certain whether the value has moved to a different set. Many reports together can "
-        "show such a change. The stated guarantee does not cover these changes. Each report adds at "
-        "most epsilon %(each)s to what is revealed about them. Suppose that an attacker knows the "
-        "values on all other days and sees all reports. Each report for the remaining day then "
-        "reveals at most epsilon %(each)s about the value on that day. The epsilon per attribute "
-        "does not limit this loss."
+        "division is public. New noise is added to every report. Two reports alone therefore do not show "
+        "for certain whether the value has moved to a different set, but many reports together can. The "
+        "stated guarantee does not cover such changes. Each report adds at most epsilon %(each)s to what "
+        "is revealed about them. Suppose that an attacker sees all reports and knows the values on all "
+        "days except one. Each report for that day then reveals at most epsilon %(each)s about the value "
+        "on that day. The epsilon per attribute does not limit this loss."
     ) % {"indicators": ", ".join(found), "each": formats.epsilon(epsilon_of(max(found.values())))}
 
 
@@ -161,11 +160,11 @@ def two_categories(spec: PlanSpec) -> str:
     if not slugs:
         return ""
     return gettext(
-        "Indicators with two categories (%(indicators)s): if a person's reports for two days differ, "
-        "the person's values also differ. Anyone who sees both reports and knows the value on one of "
-        "these days then learns the value on the other. The epsilon per attribute is based on a "
-        "comparison of two people whose values differ on only one day. Any two days with the same "
-        "value for one person must also have the same value for the other. With two categories, two "
-        "such people cannot exist. The epsilon per attribute therefore gives no guarantee for a day "
-        "if its report is seen together with the report for another day."
+        "Indicators with two categories (%(indicators)s): if a person's reports for two days differ, the "
+        "person's values also differ. Anyone who sees both reports and knows the value on one of these "
+        "days then learns the value on the other. The epsilon per attribute is based on a comparison of "
+        "two people whose values differ on only one day. In this comparison, any two days with the same "
+        "value for one person must also have the same value for the other. With two categories, two such "
+        "people cannot exist. The epsilon per attribute therefore gives no guarantee for a day if its "
+        "report is seen together with the report for another day."
     ) % {"indicators": ", ".join(slugs)}

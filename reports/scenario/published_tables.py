@@ -101,7 +101,8 @@ def read_table(content: bytes, *, name: str, hidden_below: int = HIDDEN_BELOW) -
     """
     if hidden_below < 2:
         raise TableError(
-            gettext("the limit below which numbers are hidden (#) must be at least 2, not %d") % hidden_below
+            gettext("the limit below which numbers are replaced by “#” must be at least 2, not %d")
+            % hidden_below
         )
     if len(content) > MAX_BYTES:
         text = gettext("the table is too large: it has %(size)s bytes, and the limit is %(most)s")

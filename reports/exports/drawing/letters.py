@@ -63,9 +63,9 @@ def letters_note(selection: Selection) -> str:
     if legible_selection(selection) is selection:
         return ""
     return gettext(
-        "%(sign)s marks a letter that is missing from the font of this file. Data files (CSV, XLSX, "
-        "JSON) contain the full names. A number in brackets is the position of the category in those "
-        "files."
+        "%(sign)s stands for a character that is missing from the font of this file. Data files (CSV, "
+        "XLSX, JSON) contain the full names. A number in brackets after a name is the position of the "
+        "category in those files."
     ) % {"sign": REPLACEMENT}
 
 

@@ -120,11 +120,9 @@ def _codes() -> dict[str, dict[str, str]]:
     return {
         "verdict": verdicts,
         "adjusted_verdict": {
-            "higher": gettext("significant in the table as a whole, after adjustment for the number of rows"),
-            "lower": gettext("significant in the table as a whole, after adjustment for the number of rows"),
-            "not_shown": gettext(
-                "not significant in the table as a whole, after adjustment for the number of rows"
-            ),
+            "higher": gettext("significant after adjustment for the number of rows in the table"),
+            "lower": gettext("significant after adjustment for the number of rows in the table"),
+            "not_shown": gettext("not significant after adjustment for the number of rows in the table"),
         },
         "adjustment": {
             "holm": gettext(

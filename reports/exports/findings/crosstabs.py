@@ -45,7 +45,11 @@ def download_crosstab(request: HttpRequest, slug: str, file_format: str) -> Http
     table = table_of(measured, view)
     if table is None:
         return refused(
-            ExportError(gettext("The table has too many cells. Download the indicator itself instead."))
+            ExportError(
+                gettext(
+                    "The table has too many cells to export. Download the data for the indicator instead."
+                )
+            )
         )
     findings = crosstab_findings(measured, table)
     return attachment(

@@ -57,7 +57,9 @@ def download_flows(request: HttpRequest, slug: str, file_format: str) -> HttpRes
 
 def no_pairs() -> str:
     """Say that a study has no flows."""
-    return gettext("This study has no joint indicator of two places and no moves, so it has no flows.")
+    return gettext(
+        "This study has no flows, because it has neither moves nor a joint indicator of two places."
+    )
 
 
 def flow_findings(flows: Flows) -> FlowFindings:

@@ -149,10 +149,10 @@ def _dates(question: Question, days: tuple[int, ...]) -> str | None:
 def _figures() -> dict[str, str]:
     return {
         "people": gettext("all people who match the scenario"),
-        "stays": gettext("stays of exactly the number of days that the question specifies"),
+        "stays": gettext("stays that last exactly the number of days in the question"),
         "category": gettext("people in one category, scaled to the population using the market share"),
         "pattern": gettext(
-            "people who visited on exactly these days of the study and on no other days; every question "
-            "gives the same figure"
+            "people who visited on exactly these days of the study and on no other days; the figure does "
+            "not depend on the question"
         ),
     }

@@ -44,7 +44,9 @@ _DIMENSIONS: Final = {
     "CATEGORY": _("Category"),
 }
 _TIME: Final = {"TIME_PERIOD": _("Time period")}
-_MEASURE: Final = {"OBS_VALUE": _("Share of the study's visitors; people, for presence by time")}
+_MEASURE: Final = {
+    "OBS_VALUE": _("Share of the study's visitors, or number of people for presence by time slot")
+}
 _NUMBERS: Final = {  # type of the values, as SDMX calls it
     "CI_LOW": (_("Lower end of the confidence interval"), "Double"),
     "CI_HIGH": (_("Upper end of the confidence interval"), "Double"),

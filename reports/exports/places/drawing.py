@@ -157,11 +157,11 @@ def _small_print(places: Places) -> list[str]:
     """Explain the colours, the number of reports, and the noise that protects them."""
     if places.options.layer == "uncertainty":
         colours = gettext(
-            "Left map: colours show how much the number of reports in a square would vary with new "
-            "noise. The value shown is half the width of the range. Right map: colours show half the "
-            "width of the band that contains 95 of 100 estimates from resampled reports. The noise "
-            "correction stops early to limit the noise, and neither map accounts for the detail lost "
-            "as a result."
+            "Left map: colours show how much the number of reports in a square would vary if new noise "
+            "were drawn. The value shown is half the width of the range. Right map: colours show half the "
+            "width of the band that contains 95 of 100 estimates from resampled reports. To limit the "
+            "noise, the noise correction stops early. Some detail is lost as a result, and neither map "
+            "accounts for this loss."
         )
     else:
         colours = gettext(

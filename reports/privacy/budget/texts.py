@@ -94,8 +94,8 @@ def _sentence(line: BudgetLine) -> str:
         )
     elif line.is_nearly_spent:
         text = gettext(
-            "%(span)s, %(unit)s: an epsilon of %(left)s remains, and this study uses %(takes)s of "
-            "it. The total spent is then %(percent)s%% of the cap of %(cap)s."
+            "%(span)s, %(unit)s: an epsilon of %(left)s remains, and this study uses %(takes)s of it. This "
+            "brings the total spent to %(percent)s%% of the cap of %(cap)s."
         )
     else:
         text = gettext(

@@ -239,9 +239,9 @@ def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
     limits = presence_limits(spec) | slots_limits(spec)
     if spec.has_fakes and spec.unit == "attribute" and spec.d > 1:
         limits["profile"] = gettext(
-            "Whole profiles: made-up reports hide each of a person's values on its own, but not all "
-            "of them together. For all of a person's values together, the epsilon per profile "
-            "applies. It is larger than the guaranteed epsilon."
+            "Whole profiles: made-up reports hide each of a person's values individually, but not all of "
+            "them together. For all values together, the epsilon per profile applies. It is larger than "
+            "the guaranteed epsilon."
         )
     limits |= daily_limits(spec)
     limits |= location_limits(location_protection(spec))
@@ -263,8 +263,9 @@ def _times(spec: PlanSpec) -> str:
     return gettext(
         "Timing: anyone who reads the totals before and after a change sees when they change and by how "
         "much. Each change covers at least as many subscribers as the study requires (min_publication), "
-        "counted across all days and indicators. The same applies when several changes are taken together. "
-        "Within a single date range or indicator, a change can affect just one person."
+        "counted across all days and indicators. The same applies when several changes are taken "
+        "together. Even so, the change in a figure for a single date range or indicator can come from "
+        "just one person."
     )
 
 

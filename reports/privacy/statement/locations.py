@@ -83,9 +83,9 @@ def location_facts(protection: LocationProtection | None) -> dict[str, Any] | No
             "metre of distance between two places"
         ),
         "who_reports": gettext(
-            "every visitor reports places, up to the stated number per person, in addition to the "
-            "reports on the indicators; reported places have a separate epsilon, which adds to the "
-            "epsilon of the indicators"
+            "in addition to reporting on the indicators, every visitor reports places, up to the stated "
+            "number per person; reported places have a separate epsilon, which adds to the epsilon of the "
+            "indicators"
         ),
         "level": exact_text(spec.level),
         "radius_m": exact_text(spec.radius_m),

@@ -36,12 +36,12 @@ def presence_facts(spec: PlanSpec, study: Study) -> dict[str, Any] | None:
         "epsilon_replaced": str(certificate.epsilon_replaced),
         "nominal_epsilon": exact_text(certificate.nominal),
         "composition": gettext(
-            "Visitor counts and answer counts each spend presence_epsilon, so the total privacy loss "
-            "for presence is twice presence_epsilon. This total covers all days and all date ranges, "
-            "including days that are closed later. epsilon_moved applies when a person is compared "
-            "with the same person on other days, with the same answers, one for each indicator. "
-            "epsilon_replaced applies when a person is compared with a different person, with other "
-            "days and other answers."
+            "Visitor counts and answer counts each spend presence_epsilon, so the total privacy loss for "
+            "presence is twice presence_epsilon. This total covers all days and all date ranges, including "
+            "days that are closed later. epsilon_moved applies when a person is compared with the same "
+            "person present on other days, with the same answers (one for each indicator). "
+            "epsilon_replaced applies when a person is compared with a different person who has other days "
+            "and other answers."
         ),
         "noisy_through": study.noisy_through,
     }

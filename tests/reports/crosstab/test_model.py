@@ -76,7 +76,7 @@ def test_page_file_and_api_say_that_it_is_a_model(reader, client, token, study) 
     assert "Three-way tables (model)" in link
     bad = reader.get(f"{PAGE}?rows=gender&columns=age&third=home")
     assert bad.status_code == 400
-    assert "These three indicators have no model" in words(bad)
+    assert "No model is available for these three indicators" in words(bad)
     assert reader.get(f"{PAGE}?within=3").status_code == 400
 
 

@@ -450,7 +450,7 @@ class TestLetters:
         assert TOWN in book.xmp_metadata.dc_title["x-default"]
         svg = render_file(window, ending="svg").decode()
         assert f"<!-- {REPLACEMENT * 2} (2) -->" in svg and f"<!-- {TOWN} -->" not in svg
-        assert "a letter that is missing from the font of this file" in svg
+        assert "a character that is missing from the font of this file" in svg
         assert TOWN in Image.open(io.BytesIO(render_file(window, ending="png"))).info["Title"]
         for ending in ("csv", "json"):
             content = render_file(window, ending=ending).decode()

@@ -155,7 +155,7 @@ class TestComparisons:
             assert "Compare" in words(page)
         gone = get(reader, kind="studies", **BUSY, **{"with": "gone/age"})
         assert gone.status_code == 400
-        assert "No indicator named gone/age with the same categories was found." in words(gone)
+        assert "There is no indicator named gone/age with the same categories." in words(gone)
 
     def test_days_without_numbers_are_named_and_a_study_without_any_has_nothing_to_compare(self, reader):
         study, asked = factory.create(), {"reference": "0", "with_from": "2024-05-30"}
@@ -188,7 +188,7 @@ class TestComparisons:
         days = {"from": "2024-05-30", "to": "2024-06-02", "with_from": "2024-05-30", "with_to": "2024-05-30"}
         page, gender = get(reader, "gender", kind="windows", **days), study.indicators.get(slug="gender")
         found = queries.compare_windows(gender, Window(1, 4), Window(1, 1), of="frequency")
-        assert "Not reliable. On at least one side of the comparison, the intervals" in words(page)
+        assert "Not reliable. The intervals on at least one side of the comparison are" in words(page)
         for row, cells in zip(found.rows, rows_of(page), strict=True):
             assert cells[1] == f"? not reliable {texts.change_range(row, 'frequency')}"
             assert cells[2].startswith(formats.percent(row.value.value)) and cells[4] == "? not reliable"

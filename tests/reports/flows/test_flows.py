@@ -228,4 +228,6 @@ def test_studies_without_flows_say_what_they_need(reader, analyst, study) -> Non
     other = factory.published(HOME, factory.GENDER, area=area(), slug="other")
     StudyGrant.objects.create(user=analyst, study=other, granted_by="test")
     assert "No pairs of places" in words(reader.get("/studies/other/flows/"))
-    assert b"no joint indicator of two places" in reader.get("/studies/other/flows.csv").content
+    assert (
+        b"neither moves nor a joint indicator of two places" in reader.get("/studies/other/flows.csv").content
+    )

@@ -68,7 +68,7 @@ def test_pages_show_mean_median_shares_and_differences(reader, study) -> None:
     assert re.search(r"Median \d+ to less than \d+ min 95% interval", text)
     assert re.search(r"[\d.]+% of the visitors \(95% interval \S+ to [\d.]+%\)", text)
     assert "No difference detected between the means" in text or " higher than that of " in text
-    assert "each value is rounded down to the nearest threshold, or to 0 min below the first" in text
+    assert "A value below the first threshold is rounded down to 0 min." in text
     assert "with the value from their first day in the range" in text
     assert "largest category" not in text
     days = words(reader.get(f"{PAGE}days/"))

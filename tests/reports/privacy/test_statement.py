@@ -219,7 +219,7 @@ def test_statement_says_what_reports_on_hashed_values_tell(reader) -> None:
     assert f" {formats.odds(shown.epsilon_answer)}</td>" in html
     assert f" {formats.odds(shown.epsilon_value)}</td>" not in html
     text = " ".join(section(study, "Risk: an attacker learns a person's value").paragraphs)
-    assert "Two daily reports do not show for certain" in text and "No epsilon value" not in text
+    assert "Two daily reports do not show for certain" in text and "No epsilon limits" not in text
 
 
 @pytest.mark.parametrize(("mechanism", "is_said"), [("smp-grr", 0), ("smp-question", 1), ("smp-loloha", 1)])
@@ -227,7 +227,7 @@ def test_statement_says_which_people_with_other_lasting_values_are_not_compared(
     both = factory.joint("both", factory.GENDER, factory.STAY, kind="daily")
     factory.create(factory.GENDER, factory.STAY, both, mechanism=mechanism)
     changes = told(statement()["not_protected"])["changes"]
-    assert changes.count("Joint indicators (both): two people may differ only") == is_said
+    assert changes.count("Joint indicators (both): even if two people differ only") == is_said
 
 
 @pytest.mark.parametrize(
@@ -458,11 +458,8 @@ class TestDataProtectionPack:
         title = "Risk: an attacker learns a person's value"
         figures = [formats.MISSING, formats.percent(known_day_success(spec.channel(1)))]
         assert [row[-1] for row in rows(study, title).values()] == figures
-        assert (
-            "unless the attacker has other reports from the same person"
-            in section(study, title).paragraphs[0]
-        )
-        assert "No epsilon value limits this success rate" in section(study, title).paragraphs[1]
+        assert "except for other reports from the same person" in section(study, title).paragraphs[0]
+        assert "No epsilon limits this success rate" in section(study, title).paragraphs[1]
 
     def test_what_is_not_protected_is_a_risk(self, study) -> None:
         spec, _ = certified(study.plans.get())
