@@ -62,8 +62,8 @@ NOTES: Words = {
         "Subscribers with conflicting values for a static indicator (the first value is kept)"
     ),
     "late_change": _(
-        "Daily values that changed after the corresponding answer was published (the published answer "
-        "stays the same)"
+        "Daily values that changed after an answer was recorded for the day (the recorded answer stays "
+        "the same)"
     ),
     "slot_closed": _(
         "Rows, including duplicates, in time slots that were already closed (the counts for closed slots "

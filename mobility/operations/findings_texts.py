@@ -263,8 +263,8 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ("day_open", "not_closed"): Trouble(
         _("Study %(subject)s has days that are published but not closed"),
         _(
-            "Days published but not closed: %(days)s. The vault keeps the sealed event times for these "
-            "days until the days are closed."
+            "Days published but not closed: %(days)s. The vault keeps the sealed event times and places "
+            "of these days until the days are closed."
         ),
         _(
             "When no more files are expected for these days, close the days under Uploads or with "

@@ -30,7 +30,8 @@ ROLE_MEANINGS = {
         "Can create and close studies, read all studies, and manage accounts and their access."
     ),
     Role.PRIVACY_OFFICER: _(
-        "Can read all studies, plans, statements and access rights, but cannot change any of them."
+        "Can read all studies, plans, statements and access rights, and can decide on the requests of "
+        "others (plans, caps and days to undo), but cannot change anything else."
     ),
 }
 

@@ -118,7 +118,7 @@ def _queued(batch: Batch) -> tuple[str, str]:
         hint = _held_up(batch)
     if batch.kind in Batch.FILES:
         return gettext("The complete file has been received."), hint
-    return gettext("The request to close days or undo uploads has been received."), hint
+    return gettext("The request to close days or time slots, or to undo uploads, has been received."), hint
 
 
 def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:

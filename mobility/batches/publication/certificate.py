@@ -230,8 +230,8 @@ def not_reached(database: str, *, key_was_lost: bool, copies: Copies) -> list[di
     if copies.came_back:
         texts["came_back"] = gettext(
             "A restored backup brought the closed study back, or returned it to an earlier state than its "
-            "totals reflect. The study has been erased again. The ledger records each time that the "
-            "study was closed."
+            "totals reflect. This closing has erased what the backup restored. The ledger records each "
+            "time that the study was closed."
         )
     if key_was_lost:
         texts["lost_key"] = gettext(

@@ -6,6 +6,7 @@ from typing import Any, Final
 from django.utils.translation import gettext, gettext_lazy
 
 from mobility.extracts.form_fields import Columns, Errors, Field
+from mobility.extracts.profiles.parse import bad_share_of
 from mobility.extracts.profiles.proposals import Proposal
 from mobility.extracts.profiles.sample import Sample
 from mobility.uploads.profile_pages.attributes import attribute_fields, select
@@ -59,6 +60,7 @@ def profile_fields(
 def _head(profile: Mapping[str, Any], definition: StudyDefinition, errors: Errors) -> list[Field]:
     kinds = [("events", gettext("events (CDRs)")), ("subscribers", gettext("subscriber attributes"))]
     delimiters = [(name, str(DELIMITER_NAMES[name])) for name in DELIMITERS]
+    is_events = profile.get("kind") != "subscribers"
     usual = gettext("A number from 0 to 1. Leave empty to use %(share)s, the value set in the study.")
     return [
         Field(
@@ -89,7 +91,7 @@ def _head(profile: Mapping[str, Any], definition: StudyDefinition, errors: Error
             name="max_bad_share",
             label=gettext("Maximum share of rejected rows (a file that exceeds this share is refused)"),
             value=str(profile.get("max_bad_share", "")),
-            help=usual % {"share": f"{definition.extract.max_bad_share:f}"},
+            help=usual % {"share": f"{bad_share_of(definition, is_events=is_events):f}"},
             errors=errors.of("profile.max_bad_share"),
         ),
     ]
