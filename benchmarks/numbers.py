@@ -13,6 +13,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from math import exp, sqrt
 from typing import Final
 
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 import ldp
 from benchmarks.crosstab import _normal
-from ldp.estimation.estimators import project_survival
+from ldp.estimation.estimators import ENDLESS, project_survival
 
 Floats = NDArray[np.float64]
 LEVELS: Final = (5, 9, 17, 64)
@@ -75,6 +76,16 @@ def wave_variances(levels: int, epsilon: float) -> tuple[float, float, int]:
     )
 
 
+def used_variances(levels: int, epsilon: float) -> tuple[float, float, int]:
+    """Return the same of the wave that studies use, whose half width is that of Li et al."""
+    channel = ldp.wave_channel(epsilon=Fraction(epsilon), n_levels=levels)
+    mean, shares = np.linspace(-1, 1, levels)[np.newaxis], np.tri(levels, levels - 1, -1).T
+    even = np.full(levels, 1 / levels)
+    of_law = {"channel": channel, "n_reports": 1, "n_population": ENDLESS}
+    of_mean, of_shares = (ldp.wave_variance(even, weights=each, **of_law) for each in (mean, shares))
+    return float(of_mean[0]), float(of_shares.mean()), channel.half_width
+
+
 def distribution_errors(epsilon: float, *, runs: int, levels: int = 64) -> tuple[float, float]:
     """Mean absolute error of the distribution function: thresholds with pooling, wave with EM."""
     truth = np.exp(-(((np.arange(levels) - 20) / 9) ** 2) / 2)
@@ -122,14 +133,16 @@ def main() -> int:
 
 
 def _lines() -> Iterator[str]:
-    yield "| levels, epsilon | mean: thresholds | wave (b) | a share: thresholds | wave |\n|--|--|--|--|--|"
+    yield "| levels, epsilon | mean: thresholds | wave (b) | used | a share: thresholds | wave | used |"
+    yield "|--|--|--|--|--|--|--|"
     for levels in LEVELS:
         for epsilon in EPSILONS:
             mean, share = threshold_variances(levels, epsilon)
             by_wave, wave_share, half_width = wave_variances(levels, epsilon)
+            used, used_share, used_width = used_variances(levels, epsilon)
             yield (
                 f"| {levels}, {epsilon:g} | {mean:.2f} | {by_wave:.2f} ({half_width}) "
-                f"| {share:.1f} | {wave_share:.1f} |"
+                f"| {used:.2f} ({used_width}) | {share:.1f} | {wave_share:.1f} | {used_share:.1f} |"
             )
 
 

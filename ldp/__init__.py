@@ -118,6 +118,7 @@ from ldp.protocols.hadamard import HadamardChannel, hadamard_channel
 from ldp.protocols.hashing import HashChannel, blh_channel, olh_channel
 from ldp.protocols.histogram import HistogramChannel, histogram_channel
 from ldp.protocols.numbers.threshold import Scale, ThresholdChannel, threshold_channel
+from ldp.protocols.numbers.wave import WaveChannel, wave_channel
 from ldp.protocols.projective import ProjectiveChannel, code_channel, projective_channel
 from ldp.protocols.repeated.hashed import hash_channel
 from ldp.protocols.repeated.question import question_channel
@@ -128,7 +129,9 @@ from ldp.protocols.unary import UnaryChannel, best_theta, oue_channel, sue_chann
 
 if TYPE_CHECKING:
     from ldp.estimation.joint.linear import LinearEstimate, linear_query, linear_variance
-    from ldp.estimation.numbers import threshold_mean, threshold_quantile, threshold_survival
+    from ldp.estimation.numbers.figures import number_mean, number_survival
+    from ldp.estimation.numbers.threshold import threshold_mean, threshold_quantile, threshold_survival
+    from ldp.estimation.numbers.wave import wave_query, wave_survival, wave_variance
     from ldp.kernels.cmac import cmac64, cmac64_of
     from ldp.kernels.entropy import KeyedPrf
     from ldp.keyed.bit_flip import BitFlipReporter, BitFlipSupport
@@ -213,6 +216,7 @@ __all__ = [
     "UnaryReporter",
     "UnionFit",
     "UnionTable",
+    "WaveChannel",
     "Window",
     "WindowEstimate",
     "adp_channel",
@@ -280,6 +284,8 @@ __all__ = [
     "new_visitors",
     "noise_at_zero",
     "noisy_people",
+    "number_mean",
+    "number_survival",
     "olh_channel",
     "on_days",
     "oracle_answers",
@@ -324,6 +330,10 @@ __all__ = [
     "threshold_quantile",
     "threshold_survival",
     "union",
+    "wave_channel",
+    "wave_query",
+    "wave_survival",
+    "wave_variance",
     "whole_flows",
     "window_difference",
     "window_sum",
@@ -333,7 +343,9 @@ __all__ = [
 # Code that needs compiled kernels, or is for researchers only, by its module.
 _LOADED_LATER: Final = {
     "ldp.estimation.joint.linear": ("LinearEstimate", "linear_query", "linear_variance"),
-    "ldp.estimation.numbers": ("threshold_mean", "threshold_quantile", "threshold_survival"),
+    "ldp.estimation.numbers.figures": ("number_mean", "number_survival"),
+    "ldp.estimation.numbers.threshold": ("threshold_mean", "threshold_quantile", "threshold_survival"),
+    "ldp.estimation.numbers.wave": ("wave_query", "wave_survival", "wave_variance"),
     "ldp.kernels.cmac": ("cmac64", "cmac64_of"),
     "ldp.kernels.entropy": ("KeyedPrf",),
     "ldp.keyed.bit_flip": ("BitFlipReporter", "BitFlipSupport"),

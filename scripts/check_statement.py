@@ -39,6 +39,7 @@ THRESHOLDS = {
     "oue": ("threshold_p", "threshold_q"),
     "projective": ("threshold", "prime", "dimension", "codes"),
     "threshold": ("threshold",),
+    "wave": ("threshold", "half_width", "codes"),
     "question": ("threshold", "prime", "dimension", "codes"),
     "loloha": ("threshold", "threshold_second", "prime", "dimension", "codes"),
 }
@@ -210,6 +211,19 @@ def sides(epsilon: Fraction) -> list[Channel]:
     return [channel._replace(protocol="threshold") for channel in grr(epsilon, 2)]
 
 
+def waves(epsilon: Fraction, levels: int) -> Iterator[Channel]:
+    """A code within the half width of the true level has e**epsilon times the probability of any other.
+
+    The half width is (x e - e + 1) / (2 e (e - 1 - x)) of the levels, x = epsilon, rounded down.
+    """
+    for e in exp_bounds(epsilon):
+        half = int((epsilon * e - e + 1) / (2 * e * (e - 1 - epsilon)) * levels)
+        width = 2 * half + 1
+        threshold = int(WORD * e * width / (e * width + levels - 1))
+        p, q = Fraction(threshold, WORD * width), Fraction(WORD - threshold, WORD * (levels - 1))
+        yield Channel("wave", (threshold, half, levels + 2 * half), p, q, p / q)
+
+
 def questions(epsilon: Fraction, k: int) -> Iterator[Channel]:
     """Keep the true answer to "is it one of these?"; a question divides 2**t values into halves.
 
@@ -334,7 +348,8 @@ class Plan:
         if self.is_hashed(index):
             return min(n, self.primes[index], int(asked["domain_size"]))
         # A number has an answer on each side of the cut, a question one for "yes" and one for "no".
-        return min(n, 2) if "scale" in asked or self.has_question(index) else n
+        has_cut = "scale" in asked and not is_wave(asked)
+        return min(n, 2) if has_cut or self.has_question(index) else n
 
     def reports(self, index: int) -> int:
         """Most reports of a person."""
@@ -412,11 +427,13 @@ class Plan:
         """Return whether joint indicators are sampled, differ, and are daily if one of their parts is."""
         whole = {row["slug"]: row["kind"] for row in self.asked if not row.keys() & {"parts", "moves"}}
         numbers = {row["slug"] for row in self.asked if "scale" in row}
+        waves_of = {row["slug"] for row in self.asked if is_wave(row)}
         joint = [row for row in self.asked if "parts" in row]
         return len({frozenset(row["parts"]) for row in joint}) == len(joint) and all(
             (row["kind"] == "daily") == ("daily" in {whole.get(part) for part in row["parts"]})
             and 2 <= len(row["parts"]) == len(set(row["parts"])) <= MAX_PARTS
             and whole.keys() >= set(row["parts"])
+            and not waves_of & set(row["parts"])
             and (
                 not (own := numbers & set(row["parts"]))
                 or (len(own) == 1 and len(row["parts"]) == 2 and whole[min(own)] == row["kind"])
@@ -444,6 +461,8 @@ class Plan:
             self.mechanism.startswith("smp-")
             and "parts" not in row
             and "presence" not in self.spec
+            and row["scale"].get("report") in (None, "wave")
+            and (not is_wave(row) or row["kind"] == "static" or (row["max_values"] or self.days) == 1)
             and 2 <= len(row["scale"]["cuts"]) == row["domain_size"] <= MAX_CUTS
             and all(low < high for low, high in pairwise([row["scale"]["minimum"], *row["scale"]["cuts"]]))
             and max(map(abs, [row["scale"]["minimum"], *row["scale"]["cuts"]])) <= MAX_NUMBER
@@ -468,6 +487,11 @@ class Plan:
     def hides(self) -> bool:
         """Return whether made-up reports hide which one is the answer, also from who sees all of a person."""
         return self.has_fakes and self.is_static
+
+
+def is_wave(asked: Json) -> bool:
+    """Return whether a number is reported by the square wave, each person once."""
+    return "scale" in asked and asked["scale"].get("report") == "wave"
 
 
 def check_spec(plan: Plan, found: Findings) -> None:
@@ -495,6 +519,7 @@ def check_spec(plan: Plan, found: Findings) -> None:
         "scale": plan.has_valid_scales(),
         "first": plan.has_valid_first(),
         "moves": plan.has_valid_moves(),
+        "by_code": not any("by_code" in row for row in plan.asked) or plan.mechanism.startswith("smp-"),
         "presence and location": hidden is None or "location" not in plan.spec,
         "tallies": plan.tallies == [name for name in TALLIES if name in plan.tallies],
         "presence and tallies": hidden is None or not plan.tallies,
@@ -566,8 +591,8 @@ def check_indicator(entry: Json, plan: Plan, index: int, said_epsilon: str, foun
         scale, shares = asked["scale"], [int(each) for each in entry.get("cut_shares", [])]
         for name in ("cuts", "minimum", "unit"):
             found.equal(f"{where}, {name}", entry.get(name), scale[name])
-        found.equal(f"{where}, cut_shares", shares, cut_shares(scale))
-        possible = sides(epsilon)
+        found.equal(f"{where}, cut_shares", shares, [] if is_wave(asked) else cut_shares(scale))
+        possible = list(waves(epsilon, k + 1)) if is_wave(asked) else sides(epsilon)
     elif plan.has_question(index):
         possible = list(questions(epsilon, k))
         n_codes = possible[0].thresholds[-1]
@@ -580,7 +605,12 @@ def check_indicator(entry: Json, plan: Plan, index: int, said_epsilon: str, foun
         found.equal(f"{where}, nominal_first", Fraction(entry.get("nominal_first", -1)), first)
         found.holds(f"{where}, epsilon", Fraction(entry["epsilon"]) <= first, "is above nominal_first")
         possible = possible or list(grr(epsilon, k))
-    elif asked.get("parts") or "moves" in asked or plan.mechanism in ("smp-question", "smp-loloha"):
+    elif (
+        asked.get("parts")
+        or "moves" in asked
+        or asked.get("by_code")
+        or plan.mechanism in ("smp-question", "smp-loloha")
+    ):
         possible = codes(epsilon, k, days=plan.days)
     else:
         possible = channels(plan.mechanism, epsilon, k, share=share if plan.has_fakes else Fraction(1))

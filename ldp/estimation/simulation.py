@@ -30,17 +30,20 @@ from ldp.estimation.error_curves import LEVEL, ErrorCurve, error_curve
 from ldp.estimation.estimators import ENDLESS
 from ldp.estimation.joint.linear import CodeChannel, linear_variance
 from ldp.estimation.noisy_estimators import UnionNoise, noisy_total
-from ldp.estimation.numbers import mean_variance
+from ldp.estimation.numbers.threshold import mean_variance
+from ldp.estimation.numbers.wave import share_noise, wave_variance
 from ldp.privacy.accounting import Certificate, certify
 from ldp.privacy.joint import SIDES
 from ldp.privacy.plan_requests import IndicatorRequest, build_plan
 from ldp.privacy.plans import Mechanism, PlanSpec
 from ldp.protocols.channels import WORD, Unit
 from ldp.protocols.numbers.threshold import Scale, ThresholdChannel
+from ldp.protocols.numbers.wave import WaveChannel, wave_channel
 from ldp.protocols.projective import PRIMES
 
 LEAST_EPSILON: Final = Decimal("0.001")  # of the search
 LARGEST_EPSILON: Final = Decimal(20)
+WAVE_SLACK: Final = 0.3  # of errors between epsilons of different half widths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +83,7 @@ class Forecast:
         and of all days together, in its unit; at its largest: of numbers of which half lie at either end. Of
         a number that is combined with categories, the mean in one of them, which are all of equal size;
         infinite where the noise is larger than the people of one
+    even_mean_error : float or None; `mean_error` of a number that is no part, with levels equally common
     scale : of the number that these are about; None without one
     """
 
@@ -91,6 +95,7 @@ class Forecast:
     difference_shared: float | None
     mean_error: float | None = None
     union_mean_error: float | None = None
+    even_mean_error: float | None = None
     scale: Scale | None = None
 
     @property
@@ -139,13 +144,24 @@ def _answered_days(plan: PlanSpec, index: int) -> Fraction:
 
 
 def _curve(plan: PlanSpec, index: int, *, n_visitors: float) -> ErrorCurve:
-    noise = plan.answer_noise
+    noise, channel = plan.answer_noise, plan.channel(index)
+    if isinstance(channel, WaveChannel):
+        n_reports = _reports_of_one(plan, index) * n_visitors
+        return _wave_curve(channel, n_reports=n_reports, n_visitors=n_visitors)
     return error_curve(
-        plan.channel(index),
+        channel,
         n_reports=_reports_of_one(plan, index) * n_visitors,
         n_visitors=_drawn_from(plan, index, n_visitors=n_visitors),
         noise=None if noise is None else UnionNoise(channel=noise.channel, n_cells=plan.days),
     )
+
+
+def _wave_curve(channel: WaveChannel, *, n_reports: float, n_visitors: float) -> ErrorCurve:
+    """Errors of the share that reaches a cut, with the noise of the average cut."""
+    sampling = max(n_visitors - n_reports, 0.0) / max(n_visitors - 1, 1) / n_reports
+    noise = share_noise(channel) / n_reports
+    expected = {"n_visitors": n_visitors, "n_reports": n_reports}
+    return ErrorCurve(noise=noise, slope=0.0, bend=sampling, sampling=sampling, **expected)
 
 
 def _drawn_from(plan: PlanSpec, index: int, *, n_visitors: float) -> float:
@@ -154,9 +170,10 @@ def _drawn_from(plan: PlanSpec, index: int, *, n_visitors: float) -> float:
 
 
 def _reports_of_one(plan: PlanSpec, index: int) -> float:
-    """Reports by a visitor about one share: of a number, those on a cut of average spacing."""
+    """Reports by a visitor about one share: of threshold reports, those on a cut of average spacing."""
     spec = plan.indicators[index]
-    return float(reporting_share(plan, index)) / (1 if spec.scale is None else spec.domain_size)
+    n_cuts = 1 if spec.scale is None or spec.is_wave else spec.domain_size
+    return float(reporting_share(plan, index)) / n_cuts
 
 
 def _n_sides(plan: PlanSpec, index: int) -> int:
@@ -169,14 +186,30 @@ def _mean_error(plan: PlanSpec, index: int, *, n_visitors: float) -> float | Non
     """Half of the 95% interval of the mean of a number; None for categories."""
     if plan.number_part(index) is not None:
         return _mean_error_by_category(plan, index, n_visitors=n_visitors)
+    return _number_error(plan, index, n_visitors=n_visitors)
+
+
+def _number_error(plan: PlanSpec, index: int, *, n_visitors: float, is_even: bool = False) -> float | None:
+    """Half of the 95% interval of a mean, of numbers at both ends, or evenly on all levels; None without."""
     scale, channel = plan.indicators[index].scale, plan.channel(index)
-    if scale is None or not isinstance(channel, ThresholdChannel):
+    if scale is None or not isinstance(channel, ThresholdChannel | WaveChannel):
         return None
-    n_reports = float(reporting_share(plan, index)) * n_visitors * np.array(channel.shares, np.float64) / WORD
-    halves = np.full(channel.domain_size, 0.5)
-    variance = mean_variance(
-        halves, scale=scale, channel=channel, n_reports=n_reports, n_population=n_visitors
-    )
+    shares = np.ones(len(scale.ends))
+    if not is_even:
+        shares[1:-1] = 0
+    shares /= shares.sum()
+    n_reports = float(reporting_share(plan, index)) * n_visitors
+    if isinstance(channel, WaveChannel):
+        ends, sizes = np.array([scale.ends], np.float64), {"n_reports": n_reports, "n_population": n_visitors}
+        variance = float(wave_variance(shares, weights=ends, channel=channel, **sizes)[0])
+    else:
+        variance = mean_variance(
+            1 - shares.cumsum()[:-1],
+            scale=scale,
+            channel=channel,
+            n_reports=n_reports * np.array(channel.shares, np.float64) / WORD,
+            n_population=n_visitors,
+        )
     return float(NormalDist().inv_cdf((1 + LEVEL) / 2) * np.sqrt(variance))
 
 
@@ -226,6 +259,7 @@ def _forecast(plan: PlanSpec, index: int, *, crowd: Crowd) -> Forecast:
         difference_shared=day.smallest_difference(even, is_shared=True) if is_daily else apart,
         mean_error=_mean_error(plan, index, n_visitors=crowd.visitors),
         union_mean_error=_mean_error(plan, index, n_visitors=whole) if has_all else None,
+        even_mean_error=_number_error(plan, index, n_visitors=crowd.visitors, is_even=True),
         scale=_scale_of(plan, index),
     )
 
@@ -331,7 +365,9 @@ def _laws(
     bit = report_laws("smp-grr", domain_sizes=[2], **asked)
     for index, each in enumerate(plan.indicators):
         size = wanted[index]
-        if each.scale is not None:
+        if each.is_wave:
+            laws[index] = _wave_laws(epsilons, n_levels=each.n_values)
+        elif each.scale is not None:
             laws[index] = bit[0]
         elif plan.has_question(index):
             laws[index] = question_laws(epsilons=epsilons, domain_sizes=size)
@@ -342,9 +378,26 @@ def _laws(
                 cells=PRIMES if plan.first.n_cells is None else (plan.first.n_cells,),
                 max_codes=plan.max_codes,
             )
-        elif each.parts or each.moves is not None or plan.has_codes:
+        elif each.parts or each.moves is not None or each.by_code or plan.has_codes:
             laws[index] = code_laws(epsilons=epsilons, domain_sizes=size, max_codes=plan.max_codes)
     return laws
+
+
+def _wave_laws(epsilons: Sequence[Fraction], *, n_levels: int) -> ReportLaws:
+    """Laws with the noise of the average cut: between some epsilons, where half widths jump, roughly."""
+    wanted = np.array([float(each) for each in epsilons])
+    some = np.unique(np.geomspace(wanted.min(), wanted.max(), 100))
+    channels = [wave_channel(epsilon=Fraction(each), n_levels=n_levels) for each in some]
+    noise = np.interp(np.log(wanted), np.log(some), np.log([share_noise(each) for each in channels]))
+    n = len(epsilons)
+    # What `ReportLaws.std_error` makes of these is the noise.
+    return ReportLaws(
+        q=np.full(n, 0.5),
+        difference=0.5 * np.exp(-noise / 2),
+        rest=np.zeros(n),
+        slack=np.full(n, WAVE_SLACK),
+        is_sure=np.ones(n, np.bool_),
+    )
 
 
 def _nearly(
@@ -455,6 +508,8 @@ def _candidate(
     promised: Fraction,
     crowd: Crowd,
 ) -> Candidate:
+    if not mechanism.startswith("smp-"):
+        indicators = tuple(replace(each, by_code=False) for each in indicators)
     asked: dict[str, Any] = {"unit": unit, "days": days, "indicators": indicators}
     _, at_one = _certified(mechanism, Decimal(1), **asked)
     exact = promised / promise(at_one, unit=unit)

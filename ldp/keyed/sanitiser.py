@@ -10,12 +10,13 @@ from ldp.errors import LdpError
 from ldp.kernels.entropy import KeyedPrf
 from ldp.keyed import grr, oracles
 from ldp.keyed.choices import choose_days, choose_indicator
-from ldp.keyed.designs import moves, question, threshold
+from ldp.keyed.designs import moves, question, threshold, wave
 from ldp.keyed.fakes import data as fake_data
 from ldp.keyed.words import to_words
 from ldp.privacy.plans import PlanSpec
 from ldp.protocols.channels import GrrChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
+from ldp.protocols.numbers.wave import WaveChannel
 from ldp.protocols.projective import CodeChannel
 from ldp.protocols.repeated.question import QuestionChannel
 
@@ -138,6 +139,8 @@ class Sanitiser:
         fields = self._fields(index, pseudonyms)
         if isinstance(channel, ThresholdChannel):
             return threshold.answers(values, channel=channel, **fields).reshape(-1, 1)
+        if isinstance(channel, WaveChannel):
+            return wave.answers(values, channel=channel, **fields).reshape(-1, 1)
         if self._plan.indicators[index].moves is not None and isinstance(channel, CodeChannel):
             return moves.answers(values, channel=channel, day=day, **fields).reshape(-1, 1)
         if isinstance(channel, QuestionChannel):

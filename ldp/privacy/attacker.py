@@ -23,6 +23,7 @@ from ldp.protocols.channels import WORD, GrrChannel
 from ldp.protocols.fake_data import FakeDataChannel
 from ldp.protocols.faked_reports import FakedChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
+from ldp.protocols.numbers.wave import WaveChannel, chances
 from ldp.protocols.projective import ProjectiveChannel
 from ldp.protocols.projective_space import DesignChannel, is_orthogonal, sums_of_codes
 from ldp.protocols.repeated.question import QuestionChannel
@@ -67,6 +68,9 @@ def guess_success(channel: ReportChannel, *, prior: Sequence[float] | Floats) ->
     """
     if isinstance(channel, ThresholdChannel):
         return _best_of_sides(channel, _checked(prior, domain_size=channel.domain_size + 1))
+    if isinstance(channel, WaveChannel):
+        levels = _checked(prior, domain_size=channel.n_levels)
+        return float((chances(channel) * levels).max(axis=1).sum())
     belief = _checked(prior, domain_size=channel.domain_size)
     if isinstance(channel, GrrChannel) or (isinstance(channel, FakedChannel) and channel.fake == "code"):
         return float(np.maximum(belief * float(channel.p), belief.max() * float(channel.q)).sum())
@@ -186,6 +190,8 @@ def known_day_success(channel: ReportChannel) -> float:
     elif isinstance(answer, ThresholdChannel):
         # The known value tells the bit of its day: the other day's report is the same, or of the other bit.
         return (1 + p * p + q * q) / (k + 1)
+    elif isinstance(answer, WaveChannel):
+        return _known_level_success(answer)
     elif isinstance(answer, QuestionChannel):
         return _known_group_success(answer)
     elif isinstance(answer, ProjectiveChannel):
@@ -197,6 +203,16 @@ def known_day_success(channel: ReportChannel) -> float:
         alike = hit * ((q**2 + (1 - q) ** 2) ** (k - 1) - none**2) + miss * none**2
         matching = (p * q + (1 - p) * (1 - q)) * alike
     return (1 + share * (others - matching)) / k
+
+
+def _known_level_success(channel: WaveChannel) -> float:
+    """`known_day_success` of square waves, on average of the levels that are known."""
+    of_code, k = chances(channel), channel.n_levels
+    found = 0.0
+    for level in range(k):
+        others = np.delete(of_code, level, axis=1).max(axis=1)
+        found += (1 + others.sum() - of_code[:, level] @ others) / k
+    return float(found / k)
 
 
 def _known_group_success(channel: QuestionChannel) -> float:
@@ -325,9 +341,9 @@ def _mean_of_largest(laws: Sequence[Law]) -> float:
     """Mean of the largest of independent variables."""
     points = np.unique(np.concatenate([values for values, _ in laws]))
     below = np.ones(points.size)
-    for values, chances in laws:
+    for values, odds in laws:
         order = np.argsort(values)
-        sums = np.append(0.0, np.cumsum(chances[order]))
+        sums = np.append(0.0, np.cumsum(odds[order]))
         below *= sums[np.searchsorted(values[order], points, side="right")]
     return _mean((points, np.diff(below, prepend=0.0)))
 

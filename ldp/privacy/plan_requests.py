@@ -41,6 +41,7 @@ class IndicatorRequest:
     parts : slugs of the indicators whose combination it is; none = it is no joint indicator
     scale : of a number; None = it is none
     moves : of moves of a day, with their size as domain_size; None = it is about something else
+    by_code : smp only: as of `IndicatorSpec`
     """
 
     slug: str
@@ -52,6 +53,7 @@ class IndicatorRequest:
     parts: tuple[str, ...] = ()
     scale: Scale | None = None
     moves: MoveSpec | None = None
+    by_code: bool = False
 
 
 def build_plan(
@@ -103,6 +105,7 @@ def build_plan(
             parts=request.parts,
             scale=request.scale,
             moves=request.moves,
+            by_code=request.by_code,
         )
         for request in indicators
     )

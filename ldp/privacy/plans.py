@@ -27,6 +27,7 @@ from ldp.protocols.channels import (
 from ldp.protocols.fake_data import FakeDataChannel, FakeProtocol, fake_data_channel
 from ldp.protocols.faked_reports import FakedChannel
 from ldp.protocols.numbers.threshold import Scale, ThresholdChannel, threshold_channel
+from ldp.protocols.numbers.wave import WaveChannel, wave_channel
 from ldp.protocols.projective import CodeChannel, ProjectiveChannel, code_channel
 from ldp.protocols.repeated.hashed import hash_channel
 from ldp.protocols.repeated.question import QuestionChannel, question_channel
@@ -45,7 +46,7 @@ Mechanism = Literal[
     "rsfd-adp",
 ]
 Kind = Literal["static", "daily"]
-AnswerChannel = CodeChannel | UnaryChannel | ThresholdChannel | QuestionChannel
+AnswerChannel = CodeChannel | UnaryChannel | ThresholdChannel | WaveChannel | QuestionChannel
 ReportChannel = AnswerChannel | FakedChannel
 
 PRESENCE_TALLIES: Final[tuple[PresenceTally, ...]] = get_args(PresenceTally)
@@ -71,7 +72,9 @@ class IndicatorSpec:
     A joint indicator has `parts`, slugs of two or three others: its value is the combination of theirs, with
     one more value of each part for "no value" (`ldp.privacy.joint`). It is daily if one of them is. Of two
     parts, one may be a number. A number has a `scale`, and as domain_size its number of cuts. One of `moves`
-    is daily, and has their size.
+    is daily, and has their size. With square-wave reports (`Scale.report`) each person has one number in the
+    study, and it is no part of another indicator. One `by_code` has categories whose value is reported by
+    the more exact of GRR and projective response, whatever the mechanism has for others; under smp only.
 
     Raises
     ------
@@ -88,6 +91,7 @@ class IndicatorSpec:
     parts: tuple[str, ...] = ()
     scale: Scale | None = None
     moves: MoveSpec | None = None
+    by_code: bool = False
 
     def __post_init__(self) -> None:
         if not self.slug:
@@ -113,6 +117,11 @@ class IndicatorSpec:
             raise PlanError(f"{self.slug} must be daily, without parts and cuts, to ask for moves")
         if self.domain_size != moves.size:
             raise PlanError(f"domain_size of {self.slug} must be {moves.size}, got {self.domain_size}")
+
+    @property
+    def is_wave(self) -> bool:
+        """Return whether reports are those of the square wave, of which a person gives one."""
+        return self.scale is not None and self.scale.is_wave
 
     @property
     def part_size(self) -> int:
@@ -209,9 +218,16 @@ class PlanSpec:
         whole = {spec.slug: spec for spec in self.indicators if not (spec.parts or spec.moves)}
         seen: dict[frozenset[str], str] = {}
         for spec in self.indicators:
-            for name, asked in (("cuts", spec.scale), ("moves", spec.moves), ("parts", spec.parts)):
+            special = {"cuts": spec.scale, "moves": spec.moves, "parts": spec.parts, "by_code": spec.by_code}
+            for name, asked in special.items():
                 if asked and not self.is_sampled:
                     raise PlanError(f"{name} of {spec.slug} must be absent under {self.mechanism}: use smp")
+            if spec.is_wave and self.values_per_person(self.index(spec.slug)) > 1:
+                raise PlanError(
+                    f"report of {spec.slug} must not be wave where a person reports on "
+                    f"{self.values_per_person(self.index(spec.slug))} days: each would lose all of epsilon "
+                    "again, and threshold reports lose it twice at most; use threshold, or max_values 1"
+                )
             if not spec.parts:
                 continue
             if not 2 <= len(set(spec.parts)) == len(spec.parts) <= MAX_PARTS:
@@ -233,6 +249,8 @@ class PlanSpec:
     @staticmethod
     def _check_number_part(spec: IndicatorSpec, parts: list[IndicatorSpec]) -> None:
         numbers = [part for part in parts if part.scale is not None]
+        if any(part.is_wave for part in numbers):
+            raise PlanError(f"parts of {spec.slug} must not have wave reports: they tell no side of a cut")
         if numbers and (len(numbers), len(parts)) != (1, 2):
             raise PlanError(f"parts of {spec.slug} must be two, one of them a number, got {spec.parts}")
         if numbers and numbers[0].kind != spec.kind:
@@ -312,15 +330,16 @@ class PlanSpec:
                 )
             if isinstance(channel, ProjectiveChannel | QuestionChannel):
                 where = f"with the joint indicator {spec.slug}" if spec.parts else f"under {self.mechanism}"
+                where = f"with the hours {spec.slug}" if spec.by_code else where
                 raise PlanError(
                     f"presence_epsilon must be absent {where}: a category is supported by "
                     f"{channel.support_size} codes of reports on {spec.slug}, and the noise of as many "
                     "counts adds up"
                 )
-            if isinstance(channel, ThresholdChannel):
+            if isinstance(channel, ThresholdChannel | WaveChannel):
                 raise PlanError(
-                    f"presence_epsilon must be absent with the number {spec.slug}: the noise of counts on "
-                    "single cuts is not part of its errors"
+                    f"presence_epsilon must be absent with the number {spec.slug}: the noise of counts of "
+                    "single codes is not part of its errors"
                 )
         if self.slots is not None and self.slots.noise is None:
             raise PlanError(
@@ -405,6 +424,8 @@ class PlanSpec:
         if self.has_fakes:
             return self.fake_data.reports[index].answer
         spec = self.indicators[index]
+        if spec.scale is not None and spec.is_wave:
+            return wave_channel(epsilon=spec.epsilon, n_levels=spec.n_values)
         if spec.scale is not None:
             return threshold_channel(epsilon=spec.epsilon, spacings=spec.scale.spacings)
         asked = {"domain_size": spec.domain_size, "max_codes": self.max_codes}
@@ -413,7 +434,7 @@ class PlanSpec:
         if self.first is not None and self.is_hashed(index):
             first = self.first.epsilon_of(spec.epsilon)
             return hash_channel(epsilon=spec.epsilon, first=first, cells=self.first.n_cells, **asked)
-        if spec.parts or spec.moves is not None or self.has_codes:
+        if spec.parts or spec.moves is not None or spec.by_code or self.has_codes:
             return code_channel(epsilon=spec.epsilon, **asked)
         return _answer_channel(self.mechanism, spec.epsilon, spec.domain_size)
 
@@ -481,7 +502,7 @@ class PlanSpec:
         """
         spec = self.indicators[index]
         n = self.values_per_person(index) + (extra_daily_values if spec.kind == "daily" else 0)
-        if self.has_question(index) or spec.scale is not None:
+        if self.has_question(index) or (spec.scale is not None and not spec.is_wave):
             return min(n, 2)
         channel = self.answer_channel(index)
         return min(n, channel.groups, channel.domain_size) if isinstance(channel, QuestionChannel) else n
@@ -565,12 +586,15 @@ def _check_range(name: str, value: int, *, low: int, high: int) -> None:
         raise PlanError(f"{name} must be in [{low}, {high}], got {value}")
 
 
+_LEFT_OUT: Final = ("parts", "scale", "moves", "by_code")
+
+
 def _indicator_to_json(spec: IndicatorSpec) -> dict[str, Any]:
-    """Without parts, scale and moves where there are none: hashes of older plans stay what they were."""
+    """Without `_LEFT_OUT` where there are none: hashes of older plans stay what they were."""
     found = asdict(spec) | {"epsilon": exact_text(spec.epsilon), "parts": list(spec.parts)}
     if spec.scale is not None:
-        found["scale"] |= {"cuts": list(spec.scale.cuts)}
-    return {key: value for key, value in found.items() if value or key not in ("parts", "scale", "moves")}
+        found["scale"] = spec.scale.to_json()
+    return {key: value for key, value in found.items() if value or key not in _LEFT_OUT}
 
 
 def _indicator_from_json(entry: Mapping[str, Any]) -> IndicatorSpec:
@@ -583,6 +607,7 @@ def _indicator_from_json(entry: Mapping[str, Any]) -> IndicatorSpec:
         parts=_parts_from_json(entry.get("parts", [])),
         scale=Scale.from_json(entry.get("scale")),
         moves=MoveSpec.from_json(entry.get("moves")),
+        by_code=bool(entry.get("by_code", False)),
     )
 
 

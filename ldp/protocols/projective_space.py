@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ldp.errors import LdpError
 from ldp.protocols.numbers.threshold import ThresholdChannel
+from ldp.protocols.numbers.wave import WaveChannel
 from ldp.protocols.projective import ProjectiveChannel, n_points
 from ldp.protocols.repeated.question import QuestionChannel
 
@@ -115,9 +116,15 @@ def support_of(counts: NDArray[np.int64], *, channel: DesignChannel) -> NDArray[
 
 
 def value_counts(counts: NDArray[np.int64], *, channel: object) -> NDArray[np.int64]:
-    """Reports that support each value, or reach each cut of a number, from a tally of any channel."""
+    """Reports that support each value, or reach each cut of a number, from a tally of any channel.
+
+    Of the square wave, those nearer to a level that reaches the cut than to one below it.
+    """
     if isinstance(channel, ThresholdChannel):
         return counts[1::2]
+    if isinstance(channel, WaveChannel):
+        at_least = counts[::-1].cumsum(axis=0)[::-1]
+        return at_least[channel.half_width + 1 : channel.half_width + channel.n_levels]
     return support_of(counts, channel=channel) if isinstance(channel, DesignChannel) else counts
 
 

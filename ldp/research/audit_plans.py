@@ -16,6 +16,7 @@ from ldp.privacy.plans import AnswerChannel, PlanSpec
 from ldp.privacy.report_words import n_words
 from ldp.protocols.channels import Unit
 from ldp.protocols.numbers.threshold import ThresholdChannel
+from ldp.protocols.numbers.wave import WaveChannel
 from ldp.protocols.projective_space import DesignChannel, is_orthogonal
 from ldp.protocols.repeated.question import QuestionChannel
 from ldp.protocols.unary import UnaryChannel
@@ -173,6 +174,8 @@ def _supports(words: Table, value: int, *, channel: AnswerChannel) -> NDArray[np
     """Return whether a report, shape (n, words), supports a value; none does without words."""
     if isinstance(channel, ThresholdChannel):
         return np.asarray((words[:, 0] != NO_ANSWER) & (words[:, 0] % 2 == (value > words[:, 0] // 2)))
+    if isinstance(channel, WaveChannel):
+        return np.asarray((value <= words[:, 0]) & (words[:, 0] < value + channel.width))
     if isinstance(channel, DesignChannel):
         return np.isin(words[:, 0], np.flatnonzero(is_orthogonal(value, channel=channel)))
     if not isinstance(channel, UnaryChannel):

@@ -1,5 +1,7 @@
 """Mean and quantiles of a number as the API answers them."""
 
+from typing import Any
+
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
@@ -31,7 +33,8 @@ def number_answer(
         except NoNumberError as error:
             raise ProblemError(422, str(error)) from error
         sentence = mean_sentence(number) if comparison is None else difference_sentence(comparison)
-        scale = {"cuts": list(number.scale.cuts), "minimum": number.scale.minimum}
+        scale: dict[str, Any] = {"cuts": list(number.scale.cuts), "minimum": number.scale.minimum}
+        scale["report"] = number.scale.report or "threshold"
         rows = {"sentence": sentence, **scale, "rows": number_rows(number, comparison)}
         return as_json(head_of(number.report) | rows | tail_of(number.report))
 

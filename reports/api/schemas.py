@@ -254,6 +254,7 @@ class NumberAnswer(Window):
     sentence: str = Field(description="the answer in words")
     cuts: list[int] = Field(description="values are rounded down to these, or to the minimum")
     minimum: int
+    report: Literal["threshold", "wave"] = Field(description="what a person reports: side of a cut, or level")
     rows: list[NumberRow]
     market_share: float
 

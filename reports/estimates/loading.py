@@ -10,6 +10,7 @@ from ldp import GrrChannel, IndicatorSpec, PlanSpec
 from ldp.estimation.windows import IndicatorTallies, Window
 from ldp.privacy.plans import AnswerChannel, ReportChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
+from ldp.protocols.numbers.wave import WaveChannel
 from ldp.protocols.projective_space import value_counts, value_reports
 from ldp.protocols.repeated.question import QuestionChannel
 from reports.estimates.models import DayNote
@@ -115,7 +116,7 @@ def _names_one(channel: AnswerChannel) -> bool:
 def tallies_of(loaded: Loaded) -> IndicatorTallies:
     """Return tallies as input of the library's comparisons; only of exact counts; of a number by code."""
     return IndicatorTallies(
-        counts=loaded.codes if isinstance(loaded.channel, ThresholdChannel) else loaded.counts,
+        counts=loaded.codes if isinstance(loaded.channel, ThresholdChannel | WaveChannel) else loaded.counts,
         n_reports=loaded.n_reports,
         visitors=loaded.visitors,
         kind=loaded.spec.kind,

@@ -11,6 +11,7 @@ from reports.base.status import Status
 from reports.estimates.queries import Estimate, Window, WindowReport, single_days_of
 from reports.studies.models import Indicator
 from reports.studies.queries import has_unions
+from reports.studies.studyfile.hours import are_hours
 
 MAX_LINES = 8  # more cannot be distinguished
 MAX_MULTIPLES = 24  # small charts on a page
@@ -132,8 +133,8 @@ def shown_value(report: WindowReport, estimate: Estimate, *, options: ReportOpti
 
 
 def ordered(report: WindowReport, *, options: ReportOptions) -> Sequence[Estimate]:
-    """Return estimates in the requested order; unreliable ones come last when sorted."""
-    if options.order == "natural":
+    """Return estimates in the requested order, hours in their own; unreliable ones come last when sorted."""
+    if options.order == "natural" or are_hours(report.indicator.categories):
         return report.estimates
 
     def key(estimate: Estimate) -> tuple[bool, float]:

@@ -14,8 +14,10 @@ from ldp.estimation import windows as ldp_windows
 from ldp.estimation.estimators import ENDLESS
 from ldp.estimation.multiple import above_zero
 from ldp.estimation.noisy_estimators import NoisyTotal
+from ldp.estimation.numbers.wave import wave_survival
 from ldp.estimation.windows import IndicatorTallies
 from ldp.protocols.numbers.threshold import Scale
+from ldp.protocols.numbers.wave import WaveChannel
 from reports.base.status import Status, estimates_status, is_suppressed, window_status
 from reports.estimates.loading import Loaded, load, tallies_of
 from reports.estimates.models import DayNote
@@ -433,9 +435,13 @@ def _figures(
         return None
     # Which of a person's moves was reported is a draw, too: all reports are a sample.
     n_population = n_visitors if loaded.spec.moves is None else ENDLESS
-    result = pure_frequencies(
-        counts, n_reports=by_category, n_population=n_population, channel=loaded.channel, level=LEVEL
-    )
+    if isinstance(loaded.channel, WaveChannel):
+        codes = union(loaded.codes, **window._asdict())
+        result = wave_survival(codes, channel=loaded.channel, n_population=n_population, level=LEVEL)
+    else:
+        result = pure_frequencies(
+            counts, n_reports=by_category, n_population=n_population, channel=loaded.channel, level=LEVEL
+        )
     shares = (result.frequency, result.std_error, result.ci_low, result.ci_high, result.consistent)
     if loaded.spec.moves is not None:  # shares of reports stand for moves, not for visitors
         return Figures(*(column.tolist() for column in shares), *[[None] * len(counts)] * 3)

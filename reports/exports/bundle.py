@@ -29,13 +29,15 @@ from reports.studies.models import Study
 from reports.studies.queries import current_plan, has_unions, stays_of
 from reports.studies.tally_models import Tally
 
-# Imports of `ldp.privacy.plans`, `ldp.protocols.projective_space`, `ldp.estimation.estimators` and
-# `ldp.estimation.unions`: numpy and the standard library, no compiler.
+# Imports of `ldp.privacy.plans`, `ldp.protocols.projective_space`, and of `ldp.estimation` `estimators`,
+# `numbers.wave` and `unions`: numpy and the standard library, no compiler.
 LDP_MODULES: Final = (
     "codes.py",
     "errors.py",
     "estimation/__init__.py",
     "estimation/estimators.py",
+    "estimation/numbers/__init__.py",
+    "estimation/numbers/wave.py",
     "estimation/unions.py",
     "geo/__init__.py",
     "geo/grid.py",
@@ -58,6 +60,7 @@ LDP_MODULES: Final = (
     "protocols/histogram.py",
     "protocols/numbers/__init__.py",
     "protocols/numbers/threshold.py",
+    "protocols/numbers/wave.py",
     "protocols/projective.py",
     "protocols/projective_space.py",
     "protocols/repeated/__init__.py",

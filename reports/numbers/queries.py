@@ -10,15 +10,10 @@ from django.utils.translation import gettext
 from ldp import union
 from ldp.errors import LdpError, NoReportsError
 from ldp.estimation.joint.linear import LinearEstimate
-from ldp.estimation.numbers import (
-    QuantileEstimate,
-    mean_difference,
-    threshold_mean,
-    threshold_quantile,
-    threshold_survival,
-)
+from ldp.estimation.numbers.figures import NumberChannel, mean_difference, number_mean, number_survival
+from ldp.estimation.numbers.threshold import QuantileEstimate, threshold_quantile
 from ldp.estimation.windows import IndicatorTallies
-from ldp.protocols.numbers.threshold import Scale, ThresholdChannel
+from ldp.protocols.numbers.threshold import Scale
 from reports.base.status import Status, estimates_status
 from reports.estimates.picker import day_in_address
 from reports.estimates.queries import LEVEL, Window, WindowReport, reports_with_tallies, window_from_dates
@@ -114,18 +109,18 @@ def reference_window(query: QueryDict, *, study: Study) -> Window | None:
 def number_of(report: WindowReport, tallies: IndicatorTallies) -> NumberReport:
     """Figures of a number from its report and the tallies that it is from; NoNumberError for another one."""
     scale, channel = report.cuts, tallies.channel
-    if scale is None or not isinstance(channel, ThresholdChannel):
+    if scale is None or not isinstance(channel, NumberChannel):
         text = gettext("%(name)s is not a number, so it has no mean.")
         raise NoNumberError(text % {"name": report.indicator.shown_name})
     status = _window_status(report)
     blank = NumberReport(report=report, scale=scale, mean=Figure(status=report.status), quantiles=None)
-    if status not in _READABLE or not report.n_visitors:
+    if status not in _READABLE or not report.n_visitors or not report.n_reports:
         return blank
     counts = union(tallies.counts, **report.window._asdict())
     asked: dict[str, Any] = {"channel": channel, "n_population": report.n_visitors, "level": LEVEL}
     try:
-        mean = threshold_mean(counts, scale=scale, **asked)
-        shares = threshold_survival(counts, **asked)
+        mean = number_mean(counts, scale=scale, **asked)
+        shares = number_survival(counts, **asked)
     except NoReportsError:  # on some cut
         return blank
     return NumberReport(

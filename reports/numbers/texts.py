@@ -3,7 +3,7 @@
 from django.utils.text import capfirst
 from django.utils.translation import gettext
 
-from ldp.estimation.numbers import QuantileEstimate
+from ldp.estimation.numbers.threshold import QuantileEstimate
 from ldp.protocols.numbers.threshold import Scale
 from reports.base import formats
 from reports.base.status import Status, estimates_status

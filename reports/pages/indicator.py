@@ -42,6 +42,7 @@ from reports.privacy.statement.document import protections
 from reports.studies import texts as studies_texts
 from reports.studies.models import Indicator
 from reports.studies.queries import has_unions
+from reports.studies.studyfile.hours import are_hours
 
 
 @require_safe
@@ -90,7 +91,9 @@ def window_context(
     except UnionNotAvailableError:
         return context | {"state": "union_not_available"}
     context |= {"state": _state(report), "report": report}
-    context["switches"] = report_switches(options, query, has_map=bool(zones))
+    switches = report_switches(options, query, has_map=bool(zones))
+    has_order = are_hours(indicator.categories)  # one of its own
+    context["switches"] = [each for each in switches if not (has_order and each.title == gettext("Order"))]
     context["shortcuts"] = _shortcuts(options, query, indicator=indicator, has_map=bool(zones))
     if options.view == "map" and context["state"] == "report":
         context |= map_context(report, zones=zones, options=options)

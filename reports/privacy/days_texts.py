@@ -68,9 +68,14 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
     }
 
 
+def _has_cut(spec: PlanSpec, index: int) -> bool:
+    asked = spec.indicators[index]
+    return asked.scale is not None and not asked.is_wave
+
+
 def _numbers(spec: PlanSpec) -> str:
     """Return what daily numbers show of a person; empty without any."""
-    slugs = [spec.indicators[index].slug for index in repeated(spec) if spec.indicators[index].scale]
+    slugs = [spec.indicators[index].slug for index in repeated(spec) if _has_cut(spec, index)]
     if not slugs:
         return ""
     return gettext(

@@ -26,9 +26,11 @@ from ldp import (
 )
 from ldp.estimation.estimators import ENDLESS
 from ldp.estimation.noisy_estimators import UnionNoise, noisy_frequencies
+from ldp.estimation.numbers.wave import wave_survival
 from ldp.estimation.simulation import has_union
 from ldp.keyed.noise.presence import noise_delta
 from ldp.keyed.tallying import tally_words
+from ldp.protocols.numbers.wave import WaveChannel
 from ldp.protocols.projective_space import value_counts, value_reports
 from reports.base.formats import percent
 from reports.base.status import Status, estimates_status
@@ -81,11 +83,12 @@ def draw_example(plan: PlanSpec, index: int, *, n_visitors: int) -> Example | No
     sent = words[words[:, 0] != NO_ANSWER]
     if not sent.size:
         return None
-    support, about = _support(sent, plan=plan, index=index)
+    codes = _codes(sent, plan=plan, index=index)
+    about = value_reports(codes, np.array(sent.shape[0]), channel=plan.channel(index))
     if np.min(about) == 0:  # on a cut of a number
         return None
     try:
-        estimates = _estimates(support, n_reports=about, n_population=people.size, plan=plan, index=index)
+        estimates = _estimates(codes, n_reports=about, n_population=people.size, plan=plan, index=index)
     except NoReportsError:  # they could be presence noise alone
         return None
     truth = np.bincount(values, minlength=k) / people.size
@@ -168,10 +171,13 @@ def _reports(plan: PlanSpec, index: int, people: Words, values: NDArray[np.int32
 
 
 def _estimates(
-    support: NDArray[np.int64], *, n_reports: NDArray[np.int64], n_population: int, plan: PlanSpec, index: int
+    codes: NDArray[np.int64], *, n_reports: NDArray[np.int64], n_population: int, plan: PlanSpec, index: int
 ) -> Estimates:
     """Return the publication of the last day, which has the most noisy cells if presence is hidden."""
     channel, noise = plan.channel(index), plan.answer_noise
+    if isinstance(channel, WaveChannel):
+        return wave_survival(codes, channel=channel, n_population=n_population)
+    support = value_counts(codes, channel=channel)
     if noise is None:
         n_population = n_population if plan.indicators[index].moves is None else ENDLESS
         return pure_frequencies(support, n_reports=n_reports, n_population=n_population, channel=channel)
@@ -184,19 +190,15 @@ def _estimates(
     )
 
 
-def _support(
-    words: NDArray[np.uint16], *, plan: PlanSpec, index: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Reports that support each value, and those about it: the gap tally of a study of one day."""
+def _codes(words: NDArray[np.uint16], *, plan: PlanSpec, index: int) -> NDArray[np.int64]:
+    """Reports by code: the gap tally of a study of one day."""
     counts = np.zeros((plan.tally_sizes[index], 2, 2), np.int64)
     present = np.ones(words.shape[0], np.uint64)
     if plan.is_unary(index):
         tally_words(present, words, counts, np.zeros((2, 2), np.int64), sign=1)
     else:
         tally_static(present, np.ascontiguousarray(words[:, 0]), counts, sign=1)
-    codes, channel = counts[:, 0, 1], plan.channel(index)
-    n_reports = np.array(words.shape[0])
-    return value_counts(codes, channel=channel), value_reports(codes, n_reports, channel=channel)
+    return counts[:, 0, 1]
 
 
 def _report(

@@ -44,6 +44,7 @@ from ldp.privacy.joint import SIDES, joint_size
 from ldp.privacy.plans import HASHED, Mechanism, ReportChannel
 from ldp.protocols.channels import Unit
 from ldp.protocols.numbers.threshold import ThresholdChannel
+from ldp.protocols.numbers.wave import WaveChannel
 from reports.base.status import WIDE_INTERVAL, WIDEST_INTERVAL
 from reports.estimates.queries import visitor_unions
 from reports.privacy.days_texts import repeated
@@ -51,6 +52,7 @@ from reports.simulator.example import example_shares
 from reports.studies.models import Study
 from reports.studies.queries import current_plan
 from reports.studies.studyfile import StudyDefinition
+from reports.studies.studyfile.hours import OF_HOURS
 
 
 class Reading(StrEnum):
@@ -82,7 +84,7 @@ class Question(IndicatorRequest):
     @property
     def has_size(self) -> bool:
         """Return whether its number of categories is its own: it follows from parts, cuts or zones."""
-        return not self.parts and self.scale is None and self.moves is None
+        return not self.parts and self.scale is None and self.moves is None and not self.by_code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +123,7 @@ class Setting:
                 epsilon=each.epsilon if is_sampled else None,
                 weight=each.weight if is_sampled else None,
                 max_values=None if each.kind == "static" else each.max_values,
+                by_code=each.by_code and is_sampled and self.presence_epsilon is None,
             )
             for each in self.questions
         )
@@ -371,6 +374,7 @@ def questions_of_study(study: Study) -> tuple[Question, ...]:
             parts=spec.indicators[index].parts,
             scale=spec.indicators[index].scale,
             moves=spec.indicators[index].moves,
+            by_code=spec.indicators[index].by_code,
         )
         for index, each in enumerate(study.indicators.all())
     )
@@ -390,6 +394,7 @@ def questions_of_definition(definition: StudyDefinition) -> tuple[Question, ...]
             parts=each.parts,
             scale=each.scale,
             moves=each.moves,
+            by_code=each.derive in OF_HOURS,
         )
         for each in definition.indicators
     )
@@ -436,7 +441,7 @@ def _recognition(channel: FakeDataChannel, known: tuple[tuple[float, ...], ...])
 
 @lru_cache(maxsize=1024)
 def _guesses(channel: ReportChannel, ratio: float) -> tuple[tuple[Guess, Guess], float]:
-    k = channel.domain_size + isinstance(channel, ThresholdChannel)  # levels of a number
+    k = channel.domain_size + isinstance(channel, ThresholdChannel | WaveChannel)  # levels of a number
     even, example = [1 / k] * k, example_shares(k)
     return (
         (

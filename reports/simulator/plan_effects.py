@@ -10,6 +10,7 @@ from decimal import Decimal
 
 from ldp import Certificate, certify
 from ldp.estimation.simulation import Crowd, forecast
+from ldp.protocols.numbers.wave import kept_share
 from reports.studies.studyfile import StudyDefinition
 
 DEFAULT_VISITORS = 10_000
@@ -80,7 +81,7 @@ def _effects(definition: StudyDefinition, *, visitors: int) -> dict[str, Effect]
             epsilon=entry.epsilon,
             n_values=entry.n_values,
             n_categories=spec.indicators[foretold.index].domain_size,
-            kept_of_100=round(100 * spec.answer_channel(foretold.index).p),
+            kept_of_100=round(100 * kept_share(spec.answer_channel(foretold.index))),
             half_width=foretold.day.half_width(foretold.even),
         )
         for entry, foretold in zip(

@@ -13,12 +13,14 @@ from ldp.estimation.simulation import LARGEST_EPSILON, Candidate
 from ldp.privacy.accounting import certify_presence
 from ldp.privacy.plans import ReportChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
+from ldp.protocols.numbers.wave import WaveChannel
 from ldp.protocols.projective import ProjectiveChannel
 from ldp.protocols.repeated.question import QuestionChannel
 from ldp.protocols.two_round import TwoRoundGrr
 from reports.base import formats
 from reports.privacy.days_texts import repeated, two_categories
 from reports.simulator.model import Reading, Row, Setting, Simulation, simulate
+from reports.studies.texts import wave_words
 
 ALIKE = 1.005  # errors that differ by less are called equal
 
@@ -132,6 +134,8 @@ def warnings(simulation: Simulation) -> list[str]:
 def truth_words(channel: ReportChannel) -> str:
     """Describe how often an answer is true, in cases of a hundred."""
     answer = channel.answer if isinstance(channel, FakedChannel) else channel
+    if isinstance(answer, WaveChannel):
+        return wave_words(answer)
     facts = {"kept": of_100(float(answer.p)), "other": of_100(float(answer.q))}
     if isinstance(answer, ThresholdChannel):
         text = gettext(

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 from django.urls import reverse
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from ldp import FakedChannel, GrrChannel, PlanSpec
 from ldp.privacy.plans import ReportChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
+from ldp.protocols.numbers.wave import WaveChannel, kept_share
 from ldp.protocols.projective import ProjectiveChannel
 from ldp.protocols.repeated.question import QuestionChannel
 from ldp.protocols.two_round import TwoRoundGrr
@@ -30,7 +31,7 @@ def crumbs_to(study: Study | None = None) -> Crumbs:
 
 def plan_words(spec: PlanSpec) -> str:
     """Explain a plan's mechanism, in plain words."""
-    how = (_how, _how_repeated, _how_joint, _how_number, _how_number_part, _how_moves)
+    how = (_how, _how_repeated, _how_joint, _how_number, _how_wave, _how_number_part, _how_hours, _how_moves)
     return " ".join(filter(None, (_who_answers(spec), *(of(spec) for of in how), _what_fakes_hide(spec))))
 
 
@@ -45,6 +46,8 @@ def tallies_words(tallies: Sequence[str]) -> str:
 def answer_words(channel: ReportChannel) -> str:
     """Explain a report about a true category, in plain words."""
     answer = channel.answer if isinstance(channel, FakedChannel) else channel
+    if isinstance(answer, WaveChannel):
+        return wave_words(answer)
     values = {"kept": percent(float(answer.p)), "other": percent(float(answer.q))}
     if isinstance(answer, ThresholdChannel):
         text = gettext(
@@ -226,6 +229,29 @@ def _how_repeated(spec: PlanSpec) -> str:
     )
 
 
+def wave_words(channel: WaveChannel) -> str:
+    """Explain a square-wave report on a number, in plain words."""
+    values = {"kept": percent(float(kept_share(channel))), "n": channel.half_width}
+    if not channel.half_width:
+        return (
+            gettext(
+                "The answer is a value rounded down to a threshold. In %(kept)s of cases it is the person's "
+                "value. In all other cases it is another value, drawn at random."
+            )
+            % values
+        )
+    return (
+        ngettext(
+            "The answer is a value on the scale of thresholds. In %(kept)s of cases it lies at most %(n)d "
+            "threshold away from the person's value. In all other cases it lies further away.",
+            "The answer is a value on the scale of thresholds. In %(kept)s of cases it lies at most %(n)d "
+            "thresholds away from the person's value. In all other cases it lies further away.",
+            channel.half_width,
+        )
+        % values
+    )
+
+
 def _how_joint(spec: PlanSpec) -> str:
     if spec.has_codes or not any(asked.parts for asked in spec.indicators):
         return ""
@@ -246,8 +272,18 @@ def _how_number_part(spec: PlanSpec) -> str:
     )
 
 
+def _how_wave(spec: PlanSpec) -> str:
+    if not any(asked.is_wave for asked in spec.indicators):
+        return ""
+    return gettext(
+        "For a number that each person reports once, the report is a randomised value on the scale of "
+        "thresholds, usually close to the person's value (square wave, SW). It uses the full epsilon. No "
+        "person gives a second answer, because it would use the full epsilon again."
+    )
+
+
 def _how_number(spec: PlanSpec) -> str:
-    if not any(asked.scale is not None for asked in spec.indicators):
+    if all(asked.scale is None or asked.is_wave for asked in spec.indicators):
         return ""
     return gettext(
         "For an indicator with numeric values, each person is assigned one threshold at random for "
@@ -255,6 +291,15 @@ def _how_number(spec: PlanSpec) -> str:
         "threshold. The answer is randomised with the full epsilon (1BitMean). One randomised answer "
         "is drawn for each side of the threshold and then reused. A person therefore never has more "
         "than two randomised answers, however many days the study lasts."
+    )
+
+
+def _how_hours(spec: PlanSpec) -> str:
+    if spec.has_codes or not any(asked.by_code for asked in spec.indicators):
+        return ""
+    return gettext(
+        "An hour of the day is randomised with the more accurate of two methods: GRR or projective geometry "
+        "response (PGR)."
     )
 
 

@@ -5,7 +5,13 @@ from math import exp
 import numpy as np
 import pytest
 
-from benchmarks.numbers import Wave, distribution_errors, threshold_variances, wave_variances
+from benchmarks.numbers import (
+    Wave,
+    distribution_errors,
+    threshold_variances,
+    used_variances,
+    wave_variances,
+)
 
 
 def test_a_wave_without_width_is_randomised_response() -> None:
@@ -33,3 +39,12 @@ def test_errors_of_the_distribution_are_near_those_of_earlier_runs() -> None:
     thresholds, wave = distribution_errors(1.0, runs=4)
     assert 0.012 < thresholds < 0.023
     assert 0.008 < wave < 0.017
+
+
+def test_the_wave_in_use_is_one_of_those_compared_and_gains_in_both_figures_at_two() -> None:
+    mean, share, width = used_variances(17, 2.0)
+    wave = Wave(levels=17, half_width=width, epsilon=2.0)
+    assert mean == pytest.approx(float(wave.variances(np.linspace(-1, 1, 17)[np.newaxis])[0]), rel=1e-6)
+    assert share == pytest.approx(float(wave.variances(np.tri(17, 16, -1).T).mean()), rel=1e-6)
+    of_mean, of_share = threshold_variances(17, 2.0)
+    assert (mean < of_mean, share < of_share) == (True, True)

@@ -8,11 +8,11 @@ Source: Ding, Kulkarni, Yekhanin, NeurIPS 2017 (1BitMean with alpha-point roundi
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,8 @@ class Scale:
     cuts : tuple of int; 2 to 127, ascending, in [-10**9, 10**9]
     minimum : int; below the first cut: smaller numbers count as the minimum, larger ones as the last cut
     unit : str; of the number, such as "min"
+    report : "wave" or None; what people report: a level near their own (`ldp.protocols.numbers.wave`), or
+        a side of one cut
 
     Raises
     ------
@@ -43,13 +45,16 @@ class Scale:
     cuts: tuple[int, ...]
     minimum: int = 0
     unit: str = ""
+    report: Literal["wave"] | None = None
 
     def __post_init__(self) -> None:
         if not MIN_CUTS <= len(self.cuts) <= MAX_CUTS:
             raise InvalidDomainError(f"cuts must be {MIN_CUTS} to {MAX_CUTS}, got {len(self.cuts)}")
         if not isinstance(self.unit, str):
             raise InvalidDomainError(f"unit must be a text, got {self.unit!r}")
-        ends = (self.minimum, *self.cuts)
+        if self.report not in (None, "wave"):
+            raise InvalidDomainError(f'report must be "wave" or absent, got {self.report!r}')
+        ends = self.ends
         if any(isinstance(end, bool) or not isinstance(end, int) or abs(end) > LARGEST for end in ends):
             raise InvalidDomainError(f"cuts and minimum must be integers of at most {LARGEST}, got {ends}")
         if any(high <= low for low, high in pairwise(ends)):
@@ -60,10 +65,25 @@ class Scale:
         """Rebuild what `asdict` and JSON made of a scale, or of none."""
         return None if data is None else cls(**{**data, "cuts": tuple(data["cuts"])})
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for `from_json`; without a report where none is chosen."""
+        found = asdict(self) | {"cuts": list(self.cuts)}
+        return {name: value for name, value in found.items() if value is not None}
+
+    @property
+    def is_wave(self) -> bool:
+        """Return whether people report a level near their own, not a side of one cut."""
+        return self.report == "wave"
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """The minimum and the cuts: what numbers are rounded down to, by level."""
+        return (self.minimum, *self.cuts)
+
     @property
     def spacings(self) -> tuple[int, ...]:
         """Distance of each cut from the one before it; of the first, from the minimum."""
-        return tuple(high - low for low, high in pairwise((self.minimum, *self.cuts)))
+        return tuple(high - low for low, high in pairwise(self.ends))
 
     def levels(self, numbers: NDArray[Any]) -> NDArray[np.int32]:
         """Cuts that each number reaches, in [0, len(cuts)]: all that is kept of it."""

@@ -13,6 +13,7 @@ from mobility.plans.pages.draft_typed import KEYS, Typed
 from reports.simulator.texts import cells_words
 from reports.studies.studyfile import EVENTS, HOME_DISTANCE, MOVES, NIGHT_ZONE, Problem
 from reports.studies.studyfile.definition import DERIVED
+from reports.studies.studyfile.hours import BUSIEST_HOUR, FIRST_HOUR, LAST_HOUR
 from reports.studies.studyfile.numbers import DERIVED_NUMBERS, NUMBER
 from reports.studies.studyfile.sections import MECHANISMS, SLOT_NOISES, UNITS
 from reports.studies.texts import tallies_words
@@ -65,6 +66,7 @@ LABELS: Final[dict[str, Promise]] = {
     "indicator.unit": gettext_lazy("Unit of measurement"),
     "indicator.minimum": gettext_lazy("Minimum (optional)"),
     "indicator.cuts": gettext_lazy("Thresholds (“cuts” in the study file), one per line"),
+    "indicator.report": gettext_lazy("What each person reports"),
     "indicator.derive": gettext_lazy("Value computed from a day's events"),
     "indicator.max_values": gettext_lazy("Maximum answers per person (optional)"),
     "indicator.max_moves": gettext_lazy("Number of moves per day counted at full weight (optional)"),
@@ -165,6 +167,10 @@ HINTS: Final[dict[str, Promise | str]] = {
         "one threshold. Values above the last threshold are treated as equal to it. With more "
         "thresholds, the mean is more accurate, but the share at each threshold is less accurate."
     ),
+    "indicator.report": gettext_lazy(
+        "The square wave is for numbers that each person reports only once: a number from a column, a study "
+        "of one day, or at most one answer per person. The simulator shows which choice is more accurate."
+    ),
     "indicator.max_values": gettext_lazy(
         "Maximum number of days on which each person answers. Leave empty for all days of the study."
     ),
@@ -204,6 +210,7 @@ CONTROLS: Final = {
     "hash_cells": "select",
     "tallies": "select",
     "derive": "select",
+    "report": "select",
     "parts": "textarea",
     "cuts": "textarea",
     "categories": "textarea",
@@ -316,6 +323,11 @@ def _options(part: str) -> list[tuple[str, str]]:
         return [(each, _noise_words(each)) for each in SLOT_NOISES]
     if part == "hash_cells":
         return [("", gettext("two, by default")), *((each, cells_words(each)) for each in HASH_CELLS)]
+    if part == "report":
+        return [
+            ("", gettext("whether the value is at or above one threshold (threshold)")),
+            ("wave", gettext("a random value near their own (square wave)")),
+        ]
     if part == "tallies":
         return [(names, tallies_words(names.split())) for names in ("", "visits", "runs", "visits runs")]
     return [(each, derived_words(each)) for each in DERIVED] if part == "derive" else []
@@ -334,6 +346,9 @@ def derived_words(derive: str) -> str:
         EVENTS: gettext("number of quarter-hours with an event"),
         HOME_DISTANCE: gettext("greatest distance from where the person sleeps"),
         NIGHT_ZONE: gettext("night zone"),
+        FIRST_HOUR: gettext("hour of the first event"),
+        LAST_HOUR: gettext("hour of the last event"),
+        BUSIEST_HOUR: gettext("busiest hour"),
     }
     return words.get(derive, derive)
 

@@ -218,6 +218,7 @@ NUMBER_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {
     "max_values": whole,
     "unit": str,
     "minimum": whole,
+    "report": str,
     "cuts": lambda text: [whole(each) for each in text.replace(",", " ").split()],
     "night_from": str,
     "night_to": str,

@@ -19,6 +19,7 @@ from reports.base import formats
 from reports.base.status import Status
 from reports.estimates import texts as estimates_texts
 from reports.numbers import texts as number_texts
+from reports.numbers.report_choice import choice_words, report_choices
 from reports.privacy.days_texts import repeated
 from reports.simulator import model, texts
 from reports.simulator.advice import advice
@@ -78,6 +79,7 @@ def result_context(form: SimulatorForm) -> dict[str, Any]:
         "advice": [(each.text, each.changes and form.query(**each.changes)) for each in advice(found)],
         "readings": texts.reading_words(),
         "rows": [_row(each) for each in found.rows],
+        "report_choices": [choice_words(each) for each in report_choices(found)],
         "leaves_out_own": setting.has_own and not found.plan.is_sampled,
         "odds": texts.odds_words(found),
         "totals": texts.totals_words(found),

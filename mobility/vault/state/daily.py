@@ -15,6 +15,7 @@ from mobility.vault.sanitise import StudySanitiser
 from mobility.vault.state import positions
 from mobility.vault.state.days import DaySightings
 from mobility.vault.state.distances import cell_positions, farthest_km
+from mobility.vault.state.hours import HourClock
 from mobility.vault.state.moves import moves_of_day
 from mobility.vault.state.slots import slot_counter
 from mobility.vault.state.stays import NO_CELL, PlaceRules, Who, longest_stays
@@ -30,12 +31,15 @@ from reports.studies.studyfile import (
     VISIT_DURATION_BANDS,
     StudyDefinition,
 )
+from reports.studies.studyfile.hours import BUSIEST_HOUR, FIRST_HOUR, LAST_HOUR
 
 Pseudonyms = NDArray[np.uint64]
 Cells = NDArray[np.uint32]
 Codes = NDArray[np.uint16]
 HOUR_S, MINUTE_S = 3600, 60
 LONGEST_S = 18 * HOUR_S
+# What the quarter-hours of a day tell.
+OF_PLACES = (MAIN_ZONE, MOVES, EVENTS, HOME_DISTANCE, BUSIEST_HOUR)
 # A visit is over with the events of its date, a night only with those of the next one.
 Part = Literal["visit", "night"]
 
@@ -72,12 +76,12 @@ class DailyValues:
         }
         self._zone_of_cell = _zone_codes(definition)
         self._positions = cell_positions(definition)
-        self._nights = nights_of(definition)
+        self._nights, self._hours = nights_of(definition), HourClock(definition)
         self.slots = slot_counter(definition)
         location = definition.location
         self._grid_code_of_cell = None if location is None else np.array(location.places, np.uint16)
         # Everyone reports a place, and on its zone only who is asked.
-        of_day = self._answers(MAIN_ZONE, MOVES, EVENTS, HOME_DISTANCE) if location is None else _everyone
+        of_day = self._answers(*OF_PLACES) if location is None else _everyone
         self.rules: PlaceRules | None = None
         if of_day is not None or self._nights is not None or self.slots is not None:
             self.rules = PlaceRules(
@@ -182,7 +186,11 @@ class DailyValues:
             return self._sides_of(derive, seen, rows, day=day)
         if derive == VISIT_DURATION:
             return duration_codes(seen.last[rows] - seen.first[rows])
+        if derive in (FIRST_HOUR, LAST_HOUR):
+            return self._hours.hours((seen.first if derive == FIRST_HOUR else seen.last)[rows])
         pseudonyms = seen.pseudonym[rows]
+        if derive == BUSIEST_HOUR:
+            return self._hours.busiest(seen.stays, pseudonyms)
         if derive == MAIN_ZONE:
             cells = self.main_cells(seen, pseudonyms)
         else:

@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 from status import Status, estimates_status, window_status  # type: ignore[import-not-found]
 
 from ldp.estimation.estimators import ENDLESS, pure_frequencies
+from ldp.estimation.numbers.wave import wave_survival
 from ldp.estimation.unions import union
 from ldp.privacy.plans import PlanSpec
+from ldp.protocols.numbers.wave import WaveChannel
 from ldp.protocols.projective_space import value_counts, value_reports
 
 HERE = Path(__file__).resolve().parent
@@ -83,7 +85,7 @@ def computed_reports() -> list[dict[str, Any]]:
         for first, last in [(a, b) for a in days for b in days if a <= b]:
             if first == last or indicator["has_unions"]:
                 window = {"first_day": first, "last_day": last}
-                tallies = [union(tally, **window) for tally in (visitors, n_reports, counts, about)]
+                tallies = [union(tally, **window) for tally in (visitors, n_reports, counts, about, codes)]
                 reports.append(report_of(study, plan, indicator, first=first, last=last, tallies=tallies))
     return reports
 
@@ -103,7 +105,7 @@ def report_of(
     last: int,
     tallies: list[Any],
 ) -> dict[str, Any]:
-    """One report; `tallies` are visitors, reports, counts and reports about each category of the window."""
+    """One report; `tallies` of the window: visitors, reports, counts and reports by category, codes."""
     n_visitors, n_reports = int(tallies[0]), int(tallies[1])
     index = plan.index(indicator["slug"])
     status = window_status(
@@ -138,7 +140,7 @@ def estimates_of(
     study: dict[str, Any], plan: PlanSpec, indicator: dict[str, Any], *, tallies: list[Any], status: Any
 ) -> list[dict[str, Any]]:
     """Estimates of all categories in one window."""
-    n_visitors, counts, about = int(tallies[0]), *tallies[2:]
+    n_visitors, counts, about, codes = int(tallies[0]), *tallies[2:]
     names = ("frequency", "std_error", "ci_low", "ci_high", "consistent")
     no_visitors = dict.fromkeys(("visitors", "visitors_ci_low", "visitors_ci_high"))
     if about.min() == 0:
@@ -150,13 +152,13 @@ def estimates_of(
             for category, n in zip(indicator["categories"], counts, strict=True)
         ]
     of_moves = plan.indicators[plan.index(indicator["slug"])].moves is not None
-    result = pure_frequencies(
-        counts,
-        n_reports=about,
-        n_population=ENDLESS if of_moves else n_visitors,
-        channel=plan.channel(plan.index(indicator["slug"])),
-        level=study["ci_level"],
-    )
+    channel = plan.channel(plan.index(indicator["slug"]))
+    asked: dict[str, Any] = {"channel": channel, "level": study["ci_level"]}
+    asked["n_population"] = ENDLESS if of_moves else n_visitors
+    if isinstance(channel, WaveChannel):
+        result = wave_survival(codes, **asked)
+    else:
+        result = pure_frequencies(counts, n_reports=about, **asked)
     scale = n_visitors / float(study["market_share"])
     columns = {name: getattr(result, name).tolist() for name in names}
     status = estimates_status(status, ci_low=columns["ci_low"], ci_high=columns["ci_high"])

@@ -25,6 +25,7 @@ from ldp.privacy.moves import MoveSpec
 from ldp.privacy.plans import AnswerChannel
 from ldp.protocols.channels import exact_text
 from ldp.protocols.numbers.threshold import Scale, ThresholdChannel
+from ldp.protocols.numbers.wave import WaveChannel, kept_share
 from ldp.protocols.projective import ProjectiveChannel
 from ldp.protocols.repeated.question import QuestionChannel
 from ldp.protocols.two_round import TwoRoundGrr
@@ -40,6 +41,7 @@ from reports.privacy.statement.sums import sums_facts
 from reports.studies.models import Area, Indicator, Study
 from reports.studies.plan_models import Plan
 from reports.studies.queries import current_plan, has_unions
+from reports.studies.texts import wave_words
 
 SCHEMA_VERSION = 1
 # Names of protocols in the papers.
@@ -48,6 +50,7 @@ METHODS: Final = {
     "oue": "OUE",
     "projective": "PGR",
     "threshold": "1BitMean",
+    "wave": "SW",
     "question": "1BitHR",
     "loloha": "LOLOHA",
 }
@@ -117,8 +120,13 @@ class Protection:
 
     @property
     def kept_of_100(self) -> int:
-        """Answers of a hundred that name or mark the true category."""
-        return round(100 * self.channel.p)
+        """Answers of a hundred that name or mark the true category, or are near the number."""
+        return round(100 * kept_share(self.channel))
+
+    @property
+    def wave_words(self) -> str:
+        """Explain a square-wave report; empty where there are others."""
+        return wave_words(self.channel) if isinstance(self.channel, WaveChannel) else ""
 
     @property
     def other_of_100(self) -> int:
@@ -365,7 +373,8 @@ def _definition(spec: PlanSpec) -> str:
         "a given set of answers leaves the operator zone. This probability differs between the two "
         "people by a factor of at most exp(epsilon)."
     )
-    if any(asked.scale is not None and asked.kind == "daily" for asked in spec.indicators):
+    daily = [asked for asked in spec.indicators if asked.kind == "daily"]
+    if any(asked.scale is not None and not asked.is_wave for asked in daily):
         text += " " + gettext(
             "For a daily number, an answer depends only on whether the value is at or above the person's "
             "threshold. The guarantee compares two people whose values cross their threshold on the same "
@@ -428,15 +437,19 @@ def protocol_of(channel: AnswerChannel) -> str:
         return "projective"
     if isinstance(channel, ThresholdChannel):
         return "threshold"
+    if isinstance(channel, WaveChannel):
+        return "wave"
     if isinstance(channel, QuestionChannel):
         return "loloha" if isinstance(channel.answer, TwoRoundGrr) else "question"
     return "grr" if isinstance(channel, GrrChannel) else "oue"
 
 
 def _design(channel: AnswerChannel) -> dict[str, int]:
-    """Space of the codes of projective response, or of questions with as many answers as the prime."""
+    """Codes of the square wave; the space of those of projective response, or of questions."""
     if isinstance(channel, QuestionChannel):
         return {"prime": channel.groups, "dimension": channel.dimension, "codes": channel.n_codes}
+    if isinstance(channel, WaveChannel):
+        return {"half_width": channel.half_width, "codes": channel.n_codes}
     if not isinstance(channel, ProjectiveChannel):
         return {}
     return {"prime": channel.prime, "dimension": channel.dimension, "codes": channel.n_codes}
@@ -450,10 +463,13 @@ def _first(spec: PlanSpec, index: int) -> dict[str, str]:
 
 
 def _cuts(scale: Scale | None, channel: AnswerChannel) -> dict[str, Any]:
-    """Cuts of a number, and how often each is asked, out of 2**64."""
-    if scale is None or not isinstance(channel, ThresholdChannel):
+    """Cuts of a number, and of threshold reports how often each is asked, out of 2**64."""
+    if scale is None:
         return {}
-    return {**asdict(scale), "cuts": list(scale.cuts), "cut_shares": [str(each) for each in channel.shares]}
+    found = {name: value for name, value in scale.to_json().items() if name != "report"}
+    if isinstance(channel, ThresholdChannel):
+        found["cut_shares"] = [str(each) for each in channel.shares]
+    return found
 
 
 def _fake_data(report: FakedChannel) -> dict[str, str]:

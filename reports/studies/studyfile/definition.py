@@ -18,6 +18,7 @@ from ldp.protocols.channels import Unit
 from ldp.protocols.numbers.threshold import Scale
 from reports.studies.names import in_language
 from reports.studies.studyfile.formats import ISO, Delimiter
+from reports.studies.studyfile.hours import OF_HOURS
 from reports.studies.studyfile.slots_definition import SlotsDefinition
 
 # Where deconvolved maps may put people.
@@ -38,12 +39,12 @@ EVENTS, HOME_DISTANCE = "event_count", "distance_from_home"
 OF_NIGHT: tuple[str, ...] = (NIGHT_ZONE, HOME_DISTANCE)
 # Sources of a daily indicator; the zones of the area are the categories of two, and pairs of them of moves.
 OF_ZONES: tuple[str, ...] = (MAIN_ZONE, NIGHT_ZONE, MOVES)
-DERIVED: tuple[str, ...] = (VISIT_DURATION, *OF_ZONES)
+DERIVED: tuple[str, ...] = (VISIT_DURATION, *OF_ZONES, *OF_HOURS)
 DEFAULT_POPULATION = "subscribers"
 # Keys that JSON leaves out where a study file does: hashes of definitions without them stay what they were.
 _LEFT_OUT: Final = frozenset(
     {"name_fr", "categories_fr", "zones_fr", "tallies", "slots", "parts", "scale", "groups", "max_moves"}
-    | {"epsilon_first", "hash_cells", "small_category"}
+    | {"epsilon_first", "hash_cells", "small_category", "report"}
 )
 
 
@@ -301,6 +302,11 @@ class StudyDefinition:
         """Number of the study day of `when`; outside 1..days when it is not in the study."""
         return (when - self.first_day).days + 1
 
+    def reports_code(self, indicator: IndicatorDefinition) -> bool:
+        """Return whether an indicator is of hours and is reported by the best code that names one."""
+        is_possible = self.plan.mechanism.startswith("smp-") and self.plan.presence_epsilon is None
+        return is_possible and indicator.derive in OF_HOURS
+
     def plan_spec(self, *, version: int = 1) -> PlanSpec:
         """Return the plan as the library takes it."""
         return build_plan(
@@ -320,6 +326,7 @@ class StudyDefinition:
                     parts=indicator.parts,
                     scale=indicator.scale,
                     moves=indicator.moves,
+                    by_code=self.reports_code(indicator),
                 )
                 for indicator in self.indicators
             ],

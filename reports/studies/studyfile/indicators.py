@@ -21,6 +21,7 @@ from reports.studies.studyfile.definition import (
     IndicatorDefinition,
     PlanDefinition,
 )
+from reports.studies.studyfile.hours import HOURS, HOURS_FR, OF_HOURS
 from reports.studies.studyfile.nights import NIGHT_KEYS, read_night, refuse_night
 from reports.studies.studyfile.numbers import NUMBER, read_number
 from reports.studies.studyfile.problems import unknown
@@ -139,7 +140,7 @@ def _check_suits(table: Table, plan: PlanDefinition, *, kind: str, epsilon: Deci
 def _unread(table: Table) -> dict[str, Any]:
     for key in ("column", "categories", "categories_fr", "derive", "max_values", *NIGHT_KEYS, "cuts"):
         table.has(key)
-    for key in ("minimum", "unit", "max_moves"):
+    for key in ("minimum", "unit", "report", "max_moves"):
         table.has(key)
     return {"column": None, "derive": None, "categories": (), "max_values": None}
 
@@ -220,6 +221,11 @@ def _are_parts(table: Table, indicator: IndicatorDefinition, whole: dict[str, In
         rule = "must be two where one is a number: its mean is asked for each category of the other"
         table.add("parts", rule, list(indicator.parts))
         return False
+    waves = [part for part in numbers if (scale := whole[part].scale) and scale.is_wave]
+    if waves:
+        rule = 'must not name a number with report = "wave": its reports tell no side of a cut'
+        table.add("parts", rule, waves[0])
+        return False
     if numbers and whole[numbers[0]].kind != kind:
         table.add("parts", "must not join a number of a column with values of a day", list(indicator.parts))
         return False
@@ -268,7 +274,7 @@ def _read_daily(table: Table, *, days: int) -> dict[str, Any]:
     else:
         derive = VISIT_DURATION
         table.add("derive", f"is missing, must be one of {', '.join(DERIVED)}")
-    is_of_zones = derive in OF_ZONES
+    is_of_zones, bands = derive in OF_ZONES, HOURS if derive in OF_HOURS else VISIT_DURATION_BANDS
     table.refuse("column", "must be absent: a daily indicator is derived from the events of the day")
     what = "they are the zones of [area]" if is_of_zones else "the bands of a derived indicator are fixed"
     table.refuse("categories", f"must be absent: {what}")
@@ -279,12 +285,16 @@ def _read_daily(table: Table, *, days: int) -> dict[str, Any]:
         "column": None,
         "derive": derive,
         # Those of zones are known once the area is read.
-        "categories": () if is_of_zones else VISIT_DURATION_BANDS,
-        "categories_fr": None if is_of_zones else _read_french(table, VISIT_DURATION_BANDS),
+        "categories": () if is_of_zones else bands,
+        "categories_fr": None if is_of_zones else _read_french(table, bands) or _default_french(bands),
         "max_values": table.integer("max_values", low=1, high=days) if has_limit else None,
         **read_night(table, known=DERIVED),
         **_read_moves(table),
     }
+
+
+def _default_french(bands: tuple[str, ...]) -> tuple[str, ...] | None:
+    return HOURS_FR if bands == HOURS else None
 
 
 def _read_moves(table: Table) -> dict[str, int | None]:

@@ -1,6 +1,7 @@
 """Indicators of the kind "number": cuts, and what they are read or derived from."""
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 from ldp.errors import InvalidDomainError
 from ldp.protocols.numbers.threshold import LARGEST, MAX_CUTS, MIN_CUTS, Scale
@@ -9,6 +10,7 @@ from reports.studies.studyfile.nights import read_night, refuse_night
 from reports.studies.studyfile.table import Table
 
 NUMBER = "number"
+REPORTS = ("threshold", "wave")
 # Derived numbers, and their units.
 DERIVED_NUMBERS = {VISIT_DURATION: "min", EVENTS: "events", HOME_DISTANCE: "km"}
 _ANY = Scale(cuts=(1, 2))  # for a file with problems, of which nothing is made
@@ -27,6 +29,8 @@ def read_number(table: Table, *, days: int) -> dict[str, Any]:
     if not is_daily:
         refuse_night(table)
     scale = _read_scale(table)
+    most = table.integer("max_values", low=1, high=days) if is_daily and limit else None
+    scale = replace(scale, report=_read_report(table, n_days=(most or days) if is_daily else 1))
     if derive and scale.unit != DERIVED_NUMBERS[derive]:
         table.add("unit", f'must be "{DERIVED_NUMBERS[derive]}", that of {derive}', scale.unit)
     return {
@@ -35,10 +39,24 @@ def read_number(table: Table, *, days: int) -> dict[str, Any]:
         "derive": derive,
         "categories": tuple(f"{cut} {scale.unit} or more" for cut in scale.cuts),
         "categories_fr": tuple(f"{cut} {scale.unit} ou plus" for cut in scale.cuts),
-        "max_values": table.integer("max_values", low=1, high=days) if is_daily and limit else None,
+        "max_values": most,
         "scale": scale,
         **read_night(table, known=tuple(DERIVED_NUMBERS)),
     }
+
+
+def _read_report(table: Table, *, n_days: int) -> Literal["wave"] | None:
+    """Return what people report; None = threshold reports, so that naming the default changes nothing."""
+    if not table.has("report") or table.choice("report", REPORTS) != "wave":
+        return None
+    if n_days > 1:
+        rule = (
+            f'must be "threshold" where a person may answer on {n_days} days: with "wave" each of these days '
+            "loses the whole epsilon again, while threshold reports lose it twice at most; keep "
+            '"threshold", or set max_values = 1'
+        )
+        table.add("report", rule, "wave")
+    return "wave"
 
 
 def _read_scale(table: Table) -> Scale:

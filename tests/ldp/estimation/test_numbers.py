@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import ldp
-from ldp.estimation.numbers import (
-    mean_difference,
+from ldp.estimation.numbers.figures import mean_difference
+from ldp.estimation.numbers.threshold import (
     mean_variance,
     threshold_mean,
     threshold_quantile,

@@ -364,6 +364,16 @@ def test_an_indicator_without_certificate_is_refused() -> None:
         target_of("grr", channel, [(0, 1), (1, 0), (2, 1)])
 
 
+def test_a_number_that_is_reported_once_loses_no_more_than_its_certificate() -> None:
+    scale = Scale(cuts=(2, 4, 6), report="wave")
+    number = ldp.IndicatorSpec(slug="spent", kind="static", domain_size=3, scale=scale, epsilon=Fraction(2))
+    plan = ldp.PlanSpec(mechanism="smp-grr", unit="profile", version=1, days=2, indicators=(number,))
+    target = plan_target(plan)
+    result = ATTACK(target, runs=30_000)
+    assert result.is_within
+    assert result.epsilon_lower_bound > 0.85 * float(target.epsilon_certified)
+
+
 def test_a_number_with_a_zone_loses_no_more_than_its_certificate() -> None:
     """Both change together: the profile's two inputs differ in the zone and in the side of every cut."""
     ask = {"kind": "daily", "epsilon": Fraction(1)}

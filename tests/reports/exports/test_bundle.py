@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -144,3 +145,11 @@ def test_answers_that_come_in_meanwhile_do_not_mix(fair, tmp_path, recompute, mo
 
     monkeypatch.setattr(bundle, "select_study", select)
     assert recompute(unpacked(fair, tmp_path / "bundle")).returncode == 0
+
+
+def test_recomputes_a_number_that_is_reported_by_the_square_wave(tmp_path, recompute):
+    scale = replace(factory.SCALE, report="wave")
+    asked = replace(factory.LENGTH, kind="static", column="length", derive=None, scale=scale)
+    study = factory.published(asked, factory.GENDER, n=1500, epsilon="2")
+    done = recompute(unpacked(study, tmp_path / "bundle"))
+    assert (done.returncode, done.stderr) == (0, "")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ldp
-from ldp.estimation.numbers import threshold_mean
+from ldp.estimation.numbers.threshold import threshold_mean
 from reports.dpia import dpia_pack
 from reports.dpia.markdown import to_markdown
 from reports.estimates.loading import load

@@ -3,6 +3,7 @@
 
 import json
 import re
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -11,6 +12,7 @@ from typing import get_args
 import pytest
 from django.utils import translation
 
+from ldp import GrrChannel, PlanSpec, code_channel
 from ldp.privacy.moves import MoveSpec
 from ldp.privacy.plans import Mechanism
 from ldp.privacy.presence import PresenceSpec
@@ -243,7 +245,7 @@ def test_the_plan_is_the_library_s_with_exact_epsilons() -> None:
         ('column = "age"', 'column = "age"\ngroups = {old = ["young"]}', "indicator[age_band].groups.old: must differ from the categories"),
         ('column = "age"', 'column = "age"\ngroups = {all = []}', "indicator[age_band].groups.all: must have at least one category, got a list"),
         ('derive = "visit_duration"', "", 'indicator[visit_duration].derive: is missing, must be one of visit_duration, main_zone, night_zone, moves'),
-        ('derive = "visit_duration"', 'derive = "work_zone"', 'indicator[visit_duration].derive: must be one of visit_duration, main_zone, night_zone, moves, got "work_zone"'),
+        ('derive = "visit_duration"', 'derive = "work_zone"', 'indicator[visit_duration].derive: must be one of visit_duration, main_zone, night_zone, moves, first_hour, last_hour, busiest_hour, got "work_zone"'),
         ('derive = "visit_duration"', 'derive = "visit_duration"\nmax_values = 4', "indicator[visit_duration].max_values: must be a whole number from 1 to 3, got 4"),
         ('derive = "visit_duration"', 'derive = "visit_duration"\nmax_values = 0', "indicator[visit_duration].max_values: must be a whole number from 1 to 3, got 0"),
         ('derive = "visit_duration"', 'derive = "visit_duration"\ncolumn = "x"', 'indicator[visit_duration].column: must be absent: a daily indicator is derived from the events of the day, got "x"'),
@@ -394,6 +396,29 @@ def test_numbers_that_cannot_be_asked_are_refused(old, new, expected) -> None:
     assert [line for line in found if expected in line], found
 
 
+def test_numbers_that_are_given_once_can_be_reported_by_the_square_wave() -> None:
+    plain = parse(NUMBER)
+    for old in ('column = "spent"\n', 'derive = "visit_duration"\nmax_values = 1\n'):
+        once = NUMBER.replace("max_values = 2", "max_values = 1")
+        study = parse(once.replace(old, f'{old}report = "wave"\n'))
+        assert [each.is_wave for each in study.plan_spec().indicators].count(True) == 1
+        assert through_json(study) == study == read_tables(tables_of(study), like=study)
+    named = parse(NUMBER.replace('column = "spent"\n', 'column = "spent"\nreport = "threshold"\n'))
+    assert named == plain
+    assert "report" not in json.dumps(plain.plan_spec().to_json())
+
+
+def test_waves_are_refused_where_a_person_answers_on_several_days_or_as_parts() -> None:
+    found = problems(edited("max_values = 2", 'max_values = 2\nreport = "wave"', text=NUMBER))
+    (line,) = [each for each in found if "stay].report" in each]
+    assert 'must be "threshold" where a person may answer on 2 days' in line
+    assert "set max_values = 1" in line
+    found = problems(edited('column = "spent"\n', 'column = "spent"\nreport = "waves"\n', text=NUMBER))
+    assert [each for each in found if "spent].report: must be one of threshold, wave" in each]
+    found = problems(edited('column = "spent"\n', 'column = "spent"\nreport = "wave"\n', text=BY_AGE))
+    assert [each for each in found if 'parts: must not name a number with report = "wave"' in each]
+
+
 BY_AGE = (
     NUMBER
     + joint("spent_by_age", "age_band", "spent")
@@ -434,6 +459,23 @@ def test_numbers_that_cannot_be_combined_are_refused(old, new, expected) -> None
         )
     )
     assert [line for line in found if expected in line], found
+
+
+@pytest.mark.parametrize("derive", ["first_hour", "last_hour", "busiest_hour"])
+def test_hours_of_the_day_are_reported_by_the_best_code(derive) -> None:
+    text = STUDY.replace('derive = "visit_duration"', f'derive = "{derive}"')
+    study = parse(text)
+    (hours,) = [each for each in study.indicators if each.derive == derive]
+    assert (len(hours.categories), hours.categories[6]) == (24, "06:00 to 06:59")
+    assert hours.categories_fr[6] == "6 h 00 à 6 h 59"
+    spec = study.plan_spec()
+    index = spec.index(hours.slug)
+    assert spec.answer_channel(index) == code_channel(epsilon=spec.indicators[index].epsilon, domain_size=24)
+    assert through_json(study) == study == read_tables(tables_of(study), like=study)
+    assert PlanSpec.from_json(spec.to_json()) == spec
+    plain = replace(study, plan=replace(study.plan, mechanism="spl-grr")).plan_spec()
+    assert "by_code" not in json.dumps([plain.to_json(), parse(STUDY).plan_spec().to_json()])
+    assert isinstance(plain.answer_channel(index), GrrChannel)
 
 
 MOVES = WITH_AREA.replace('derive = "visit_duration"', 'derive = "moves"')

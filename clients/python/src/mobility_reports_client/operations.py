@@ -322,6 +322,7 @@ NumberAnswer = TypedDict("NumberAnswer", {  # noqa: UP013
     "sentence": Required[str],
     "cuts": Required[list[int]],
     "minimum": Required[int],
+    "report": Required[Literal["threshold", "wave"]],
     "rows": Required[list["NumberRow"]],
     "market_share": Required[float],
 }, total=False)

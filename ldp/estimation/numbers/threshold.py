@@ -17,9 +17,8 @@ visitors, C_jk = S_max(j,k) - S_j S_k, Cov(S_j, S_k) = -C_jk / (N - 1) for two c
 Source: Ding, Kulkarni, Yekhanin, NeurIPS 2017; Woodruff, JASA 1952 (quantiles).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod, sqrt
+from math import sqrt
 from statistics import NormalDist
 
 import numpy as np
@@ -28,7 +27,6 @@ from numpy.typing import ArrayLike, NDArray
 from ldp.errors import LdpError, NoReportsError
 from ldp.estimation.estimators import Estimates, pure_frequencies
 from ldp.estimation.joint.linear import LinearEstimate
-from ldp.estimation.windows import IndicatorTallies, Part, Window, pieces_of
 from ldp.protocols.channels import noise_at_zero
 from ldp.protocols.numbers.threshold import Scale, ThresholdChannel
 
@@ -92,7 +90,7 @@ def threshold_mean(
     variance = mean_variance(
         found.consistent, scale=scale, channel=channel, n_reports=reports, n_population=n_population
     )
-    return _normal(value, sqrt(variance), level=level)
+    return normal_estimate(value, sqrt(variance), level=level)
 
 
 def mean_variance(
@@ -115,8 +113,14 @@ def mean_variance(
     return float(noise + max(own - inverse * spacings @ covariance @ spacings, 0.0))
 
 
+def threshold_noise(counts: Counts, *, scale: Scale, channel: ThresholdChannel) -> float:
+    """Variance of `threshold_mean` by the noise alone, which does not depend on the numbers."""
+    spacings = np.array(scale.spacings, np.float64)
+    return float(noise_at_zero(channel)) * float((spacings**2 / _reports(counts, channel)).sum())
+
+
 def threshold_quantile(found: Estimates, *, scale: Scale, share: float) -> QuantileEstimate:
-    """Where a quantile lies, from `threshold_survival`: no model, and no shape of the numbers is assumed.
+    """Where a quantile lies, from shares above the cuts, of any reports: no shape of the numbers is assumed.
 
     Parameters
     ----------
@@ -130,67 +134,15 @@ def threshold_quantile(found: Estimates, *, scale: Scale, share: float) -> Quant
     """
     if not 0 < share < 1:
         raise LdpError(f"share must be in (0, 1), got {share}")
-    ends, above = (scale.minimum, *scale.cuts), 1 - share
+    ends, above = scale.ends, 1 - share
     at = int((found.consistent >= above).sum())
     is_above, is_below = found.ci_low > above, found.ci_high < above
     low = int(np.argmin(np.append(is_above, False)))
     high = len(ends) - int(np.argmin(np.append(is_below[::-1], False)))
-    following = (*ends[1:], None)
-    return QuantileEstimate(low=ends[at], high=following[at], ci_low=ends[low], ci_high=(*ends, None)[high])
-
-
-def mean_difference(
-    tallies: IndicatorTallies, *, scale: Scale, first: Window, second: Window, level: float = 0.95
-) -> tuple[LinearEstimate, bool]:
-    """Mean of the second window less that of the first, and whether its error is exact, else an upper bound.
-
-    Parameters
-    ----------
-    tallies : IndicatorTallies; counts by code, of threshold reports
-    first, second : Window; in any order, may overlap
-
-    Raises
-    ------
-    NoReportsError : no one reported on some cut in a window
-    LdpError : a window lies outside the study, or has few visitors
-
-    Notes
-    -----
-    As `window_difference`: exact where the windows overlap or touch (of a daily number: where they begin on
-    the same day), since the parts of the union are then known. Otherwise shared noise is left out, which can
-    only make a difference of static numbers more certain; of a daily number, sampling errors of the two are
-    added up in full (Cauchy and Schwarz).
-    """
-    pieces, is_exact = pieces_of(tallies, (first, second), factors=(-1, 1), of="frequency")
-    try:
-        terms = _terms(pieces, tallies=tallies, scale=scale)
-    except NoReportsError:  # on some cut, in a small part
-        pieces, is_exact = pieces_of(
-            tallies, (first, second), factors=(-1, 1), of="frequency", is_split=False
-        )
-        terms = _terms(pieces, tallies=tallies, scale=scale)
-    value = sum(weight * found.value for weight, found, _ in terms)
-    variance = sum(weight**2 * found.std_error**2 for weight, found, _ in terms)
-    if not is_exact and tallies.kind == "daily":
-        variance += 2 * prod(abs(weight) * sampling for weight, _, sampling in terms)
-    return _normal(value, sqrt(variance), level=level), is_exact
-
-
-def _terms(
-    pieces: Sequence[tuple[float, Part]], *, tallies: IndicatorTallies, scale: Scale
-) -> list[tuple[float, LinearEstimate, float]]:
-    """Weight of each part's mean, the mean, and its sampling error."""
-    channel = tallies.channel
-    if not isinstance(channel, ThresholdChannel):
-        raise LdpError(f"channel must be one of threshold reports, got {type(channel).__name__}")
-    terms = []
-    for factor, part in pieces:
-        found = threshold_mean(part.counts, scale=scale, channel=channel, n_population=part.n_visitors)
-        spacings = np.array(scale.spacings, np.float64)
-        noise = float(noise_at_zero(channel)) * (spacings**2 / _reports(part.counts, channel)).sum()
-        sampling = sqrt(max(found.std_error**2 - noise, 0.0))
-        terms.append((factor * part.n_visitors, found, sampling))
-    return terms
+    # The likeliest shares of the square wave may leave the intervals, which are of each share alone.
+    low, high = min(low, at), max(high, at + 1)
+    following = (*ends, None)
+    return QuantileEstimate(low=ends[at], high=following[at + 1], ci_low=ends[low], ci_high=following[high])
 
 
 def _reports(counts: Counts, channel: ThresholdChannel) -> Counts:
@@ -203,7 +155,8 @@ def _reports(counts: Counts, channel: ThresholdChannel) -> Counts:
     return reports
 
 
-def _normal(value: float, std_error: float, *, level: float) -> LinearEstimate:
+def normal_estimate(value: float, std_error: float, *, level: float) -> LinearEstimate:
+    """Return an estimate with its normal interval."""
     reach = NormalDist().inv_cdf((1 + level) / 2) * std_error
     return LinearEstimate(
         value=float(value), std_error=float(std_error), ci_low=value - reach, ci_high=value + reach

@@ -1,0 +1,1 @@
+"""Numbers from their reports: means, shares above cuts, quantiles, differences of means."""
