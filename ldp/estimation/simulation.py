@@ -390,7 +390,7 @@ def _wave_laws(epsilons: Sequence[Fraction], *, n_levels: int) -> ReportLaws:
     channels = [wave_channel(epsilon=Fraction(each), n_levels=n_levels) for each in some]
     noise = np.interp(np.log(wanted), np.log(some), np.log([share_noise(each) for each in channels]))
     n = len(epsilons)
-    # What `ReportLaws.std_error` makes of these is the noise.
+    # `ReportLaws.std_error` makes the noise of these.
     return ReportLaws(
         q=np.full(n, 0.5),
         difference=0.5 * np.exp(-noise / 2),

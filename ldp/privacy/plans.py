@@ -74,7 +74,7 @@ class IndicatorSpec:
     parts, one may be a number. A number has a `scale`, and as domain_size its number of cuts. One of `moves`
     is daily, and has their size. With square-wave reports (`Scale.report`) each person has one number in the
     study, and it is no part of another indicator. One `by_code` has categories whose value is reported by
-    the more exact of GRR and projective response, whatever the mechanism has for others; under smp only.
+    the more exact of GRR and projective response, also where others have another oracle; under smp only.
 
     Raises
     ------

@@ -92,7 +92,7 @@ def window_context(
         return context | {"state": "union_not_available"}
     context |= {"state": _state(report), "report": report}
     switches = report_switches(options, query, has_map=bool(zones))
-    has_order = are_hours(indicator.categories)  # one of its own
+    has_order = are_hours(indicator.categories)
     context["switches"] = [each for each in switches if not (has_order and each.title == gettext("Order"))]
     context["shortcuts"] = _shortcuts(options, query, indicator=indicator, has_map=bool(zones))
     if options.view == "map" and context["state"] == "report":

@@ -156,7 +156,7 @@ def likeliest_levels(counts: Counts, *, channel: WaveChannel) -> Floats:
 
 
 def _checked(counts: Counts, *, channel: WaveChannel, n_population: int | None = None) -> int:
-    """Return the number of reports; LdpError unless counts are of the channel, and of so many people."""
+    """Return the number of reports; LdpError unless counts are of the channel, and of at most N people."""
     if counts.shape != (channel.n_codes,) or counts.min() < 0 or counts.sum() < 1:
         raise LdpError(
             f"counts must be >= 0 with shape ({channel.n_codes},) and a report, got {counts.sum()} reports "

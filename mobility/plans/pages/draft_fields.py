@@ -66,7 +66,7 @@ LABELS: Final[dict[str, Promise]] = {
     "indicator.unit": gettext_lazy("Unit of measurement"),
     "indicator.minimum": gettext_lazy("Minimum (optional)"),
     "indicator.cuts": gettext_lazy("Thresholds (“cuts” in the study file), one per line"),
-    "indicator.report": gettext_lazy("What each person reports"),
+    "indicator.report": gettext_lazy("Type of report"),
     "indicator.derive": gettext_lazy("Value computed from a day's events"),
     "indicator.max_values": gettext_lazy("Maximum answers per person (optional)"),
     "indicator.max_moves": gettext_lazy("Number of moves per day counted at full weight (optional)"),

@@ -38,7 +38,7 @@ Cells = NDArray[np.uint32]
 Codes = NDArray[np.uint16]
 HOUR_S, MINUTE_S = 3600, 60
 LONGEST_S = 18 * HOUR_S
-# What the quarter-hours of a day tell.
+# Derived from the quarter-hours of a day.
 OF_PLACES = (MAIN_ZONE, MOVES, EVENTS, HOME_DISTANCE, BUSIEST_HOUR)
 # A visit is over with the events of its date, a night only with those of the next one.
 Part = Literal["visit", "night"]

@@ -168,7 +168,7 @@ def test_linear_estimates_have_the_right_mean_at_every_level(epsilon: str) -> No
     scale = np.abs(of_code).max()
     assert of_code @ chances(channel) == pytest.approx(weights, abs=1e-9 * scale)
     even = chances(channel).mean(axis=1)
-    free = np.linalg.svd(chances(channel).T)[2][33:]  # what may be added without a change of the means
+    free = np.linalg.svd(chances(channel).T)[2][33:]  # may be added without a change of the means
     if free.size:
         assert (of_code * even) @ free.T == pytest.approx(0, abs=1e-9 * scale)
 
