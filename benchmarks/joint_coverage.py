@@ -2,7 +2,7 @@
 
 Prints a markdown table: for each figure the share of its 95% intervals that hold the truth, and the mean
 squared error over the mean of the stated variances. Means must cover 95% within 3.5 standard errors,
-corrected for the number of categories; intervals of a model are approximate, and must cover 93% to 98.5%
+corrected for the number of categories; intervals of a model are approximate, and must cover at least 93%
 where the model holds.
 
     python -m benchmarks.joint_coverage --keys 1000 --processes 2
@@ -38,9 +38,9 @@ SCALE: Final = Scale(cuts=(60, 120, 180, 300, 600), unit="min")
 CATEGORIES: Final = 8
 SIZES: Final = (3, 4, 6)  # of the attributes of the model
 AXES: Final = tuple(combinations(range(3), 2))
-REDRAWS: Final = 60
+REDRAWS: Final = 100
 LEVEL: Final = 0.95
-APPROXIMATE: Final = (0.93, 0.985)
+APPROXIMATE: Final = 0.93
 KEYS_PER_TASK: Final = 25
 
 Floats = NDArray[np.float64]
@@ -191,8 +191,7 @@ def judged(figure: str, total: Sums, *, n_keys: int) -> tuple[str, bool]:
     """Line of the table, and whether the intervals are as stated."""
     coverage = total[0] / n_keys
     if figure == MODEL:
-        low, high = APPROXIMATE
-        is_good = bool(low <= coverage.mean() <= high)
+        is_good = bool(coverage.mean() >= APPROXIMATE)
     else:
         z = NormalDist().inv_cdf(1 - (1 - NormalDist().cdf(3.5)) / coverage.size)
         is_good = bool((abs(coverage - LEVEL) < z * math.sqrt(LEVEL * (1 - LEVEL) / n_keys)).all())

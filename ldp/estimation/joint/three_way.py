@@ -29,8 +29,8 @@ from ldp.kernels.streams import KeyedStream
 from ldp.protocols.projective_space import DesignChannel, sums_of_values
 
 Floats = NDArray[np.float64]
-MAX_CELLS: Final = 50_000  # fitted a hundred times
-REDRAWS: Final = 100
+MAX_CELLS: Final = 50_000  # fitted 200 times
+REDRAWS: Final = 200
 _ROUNDS: Final = 200
 _CLOSE: Final = 1e-7
 
@@ -56,7 +56,7 @@ def three_way(
 
     Returns
     -------
-    Shares, shape `sizes`; at least 0, with the sum 1. Intervals are normal, within [0, 1]
+    Shares, shape `sizes`; at least 0, with the sum 1. Intervals are approximate, within [0, 1]
 
     Raises
     ------
@@ -68,21 +68,25 @@ def three_way(
     if prod(sizes) > MAX_CELLS:
         raise LdpError(f"combinations must be at most {MAX_CELLS}, got {prod(sizes)}")
     fitted = _fit(pairs, [pair.reports.estimates.frequency for pair in pairs], sizes)
-    squares = np.zeros((2, *fitted.shape))
+    squares = np.zeros_like(fitted)
     for _ in range(redraws):
-        table = fitted
-        for step in range(2):
-            drawn = _fit(pairs, [_redrawn(pair, table, stream) for pair in pairs], sizes)
-            squares[step] += (drawn - table) ** 2
-            table = drawn
-    std_error = np.sqrt(squares.max(axis=0) / redraws)
-    half = NormalDist().inv_cdf((1 + pairs[0].reports.level) / 2) * std_error
-    return Shares(
-        value=fitted,
-        std_error=std_error,
-        ci_low=np.maximum(fitted - half, 0.0),
-        ci_high=np.minimum(fitted + half, 1.0),
-    )
+        drawn = _fit(pairs, [_redrawn(pair, fitted, stream) for pair in pairs], sizes)
+        squares += (drawn - fitted) ** 2
+    std_error = np.sqrt(squares / redraws)
+    low, high = _interval(fitted, std_error**2, level=pairs[0].reports.level)
+    return Shares(value=fitted, std_error=std_error, ci_low=low, ci_high=high)
+
+
+def _interval(value: Floats, variance: Floats, *, level: float) -> tuple[Floats, Floats]:
+    """Normal below; above, up to the share whose own variance explains the fitted one.
+
+    Where a fitted share came out too small, so did its variance: how much the variance grows with the share
+    is a line through all cells.
+    """
+    slope = max(float(np.polyfit(value.ravel(), variance.ravel(), 1)[0]), 0.0)
+    z2 = NormalDist().inv_cdf((1 + level) / 2) ** 2
+    above = (z2 * slope + np.sqrt((z2 * slope) ** 2 + 4 * z2 * variance)) / 2
+    return np.maximum(value - np.sqrt(z2 * variance), 0.0), np.minimum(value + above, 1.0)
 
 
 def _fit(pairs: Sequence[Pair], frequencies: Sequence[Floats], sizes: Sequence[int]) -> Floats:
