@@ -138,7 +138,7 @@ class TestFindings:
             ("compare.csv?kind=windows&from=2024-05-31&with_from=2024-05-31", "cover the same days"),
             ("compare.csv?kind=windows&from=2030-05-31&with_from=2024-05-31", "link asks for other dates"),
             ("compare.csv?kind=categories&from=2024-05-31&reference=9", "but the address contains 9"),
-            ("compare.csv?kind=studies&from=2024-05-31&with=a/b", "There is no indicator named a/b with the same"),
+            ("compare.csv?kind=studies&from=2024-05-31&with=a/b", "no indicator named a/b with the same"),
             ("movement.csv?show=nothing", "no figure named"),
             ("movement.csv?show=back_within&day=2024-06-02", "day of the study except the last"),
             *((f"export.{ending}?from=2030-01-01", "must lie between") for ending in OF_INDICATORS),
