@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 from django.contrib.auth.models import User
@@ -23,6 +24,7 @@ from reports.boards.tiles import (
     without,
     write_tiles,
 )
+from reports.estimates.options import CHOICES
 from reports.ledger.actions import record
 from reports.ledger.chain import Json
 from reports.ledger.models import LedgerKind
@@ -34,6 +36,12 @@ MAX_NAME: Final = 80
 MAX_BOARDS: Final = 50  # of an account in a study
 USE_NOTED_EVERY: Final = timedelta(minutes=1)  # a write for every answer would slow all readers
 Change = Callable[[list[Tile], int], list[Tile]]
+
+
+def _with_classes(tiles: list[Tile], key: int, *, classes: str) -> list[Tile]:
+    return changed(tiles, key, classes=classes)
+
+
 # Changes by the value of a button.
 CHANGES: Final[Mapping[str, Change]] = {
     "up": lambda tiles, key: moved(tiles, key, step=-1),
@@ -44,6 +52,7 @@ CHANGES: Final[Mapping[str, Change]] = {
     "show": lambda tiles, key: changed(tiles, key, is_hidden=False),
     "frequency": lambda tiles, key: changed(tiles, key, measure="frequency"),
     "visitors": lambda tiles, key: changed(tiles, key, measure="visitors"),
+    **{name: partial(_with_classes, classes=name) for name in CHOICES["classes"]},
     "remove": without,
 }
 

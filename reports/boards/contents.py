@@ -28,7 +28,7 @@ from reports.flows import texts as flows_texts
 from reports.flows.pairs import place_pairs
 from reports.flows.queries import LARGEST, Flows, NoFlowsError, flows_of
 from reports.maps.views import map_context
-from reports.maps.zones import mapped, windows_of_scale, zones_of
+from reports.maps.zones import classes_names, mapped, windows_of_scale, zones_of
 from reports.numbers import texts as numbers_texts
 from reports.numbers.charts import survival_figure
 from reports.numbers.queries import number_of
@@ -79,6 +79,11 @@ class Shown:
     def map_name(self) -> str:
         """Name of the data of the map in the page."""
         return f"map-{self.tile.key}"
+
+    @property
+    def class_choices(self) -> list[tuple[str, str]]:
+        """Values and names of the buttons that choose the classes of a map."""
+        return list(classes_names().items()) if self.tile.kind == Kind.MAP else []
 
     @property
     def rows(self) -> list[tuple[str, str, str, str]]:
@@ -260,7 +265,7 @@ class _Contents:
 
     def _of_report(self, tile: Tile, reports: list[WindowReport], tallies: IndicatorTallies) -> Shown:
         report, of_scale = reports[0], reports[1:]
-        options = ReportOptions(measure=tile.measure, view="map" if tile.kind == Kind.MAP else "both")
+        options = _options(tile)
         shown = Shown(
             tile=tile,
             title=self._title(tile),
@@ -308,8 +313,12 @@ class _Contents:
             return f"{reverse('reports:flows', args=[slug])}?indicator={tile.of}&{self.query}"
         if not self._is_there(self.indicators[tile.of]):
             return reverse("reports:days", args=[slug, tile.of])
-        options = ReportOptions(measure=tile.measure, view="map" if tile.kind == Kind.MAP else "both")
-        return f"{reverse('reports:indicator', args=[slug, tile.of])}?{options.query(self.query)}"
+        return f"{reverse('reports:indicator', args=[slug, tile.of])}?{_options(tile).query(self.query)}"
+
+
+def _options(tile: Tile) -> ReportOptions:
+    view = "map" if tile.kind == Kind.MAP else "both"
+    return ReportOptions(measure=tile.measure, classes=tile.classes, view=view)
 
 
 def _chart(shown: Shown, report: WindowReport) -> Shown:

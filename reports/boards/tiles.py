@@ -39,6 +39,7 @@ class Tile:
     key : names the tile in its board, in any place
     of : slug of the indicator; "" of other kinds
     measure : of charts and maps: "frequency" or "visitors"
+    classes : of maps: bounds of the colours, as in `ReportOptions`
     is_wide : as wide as the board, else half of it
     title, text : of free text
     """
@@ -47,6 +48,7 @@ class Tile:
     kind: Kind
     of: str = ""
     measure: str = "frequency"
+    classes: str = "round"
     is_wide: bool = False
     is_hidden: bool = False
     title: str = ""

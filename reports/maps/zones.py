@@ -80,6 +80,11 @@ def map_scale(reports: Sequence[WindowReport], *, options: ReportOptions) -> Sca
     return SCALES[options.classes](values_of([values]).ravel())
 
 
+def classes_names() -> dict[str, str]:
+    """Names of the ways to choose the bounds of classes, as switches show them."""
+    return {"round": gettext("Round"), "quantile": gettext("Quantiles"), "equal": gettext("Equal")}
+
+
 def classes_words(options: ReportOptions) -> str:
     """Say how the bounds of the classes were chosen; nothing of round ones."""
     if options.classes == "quantile":

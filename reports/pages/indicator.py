@@ -174,9 +174,7 @@ def report_switches(options: ReportOptions, query: str, *, has_map: bool) -> lis
         "consistent": gettext("Consistent"),
         "estimate": gettext("Estimate"),
         "uncertainty": gettext("Uncertainty"),
-        "round": gettext("Round"),
-        "quantile": gettext("Quantiles"),
-        "equal": gettext("Equal"),
+        **maps.classes_names(),
     }
     titles = {
         "view": gettext("View"),

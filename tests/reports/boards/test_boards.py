@@ -11,7 +11,9 @@ from reports.boards.contents import shown_tiles
 from reports.boards.queries import boards_last_used
 from reports.boards.tiles import MAX_TILES, Kind, Tile, moved, read_tiles, write_tiles
 from reports.estimates.noise import noisy_window
-from reports.estimates.queries import Window, visitor_unions, window_report
+from reports.estimates.options import ReportOptions
+from reports.estimates.queries import Window, indicator_reports, visitor_unions, window_report
+from reports.maps import zones as maps
 from reports.models import Board, BoardUse, LedgerEntry, Study
 from reports.numbers.queries import number_report
 from tests.reports import report_factory as factory
@@ -43,7 +45,8 @@ class TestTiles:
     def test_they_read_back_as_they_were_written(self):
         tiles = [
             Tile(key=3, kind=Kind.TEXT, title="Read <this>", text="one\n\ntwo"),
-            Tile(key=1, kind=Kind.MAP, of="home", measure="visitors", is_wide=True, is_hidden=True),
+            Tile(key=1, kind=Kind.MAP, of="home", measure="visitors", classes="equal", is_wide=True),
+            Tile(key=2, kind=Kind.MAP, of="home", is_hidden=True),
         ]
         assert read_tiles(write_tiles(tiles)) == tiles
         assert write_tiles([Tile(key=1, kind=Kind.FIGURES)]) == [{"key": 1, "kind": "figures"}]
@@ -123,6 +126,30 @@ class TestArranging:
         assert 'id="tile-4"' in reader.get(f"{address(board)}?arrange=on").content.decode()
         do(reader, board, "show", 4)
         assert 'id="tile-4"' in reader.get(address(board)).content.decode()
+
+    def test_a_map_keeps_the_classes_that_were_chosen(self, reader, board, rich):
+        def legend():
+            html = reader.get(address(board)).content.decode()
+            return re.findall(r"</svg>([^<]+)</li>", html.split('id="tile-9"')[1].split("</ul>")[0])
+
+        first = legend()
+        do(reader, board, "quantile", 9)
+        board.refresh_from_db()
+        assert {tile.classes for tile in read_tiles(board.tiles) if tile.key == 9} == {"quantile"}
+        options = ReportOptions(view="map", classes="quantile")
+        home = rich.indicators.get(slug="home")
+        scale = maps.map_scale(indicator_reports(home, maps.windows_of_scale(home)), options=options)
+        assert legend() != first
+        assert legend()[: len(scale.labels())] == [row.text for row in maps.legend(scale, options=options)]
+        html = reader.get(f"{address(board)}?arrange=on").content.decode()
+        assert "classes=quantile" in html  # of the page that the title leads to
+        buttons = re.findall(r'value="(round|quantile|equal)" aria-pressed="(true|false)"', html)
+        assert buttons[:3] == [("round", "false"), ("quantile", "true"), ("equal", "false")]
+        assert buttons[3:] == [("round", "true"), ("quantile", "false"), ("equal", "false")]
+        copy = actions.create_board(rich, name="copy", by=board.owner, copy_of=board)
+        assert copy.tiles == board.tiles
+        do(reader, board, "round", 9)
+        assert legend() == first
 
     def test_scripts_are_answered_without_a_page_and_days_stay(self, reader, board):
         asked = {"do": "down", "tile": "1"}
