@@ -177,7 +177,7 @@ def _map(study: Study, spec: LocationSpec, window: Window, *, options: ReportOpt
         "map_days": f"{address}?{options.query('')}" if study.days > 1 else "",
         "map_day": window.first_day if window.days == 1 else 0,
         "legend": density.density_legend(scale),
-        "layers": [layer.name for layer in shapes.layers],
+        "layers": shapes.layers,
         "n_zones": len(area.zones),
         "at_antennas": grid_map.at_antennas,
         "summary": _summary(this, spec),

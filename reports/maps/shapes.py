@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from reports.maps.layer_looks import look_of, shown_name
 from reports.studies.models import Area
 
 Path = NDArray[np.float64]  # shape (n_points, 2): x_m east, y_m north; of a ring, the last point is the first
@@ -24,10 +25,31 @@ class ZoneShape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineLayer:
-    """Rivers, roads or borders: open paths, or outlines."""
+    """Rivers, roads or borders: open paths, or outlines.
+
+    Parameters
+    ----------
+    is_area : all paths are rings; a point is in the layer if it is inside an odd number of them
+    """
 
     name: str
     paths: tuple[Path, ...]
+    is_area: bool = False
+
+    @property
+    def shown_name(self) -> str:
+        """Name in the active language."""
+        return shown_name(self.name)
+
+    @property
+    def look(self) -> str:
+        """Return "water", "road", "border" or "other"."""
+        return look_of(self.name)
+
+    @property
+    def is_filled(self) -> bool:
+        """Return whether the layer is drawn as an area: only water is."""
+        return self.is_area and self.look == "water"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +88,10 @@ class AreaShapes:
 
         return {
             "zones": [{"name": zone.shown_name, "rings": flat(zone.rings)} for zone in self.zones],
-            "layers": [{"name": layer.name, "paths": flat(layer.paths)} for layer in self.layers],
+            "layers": [
+                {"look": layer.look, "is_filled": layer.is_filled, "paths": flat(layer.paths)}
+                for layer in self.layers
+            ],
             "bounds": [west, south, east, north],
         }
 
@@ -79,7 +104,11 @@ def area_shapes(area: Area) -> AreaShapes:
         if rings
     ]
     layers = [
-        LineLayer(name=layer["name"], paths=tuple(np.array(path, np.float64) for path in layer["paths"]))
+        LineLayer(
+            name=layer["name"],
+            paths=tuple(np.array(path, np.float64) for path in layer["paths"]),
+            is_area=layer.get("kind") == "polygons",
+        )
         for layer in area.layers
     ]
     return AreaShapes(zones=tuple(zones), layers=tuple(layers))

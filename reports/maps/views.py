@@ -46,7 +46,7 @@ def map_context(
         "legend_bounds": bounds,
         "classes_words": maps.classes_words(options),
         "has_other_zones": len(set(shapes.names) - set(zones)) > 0,
-        "layers": [layer.name for layer in shapes.layers],
+        "layers": shapes.layers,
         "not_on_map": maps.not_on_map(ordered(report, options=options), names=shapes.names),
         "map_summary": _summary(report, frame=frame, bounds=bounds),
     }

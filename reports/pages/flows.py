@@ -161,6 +161,6 @@ def _map(found: Flows) -> dict[str, Any]:
         "map_document": document,
         "map_day": 0,
         "n_arcs": n_arcs,
-        "layers": [layer.name for layer in shapes.layers],
+        "layers": shapes.layers,
         "map_summary": gettext("Map with an arrow for each pair of different zones in the list."),
     }

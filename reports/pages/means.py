@@ -85,7 +85,7 @@ def _map(found: MeansReport) -> dict[str, Any]:
         "means_map": maps.map_document(shapes, frame),
         "means_legend": [maps.LegendRow(place=str(place), text=text) for place, text in labels],
         "means_others": None in zones,
-        "means_layers": [layer.name for layer in shapes.layers],
+        "means_layers": shapes.layers,
         "means_summary": gettext("Map of the mean of %(number)s by %(by)s.") % names,
     }
 

@@ -229,7 +229,7 @@ def _map(view: View) -> dict[str, Any]:
         "map_days": f"{address}?{view.query()}",
         "map_day": view.slot - view.day_slots.start + 1,
         "legend": slot_frames.slot_legend(scale),
-        "layers": [layer.name for layer in shapes.layers],
+        "layers": shapes.layers,
         "has_other_zones": None in zones,
         "map_summary": gettext("Map of the number of people by zone, %(slot)s.")
         % {"slot": texts.slot_title(view.found, view.slot)},

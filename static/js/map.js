@@ -116,13 +116,29 @@ function hatchedTraces(zones, classes) {
   return [trace];
 }
 
+// Rivers, roads and borders.
+const LAYER_LINES = {
+  water: { colour: "--map-river", width: 1.3 },
+  road: { colour: "--map-road", width: 1.3 },
+  border: { colour: "--map-border", width: 1.6, dash: "6px,3px" },
+  other: { colour: "--map-layer", width: 1.4 },
+};
+
 function layerTraces(layers) {
-  return layers.map(({ paths }) => {
+  return layers.filter((layer) => !layer.is_filled).map(({ look, paths }) => {
     const trace = { type: "scatter", mode: "lines", hoverinfo: "skip", x: [], y: [] };
-    trace.line = { color: colour("--map-layer"), width: 1.4 };
+    const line = LAYER_LINES[look];
+    trace.line = { color: colour(line.colour), width: line.width, dash: line.dash ?? "solid" };
     paths.forEach((path) => addPath(trace, path));
     return trace;
   });
+}
+
+// Seas and lakes lie over zones.
+function waterShapes(layers) {
+  const line = { color: colour("--map-river"), width: 0.9 };
+  const look = { type: "path", fillrule: "evenodd", layer: "below", fillcolor: colour("--map-water"), line };
+  return layers.filter((layer) => layer.is_filled).map(({ paths }) => ({ ...look, path: paths.map(svgPath).join("") }));
 }
 
 // Flows: a path with its arrowhead each, the largest on top.
@@ -184,6 +200,21 @@ function gridImage({ x0, y0, step, n_x: nX, n_y: nY, classes }) {
   };
 }
 
+// Seas and lakes as a picture below a grid, which no shape can be: reports in the water stay to be seen.
+function waterImages(layers, [west, south, east, north]) {
+  const [width, height] = [east - west, north - south].map((length) => 3 * length); // also when zoomed out
+  const [left, top] = [west - width / 3, north + height / 3];
+  return layers.filter((layer) => layer.is_filled).map(({ paths }) => {
+    const outlines = paths.map((flat) => svgPath(flat.map((value, at) => (at % 2 ? top - value : value - left))));
+    const look = `fill="${colour("--map-water")}" stroke="${colour("--map-river")}" vector-effect="non-scaling-stroke"`;
+    const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" preserveAspectRatio="none"><path fill-rule="evenodd" ${look} d="${outlines.join("")}"/></svg>`;
+    return {
+      source: `data:image/svg+xml,${encodeURIComponent(svg)}`, xref: "x", yref: "y", layer: "below", sizing: "stretch",
+      x: left, y: top, sizex: width, sizey: height, xanchor: "left", yanchor: "top",
+    };
+  });
+}
+
 function cellAt({ x0, y0, step, n_x: nX, n_y: nY }, x, y) {
   const [column, row] = [Math.floor((x - x0) / step), Math.floor((y - y0) / step)];
   return column >= 0 && row >= 0 && column < nX && row < nY ? row * nX + column : -1;
@@ -220,14 +251,19 @@ class Panel {
     const layout = {
       width: this.width, height: this.map.height(this), margin: { l: 0, r: 0, t: 0, b: 0 },
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false, hovermode: false,
-      dragmode: DRAG, images: content.grid ? [gridImage({ ...content.grid, classes: content.classes })] : [],
-      shapes: zoneShapes(zones, classes),
+      dragmode: DRAG, images: content.grid ? this.images(content) : [],
+      shapes: content.grid ? zoneShapes(zones, classes) : [...zoneShapes(zones, classes), ...waterShapes(layers)],
       xaxis: { ...NO_AXIS, range: xRange }, yaxis: { ...NO_AXIS, range: yRange },
     };
     await globalThis.Plotly.react(this.plot, data, layout, CONFIG);
     this.plot.removeAllListeners("plotly_relayout");
     this.plot.on("plotly_relayout", () => this.map.moved(this));
     this.drawScale();
+  }
+
+  images({ grid, classes }) {
+    const { layers, bounds } = this.map.shapes;
+    return [...waterImages(layers, bounds), gridImage({ ...grid, classes })];
   }
 
   look() {

@@ -1,6 +1,6 @@
 """The map of a window as a file: zones, classes, hatching and legend of the page, in the light colours."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,13 +21,24 @@ from reports.exports.drawing.letters import legible
 from reports.exports.selection import Scope, Selection
 from reports.maps import zones
 from reports.maps.scale import NOT_ASKED, NOT_READ
-from reports.maps.shapes import AreaShapes, Path, area_shapes
+from reports.maps.shapes import AreaShapes, LineLayer, Path, area_shapes, wound
 from reports.studies.models import Area
 
 # The light colours of static/css/map.css. A test compares them.
 MAP_COLOURS: Final = {
     "--map-1": "#dceaf5", "--map-2": "#a6cae5", "--map-3": "#659fcc", "--map-4": "#2b6ca6",
     "--map-5": "#0b3a66", "--map-line": "#7b8895", "--map-layer": "#1b6f73",
+    "--map-water": "#d7e8e5", "--map-river": "#5f9ea0", "--map-road": "#9c7b4e", "--map-border": "#6b4d7d",
+}  # fmt: skip
+# Lines by the look of their layer, as in static/js/map.js.
+LAYER_LINES: Final[Mapping[str, Mapping[str, Any]]] = {
+    "water": {"color": MAP_COLOURS["--map-river"], "linewidth": 1.0},
+    "road": {"color": MAP_COLOURS["--map-road"], "linewidth": 1.0},
+    "border": {"color": MAP_COLOURS["--map-border"], "linewidth": 1.2, "linestyle": (0, (4, 2))},
+    "other": {"color": MAP_COLOURS["--map-layer"], "linewidth": 1.1},
+}
+_WATER: Final[Mapping[str, Any]] = {
+    "facecolor": MAP_COLOURS["--map-water"], "edgecolor": MAP_COLOURS["--map-river"], "linewidth": 0.6,
 }  # fmt: skip
 GROUND: Final = "#eef2f5"
 _HEIGHT_IN: Final = (3.0, 6.5)  # least and most of the map
@@ -101,9 +112,8 @@ def draw_map(figure: Figure, found: ZoneMap, *, box: Box) -> None:
     axes.set_xlim(west, east)
     axes.set_ylim(south, north)
     _draw_zones(axes, shapes, found.classes)
-    for layer in shapes.layers:
-        for path in layer.paths:
-            axes.plot(path[:, 0], path[:, 1], color=MAP_COLOURS["--map-layer"], linewidth=1.1)
+    draw_water(axes, shapes.layers)
+    draw_lines(axes, shapes.layers)
     draw_scale(axes, width_m=east - west)
     corner = Box(box.left + 0.012 * box.width, box.bottom + legend_in, 0, 0).of(figure)
     figure.legend(
@@ -172,8 +182,29 @@ def _legend(rows: Sequence[zones.LegendRow], classes: Sequence[int], shapes: Are
         entries.append(Patch(label=gettext("no reliable value"), **look(NOT_READ)))
     if NOT_ASKED in classes:
         entries.append(Patch(label=gettext("not a category of this indicator"), **look(NOT_ASKED)))
-    lines = [
-        Line2D([], [], color=MAP_COLOURS["--map-layer"], linewidth=1.1, label=legible(layer.name))
-        for layer in shapes.layers
+    return [*entries, *layer_entries(shapes.layers)]
+
+
+def draw_water(axes: Axes, layers: Sequence[LineLayer], *, order: float = 1.5) -> None:
+    """Fill seas and lakes; `order` 1.5 puts them above zones and below lines, 0 below everything."""
+    for layer in layers:
+        if layer.is_filled:
+            axes.add_patch(PathPatch(outline(wound(layer.paths)), **_WATER, zorder=order))
+
+
+def draw_lines(axes: Axes, layers: Sequence[LineLayer]) -> None:
+    """Draw rivers, roads and borders."""
+    for layer in layers:
+        if not layer.is_filled:
+            for path in layer.paths:
+                axes.plot(path[:, 0], path[:, 1], **LAYER_LINES[layer.look])
+
+
+def layer_entries(layers: Sequence[LineLayer]) -> list[Any]:
+    """Entries of base layers in a legend."""
+    return [
+        Patch(label=legible(layer.shown_name), **_WATER)
+        if layer.is_filled
+        else Line2D([], [], label=legible(layer.shown_name), **LAYER_LINES[layer.look])
+        for layer in layers
     ]
-    return [*entries, *lines]

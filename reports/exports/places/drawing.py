@@ -6,8 +6,7 @@ import numpy as np
 from django.utils.translation import gettext
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch, PathPatch
+from matplotlib.patches import Patch, PathPatch, Rectangle
 from numpy.typing import NDArray
 
 from reports.base import formats
@@ -26,7 +25,10 @@ from reports.exports.drawing.maps import (
     IN_A_ROW,
     LEGEND_ROW_IN,
     MAP_COLOURS,
+    draw_lines,
     draw_scale,
+    draw_water,
+    layer_entries,
     look,
     outline,
 )
@@ -104,6 +106,9 @@ def _draw_panel(axes: Axes, places: Places, panel: dict[str, Any], *, shapes: Ar
     grid = places.found.spec.grid
     east, north = grid.x0_m + grid.n_x * grid.step_m, grid.y0_m + grid.n_y * grid.step_m
     colours = _colours(np.array(panel["classes"])).reshape(*grid.shape, 4)
+    size = (east - grid.x0_m, north - grid.y0_m)
+    axes.add_patch(Rectangle((grid.x0_m, grid.y0_m), *size, facecolor=GROUND, zorder=-2))
+    draw_water(axes, shapes.layers, order=-1)
     axes.imshow(
         colours,
         origin="lower",
@@ -114,9 +119,7 @@ def _draw_panel(axes: Axes, places: Places, panel: dict[str, Any], *, shapes: Ar
     for zone in shapes.zones:
         patch = PathPatch(outline(zone.rings), fill=False, edgecolor=MAP_COLOURS["--map-line"], linewidth=0.6)
         axes.add_patch(patch)
-    for layer in shapes.layers:
-        for path in layer.paths:
-            axes.plot(path[:, 0], path[:, 1], color=MAP_COLOURS["--map-layer"], linewidth=0.9)
+    draw_lines(axes, shapes.layers)
     axes.set_xlim(grid.x0_m, east)
     axes.set_ylim(grid.y0_m, north)
     axes.set_axis_off()
@@ -126,9 +129,9 @@ def _draw_panel(axes: Axes, places: Places, panel: dict[str, Any], *, shapes: Ar
 
 
 def _colours(classes: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Red, green, blue and opacity of each square; without a class it is the ground."""
-    names = [GROUND, *(MAP_COLOURS[f"--map-{place}"] for place in range(1, 6))]
-    table = np.array([[*bytes.fromhex(name[1:]), 255] for name in names], np.uint8)
+    """Red, green, blue and opacity of each square; without a class it is see-through."""
+    names = [MAP_COLOURS[f"--map-{place}"] for place in range(1, 6)]
+    table = np.array([[0, 0, 0, 0], *([*bytes.fromhex(name[1:]), 255] for name in names)], np.uint8)
     return np.asarray(table[np.maximum(classes, -1) + 1])
 
 
@@ -136,10 +139,7 @@ def _draw_legend(figure: Figure, scale: Scale, shapes: AreaShapes, *, top: float
     """Classes in a row, layers below; `top` is a share of the height."""
     rows = maps_density.density_legend(scale)
     classes = [Patch(label=row.text, **look(int(row.place) - 1)) for row in rows]
-    lines = [
-        Line2D([], [], color=MAP_COLOURS["--map-layer"], linewidth=0.9, label=legible(layer.name))
-        for layer in shapes.layers
-    ]
+    lines = layer_entries(shapes.layers)
     below = top - LEGEND_ROW_IN / float(figure.get_figheight())
     for entries, at, n_columns in ((classes, top, MAX_CLASSES), (lines, below, IN_A_ROW)):
         if entries:

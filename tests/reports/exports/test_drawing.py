@@ -33,7 +33,7 @@ from reports.exports.drawing.letters import REPLACEMENT, legible, letters_note
 from reports.exports.facts import as_mapping
 from reports.exports.selection import select_days, select_study, select_summary, select_window
 from reports.maps import zones
-from reports.models import DayNote, Study
+from reports.models import Area, DayNote, Study
 from tests.reports import report_factory as factory
 from tests.reports.map_factory import ZONES
 from tests.reports.page_texts import pdf_text, spaced
@@ -209,6 +209,20 @@ class TestCharts:
 
 
 class TestMaps:
+    def test_base_layers_have_the_colours_of_the_page_and_names_in_the_legend(self, mapped):
+        ring = [[-500, -500], [500, -500], [500, 500], [-500, 500], [-500, -500]]
+        Area.objects.update(
+            layers=[
+                {"name": "water", "kind": "polygons", "paths": [ring]},
+                {"name": "roads", "kind": "lines", "paths": [ring[:2]]},
+                {"name": "Lauch", "kind": "lines", "paths": [ring[1:3]]},
+            ]
+        )
+        svg = svg_of(selected(mapped, ReportOptions(view="map"))).decode()
+        for colour, n in (("fill: #d7e8e5", 2), ("stroke: #9c7b4e", 2), ("stroke: #1b6f73", 2)):
+            assert svg.count(colour) == n, colour  # on the map and in the legend
+        assert {"Water", "Roads", "Lauch"} <= set(texts(svg.encode()))
+
     @pytest.mark.parametrize(
         ("layer", "classes"), [("estimate", "round"), ("uncertainty", "equal"), ("estimate", "quantile")]
     )

@@ -266,8 +266,9 @@ def expected_images(places, options):
     scale = maps_density.density_scale(location_windows(places.study, of_scale), options=options)
     shown = {"grid_map": places.grid_map, "scale": scale, "options": options}
     frame = maps_density.density_frame(places.found, places.kept, **shown)
-    colours = [map_drawing.MAP_COLOURS[f"--map-{place}"] for place in range(1, 6)] + [map_drawing.GROUND]
-    rgba = np.array([[*bytes.fromhex(colour[1:]), 255] for colour in colours], np.uint8)
+    colours = [map_drawing.MAP_COLOURS[f"--map-{place}"] for place in range(1, 6)]
+    see_through = [0, 0, 0, 0]  # the ground and water show
+    rgba = np.array([*([*bytes.fromhex(each[1:]), 255] for each in colours), see_through], np.uint8)
     return [rgba[np.array(panel["classes"])].reshape(*GRID.shape, 4) for panel in frame["panels"]]
 
 
