@@ -8,7 +8,6 @@ They are looked at before a release; what changes between two runs is the change
 import argparse
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -27,8 +26,6 @@ FOLDER: Final = ROOT / "docs" / "screens"
 WIDTHS: Final = {"wide": 1440, "narrow": 390}
 COLOURS: Final = 64  # of a picture: pages have few, and a picture stays small
 STUDY: Final = "/studies/fimu-2017/"
-PLACES: Final = "/studies/fimu-places/"
-LOCATION: Final = '\n[location]\nlevel = "ln 4"\nradius_m = 1000\ngrid_m = 500\nmargin_m = 2000\n'
 FIRST, SECOND = "from=2017-05-31&to=2017-05-31", "with_from=2017-06-02&with_to=2017-06-03"
 PAGES: Final = {
     "home": "/",
@@ -37,7 +34,7 @@ PAGES: Final = {
     "report": f"{STUDY}age/",
     "report-table": f"{STUDY}age/?view=table&measure=visitors",
     "map": f"{STUDY}sleeping_area/?view=map",
-    "places": f"{PLACES}maps/?from=2017-06-02&to=2017-06-04",
+    "places": f"{STUDY}maps/?from=2017-06-02&to=2017-06-04",
     "days": f"{STUDY}age/days/?form=lines",
     "days-small": f"{STUDY}age/days/",
     "movement": f"{STUDY}gender/movement/",
@@ -67,9 +64,6 @@ def served(folder: Path) -> Iterator[tuple[str, str]]:
         return json.loads(output)
 
     value("demo", "--no-serve", "--subscribers", "20000")
-    value("create_study", str(places_study(folder / "places")))
-    for extract in sorted((folder / "demo" / "extract").glob("*.csv*")):
-        value("ingest", "fimu-places", str(extract))
     password = value("create_account", "anna", "--role", "analyst", "--all-studies")["password"]
     server = manage("run", "--port", "8190")
     assert server.stdout is not None  # noqa: S101 - a pipe was asked for
@@ -79,19 +73,6 @@ def served(folder: Path) -> Iterator[tuple[str, str]]:
     finally:
         server.send_signal(signal.SIGINT)
         server.communicate(timeout=60)
-
-
-def places_study(folder: Path) -> Path:
-    """Study file of the demo's week with a noisy place of everyone a day."""
-    folder.mkdir()
-    demo = ROOT / "mobility" / "demo"
-    for name in ("cells.csv", "zones.geojson"):
-        shutil.copy(demo / name, folder)
-    text = (demo / "study.toml").read_text().partition("\n[slots]")[0]
-    text = text.replace('slug = "fimu-2017"', 'slug = "fimu-places"')
-    path = folder / "study.toml"
-    path.write_text(text + LOCATION)
-    return path
 
 
 def sign_in(page: Page, address: str, *, password: str) -> None:

@@ -1,4 +1,4 @@
-"""The demo's study without slots and places, under smp-grr: other tests make their studies of it."""
+"""The demo's study without slots, places and layers, under smp-grr: other tests make their studies of it."""
 
 import re
 import shutil
@@ -9,7 +9,9 @@ from reports.studies.studyfile import StudyDefinition, parse_study
 STUDY_FILE = Path(__file__).parents[1] / "mobility" / "demo" / "study.toml"
 STUDY = "fimu-2017"
 AREA_FILES = ("cells.csv", "zones.geojson")
-_SLOTS = re.compile(r"^\[slots\]\n(?:(?!\[).*\n)*", re.MULTILINE)
+_SLOTS = re.compile(r"^\[slots\]\n(?:(?![\[#]).*\n)*", re.MULTILINE)
+_LOCATION = re.compile(r"^(?:#.*\n)*\[location\]\n(?:(?!\[).*\n)*", re.MULTILINE)
+_LAYERS = re.compile(r"^layers = .*\n", re.MULTILINE)
 # The indicator of zones and those after it, which combine others.
 _PLACES = re.compile(r"^\[\[indicator\]\]\nslug = \"main_zone\"\n(?:.*\n)*?(?=\[area\])", re.MULTILINE)
 
@@ -17,7 +19,9 @@ _PLACES = re.compile(r"^\[\[indicator\]\]\nslug = \"main_zone\"\n(?:.*\n)*?(?=\[
 def study_text(file: Path = STUDY_FILE) -> str:
     """Text of the study file, or of that of another release. Its area has files in the same folder."""
     text = file.read_text().replace('mechanism = "smp-question"', 'mechanism = "smp-grr"')
-    return _PLACES.sub("", _SLOTS.sub("", text))
+    for part in (_SLOTS, _LOCATION, _LAYERS, _PLACES):
+        text = part.sub("", text)
+    return text
 
 
 def slots_text() -> str:
