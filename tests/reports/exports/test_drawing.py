@@ -215,13 +215,13 @@ class TestMaps:
             layers=[
                 {"name": "water", "kind": "polygons", "paths": [ring]},
                 {"name": "roads", "kind": "lines", "paths": [ring[:2]]},
-                {"name": "Lauch", "kind": "lines", "paths": [ring[1:3]]},
+                {"name": "Savoureuse", "kind": "lines", "paths": [ring[1:3]]},
             ]
         )
         svg = svg_of(selected(mapped, ReportOptions(view="map"))).decode()
         for colour, n in (("fill: #d7e8e5", 2), ("stroke: #9c7b4e", 2), ("stroke: #1b6f73", 2)):
             assert svg.count(colour) == n, colour  # on the map and in the legend
-        assert {"Water", "Roads", "Lauch"} <= set(texts(svg.encode()))
+        assert {"Water", "Roads", "Savoureuse"} <= set(texts(svg.encode()))
 
     @pytest.mark.parametrize(
         ("layer", "classes"), [("estimate", "round"), ("uncertainty", "equal"), ("estimate", "quantile")]
