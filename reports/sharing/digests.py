@@ -36,15 +36,33 @@ _to_pdf = later("reports.exports.boards.document.to_pdf")
 _rows_of = later("reports.exports.boards.drawing.rows_of")
 
 
+class DigestsError(Exception):
+    """Digests of a run failed for another reason than the mail server; the others were sent."""
+
+
 def send_due(now: datetime | None = None) -> None:
-    """Send the digests that are due; of several workers one sends each of them."""
+    """Send the digests that are due; of several workers one sends each of them.
+
+    Raises
+    ------
+    DigestsError : digests failed unexpectedly; raised after all others were sent, so that the run counts
+        as failed and the alert channels report it
+    """
     now = now or timezone.now()
     due = BoardDigest.objects.filter(next_at__lte=now).select_related("board__study", "owner")
+    failed = []
     for digest in due if settings.MOBILITY_DIGEST_DOMAINS else ():
         step = timedelta(days=digest.every_days)
         following = digest.next_at + step * ((now - digest.next_at) // step + 1)
-        if BoardDigest.objects.filter(pk=digest.pk, next_at=digest.next_at).update(next_at=following):
+        if not BoardDigest.objects.filter(pk=digest.pk, next_at=digest.next_at).update(next_at=following):
+            continue
+        try:
             _send_or_end(digest, now=now)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with a board must not stop the others
+            _note_failure(digest, error, now=now)
+            failed.append(str(digest.pk))
+    if failed:
+        raise DigestsError(f"digests {', '.join(failed)} were not sent")
 
 
 def _send_or_end(digest: BoardDigest, *, now: datetime) -> None:
@@ -62,15 +80,20 @@ def _send_or_end(digest: BoardDigest, *, now: datetime) -> None:
     try:
         mail.send()
     except (SMTPException, OSError, ValueError) as error:
-        kind = type(error).__name__  # never its words: they may have addresses
-        log.warning("digest_not_sent digest=%d error=%s", digest.pk, kind)
-        BoardDigest.objects.filter(pk=digest.pk).update(next_at=now + RETRY, error=kind)
+        _note_failure(digest, error, now=now)
         return
     BoardDigest.objects.filter(pk=digest.pk).update(sent_at=now, sent_state=state, error="")
     facts: dict[str, Json] = {"file": f"{found.name}.pdf", "sha256": hashlib.sha256(pdf).hexdigest()}
     record_digest(
         digest, "sent", actor=digest.owner.get_username(), facts=facts | {"addresses": len(addresses)}
     )
+
+
+def _note_failure(digest: BoardDigest, error: Exception, *, now: datetime) -> None:
+    """Note the kind of the error, never its words: they may have addresses. Try again in an hour."""
+    kind = type(error).__name__
+    log.warning("digest_not_sent digest=%d error=%s", digest.pk, kind)
+    BoardDigest.objects.filter(pk=digest.pk).update(next_at=now + RETRY, error=kind[:64])
 
 
 def _may_go_on(digest: BoardDigest) -> bool:

@@ -9,7 +9,8 @@ import pytest
 from django.utils import timezone
 
 from reports.boards.actions import remove_board
-from reports.models import BoardDigest, LedgerEntry, Study
+from reports.models import Board, BoardDigest, LedgerEntry, Study
+from reports.sharing import digests
 from reports.sharing.digests import send_due
 from reports.studies.grant_models import StudyGrant
 from reports.studies.policies import Role
@@ -120,3 +121,29 @@ def test_only_allowed_addresses_are_written_to(reader, board, settings, mailoutb
     assert mailoutbox == []
     reader.post(page(board), {"stop": "1"})
     assert ledger() == ["created", "ended"]
+
+
+def test_a_board_that_fails_stops_no_other(reader, board, analyst, monkeypatch, mailoutbox, caplog) -> None:
+    set_up(reader, board)
+    other = Board.objects.create(study=board.study, owner=analyst, name="Second", tiles=board.tiles)
+    set_up(reader, other)
+    drawn = digests.select_board
+
+    def select(study, window, *, options):
+        if options == digests.options_of(board):
+            raise KeyError("mayor@example.org")
+        return drawn(study, window, options=options)
+
+    monkeypatch.setattr(digests, "select_board", select)
+    now = later(minutes=1)
+    with pytest.raises(digests.DigestsError, match=str(BoardDigest.objects.get(board=board).pk)) as error:
+        send_due(now)
+    assert [mail.subject.partition(":")[0] for mail in mailoutbox] == ["Second"]
+    failed = BoardDigest.objects.get(board=board)
+    assert (failed.error, failed.next_at, failed.sent_at) == ("KeyError", now + timedelta(hours=1), None)
+    assert BoardDigest.objects.get(board=other).error == ""
+    assert "example.org" not in caplog.text + str(error.value)
+    assert "could not be sent (KeyError)" in words(reader.get(page(board)))
+    monkeypatch.undo()
+    send_due(now + timedelta(hours=1))
+    assert [mail.subject.partition(":")[0] for mail in mailoutbox] == ["Second", "For the mayor"]
