@@ -39,6 +39,7 @@ logging.getLogger("matplotlib").setLevel(logging.WARNING)
 matplotlib.rcParams.update(
     {
         "text.parse_math": False,
+        "text.hinting": "no_hinting",  # letters stand where their outlines do
         "svg.fonttype": "path",
         "svg.hashsalt": "mobility-reports",
         "font.family": [FONT],

@@ -18,6 +18,7 @@ from reports.estimates.options import ordered, shown_value
 from reports.estimates.queries import indicator_reports
 from reports.exports.drawing.canvas import COLOURS, WIDTH_IN, Box, new_figure
 from reports.exports.drawing.letters import legible
+from reports.exports.drawing.zone_names import draw_names
 from reports.exports.selection import Scope, Selection
 from reports.maps import zones
 from reports.maps.scale import NOT_ASKED, NOT_READ
@@ -41,6 +42,7 @@ _WATER: Final[Mapping[str, Any]] = {
     "facecolor": MAP_COLOURS["--map-water"], "edgecolor": MAP_COLOURS["--map-river"], "linewidth": 0.6,
 }  # fmt: skip
 GROUND: Final = "#eef2f5"
+POINTS_IN: Final = 72  # an inch
 _HEIGHT_IN: Final = (3.0, 6.5)  # least and most of the map
 LEGEND_ROW_IN: Final = 0.22
 IN_A_ROW: Final = 4
@@ -115,6 +117,8 @@ def draw_map(figure: Figure, found: ZoneMap, *, box: Box) -> None:
     draw_water(axes, shapes.layers)
     draw_lines(axes, shapes.layers)
     draw_scale(axes, width_m=east - west)
+    metres = max((east - west) / inside.width, (north - south) / inside.height)
+    draw_names(axes, shapes.zones, metres_per_point=metres / POINTS_IN)
     corner = Box(box.left + 0.012 * box.width, box.bottom + legend_in, 0, 0).of(figure)
     figure.legend(
         handles=found.entries, loc="upper left", bbox_to_anchor=corner[:2],

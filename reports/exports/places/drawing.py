@@ -25,6 +25,7 @@ from reports.exports.drawing.maps import (
     IN_A_ROW,
     LEGEND_ROW_IN,
     MAP_COLOURS,
+    POINTS_IN,
     draw_lines,
     draw_scale,
     draw_water,
@@ -32,6 +33,7 @@ from reports.exports.drawing.maps import (
     look,
     outline,
 )
+from reports.exports.drawing.zone_names import draw_names
 from reports.exports.facts import software_words
 from reports.exports.places.selection import Places, head_of, provenance
 from reports.maps import density as maps_density
@@ -85,7 +87,7 @@ def _figure(places: Places) -> Figure:
     for left_in, panel, heading in zip(_LEFT_IN, frame["panels"], headings, strict=True):
         size = (_PANEL_IN / figure.get_figwidth(), map_in / whole_in)
         axes = figure.add_axes((left_in / figure.get_figwidth(), bottom, *size))
-        _draw_panel(axes, places, panel, shapes=shapes)
+        _draw_panel(axes, places, panel, shapes=shapes, map_in=map_in)
         axes.set_title(heading, loc="left", fontsize=8.5, fontweight="bold", pad=4)
     _draw_legend(figure, scale, shapes, top=bottom)
     days = formats.window_title(places.first_date, places.last_date)
@@ -101,8 +103,10 @@ def _scale(places: Places) -> Scale:
     return maps_density.density_scale(location_windows(study, windows), options=places.options)
 
 
-def _draw_panel(axes: Axes, places: Places, panel: dict[str, Any], *, shapes: AreaShapes) -> None:
-    """Squares in their classes, zones and layers above them, a scale; or why there is nothing."""
+def _draw_panel(
+    axes: Axes, places: Places, panel: dict[str, Any], *, shapes: AreaShapes, map_in: float
+) -> None:
+    """Squares in their classes, zones with names and layers above them, a scale; or why there is nothing."""
     grid = places.found.spec.grid
     east, north = grid.x0_m + grid.n_x * grid.step_m, grid.y0_m + grid.n_y * grid.step_m
     colours = _colours(np.array(panel["classes"])).reshape(*grid.shape, 4)
@@ -126,6 +130,8 @@ def _draw_panel(axes: Axes, places: Places, panel: dict[str, Any], *, shapes: Ar
     if panel["blank"]:
         axes.text(0.5, 0.5, panel["blank"], transform=axes.transAxes, ha="center", va="center", size=9)
     draw_scale(axes, width_m=east - grid.x0_m)
+    metres = (east - grid.x0_m) / (POINTS_IN * _PANEL_IN)
+    draw_names(axes, shapes.zones, metres_per_point=max(metres, (north - grid.y0_m) / (POINTS_IN * map_in)))
 
 
 def _colours(classes: NDArray[np.int64]) -> NDArray[np.uint8]:
