@@ -19,7 +19,12 @@ Outlines = list[list[list[list[float]]]]
 
 def pixel_m(area: AreaDefinition) -> float:
     """Metres that a pixel of a map of the area stands for."""
-    west, south, east, north = bounds_in_metres(area)
+    return pixel_of(bounds_in_metres(area))
+
+
+def pixel_of(bounds_m: tuple[float, float, float, float]) -> float:
+    """Metres that a pixel of a map stands for, which shows west, south, east and north."""
+    west, south, east, north = bounds_m
     return max(east - west, north - south, 100.0) / SCREEN
 
 

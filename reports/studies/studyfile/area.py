@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from reports.studies.geography.areas import place
-from reports.studies.geography.files.rules import Source
-from reports.studies.geography.layers import read_layers, read_mask
+from reports.studies.geography.files.rules import MAX_LAYERS, Source, layer_in, layer_name
+from reports.studies.geography.layers import read_layers, read_mask, sheet_of
 from reports.studies.geography.zones import read_zones
 from reports.studies.studyfile.cells import read_cells
 from reports.studies.studyfile.definition import AreaDefinition, Cell
@@ -16,7 +16,6 @@ from reports.studies.studyfile.problems import Problem, Problems
 from reports.studies.studyfile.sections import DEFAULT_ZONE_COLUMN
 from reports.studies.studyfile.table import Table, text_problem
 
-MAX_LAYERS: Final = 10
 _BESIDE: Final = (".shx", ".dbf", ".prj", ".cpg")
 
 
@@ -60,6 +59,7 @@ class AreaFiles:
 
     def source(self, key: str, name: str) -> Source | None:
         """Return a file of geometries; a shapefile with its other files."""
+        name, layer = layer_in(name)
         data = self.content(key, name)
         if data is None:
             return None
@@ -70,7 +70,7 @@ class AreaFiles:
                     beside[suffix] = self._read(str(PurePosixPath(name).with_suffix(suffix)))
                 except FileNotFoundError:
                     continue
-        return Source(name=name, data=data, beside=beside)
+        return Source(name=name, data=data, beside=beside, layer=layer)
 
 
 def read_area(
@@ -112,9 +112,7 @@ def _layer_files(table: Table) -> Sequence[str]:
         return ()
     for position, name in enumerate(names, start=1):
         problem = text_problem(name)
-        if not problem and PurePosixPath(name).stem in [
-            PurePosixPath(each).stem for each in names[: position - 1]
-        ]:
+        if not problem and layer_name(name) in [layer_name(each) for each in names[: position - 1]]:
             problem = "must have a unique name, apart from the ending"
         if problem:
             table.add(f"layers[{position}]", problem, name)
@@ -139,4 +137,4 @@ def _with_map(
         for position, name in enumerate(layers, start=1)
         if (source := files.source(f"layers[{position}]", name)) is not None
     ]
-    return replace(area, water=near_water, land=on_land, layers=read_layers(sources, area=area))
+    return replace(area, water=near_water, land=on_land, layers=read_layers(sources, sheet=sheet_of(area)))

@@ -10,6 +10,7 @@ from pyproj.exceptions import ProjError
 from reports.studies.geography.files.containers import read_container
 from reports.studies.geography.files.geojson import read_geojson
 from reports.studies.geography.files.rules import Rules, Source
+from reports.studies.geography.files.tiles import ENDING, read_tiles
 from reports.studies.studyfile.problems import Problems
 
 GEOJSON: Final = (".geojson", ".json")
@@ -27,13 +28,17 @@ def read_source(source: Source, problems: Problems, *, rules: Rules) -> gpd.GeoD
     A GeoJSON file whose geometries break rules has a problem and None in their places, so that its
     attributes can be checked together with them.
     """
-    if source.suffix not in FORMATS:
-        problems.add("name", f"must end in one of {', '.join(FORMATS)}", source.name)
+    formats = FORMATS if rules.view is None else (*FORMATS, ENDING)
+    if source.suffix not in formats:
+        problems.add("name", f"must end in one of {', '.join(formats)}", source.name)
         return None
     if len(source.data) > MAX_FILE_BYTES:
-        problems.add("size", f"must be at most {MAX_FILE_BYTES // 1_000_000} MB", len(source.data))
+        rule = f"must be at most {MAX_FILE_BYTES // 1_000_000} MB: cut it to the area of the study"
+        problems.add("size", rule, len(source.data))
         return None
-    if source.suffix in GEOJSON:
+    if source.suffix == ENDING:
+        frame = read_tiles(source, problems, rules=rules)
+    elif source.suffix in GEOJSON:
         frame = read_geojson(source.data, problems, kinds=rules.kinds, noun=rules.noun)
     else:
         frame = read_container(source, problems, rules=rules)

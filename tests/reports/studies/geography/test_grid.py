@@ -14,7 +14,6 @@ from django.db import connection
 from pyproj import Geod
 from shapely import LineString, MultiPolygon, Point, Polygon, box
 
-from reports.studies.geography import areas
 from reports.studies.geography.areas import (
     bounds_in_metres,
     cells_in_metres,
@@ -30,6 +29,7 @@ from reports.studies.geography.grid import (
     make_grid,
     zone_of_grid_cells,
 )
+from reports.studies.geography.layers import sheet_of
 from reports.studies.geography.projection import LocalProjection, projection_around
 from reports.studies.geography.shapes import in_metres, of_features, of_geometry
 from reports.studies.geography.stored import NO_ZONE
@@ -243,15 +243,29 @@ def test_lines_that_meet_are_one_path_and_polygons_are_rings():
     assert (both.kind, len(both.paths)) == ("lines", 3)
 
 
-def test_what_is_far_away_is_clipped_or_left_out():
-    area = drawn(LineString([(0.0, 47.65), (30.0, 47.65)])).area
+@pytest.mark.parametrize(("far", "margin_m"), [(7.5, 48_800), (6.87, 7_500), (9.5, 100_000)])
+def test_what_is_far_away_is_clipped_or_left_out(far, margin_m):
+    cells = f"cell_id,lon,lat\nwest,6.85,47.65\nfar,{far},47.65\n" + "north,6.86,47.7\n" * (far < 7)
+    name = "rivers.gpkg"
+    files = {name: written(frame([LineString([(0.0, 47.65), (30.0, 47.65)])]), name)}
+    area = parse(f'layers = ["{name}"]\n', files, cells=cells).area
     (path,) = area.layers[0].paths
-    west, _, east, _ = surroundings(area)
+    west, _, east, _ = sheet_of(area).view.box
     projection = projection_of(area)
     ends = projection.to_degrees(*np.array(path).T)[0]
     assert [ends.min(), ends.max()] == pytest.approx([west, east], abs=1e-4)
-    x_m, _ = projection.to_metres(np.array([west, 6.85, 7.5, east]), np.full(4, 47.65))  # cells in the middle
-    assert [x_m[1] - x_m[0], x_m[3] - x_m[2]] == pytest.approx([areas.SURROUNDINGS_M] * 2, rel=0.05)
+    x_m, _ = projection.to_metres(np.array([west, 6.85, far, east]), np.full(4, 47.65))  # cells in the middle
+    assert [x_m[1] - x_m[0], x_m[3] - x_m[2]] == pytest.approx([margin_m] * 2, rel=0.3)
+
+
+def test_what_is_too_detailed_for_a_page_is_refused_with_what_to_do(monkeypatch):
+    monkeypatch.setattr("reports.studies.geography.layers.MAX_LAYER_VERTICES", 3)
+    files = {"a.gpkg": written(frame([WIGGLE]), "a.gpkg")}
+    (found,) = problems('layers = ["a.gpkg"]\n', files)
+    assert "a.gpkg: features: must have fewer details" in found and "keep main features only" in found
+
+
+def test_nothing_near_is_left_out():
     gone = drawn(LineString([(50, 10), (51, 10)]))
     assert gone.area.layers == ()
     assert gone.notes == ["rivers.gpkg: features: hold nothing near the area: the layer is left out"]
