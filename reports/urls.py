@@ -19,6 +19,7 @@ from reports.exports.findings import numbers as number_downloads
 from reports.exports.places import views as place_downloads
 from reports.exports.presence import views as slot_downloads
 from reports.maps import density_views as density
+from reports.maps import layer_views as map_layers
 from reports.maps import views as maps
 from reports.movement import views as movement
 from reports.pages import (
@@ -64,6 +65,7 @@ urlpatterns = [
     path("<slug:slug>/notes/<int:note_id>/remove/", notes.remove, name="remove_note"),
     path("<slug:slug>/maps/", density.location_maps, name="maps"),
     path("<slug:slug>/maps/days.json", density.location_days, name="maps_days"),
+    path("<slug:slug>/maps/layers/", map_layers.layers, name="map_layers"),
     path("<slug:slug>/maps/compute/", density.compute, name="maps_compute"),
     path("<slug:slug>/maps/state/", density.state, name="maps_state"),
     file("maps/(?P<content>[a-z]+)", place_downloads.download_places, name="maps_file"),

@@ -28,8 +28,8 @@ METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OP
 # Bodies before a sign-in: forms to sign in, second factors, passwords of share links.
 MAX_UNKNOWN_BYTES: Final = 100_000
 MAX_FORM_BYTES: Final = 6_000_000  # first rows of an extract, drafts of studies
-STUDY_FILES: Final = "/administrator/create/"
-MAX_STUDY_FILES_BYTES: Final = 1_000_000_000  # the form says itself what it takes
+STUDY_FILES: Final = re.compile(r"/administrator/create/|/studies/[^/]+/maps/layers/")
+MAX_STUDY_FILES_BYTES: Final = 1_000_000_000  # the forms say themselves what they take
 STREAMED: Final = re.compile(r"/(operator/[^/]+/uploads|api/v1/studies/[^/]+/extracts|api/v1/intake)/")
 PLAIN: Final = "text/plain; charset=utf-8"
 
@@ -104,4 +104,4 @@ def _most(request: HttpRequest) -> int:
     """Bytes that a body may have."""
     if not request.user.is_authenticated:
         return MAX_UNKNOWN_BYTES
-    return MAX_STUDY_FILES_BYTES if request.path_info == STUDY_FILES else MAX_FORM_BYTES
+    return MAX_STUDY_FILES_BYTES if STUDY_FILES.fullmatch(request.path_info) else MAX_FORM_BYTES

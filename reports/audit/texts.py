@@ -35,6 +35,7 @@ KIND_WORDS = {
     LedgerKind.SHARE_REVOKED: _("Share link revoked"),
     LedgerKind.BOARD_CHANGED: _("Board changed"),
     LedgerKind.DIGEST: _("Board by e-mail"),
+    LedgerKind.LAYERS_CHANGED: _("Base layers of maps"),
     LedgerKind.TOKEN_CREATED: _("Token created"),
     LedgerKind.TOKEN_REVOKED: _("Token revoked"),
     LedgerKind.SIGN_IN_SUCCEEDED: _("Signed in"),
@@ -279,6 +280,10 @@ def _digest(facts: Facts) -> str:
     return "" if text is None else str(text) % values
 
 
+def _layers(facts: Facts) -> str:
+    return gettext("Base layers were replaced. Layers: %(n)s.") % {"n": facts.get("layers")}
+
+
 def _share(facts: Facts) -> str:
     text = gettext("Share link %(link)s to %(indicator)s.")
     shown = {"presence": API_WORDS["presence"], "forecast": gettext("Forecast")}
@@ -397,6 +402,7 @@ _SENTENCES: dict[str, Callable[[Facts], str]] = {
     LedgerKind.SHARE_REVOKED: _share,
     LedgerKind.BOARD_CHANGED: _board,
     LedgerKind.DIGEST: _digest,
+    LedgerKind.LAYERS_CHANGED: _layers,
     LedgerKind.TOKEN_CREATED: _token,
     LedgerKind.TOKEN_REVOKED: _token,
     LedgerKind.SIGN_IN_FAILED: _failed,

@@ -30,6 +30,7 @@ PAGES: Final = {
     "reports:crosstab_model": "compare.md",
     "reports:flows": "compare.md",
     "reports:maps": "maps.md",
+    "reports:map_layers": "geography.md",
     "reports:questions": "reference/questions.md",
     "reports:statement": "statement.md",
     "reports:dpia": "dpia.md",

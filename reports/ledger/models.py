@@ -34,6 +34,7 @@ class LedgerKind(StrEnum):
     SHARE_REVOKED = "share.revoked"
     BOARD_CHANGED = "board.changed"
     DIGEST = "board.digest"
+    LAYERS_CHANGED = "map.layers"
     TOKEN_CREATED = "token.created"  # noqa: S105 - a kind, not a token
     TOKEN_REVOKED = "token.revoked"  # noqa: S105
     SIGN_IN_SUCCEEDED = "sign_in.succeeded"

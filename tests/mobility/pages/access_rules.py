@@ -105,7 +105,7 @@ RULES = {
     ),
     "reports:dpia": Rule(roles=OVERSEERS, about=STUDY),
     "reports:dpia_file": Rule(roles=OVERSEERS, about=STUDY, kwargs={"ending": "md"}),
-    "reports:crowd_limits": Rule(roles=ADMINISTRATORS, about=STUDY),
+    **of("reports:crowd_limits reports:map_layers", roles=ADMINISTRATORS, about=STUDY),
     "reports:notes": Rule(roles=BOTH, about=STUDY),
     "reports:remove_note": Rule(roles=BOTH, about={**STUDY, "note_id": "note"}, method="post"),
     # --- tokens, links and views: the own ones; administrators end those of others, too

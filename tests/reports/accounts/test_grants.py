@@ -141,7 +141,7 @@ def test_rights_that_were_fetched_are_those_of_that_moment(person, fair, django_
 
 WRITTEN = {
     "reports:maps_compute", "reports:notes", "reports:remove_note", "reports:ask_forecast",
-    "reports:crowd_limits", "reports:boards", "reports:board_digest",
+    "reports:crowd_limits", "reports:map_layers", "reports:boards", "reports:board_digest",
 }  # fmt: skip
 
 
