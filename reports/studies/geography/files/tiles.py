@@ -157,7 +157,7 @@ class Archive:
 
     def _part(self, begin: int, length: int, *, packing: int, limit: int, what: str) -> bytes:
         """Unpack a part of the file, at most `limit` bytes."""
-        if begin + length > len(self._data):
+        if not 0 <= begin <= begin + length <= len(self._data):
             raise TilesError("must be complete, but ends too early: copy the file again")
         part = self._data[begin : begin + length]
         if packing == _GZIP:
