@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Final
 
+import numpy as np
 from django.db import transaction
 from django.utils.translation import gettext
 
@@ -103,5 +104,6 @@ def _bounds(area: Area) -> Bounds | None:
         found.append((float(grid.x0_m), float(grid.y0_m), float(east), float(north)))
     if not found:
         return None
-    west, south, east, north = zip(*found, strict=True)
-    return min(west), min(south), max(east), max(north)
+    corners = np.array(found)
+    (west, south), (east, north) = corners[:, :2].min(axis=0).tolist(), corners[:, 2:].max(axis=0).tolist()
+    return west, south, east, north

@@ -58,7 +58,7 @@ def send_due(now: datetime | None = None) -> None:
             continue
         try:
             _send_or_end(digest, now=now)
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with a board must not stop the others
+        except Exception as error:  # noqa: BLE001 - no error of a board may stop the others
             _note_failure(digest, error, now=now)
             failed.append(str(digest.pk))
     if failed:

@@ -39,7 +39,7 @@ logging.getLogger("matplotlib").setLevel(logging.WARNING)
 matplotlib.rcParams.update(
     {
         "text.parse_math": False,
-        "text.hinting": "no_hinting",  # letters stand where their outlines do
+        "text.hinting": "no_hinting",  # letters are where their outlines are
         "svg.fonttype": "path",
         "svg.hashsalt": "mobility-reports",
         "font.family": [FONT],

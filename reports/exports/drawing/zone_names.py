@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
-from typing import Final
+from typing import Any, Final
 
 import matplotlib
 import numpy as np
@@ -19,7 +19,7 @@ from reports.maps.shapes import Path, ZoneShape
 NAME_PT: Final = 7.0
 _LINE_PT: Final = 1.25 * NAME_PT  # from one line to the next
 _AROUND_PT: Final = 2.0  # between a name and the border of its zone
-_HEIGHTS: Final = (0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8)  # of the box of a zone, where a name may stand
+_HEIGHTS: Final = (0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8)  # of the box of a zone, where a name is tried
 _PEN: Final = TextToPath()
 
 Span = tuple[float, float]
@@ -45,7 +45,12 @@ class Name:
 
 def draw_names(axes: Axes, zones: Sequence[ZoneShape], *, metres_per_point: float) -> None:
     """Write the names that have room, light behind dark, so that they can be read on every class."""
-    look = {"size": NAME_PT, "ha": "center", "va": "center", "linespacing": _LINE_PT / NAME_PT}
+    look: dict[str, Any] = {
+        "size": NAME_PT,
+        "ha": "center",
+        "va": "center",
+        "linespacing": _LINE_PT / NAME_PT,
+    }
     halo = Stroke(linewidth=2.0, foreground="white")
     for name in placed_names(zones, metres_per_point=metres_per_point):
         axes.text(name.x_m, name.y_m, name.text, path_effects=[halo], zorder=4, **look)

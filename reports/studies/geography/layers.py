@@ -67,7 +67,7 @@ class _Read(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """What maps of an area show, and the projection that they are drawn in."""
+    """The view of an area on maps, and their projection."""
 
     view: View
     projection: LocalProjection

@@ -55,7 +55,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What is drawn: west, south, east and north in degrees, and the metres of the finest detail."""
+    """The part of a file for maps: west, south, east, north in degrees, and its finest detail in metres."""
 
     box: tuple[float, float, float, float]
     detail_m: float

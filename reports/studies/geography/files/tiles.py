@@ -66,7 +66,7 @@ class Tile(NamedTuple):
 
 
 class TilesError(ValueError):
-    """What is wrong with a file, as a rule that it breaks."""
+    """The rule that a file breaks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ class _Directory:
         return cls(ids=np.cumsum(ids), runs=runs, lengths=lengths, offsets=offsets)
 
     def find(self, number: int) -> tuple[bool, int, int] | None:
-        """Whether the entry of a tile is a directory, where it begins, how long it is; None: no entry."""
+        """Return whether the entry of a tile is a directory, its begin and length; None: no entry."""
         at = int(np.searchsorted(self.ids, number, side="right")) - 1
         if at < 0:
             return None
@@ -175,7 +175,7 @@ class Archive:
 def read_tiles(source: Source, problems: Problems, *, rules: Rules) -> gpd.GeoDataFrame | None:
     """Return the lines of one layer in `rules.view`, and the union of its polygons; None after a problem.
 
-    Lines are cut at the borders of tiles. Polygons go on behind them, so that their union has no seams.
+    Lines are cut at the borders of tiles. Polygons overlap beyond them, so that their union has no seams.
     """
     shapes: list[Any] = []
     try:
