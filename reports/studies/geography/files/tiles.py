@@ -49,7 +49,7 @@ class Tile(NamedTuple):
     def number(self) -> int:
         """Place along the curve of Hilbert that the file is sorted by, after all tiles of lower zooms."""
         n, x, y = 1 << self.zoom, self.x, self.y
-        found = (4**self.zoom - 1) // 3
+        found = (n * n - 1) // 3
         for bit in reversed(range(self.zoom)):
             side = 1 << bit
             right, down = int(bool(x & side)), int(bool(y & side))
