@@ -1,5 +1,6 @@
 """Both maps of reported places as one picture: squares, zones, legend of the page, in the light colours."""
 
+from textwrap import fill
 from typing import Any, Final
 
 import numpy as np
@@ -41,6 +42,7 @@ from reports.maps.scale import MAX_CLASSES, Scale
 from reports.maps.shapes import AreaShapes, area_shapes
 
 _PANEL_IN: Final = 3.55  # width of a map; the figure is 7.6 wide
+_HEADING: Final = 46  # letters in a line above a map
 _LEFT_IN: Final = (0.15, 3.9)
 _HEIGHT_IN: Final = (2.0, 7.0)  # least and most of a map
 _ABOVE_IN: Final = 0.98
@@ -88,7 +90,7 @@ def _figure(places: Places) -> Figure:
         size = (_PANEL_IN / figure.get_figwidth(), map_in / whole_in)
         axes = figure.add_axes((left_in / figure.get_figwidth(), bottom, *size))
         _draw_panel(axes, places, panel, shapes=shapes, map_in=map_in)
-        axes.set_title(heading, loc="left", fontsize=8.5, fontweight="bold", pad=4)
+        axes.set_title(fill(heading, _HEADING), loc="left", fontsize=8.5, fontweight="bold", pad=4)
     _draw_legend(figure, scale, shapes, top=bottom)
     days = formats.window_title(places.first_date, places.last_date)
     subtitle = legible(f"{places.study.shown_name} · {days}")
