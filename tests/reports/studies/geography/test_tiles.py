@@ -162,6 +162,8 @@ def test_few_tiles_are_read_whatever_the_area():
         assert west * degrees <= max(view.box[0], -180) and min(view.box[2], 180) <= east * degrees + 1e-9
     assert {tile.zoom for tile in tiles_of(VIEW, zooms=(0, 15))} == {8}  # 611 m * cos 47.65 / 2^8 ... < 50 m
     assert {tile.zoom for tile in tiles_of(VIEW, zooms=(0, 5))} == {5}
+    detailed = tiles_of(View(box=(0, 40, 10, 50), detail_m=1), zooms=(0, 15))
+    assert reading.MAX_TILES / 4 <= len(detailed) <= reading.MAX_TILES
 
 
 @pytest.mark.parametrize(
