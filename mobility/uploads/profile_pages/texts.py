@@ -13,6 +13,7 @@ from mobility.extracts.profiles.parse import bad_share_of
 from mobility.extracts.profiles.preview import ShownColumn, rejections
 from mobility.extracts.profiles.rules import ValueRule
 from mobility.extracts.profiles.sample import Sample
+from mobility.extracts.profiles.uniqueness import Uniqueness
 from mobility.uploads.profile_pages.draft import Draft
 from mobility.uploads.profile_pages.fields import DELIMITER_NAMES, ROLE_NAMES, format_words
 from reports.base.formats import number, percent
@@ -78,6 +79,31 @@ def rejected_words(
         limit_text = gettext("A file with such a high share of rejected rows is refused (limit: %(limit)s).")
         sentence += " " + limit_text % {"limit": percent(float(limit))}
     return {"sentence": sentence, "is_refused": is_refused, "reasons": found}
+
+
+def uniqueness_words(found: Uniqueness | None) -> dict[str, str]:
+    """Say how many people of a sample are unique, and what that means; empty if it could not be checked."""
+    if found is None:
+        return {}
+    sentence = ngettext(
+        "%(n)s of the %(people)s subscribers in the sample (%(share)s) is unique in these columns: "
+        "%(columns)s.",
+        "%(n)s of the %(people)s subscribers in the sample (%(share)s) are unique in these columns: "
+        "%(columns)s.",
+        found.unique,
+    ) % {
+        "n": number(found.unique),
+        "people": number(found.people),
+        "share": percent(found.unique / found.people),
+        "columns": ", ".join(found.columns),
+    }
+    meaning = gettext(
+        "Anyone who knows these values of a unique subscriber can find that person's rows in the file, even "
+        "without the identifier. In the whole file, the share is usually lower, because more people have the "
+        "same values. "
+        "Reports contain only randomised answers, not these values."
+    )
+    return {"sentence": sentence, "meaning": meaning}
 
 
 def _bad_share(draft: Draft, definition: StudyDefinition) -> Decimal:

@@ -16,10 +16,17 @@ from mobility.extracts.profiles.preview import preview, roles_of
 from mobility.extracts.profiles.proposals import Proposal
 from mobility.extracts.profiles.sample import SAMPLE_BYTES, Sample, read_sample
 from mobility.extracts.profiles.typed import TypedProfile
+from mobility.extracts.profiles.uniqueness import uniqueness_of
 from mobility.uploads.profile_pages.copies import copy_of, without_rows
 from mobility.uploads.profile_pages.fields import profile_fields
 from mobility.uploads.profile_pages.proposal import sent_proposal
-from mobility.uploads.profile_pages.texts import missing_parts, profile_words, rejected_words, rule_words
+from mobility.uploads.profile_pages.texts import (
+    missing_parts,
+    profile_words,
+    rejected_words,
+    rule_words,
+    uniqueness_words,
+)
 from mobility.uploads.profiles import create_profile, delete_profile
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.profiles import ExtractProfile
@@ -142,6 +149,7 @@ def _mapping(
         "columns": columns,
         "lines": list(zip(*(column.values for column in columns), strict=True)),
         "rejected": rejected_words(sample, columns, draft=proposal.draft, definition=definition),
+        "uniqueness": uniqueness_words(uniqueness_of(sample, proposal.draft, definition=definition)),
         "warnings": missing_parts(
             proposal.draft["profile"].get("kind", ""),
             roles_of(proposal.draft, definition).keys() - {"subscriber", "timestamp", "cell"},

@@ -110,6 +110,18 @@ class TestNew:
             "differs from the number in the header: 1 row", "10 rows · tranche_age",
         )  # fmt: skip
 
+    def test_it_says_how_many_people_are_unique_in_the_mapped_columns(self, client):
+        # seven subscribers, each with the age group of its first row: three, two and two
+        shown = text_of(look(client, **CHOSEN))
+        says(shown, "0 of the 7 subscribers in the sample (0.0%) are unique in these columns: tranche_age.")
+        one_more = "33699990000;14/05/2024 10:00;older\n"
+        shown = text_of(look(client, FILE + one_more, **CHOSEN))
+        says(
+            shown, "1 of the 8 subscribers in the sample (12.5%) is unique in these columns: tranche_age.",
+            "rows in the file, even without the identifier",
+        )  # fmt: skip
+        lacks(look(client, "msisdn,time\nx,01/02/2024 10:00\ny,01/02/2024 10:00\n"), 'id="uniqueness"')
+
     def test_what_is_odd_about_a_file_is_said_and_what_it_says_is_text_and_not_a_page(self, client):
         for data, words in {
             b"PK\x03\x04": "a zip archive",

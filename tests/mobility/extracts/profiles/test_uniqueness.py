@@ -1,0 +1,39 @@
+"""People of a sample who are the only ones with their values in the mapped columns."""
+
+from mobility.extracts.profiles.sample import read_sample
+from mobility.extracts.profiles.uniqueness import Uniqueness, uniqueness_of
+from tests.mobility.extracts.profiles.made_profiles import definition
+
+DEFINITION = definition()
+# Ada has two rows; Bob and Cleo share a gender and a postcode; the last row names no one.
+ROWS = (
+    "id,sex,cp,city\nada,F,25000,x\nada,F,25000,x\nbob,M,25000,y\ncleo,M,25000,z\ndan,M,75011,x\n,F,31000,x\n"
+)
+COLUMNS = {"gender": {"column": "sex"}, "region": {"column": "cp"}}
+
+
+def found(text=ROWS, *, indicators=COLUMNS, subscriber="id"):
+    data = text.encode()
+    draft = {"columns": {"subscriber": subscriber, "cell": "city"}, "indicator": indicators}
+    return uniqueness_of(read_sample(data, size=len(data)), draft, definition=DEFINITION)
+
+
+def test_people_are_counted_once_and_their_columns_together():
+    assert found() == Uniqueness(columns=("sex", "cp"), people=4, unique=2)
+    assert found(indicators={"gender": {"column": "sex"}}) == Uniqueness(columns=("sex",), people=4, unique=1)
+
+
+def test_without_a_subscriber_column_each_row_is_a_person():
+    assert found(subscriber="") == Uniqueness(columns=("sex", "cp"), people=6, unique=2)
+
+
+def test_texts_count_as_the_file_has_them():
+    mapped = {"gender": {"column": "sex", "values": {"M": "M", "m": "M"}}}
+    assert found("id,sex\na,M\nb,m\n", indicators=mapped) == Uniqueness(columns=("sex",), people=2, unique=2)
+
+
+def test_nothing_is_said_without_a_static_column_or_of_one_person():
+    assert found(indicators={}) is None
+    assert found(indicators={"gender": {"column": "not there"}}) is None
+    assert found("id,sex,cp\nada,F,25000\nada,F,25000\n") is None
+    assert found("id,sex,cp\n") is None
