@@ -13,7 +13,7 @@ from typing import Any, Final, get_args
 
 from ldp.errors import LdpError
 from ldp.kernels.entropy import KeyedPrf
-from ldp.privacy.moves import DEFAULT_MOVES, MoveSpec
+from ldp.privacy.moves import DEFAULT_MOVES, Items, MoveSpec
 from ldp.privacy.plan_requests import IndicatorRequest, build_plan
 from ldp.privacy.plans import Kind, Mechanism
 from ldp.privacy.slots import slot_noise
@@ -60,7 +60,8 @@ TWO_ROUNDS: Final[dict[str, Callable[..., AuditChannel]]] = {
 }
 
 BIT_FLIP: Final = "dbitflip"
-MOVES: Final = "moves"
+# What one of a day's items is drawn from, by the name of the attack.
+OF_DAY: Final[dict[str, Items]] = {"moves": "moves", "visited-zones": "places", "visited-pairs": "pairs"}
 FAKES: Final = ("rsfd-grr", "rsfd-ouez", "rsfd-suez", "rsfd-adp", "rsfd-ouer", "rsfd-suer")
 PRIOR_FAKES: Final = ("rsrfd-grr", "rsrfd-ouer", "rsrfd-suer")
 
@@ -154,7 +155,7 @@ def falling_prior(domain_size: int) -> tuple[int, ...]:
 
 
 def _target(options: argparse.Namespace) -> Target:
-    if options.mechanism == MOVES:
+    if options.mechanism in OF_DAY:
         return _moves_target(options)
     _refuse(options, "moves")
     # With shares, the library's own reports are attacked: a plan asks all alike.
@@ -219,12 +220,14 @@ def _plan_target(options: argparse.Namespace) -> Target:
 
 
 def _moves_target(options: argparse.Namespace) -> Target:
-    """Target of a plan with one indicator of moves between the places."""
+    """Target of a plan with one indicator of moves between the places, or of visits to them."""
     _refuse(options, "reports", "shares", "weights", *_SETTINGS)
     if len(options.domain_size) != 1:
-        raise LdpError(f"domain_size of {MOVES} must be one number of places, got {options.domain_size}")
-    moves = MoveSpec(places=options.domain_size[0], per_day=options.moves or DEFAULT_MOVES)
-    request = IndicatorRequest(slug=MOVES, kind="daily", domain_size=moves.size, moves=moves)
+        name, sizes = options.mechanism, options.domain_size
+        raise LdpError(f"domain_size of {name} must be one number of places, got {sizes}")
+    per_day, items = options.moves or DEFAULT_MOVES, OF_DAY[options.mechanism]
+    moves = MoveSpec(places=options.domain_size[0], per_day=per_day, items=items)
+    request = IndicatorRequest(slug=items, kind="daily", domain_size=moves.size, moves=moves)
     plan = build_plan(
         mechanism="smp-grr",
         unit=options.unit or "profile",
@@ -233,7 +236,7 @@ def _moves_target(options: argparse.Namespace) -> Target:
         epsilon=options.epsilon,
         indicators=[request],
     )
-    return replace(plan_target(plan), mechanism=MOVES)
+    return replace(plan_target(plan), mechanism=options.mechanism)
 
 
 def _slots_attacked(options: argparse.Namespace) -> AuditResult:
@@ -266,7 +269,7 @@ def _parser() -> argparse.ArgumentParser:
     audit = commands.add_parser(
         "audit", help="attack a mechanism, and print a lower bound on what it reveals"
     )
-    names = dict.fromkeys([*ONE_ROUND, BIT_FLIP, *TWO_ROUNDS, *FAKES, *PRIOR_FAKES, *_PLANS, MOVES])
+    names = dict.fromkeys([*ONE_ROUND, BIT_FLIP, *TWO_ROUNDS, *FAKES, *PRIOR_FAKES, *_PLANS, *OF_DAY])
     audit.add_argument("mechanism", choices=list(names))
     audit.add_argument(
         "--epsilon",
@@ -276,7 +279,7 @@ def _parser() -> argparse.ArgumentParser:
         "of the profile (with --days, of one day). For fakes: of the unit (for a profile with "
         "--days, of one day)",
     )
-    size_help = "number of values (plans and fakes: of each indicator; moves: of places)"
+    size_help = "number of values (plans and fakes: of each indicator; moves and visits: of places)"
     audit.add_argument("--domain-size", type=int, nargs="+", required=True, help=size_help)
     _add_settings(audit)
     length = audit.add_mutually_exclusive_group()
@@ -327,7 +330,7 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
     audit.add_argument(
         "--moves",
         type=count,
-        help="moves: number of moves a day with full weight (default: 6)",
+        help="moves, visited-zones, visited-pairs: number of them a day with full weight (default: 6)",
     )
     audit.add_argument(
         "--weights",

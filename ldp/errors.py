@@ -27,3 +27,7 @@ class FewVisitorsError(LdpError):
 
 class NoReportsError(LdpError):
     """There are visitors, but none of them reported: nothing can be estimated."""
+
+
+class FewReportsError(LdpError):
+    """A test cannot be made, because it has too few reports for the number of values."""

@@ -16,6 +16,7 @@ from reports.exports.findings import flows as flow_downloads
 from reports.exports.findings import means as means_downloads
 from reports.exports.findings import models as model_downloads
 from reports.exports.findings import numbers as number_downloads
+from reports.exports.findings import visited as visited_downloads
 from reports.exports.places import views as place_downloads
 from reports.exports.presence import views as slot_downloads
 from reports.maps import density_views as density
@@ -34,6 +35,7 @@ from reports.pages import (
     presence,
     scenario,
     studies,
+    visited,
 )
 from reports.privacy.statement import views as statement
 from reports.questions import views as questions
@@ -84,6 +86,8 @@ urlpatterns = [
     path("<slug:slug>/crosstab/model/", crosstab_model.crosstab_model, name="crosstab_model"),
     file("crosstab/model", model_downloads.download_model, name="crosstab_model_file"),
     file("crosstab", crosstab_downloads.download_crosstab, name="crosstab_file"),
+    path("<slug:slug>/flows/visited/", visited.visited, name="visited"),
+    file("flows/visited", visited_downloads.download_visited, name="visited_file"),
     path("<slug:slug>/flows/", flows.flows, name="flows"),
     file("flows", flow_downloads.download_flows, name="flows_file"),
     path("<slug:slug>/questions/", questions.questions, name="questions"),

@@ -470,15 +470,14 @@ class Plan:
         )
 
     def has_valid_moves(self) -> bool:
-        """Return whether moves are sampled, daily, and of all pairs of places and the outside."""
+        """Return whether moves and visits are sampled, daily, and of all that there can be, and nothing."""
         return all(
             self.mechanism.startswith("smp-")
             and row["kind"] == "daily"
             and not row.keys() & {"parts", "scale"}
             and "presence" not in self.spec
             and row["moves"]["per_day"] in range(1, MAX_MOVES + 1)
-            and row["moves"]["places"] >= 1
-            and row["domain_size"] == (row["moves"]["places"] + 1) ** 2
+            and row["domain_size"] == n_items(row["moves"])
             for row in self.asked
             if "moves" in row
         )
@@ -492,6 +491,15 @@ class Plan:
 def is_wave(asked: Json) -> bool:
     """Return whether a number is reported by the square wave, each person once."""
     return "scale" in asked and asked["scale"].get("report") == "wave"
+
+
+def n_items(moves: Json) -> int:
+    """Return the number of codes of one item of a day; 0 for what there cannot be."""
+    places, items = moves["places"], moves.get("items", "moves")
+    if places < (2 if items == "pairs" else 1):
+        return 0
+    sizes = {"moves": (places + 1) ** 2, "places": places + 1, "pairs": places * (places - 1) // 2 + 1}
+    return int(sizes.get(items, 0))
 
 
 def check_spec(plan: Plan, found: Findings) -> None:
@@ -575,8 +583,8 @@ def check_indicator(entry: Json, plan: Plan, index: int, said_epsilon: str, foun
         found.equal(f"{where}, {name}", entry[name], value)
     moves = entry.get("moves")
     found.equal(f"{where}, moves", moves is None, "moves" not in asked)
-    for name, number in asked.get("moves", {}).items():
-        found.equal(f"{where}, moves.{name}", moves and moves[name], number)
+    for name in sorted({*asked.get("moves", {}), *(moves or {})}):
+        found.equal(f"{where}, moves.{name}", (moves or {}).get(name), asked.get("moves", {}).get(name))
     found.equal(f"{where}, number of categories", k, asked["domain_size"])
     found.equal(f"{where}, asked_share", Fraction(entry["asked_share"]), share)
     found.equal(f"{where}, nominal_epsilon", Fraction(entry["nominal_epsilon"]), epsilon)

@@ -19,6 +19,7 @@ before you declare one.
 - Mean, median, shares above a cut: [numbers](study-file.md#numbers); the mean by zone or category of a
   declared combination.
 - [Moves](../daily_values.md) of a visitor along a pair of zones: error of one cell, times `max_moves`.
+- [Visited zones](../compare.md#visited-zones) of a day, and pairs: error of one cell, times `max_visits`.
 
 Nothing answers combinations that no indicator declares; of three that are declared in pairs there is a
 [model](../compare.md#cross-tabulations), marked as one.

@@ -260,6 +260,23 @@ def test_each_number_of_moves_is_derived_and_other_plans_of_them_are_refused(mec
         assert any(text.startswith("plan.spec, moves") for text in texts(forged)), change
 
 
+@pytest.mark.parametrize(("items", "size"), [("places", 4), ("pairs", 4)])
+def test_each_number_of_visits_is_derived_and_other_plans_of_them_are_refused(items, size):
+    statement = written(
+        factory.create(factory.GENDER, factory.visits("seen", items, "a", "b", "c", per_day=2))
+    )
+    assert texts(statement) == []
+    asked = {"places": 3, "per_day": 2, "items": items}
+    assert statement["indicators"][1]["moves"] == asked
+    assert len(statement["indicators"][1]["categories"]) == size
+    for change in ({"places": 5}, {"items": "moves"}, {"items": "trips"}):
+        forged = copy.deepcopy(statement)
+        forged["plan"]["spec"]["indicators"][1]["moves"] |= change
+        assert any(text.startswith("plan.spec, moves") for text in texts(forged)), change
+    del statement["indicators"][1]["moves"]["items"]
+    assert any("indicator seen, moves.items" in text for text in texts(statement))
+
+
 @pytest.mark.parametrize("mechanism", ["smp-grr", "spl-grr"])
 def test_each_number_of_presence_is_derived(mechanism):
     plan = planned(mechanism, presence_epsilon=Decimal(1), presence_days=2)

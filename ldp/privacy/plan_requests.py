@@ -40,7 +40,7 @@ class IndicatorRequest:
     weight : Decimal or None; smp only: how often it is asked, against the others; above 0, None = 1
     parts : slugs of the indicators whose combination it is; none = it is no joint indicator
     scale : of a number; None = it is none
-    moves : of moves of a day, with their size as domain_size; None = it is about something else
+    moves : of moves of a day or of visited places, with their size as domain_size; None = of something else
     by_code : smp only: as of `IndicatorSpec`
     """
 

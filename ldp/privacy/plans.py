@@ -594,6 +594,8 @@ def _indicator_to_json(spec: IndicatorSpec) -> dict[str, Any]:
     found = asdict(spec) | {"epsilon": exact_text(spec.epsilon), "parts": list(spec.parts)}
     if spec.scale is not None:
         found["scale"] = spec.scale.to_json()
+    if spec.moves is not None:
+        found["moves"] = spec.moves.to_json()
     return {key: value for key, value in found.items() if value or key not in _LEFT_OUT}
 
 

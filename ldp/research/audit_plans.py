@@ -72,7 +72,7 @@ def _values(plan: PlanSpec, index: int) -> list[tuple[int, int]]:
     if spec.scale is not None:  # the two ends of the scale lie on different sides of every cut
         return [(spec.domain_size * (day % 2), spec.domain_size * (1 - day % 2)) for day in range(days)]
     if spec.moves is not None:
-        return [(spec.moves.nothing, 1)] * days
+        return [(spec.moves.nothing, min(1, spec.moves.nothing - 1))] * days
     channel, n = plan.answer_channel(index), spec.domain_size
     if isinstance(channel, QuestionChannel):  # most of the questions have these values in different groups
         n = min(n, channel.groups)

@@ -20,7 +20,7 @@ from reports.crosstab.query import COLUMNS, ROWS, checked_choice, joint_of, part
 from reports.crosstab.texts import sentence
 from reports.estimates.fingerprints import state_of
 from reports.estimates.queries import Window, WindowError, visitor_unions, window_from_dates
-from reports.exports.findings.models import model_rows, model_words
+from reports.exports.findings.models import model_head, model_rows, model_words, pair_columns
 from reports.exports.findings.tables import head_of, tail_of
 from reports.studies.models import Indicator, Study
 
@@ -184,6 +184,7 @@ def model_answer(
             raise ProblemError(422, str(error)) from error
         rows = [] if table.cells is None else model_rows(table)
         marked = {"model": MODEL, "explanation": model_words(table), "rows": rows}
-        return as_json(head_of(table.report) | marked | tail_of(table.report))
+        head = model_head(table) | pair_columns(table)
+        return as_json(head | marked | tail_of(table.report))
 
     return answer(request, state=[state_of([study]), window, *parts], build=build)

@@ -177,6 +177,21 @@ class Association(Window):
     market_share: float
 
 
+class Change(Window):
+    """Result of a test of all categories of an indicator in two windows."""
+
+    reference_first_day: date
+    reference_last_day: date
+    reference_n_visitors: Visitors
+    reference_n_reports: int | None
+    differs: bool | None = Field(description="equal shares are rejected at 5%; null: no test")
+    sentence: str = Field(description="the result, or why there is no test")
+    statistic: float | None = Field(description="chi-square")
+    degrees: int | None = Field(description="degrees of freedom")
+    p_value: float | None
+    market_share: float
+
+
 class FlowRow(Strict):
     """One pair; null: all origins or destinations."""
 
@@ -230,6 +245,33 @@ class Moves(Window):
     n_days: int = Field(description="number of days with figures")
     max_moves: int = Field(description="moves of a day that count in full")
     rows: list[MoveRow]
+    market_share: float
+
+
+class VisitedRow(Strict):
+    """Visitors of one zone, or of both zones of a pair, on a day."""
+
+    zone: str
+    other_zone: str | None = Field(description="null: visitors of one zone")
+    visitors: Number
+    visitors_ci_low: Number
+    visitors_ci_high: Number
+    frequency: Share
+    std_error: float | None
+    ci_low: Share
+    ci_high: Share
+    larger_than_noise: Literal["yes", "no"]
+    status: Status
+
+
+class Visited(Window):
+    """Visited zones, or pairs of zones that are visited on the same day."""
+
+    n_visitors: int = Field(description="visitor-days")
+    n_reports: int
+    n_days: int = Field(description="number of days with figures")
+    max_visits: int = Field(description="zones or pairs of a day that count in full")
+    rows: list[VisitedRow]
     market_share: float
 
 
@@ -309,8 +351,14 @@ class ModelRow(Strict):
 
 
 class ModelAnswer(Window):
-    """Three-way table in one window: a model, no one reports on all three."""
+    """Three-way table in one window: a model, no one reports on all three.
 
+    n_reports are those of all pairs together, and epsilon is the largest of one answer.
+    """
+
+    pairs: list[Slug] = Field(description="joint indicators of two parts that the model is made of")
+    pairs_n_reports: list[int | None]
+    pairs_epsilon: list[float]
     model: Literal["maximum_entropy"]
     explanation: str
     rows: list[ModelRow]

@@ -20,6 +20,7 @@ from reports.api.answers import (
     refuse_unknown,
 )
 from reports.api.auth import Session, Token, reader_of, study_of
+from reports.api.comparisons import change_answer
 from reports.api.crosstab import association_answer, model_answer, query_answer
 from reports.api.document import DocumentedApi
 from reports.api.features.operations import router as features
@@ -46,6 +47,7 @@ from reports.api.presence.answers import presence_answer
 from reports.api.presence.forecasts import days_answer, slots_answer
 from reports.api.records import indicator_record, outages_of, study_line, study_record, visitors_record
 from reports.api.scenarios import scenario_answer
+from reports.api.visited import visited_answer
 from reports.base.problems import ProblemError
 from reports.estimates.fingerprints import state_of
 from reports.estimates.queries import (
@@ -375,6 +377,27 @@ def queries(request: HttpRequest, study: str, question: schemas.Query) -> HttpRe
 
 
 @api.get(
+    INDICATOR + "/change",
+    response=answers(schemas.Change),
+    summary=gettext_noop("Test of two date ranges"),
+)
+def change(
+    request: HttpRequest,
+    study: str,
+    indicator: str,
+    first: From = None,
+    last: To = None,
+    with_first: WithFrom = None,
+    with_last: WithTo = None,
+) -> HttpResponseBase:
+    """Test whether all categories have the same shares in both date ranges; default: the first day."""
+    refuse_unknown(request, "from", "to", "with_from", "with_to")
+    found = _indicator(request, study, indicator)
+    reference = _window(found.study, with_first or found.study.first_day, with_last)
+    return change_answer(request, found, window=_window(found.study, first, last), reference=reference)
+
+
+@api.get(
     INDICATOR + "/association",
     response=answers(schemas.Association),
     summary=gettext_noop("Association between two indicators"),
@@ -428,6 +451,17 @@ def flows(
     found = study_of(request, study)
     window = None if first is None and last is None else _window(found, first, last)
     return flows_answer(request, found, window, indicator=indicator)
+
+
+@api.get(STUDY + "/visited", response=answers(schemas.Visited), summary=gettext_noop("Visited zones"))
+def visited(
+    request: HttpRequest, study: str, first: From = None, last: To = None, indicator: str = ""
+) -> HttpResponseBase:
+    """Return people by zone that they visit on a day, or by pair of such zones."""
+    refuse_unknown(request, "from", "to", "indicator")
+    found = study_of(request, study)
+    window = None if first is None and last is None else _window(found, first, last)
+    return visited_answer(request, found, window, indicator=indicator)
 
 
 @api.get(STUDY + "/places", response=answers(schemas.Places), summary=gettext_noop("Reported places"))

@@ -20,6 +20,7 @@ from reports.base.status import Status
 SPACE = "\u202f"  # of French between thousands and before a sign: narrow, and no line break
 MINUS = "\u2212"
 MISSING = "\u2013"
+_LEAST_P = 0.001  # smaller p-values are shown as "below"
 Ts = TypeVarTuple("Ts")
 
 
@@ -65,6 +66,13 @@ def decimal(value: float, *, decimals: int) -> str:
     if text.startswith("-") and not text.strip("-0.,"):
         text = text.lstrip("-")  # zero after rounding has no sign
     return _localised(text)
+
+
+def p_value(value: float) -> str:
+    """A p-value with its sign: "= 0.042" or "< 0.001"."""
+    if value < _LEAST_P:
+        return f"< {decimal(_LEAST_P, decimals=3)}"
+    return f"= {decimal(value, decimals=3)}"
 
 
 def decimal_sign() -> str:

@@ -26,7 +26,9 @@ from reports.estimates.queries import Counts, Estimate, Window, WindowReport, re
 from reports.estimates.texts import KeyFact
 from reports.flows import texts as flows_texts
 from reports.flows.pairs import place_pairs
-from reports.flows.queries import LARGEST, Flows, NoFlowsError, flows_of
+from reports.flows.queries import Flows, NoFlowsError, flows_of
+from reports.flows.top_lists import TopList, top_list
+from reports.flows.visited import Visited, visited_items, visited_of
 from reports.maps.views import map_context
 from reports.maps.zones import classes_names, mapped, windows_of_scale, zones_of
 from reports.numbers import texts as numbers_texts
@@ -67,7 +69,7 @@ class Shown:
     left_out: int = 0
     facts: tuple[KeyFact, ...] = ()
     days: tuple[DayCoverage, ...] = ()
-    flows: Flows | None = None
+    top: TopList | None = None
     map: Mapping[str, Any] | None = None
 
     @property
@@ -100,29 +102,19 @@ class Shown:
         ) % {"n": self.left_out}
 
     @property
-    def largest(self) -> list[tuple[str, ...]]:
-        """Rows of the largest flows: names, and cells of the table."""
-        if self.flows is None:
+    def largest(self) -> list[tuple[str, tuple[str, ...], str, str]]:
+        """Rows of the largest flows: first name, other names, and cells of the table."""
+        if self.top is None:
             return []
         return [
             (
-                *flows_texts.flow_names(self.flows, flow),
-                flows_texts.people_cell(flow.figure),
-                flows_texts.share_cell(flow.figure, of_moves=self.flows.pair.moves is not None),
+                names[0],
+                names[1:],
+                flows_texts.people_cell(figure),
+                flows_texts.share_cell(figure, of_moves=self.top.of_moves),
             )
-            for flow in self.flows.listed[:LARGEST]
+            for names, figure in self.top.rows
         ]
-
-    @property
-    def flow_titles(self) -> tuple[str, ...]:
-        """Heads of the columns of the largest flows."""
-        flows = self.flows
-        return () if flows is None else (flows_texts.people_title(flows), flows_texts.share_title(flows))
-
-    @property
-    def list_words(self) -> str:
-        """Explain the list of flows."""
-        return "" if self.flows is None else flows_texts.list_words(self.flows)
 
 
 def study_tiles(indicators: Sequence[Indicator]) -> list[Tile]:
@@ -252,16 +244,24 @@ class _Contents:
         return coverage_of(self.study, visitors=self.visitors, notes=self.study.day_notes.all()).days
 
     def _flows(self, tile: Tile) -> Shown:
-        pair = next((each for each in place_pairs(self.study) if each.indicator.slug == tile.of), None)
-        if pair is None or not (pair.is_daily or self._is_there(pair.indicator)):
-            return self._blank(tile, gettext("These figures are not available for this study."))
         try:
-            flows = flows_of(pair, self.window)
+            found = self._flows_or_visits(tile.of)
         except NoFlowsError as error:
             return self._blank(tile, status_reason(error.status, self.study))
         except NoCrosstabError as error:
             return self._blank(tile, str(error))
-        return Shown(tile=tile, title=self._title(tile), page=self._page(tile), flows=flows)
+        if found is None:
+            return self._blank(tile, gettext("These figures are not available for this study."))
+        return Shown(tile=tile, title=self._title(tile), page=self._page(tile), top=top_list(found))
+
+    def _flows_or_visits(self, slug: str) -> Flows | Visited | None:
+        for items in visited_items(self.study):
+            if items.indicator.slug == slug:
+                return visited_of(items, self.window)
+        pair = next((each for each in place_pairs(self.study) if each.indicator.slug == slug), None)
+        if pair is None or not (pair.is_daily or self._is_there(pair.indicator)):
+            return None
+        return flows_of(pair, self.window)
 
     def _of_report(self, tile: Tile, reports: list[WindowReport], tallies: IndicatorTallies) -> Shown:
         report, of_scale = reports[0], reports[1:]
@@ -291,6 +291,10 @@ class _Contents:
         blank = "" if facts else numbers_texts.mean_sentence(number)
         return replace(shown, summary=numbers_texts.mean_sentence(number), facts=facts, blank=blank)
 
+    @cached_property
+    def _visited(self) -> set[str]:
+        return {items.indicator.slug for items in visited_items(self.study)}
+
     def _title(self, tile: Tile) -> str:
         if tile.kind not in OF_INDICATORS:
             return titles()[tile.kind]
@@ -299,6 +303,8 @@ class _Contents:
         if tile.kind == Kind.NUMBER:
             return gettext("%(name)s: mean and median") % name
         if tile.kind == Kind.FLOWS:
+            if tile.of in self._visited:
+                return gettext("%(name)s: most visited") % name
             return gettext("%(name)s: largest flows") % name
         if tile.kind == Kind.MAP:
             return gettext("%(name)s: map") % name
@@ -310,7 +316,8 @@ class _Contents:
         if tile.of not in self.indicators:
             return ""
         if tile.kind == Kind.FLOWS:
-            return f"{reverse('reports:flows', args=[slug])}?indicator={tile.of}&{self.query}"
+            page = "visited" if tile.of in self._visited else "flows"
+            return f"{reverse(f'reports:{page}', args=[slug])}?indicator={tile.of}&{self.query}"
         if not self._is_there(self.indicators[tile.of]):
             return reverse("reports:days", args=[slug, tile.of])
         return f"{reverse('reports:indicator', args=[slug, tile.of])}?{_options(tile).query(self.query)}"

@@ -8,6 +8,7 @@ from django.utils.translation import gettext
 from ldp import PlanSpec
 from reports.boards.tiles import MAX_TILES, Kind, Tile, with_tile
 from reports.flows.pairs import place_pairs
+from reports.flows.visited import visited_items
 from reports.maps.zones import zones_of
 from reports.studies.models import Study
 from reports.studies.queries import current_plan
@@ -65,13 +66,15 @@ def _of_indicators(study: Study) -> Iterator[Offer]:
     indicators = list(study.indicators.all())
     specs = {each.slug: each for each in PlanSpec.from_json(current_plan(study).spec).indicators}
     for each in indicators:
-        if each.max_moves is None:  # moves are flows only
+        if each.max_moves is None:  # moves and visits are lists only
             yield Offer(kind=Kind.INDICATOR, of=each.slug, name=each.shown_name)
     for each in indicators:
         if specs[each.slug].scale is not None:
             yield Offer(kind=Kind.NUMBER, of=each.slug, name=each.shown_name)
     for each in indicators:
-        if zones_of(each):
+        if each.max_moves is None and zones_of(each):
             yield Offer(kind=Kind.MAP, of=each.slug, name=each.shown_name)
     for pair in place_pairs(study):
         yield Offer(kind=Kind.FLOWS, of=pair.indicator.slug, name=pair.indicator.shown_name)
+    for items in visited_items(study):
+        yield Offer(kind=Kind.FLOWS, of=items.indicator.slug, name=items.indicator.shown_name)

@@ -14,6 +14,7 @@ import numpy as np
 from django.db.models import QuerySet
 from numpy.typing import NDArray
 
+from ldp.errors import FewReportsError
 from ldp.estimation.contrasts import (
     baseline_mean,
     day_difference,
@@ -21,14 +22,24 @@ from ldp.estimation.contrasts import (
     sample_of,
     value_difference,
 )
+from ldp.estimation.joint.association import MAX_TESTED_CELLS, Association
+from ldp.estimation.joint.linear import LinearChannel
+from ldp.estimation.joint.table_change import table_change
 from ldp.estimation.multiple import excludes_zero, holm
-from ldp.estimation.windows import IndicatorTallies, Quantity, WindowEstimate, window_difference
+from ldp.estimation.windows import (
+    IndicatorTallies,
+    Quantity,
+    WindowEstimate,
+    pieces_of,
+    window_difference,
+)
 from reports.base.status import Status, estimates_status
 from reports.estimates.queries import (
     LEVEL,
     Estimate,
     Window,
     WindowReport,
+    has_small,
     reports_with_tallies,
     single_days_of,
 )
@@ -69,6 +80,17 @@ class Reason(StrEnum):
     SMALL = "small"
     NO_BASELINE = "no_baseline"
     OTHER_CATEGORIES = "other_categories"
+
+
+class NoTest(StrEnum):
+    """Reason for having no test of all categories together."""
+
+    SHARED_PEOPLE = "shared_people"
+    FIRST_DAYS = "first_days"
+    SMALL = "small"
+    FEW = "few"
+    MANY = "many"
+    MECHANISM = "mechanism"
 
 
 class NotComparableError(ValueError):
@@ -129,6 +151,7 @@ class Comparison:
         of the first day for a baseline
     is_exact : False: the errors are upper bounds, and the intervals cover at least 95%
     category, category_fr : names of the category that the others are compared with, for two categories
+    overall : of two windows: the test of all categories together, or why there is none
     baseline, left_out : days of the baseline, and those that have no numbers
     """
 
@@ -140,6 +163,7 @@ class Comparison:
     is_exact: bool
     category: str = ""
     category_fr: str | None = None
+    overall: Association | NoTest | None = None
     baseline: tuple[int, ...] = ()
     left_out: tuple[int, ...] = ()
 
@@ -183,7 +207,42 @@ def compare_windows(indicator: Indicator, window: Window, reference: Window, *, 
     _check_readable(report, other)
     intervals = _scaled(_between_windows(tallies, window, reference, of=of), indicator, of=of)
     rows = _shown(report, other)
-    return _comparison(Kind.WINDOWS, report, other, of=of, intervals=intervals, rows=rows)
+    found = _comparison(Kind.WINDOWS, report, other, of=of, intervals=intervals, rows=rows)
+    return replace(found, overall=_overall(tallies, (report, other)))
+
+
+def windows_test(
+    indicator: Indicator, window: Window, reference: Window
+) -> tuple[WindowReport, WindowReport, Association | NoTest]:
+    """Both reports, and the test whether the shares of all categories are the same in both windows.
+
+    Raises as `compare_windows`.
+    """
+    if window == reference:
+        raise NotComparableError(Reason.SAME_WINDOWS)
+    (((report, other), tallies),) = reports_with_tallies([indicator], [[window, reference]])
+    _check_readable(report, other)
+    return report, other, _overall(tallies, (report, other))
+
+
+def _overall(tallies: IndicatorTallies, reports: tuple[WindowReport, WindowReport]) -> Association | NoTest:
+    """Test all categories together; not where it is unknown which reports both windows share."""
+    if not isinstance(tallies.channel, LinearChannel):
+        return NoTest.MECHANISM
+    if has_small(reports):
+        return NoTest.SMALL
+    if tallies.channel.domain_size > MAX_TESTED_CELLS:
+        return NoTest.MANY
+    early, late = sorted(report.window for report in reports)
+    if tallies.kind == "daily" and early.first_day != late.first_day:
+        return NoTest.FIRST_DAYS
+    pieces, is_exact = pieces_of(tallies, (early, late), factors=(-1, 1), of="frequency")
+    if not is_exact:
+        return NoTest.FEW if early.touches(late) else NoTest.SHARED_PEOPLE
+    try:
+        return table_change(pieces, channel=tallies.channel)
+    except FewReportsError:
+        return NoTest.FEW
 
 
 def compare_categories(

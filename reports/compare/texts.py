@@ -4,10 +4,21 @@ from datetime import date
 
 from django.utils.translation import gettext, ngettext, pgettext
 
+from ldp.estimation.joint.association import Association
 from ldp.estimation.windows import Quantity
 from reports.base import formats
 from reports.base.status import Status
-from reports.compare.queries import Comparison, Kind, NotComparableError, Reason, Row, Value, Verdict
+from reports.compare.queries import (
+    Comparison,
+    Kind,
+    NotComparableError,
+    NoTest,
+    Reason,
+    Row,
+    Value,
+    Verdict,
+)
+from reports.estimates.queries import LEVEL
 from reports.studies import texts as studies_texts
 
 
@@ -102,6 +113,62 @@ def summary(comparison: Comparison) -> str:
         held,
     ) % {"held": held, "n": n}
     return f"{_largest(comparison)} {text}"
+
+
+def overall_words(overall: Association | NoTest | None) -> str:
+    """Whether the shares of all categories together differ, or why that is not tested; empty without test."""
+    if overall is None:
+        return ""
+    if isinstance(overall, NoTest):
+        return f"{gettext('There is no test of all categories together.')} {_no_test(overall)}"
+    p = {"p": formats.p_value(overall.p_value)}
+    if overall.p_value < 1 - LEVEL:
+        return (
+            gettext(
+                "All categories together: the shares differ between the two date ranges (p %(p)s). The test "
+                "does not show which categories differ, by how much, or why."
+            )
+            % p
+        )
+    return (
+        gettext(
+            "All categories together: no difference between the shares of the two date ranges was detected "
+            "(p %(p)s). This does not show that they are the same, because noise can hide a difference."
+        )
+        % p
+    )
+
+
+def test_words() -> str:
+    """Describe how the test of all categories works."""
+    return gettext(
+        "The test of all categories together is a chi-square test of the shares. It takes into account that "
+        "people who were present in both date ranges repeat their answers. If the shares are the same, it "
+        "wrongly reports a difference in 5% of cases."
+    )
+
+
+def _no_test(reason: NoTest) -> str:
+    return {
+        NoTest.SHARED_PEOPLE: gettext(
+            "The totals do not show how many people were present in both date ranges, and these people "
+            "repeat their answers. Choose date ranges that overlap or that follow each other without a gap."
+        ),
+        NoTest.FIRST_DAYS: gettext(
+            "For a daily indicator, the totals do not show how many people gave the same answer in both date "
+            "ranges. Choose date ranges that begin on the same day."
+        ),
+        NoTest.SMALL: gettext("This study hides small categories."),
+        NoTest.FEW: gettext(
+            "Too few people were present in only one of the date ranges, or too few of them answered. Choose "
+            "other or longer date ranges."
+        ),
+        NoTest.MANY: gettext("The indicator has too many categories."),
+        NoTest.MECHANISM: gettext(
+            "In this study some reports are made up, and the errors of different categories are linked in a "
+            "way that is not computed."
+        ),
+    }[reason]
 
 
 def correction(comparison: Comparison) -> str:

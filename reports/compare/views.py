@@ -10,6 +10,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
+from ldp.estimation.joint.association import Association
 from reports.accounts.access import readable, readers_only
 from reports.base import formats
 from reports.compare import charts as charts_compare
@@ -87,6 +88,8 @@ def result_context(result: Comparison) -> dict[str, Any]:
         "undecided": undecided,
         "better": _better(result),
         "summary": texts.summary(result),
+        "overall_words": texts.overall_words(result.overall),
+        "test_words": texts.test_words() if isinstance(result.overall, Association) else "",
         "value_title": texts.value_title(result),
         "reference_title": texts.reference_title(result),
         "window_words": formats.window_title(result.report.first_date, result.report.last_date),

@@ -19,8 +19,6 @@ from reports.crosstab.queries import Measured, layout_of, reports_of
 from reports.crosstab.query import View
 from reports.estimates.queries import LEVEL, has_small, reports_with_tallies
 
-_LEAST_P = 0.001  # smaller ones are shown as "below"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
@@ -52,7 +50,7 @@ def verdict_of(measured: Measured, view: View) -> Verdict:
     rows, columns = margins
     layout = layout_of(view)[: view.row_part.no_value, : view.column_part.no_value]
     found = independence_test(measured.reports, layout=layout, rows=rows, columns=columns)
-    values = names | {"p": _p_value(found.p_value)}
+    values = names | {"p": formats.p_value(found.p_value)}
     if found.p_value < 1 - LEVEL:
         return Verdict(
             found=found,
@@ -103,10 +101,3 @@ def _margins(measured: Measured, parts: tuple[Part, Part]) -> tuple[Margin, Marg
         spec = PlanSpec.from_json(report.plan.spec)
         found.append(margin_of(reports, asked=float(reporting_share(spec, spec.index(part.slug)))))
     return found[0], found[1]
-
-
-def _p_value(value: float) -> str:
-    """A p-value with its sign: "= 0.042" or "< 0.001"."""
-    if value < _LEAST_P:
-        return f"< {formats.decimal(_LEAST_P, decimals=3)}"
-    return f"= {formats.decimal(value, decimals=3)}"

@@ -77,11 +77,14 @@ class ModelView:
 class ModelTable:
     """Figures of all combinations, shares of all visitors; None where a pair has none.
 
+    report : of a pair without figures if there is one, else of the first
+    pairs : reports of all pairs that the model is made of, in plan order
     cells : by row, column and category of the third part
     """
 
     view: ModelView
     report: WindowReport
+    pairs: tuple[WindowReport, ...]
     cells: list[list[list[Figure]]] | None
 
 
@@ -148,10 +151,10 @@ def model_table(view: ModelView) -> ModelTable:
     if has_small(each.report for each in measured):
         raise NoCrosstabError(gettext("Models are not available because this study hides small categories."))
     slugs = [part.slug for part in view.triple.parts]
-    pairs = []
+    pairs, reports = [], tuple(each.report for each in measured)
     for each in measured:
         if each.reports is None:
-            return ModelTable(view=view, report=report, cells=None)
+            return ModelTable(view=view, report=report, pairs=reports, cells=None)
         axes = [slugs.index(part.slug) for part in each.joint.parts]
         pairs.append((axes, each.reports))
     # In the order in which all reports have their parts: codes count in it.
@@ -172,7 +175,7 @@ def model_table(view: ModelView) -> ModelTable:
     )
     turn = [place[axis] for axis in range(MAX_PARTS)]
     turned = Shares(**{name: getattr(found, name).transpose(turn) for name in Shares.__slots__})
-    return ModelTable(view=view, report=report, cells=_figures(turned, report))
+    return ModelTable(view=view, report=report, pairs=reports, cells=_figures(turned, report))
 
 
 def _common_order(pairs: Sequence[Sequence[int]]) -> list[int] | None:

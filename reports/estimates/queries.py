@@ -280,9 +280,9 @@ def check_union(indicator: Indicator, window: Window) -> None:
         )
         if indicator.max_moves is not None:
             text = gettext(
-                "The date range for %(indicator)s must be a single day, because moves are counted separately "
-                "for each day. To add up several days, use the flow tables. Requested: days %(first)d to "
-                "%(last)d."
+                "The date range for %(indicator)s must be a single day, because moves and visits are counted "
+                "separately for each day. To add up several days, use the tables of flows or of visited "
+                "zones. Requested: days %(first)d to %(last)d."
             )
         got = {"first": window.first_day, "last": window.last_day, "days": indicator.study.days}
         raise UnionNotAvailableError(text % {**got, "indicator": indicator.slug, "n": indicator.max_values})

@@ -131,7 +131,7 @@ def place_pairs(study: Study) -> list[PlacePair]:
     spec = PlanSpec.from_json(current_plan(study).spec)
     ends = [] if area is None else [MoveEnd(is_start=is_start, area=area) for is_start in (True, False)]
     for asked in spec.indicators if ends else ():
-        if asked.moves is not None:
+        if asked.moves is not None and asked.moves.items == "moves":
             found = study.indicators.select_related("study").get(slug=asked.slug)
             pairs.append(
                 PlacePair(

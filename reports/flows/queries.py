@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from reports.crosstab.joints import Codes, Joint
 from reports.crosstab.queries import MAX_CELLS, Figure, blank_figure, figures_of_whole, measure_all
 from reports.estimates.queries import LEVEL, Window, WindowReport, reports_with_tallies
 from reports.flows.pairs import PlacePair
+from reports.studies.models import Indicator, Study
 
 LARGEST: Final = 10  # pairs of the short list
 
@@ -129,7 +130,7 @@ def flows_of(pair: PlacePair, window: Window) -> Flows:
     by_day = [Window(day, day) for day in range(window.first_day, window.last_day + 1)]
     windows = by_day if pair.is_daily else [window]
     if pair.moves is not None:
-        return _moves(pair, window, windows, spec=pair.moves)
+        return _moves(pair, window, spec=pair.moves)
     if pair.joint is None:
         raise ValueError(f"{pair.indicator.slug} must be a joint indicator or moves")
     return _people(pair, window, windows, joint=pair.joint)
@@ -179,29 +180,71 @@ def _people(pair: PlacePair, window: Window, windows: Sequence[Window], *, joint
     )
 
 
-def _moves(pair: PlacePair, window: Window, windows: Sequence[Window], *, spec: MoveSpec) -> Flows:
-    ((reports, tallies),) = reports_with_tallies([pair.indicator], [list(windows)])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaysOfItems:
+    """Days of an indicator of which a person reports one item a day: those that have figures.
+
+    reports, days : of each of them, at least one
+    n_missing : days without figures
+    counts : int64, shape (size,); reports of all days that support each item
+    """
+
+    reports: tuple[WindowReport, ...]
+    days: list[MoveDay]
+    n_missing: int
+    counts: NDArray[np.int64]
+    channel: Any
+
+    @property
+    def n_people(self) -> int:
+        return sum(day.n_visitors for day in self.days)
+
+    @property
+    def n_reports(self) -> int:
+        return sum(day.reports.n_reports for day in self.days)
+
+    def are_someones(self, items: Codes) -> NDArray[np.bool_]:
+        """Return which of some items someone surely has, all right at once in 95%."""
+        # New bits each day: the reports that support an item which no one has add up to one binomial.
+        return above_zero(self.counts[items], n_reports=self.n_reports, channel=self.channel, error=1 - LEVEL)
+
+
+def days_of_items(indicator: Indicator, window: Window) -> DaysOfItems:
+    """Read the days of a window. NoFlowsError if none has answers that may be shown."""
+    windows = [Window(day, day) for day in range(window.first_day, window.last_day + 1)]
+    ((reports, tallies),) = reports_with_tallies([indicator], [windows])
     there = [each for each in reports if each.n_reports and each.status != Status.OUTAGE]
     if not there:
         raise NoFlowsError(reports[0].status)
     counts = [union(tallies.counts, **each.window._asdict()) for each in there]
-    days = [
-        _move_day(each, of_day, channel=tallies.channel) for each, of_day in zip(there, counts, strict=True)
-    ]
-    n_people, n_reports = (
-        sum(getattr(each, name) or 0 for each in there) for name in ("n_visitors", "n_reports")
+    return DaysOfItems(
+        reports=tuple(there),
+        days=[
+            _move_day(each, of_day, channel=tallies.channel)
+            for each, of_day in zip(there, counts, strict=True)
+        ],
+        n_missing=len(reports) - len(there),
+        counts=np.sum(counts, axis=0),
+        channel=tallies.channel,
     )
-    scale = 1 / float(pair.indicator.study.market_share)
+
+
+def items_figures(found: Shares, measured: DaysOfItems, *, study: Study, per_day: int) -> list[Figure]:
+    """Figures of items of all visitors, as shares of the visitor-days."""
+    scale = 1 / float(study.market_share)
+    return _of_whole(found, total=float(measured.n_people), scale=scale, most=per_day)
+
+
+def _moves(pair: PlacePair, window: Window, *, spec: MoveSpec) -> Flows:
+    measured = days_of_items(pair.indicator, window)
+    study, days = pair.indicator.study, measured.days
 
     def figures(found: Shares) -> list[Figure]:
-        return _of_whole(found, total=float(n_people), scale=scale, most=spec.per_day)
+        return items_figures(found, measured, study=study, per_day=spec.per_day)
 
     codes, is_edge = pair.codes, ~np.eye(len(pair.codes), dtype=np.bool_)
     listed = np.zeros(codes.shape, np.bool_)
-    # New bits each day: the reports that support a move which no one makes add up to one binomial.
-    listed[is_edge] = above_zero(
-        np.sum(counts, axis=0)[codes[is_edge]], n_reports=n_reports, channel=tallies.channel, error=1 - LEVEL
-    )
+    listed[is_edge] = measured.are_someones(codes[is_edge])
     sides = [codes[row][is_edge[row]] for row in range(len(codes))]
     others = [codes.T[row][is_edge[row]] for row in range(len(codes))]
     *totals, moving, whole = figures(
@@ -210,10 +253,10 @@ def _moves(pair: PlacePair, window: Window, windows: Sequence[Window], *, spec: 
     return Flows(
         pair=pair,
         window=window,
-        reports=tuple(there),
-        n_days_missing=len(reports) - len(there),
-        n_people=n_people,
-        n_reports=n_reports,
+        reports=measured.reports,
+        n_days_missing=measured.n_missing,
+        n_people=measured.n_people,
+        n_reports=measured.n_reports,
         cells=_in_rows(figures(moves_of_values(days, spec=spec)), len(codes)),
         is_listed=listed,
         outflow=totals[: len(codes)],
@@ -221,15 +264,15 @@ def _moves(pair: PlacePair, window: Window, windows: Sequence[Window], *, spec: 
         moving=moving,
         staying=None,
         whole=whole,
-        balanced=balanced_moves(days, spec=spec).reshape(codes.shape) * scale,
+        balanced=balanced_moves(days, spec=spec).reshape(codes.shape) / float(study.market_share),
         answers=days[0].reports if len(days) == 1 else None,
     )
 
 
-def _move_day(report: WindowReport, counts: NDArray[np.int64], *, channel: object) -> MoveDay:
+def _move_day(report: WindowReport, counts: NDArray[np.int64], *, channel: Any) -> MoveDay:
     return move_day(
         counts,
-        channel=channel,  # type: ignore[arg-type]
+        channel=channel,
         n_reports=report.n_reports or 0,
         n_visitors=report.n_visitors or 0,
         level=LEVEL,

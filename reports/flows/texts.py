@@ -123,26 +123,25 @@ def moving_words(flows: Flows) -> list[str]:
             (gettext("All moves: %(figure)s."), flows.whole),
             (gettext("Moves between two zones: %(figure)s."), flows.moving),
         )
-        return [text % {"figure": amount(each, flows)} for text, each in texts]
+        return [text % {"figure": amount(each, of_moves=True)} for text, each in texts]
     values = {"origin": pair.origin.name, "destination": pair.destination.name}
     found = []
     if flows.moving is not None:
         text = gettext("%(origin)s and %(destination)s in different zones: %(figure)s.")
-        found.append(text % {**values, "figure": amount(flows.moving, flows)})
+        found.append(text % {**values, "figure": amount(flows.moving, of_moves=False)})
     if flows.staying is not None:
         text = gettext("Same zone for both %(origin)s and %(destination)s: %(figure)s.")
-        found.append(text % {**values, "figure": amount(flows.staying, flows)})
+        found.append(text % {**values, "figure": amount(flows.staying, of_moves=False)})
     return found
 
 
-def amount(figure: Figure, flows: Flows) -> str:
+def amount(figure: Figure, *, of_moves: bool) -> str:
     """A figure with its interval and its share in one line."""
     if figure.is_hidden:
         return formats.reason_words(figure)
     if figure.status != Status.OK:
         interval = formats.number_range(figure.visitors_ci_low, figure.visitors_ci_high)
         return f"{formats.blank_words(figure.status)} ({interval})"
-    of_moves = flows.pair.moves is not None
     text = (
         gettext("%(people)s (%(range)s), %(share)s per 100 visitor-days")
         if of_moves

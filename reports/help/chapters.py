@@ -29,6 +29,7 @@ PAGES: Final = {
     "reports:crosstab": "compare.md",
     "reports:crosstab_model": "compare.md",
     "reports:flows": "compare.md",
+    "reports:visited": "compare.md",
     "reports:maps": "maps.md",
     "reports:map_layers": "geography.md",
     "reports:questions": "reference/questions.md",

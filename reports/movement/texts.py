@@ -96,7 +96,8 @@ def reason_for_nothing(indicator: Indicator) -> str:
         return ""
     if indicator.max_moves is not None:
         return gettext(
-            "Moves are counted separately for each day, so there are no figures on returning visitors."
+            "Moves and visits are counted separately for each day, so there are no figures on returning "
+            "visitors."
         )
     return gettext(
         "For this indicator, each person gives an answer on only %(m)d of the %(days)d days. It is "

@@ -1,22 +1,26 @@
 """Mean of a number in each category of another indicator, from reports on both together."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from django.utils.translation import gettext
+from numpy.typing import NDArray
 
 from ldp import PlanSpec, union
 from ldp.estimation.joint.crosstab import Reports, Shares
-from ldp.estimation.joint.means import means_by
+from ldp.estimation.joint.means import expected_widths, means_by
+from ldp.estimation.simulation import reporting_share
 from ldp.privacy.joint import SIDES
 from ldp.protocols.numbers.threshold import Scale
 from reports.base.status import Status, estimates_status
 from reports.estimates.queries import LEVEL, Window, WindowReport, reports_with_tallies
 from reports.numbers.queries import Figure, NoNumberError
 from reports.studies.models import Indicator, Study
-from reports.studies.queries import current_plan
+from reports.studies.queries import current_plan, has_unions
 
+Floats = NDArray[np.float64]
 _HIDDEN: Final = Figure(status=Status.SUPPRESSED)
 
 
@@ -114,18 +118,50 @@ def means_report(indicator: Indicator, window: Window) -> MeansReport:
         n_population=report.n_visitors,
         level=LEVEL,
     )
-    return MeansReport(joint=joint, report=report, means=_means(joint, report, reports))
+    shares = _least_shares(joint, report)
+    return MeansReport(joint=joint, report=report, means=_means(joint, report, reports, least_shares=shares))
 
 
-def _means(joint: NumberBy, report: WindowReport, reports: Reports) -> tuple[CategoryMean, ...]:
+def _least_shares(joint: NumberBy, report: WindowReport) -> Floats | None:
+    """Lower bound of the share of visitors in each category with a number, by other people's answers.
+
+    From the reports on both parts alone, so that which means are shown does not depend on the noise of the
+    means. None where there are no such reports in the window.
+    """
+    parts = [joint.by, joint.number]
+    if report.window.days > 1 and not all(has_unions(part) for part in parts):
+        return None
+    loaded = reports_with_tallies(parts, [[report.window]] * len(parts))
+    known = 1.0  # share of visitors who have a value of both, if one says nothing of the other
+    for part, ((found,), _) in zip(parts, loaded, strict=True):
+        if (
+            not found.n_reports
+            or not found.n_visitors
+            or found.status not in (Status.OK, Status.NOT_RELIABLE)
+        ):
+            return None
+        spec = PlanSpec.from_json(found.plan.spec)
+        asked = float(reporting_share(spec, spec.index(part.slug)))
+        known *= min(found.n_reports / (found.n_visitors * asked), 1.0)
+    ((categories,), _), _ = loaded
+    return known * np.array([each.ci_low or 0.0 for each in categories.estimates])
+
+
+def _means(
+    joint: NumberBy, report: WindowReport, reports: Reports, *, least_shares: Floats | None
+) -> tuple[CategoryMean, ...]:
     # Shares of combinations say nothing about the means.
     window = Status.OK if report.status == Status.NOT_RELIABLE else report.status
     found = means_by(reports, codes=joint.sides, scale=joint.scale)
-    reach = joint.scale.cuts[-1] - joint.scale.minimum
-    means = _figures(found, window=window, reach=reach)
     answers = [reports.answer(codes) for codes in joint.sides]
     columns = {name: np.array([getattr(each, name) for each in answers]) for name in Shares.__slots__}
-    shares = _figures(Shares(**columns), window=window, reach=1)
+    of_category = Shares(**columns)
+    least = of_category.ci_low if least_shares is None else least_shares
+    widths = expected_widths(reports, shares=least).tolist()
+    means = _figures(found, [estimates_status(window, ci_low=[0.0], ci_high=[width]) for width in widths])
+    # As of every report, one status for all shares.
+    ends = {"ci_low": of_category.ci_low.tolist(), "ci_high": of_category.ci_high.tolist()}
+    shares = _figures(of_category, [estimates_status(window, **ends)] * len(answers))
     names = zip(joint.by.categories, joint.by.shown_categories, means, shares, strict=True)
     return tuple(
         CategoryMean(
@@ -143,16 +179,15 @@ def _hidden(joint: NumberBy, report: WindowReport) -> list[bool]:
     return [any(report.estimates[code].is_hidden for code in codes) for codes in joint.sides.tolist()]
 
 
-def _figures(found: Shares, *, window: Status, reach: float) -> list[Figure]:
-    """Give each a status, since the mean of a category with few people may be of no use."""
+def _figures(found: Shares, statuses: Sequence[Status]) -> list[Figure]:
+    """Figures with a status each; without a value, which is nan, there is nothing reliable."""
     rows = zip(found.value, found.std_error, found.ci_low, found.ci_high, strict=True)
     figures = []
-    for row in rows:
+    for row, status in zip(rows, statuses, strict=True):
         value, std_error, low, high = (None if np.isnan(each) else float(each) for each in row)
-        width = 1.0 if low is None or high is None or value is None else (high - low) / reach
         figures.append(
             Figure(
-                status=estimates_status(window, ci_low=[0.0], ci_high=[width]),
+                status=Status.NOT_RELIABLE if value is None and status == Status.OK else status,
                 value=value,
                 std_error=std_error,
                 ci_low=low,

@@ -32,6 +32,7 @@ from reports.estimates.queries import (
     window_report,
 )
 from reports.flows.pairs import place_pairs
+from reports.flows.visited import visited_items
 from reports.maps import zones as maps
 from reports.maps.views import map_context
 from reports.numbers.charts import survival_figure
@@ -55,7 +56,12 @@ def indicator(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
         days = "".join(
             f"&{name}={quote(request.GET[name])}" for name in ("from", "to") if name in request.GET
         )
-        return redirect(f"{reverse('reports:flows', args=[slug])}?{INDICATOR}={found.slug}{days}")
+        page = (
+            "visited"
+            if found.slug in {each.indicator.slug for each in visited_items(found.study)}
+            else "flows"
+        )
+        return redirect(f"{reverse(f'reports:{page}', args=[slug])}?{INDICATOR}={found.slug}{days}")
     visitors = visitor_unions(found.study)
     options = ReportOptions.from_query(request.GET)
     context["options"] = options

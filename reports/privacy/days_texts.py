@@ -22,7 +22,10 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
     """Return the unprotected facts of daily values, by name; nothing without daily indicators."""
     if all(asked.kind == "static" for asked in spec.indicators):
         return {}
-    moves = [asked.slug for asked in spec.indicators if asked.moves is not None]
+    moves, visits = (
+        [each.slug for each in spec.indicators if each.moves and (each.moves.items == "moves") == are_moves]
+        for are_moves in (True, False)
+    )
     sentences = []
     daily = [
         index for index, asked in enumerate(spec.indicators) if asked.kind == "daily" and not asked.moves
@@ -43,6 +46,13 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
             "uploads are undone. The same noise then produces the same report."
         )
         sentences.append(text % {"indicators": ", ".join(moves)})
+    if visits:
+        text = gettext(
+            "Visited zones (%(indicators)s): new noise is drawn every day, so reports do not show whether a "
+            "person visits a zone again. The only exception is a day that is processed again after its "
+            "uploads are undone. The same noise then produces the same report."
+        )
+        sentences.append(text % {"indicators": ", ".join(visits)})
     if spec.has_fakes:
         sentences.append(
             gettext(

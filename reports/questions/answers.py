@@ -132,6 +132,17 @@ def _no_flows(facts: Facts) -> Missing | None:
     return Missing(why=why, keys=keys, chapter="compare.md", anchor="flows")
 
 
+def _no_visits(facts: Facts) -> Missing | None:
+    if facts.visited:
+        return None
+    why = gettext(
+        "No indicator is about all zones that a person visits on a day. This question needs one, and an area "
+        "with zones."
+    )
+    keys = ('derive = "visited_zones"', 'derive = "visited_pairs"', "[area] zones")
+    return Missing(why=why, keys=keys, chapter="compare.md", anchor="visited-zones")
+
+
 def _crosstab_links(facts: Facts) -> Links:
     return facts.page("crosstab", gettext("Cross-tabulation")) if facts.joints and not facts.is_noisy else []
 
@@ -254,6 +265,11 @@ QUESTIONS: Final = (
         missing=_no_zones,
     ),
     Question(text=_("How many people go from one zone to another?"), links=_flow_links, missing=_no_flows),
+    Question(
+        text=_("Which zones do people visit on a day, and which of them on the same day?"),
+        links=lambda facts: facts.page("visited", gettext("Visited zones")) if facts.visited else [],
+        missing=_no_visits,
+    ),
     Question(
         text=_("How are two attributes, such as age and region, related?"),
         links=_crosstab_links,

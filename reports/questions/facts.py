@@ -8,6 +8,7 @@ from django.urls import reverse
 from ldp import PlanSpec
 from reports.crosstab.joints import Joint, joint_indicators
 from reports.flows.pairs import PlacePair, place_pairs
+from reports.flows.visited import VisitedItems, visited_items
 from reports.maps.zones import zones_of
 from reports.numbers.by_category import numbers_by
 from reports.slots.queries import has_slots
@@ -78,6 +79,10 @@ class Facts:
     @property
     def pairs(self) -> list[PlacePair]:
         return place_pairs(self.study)
+
+    @cached_property
+    def visited(self) -> list[VisitedItems]:
+        return visited_items(self.study)
 
     @cached_property
     def has_slots(self) -> bool:

@@ -171,7 +171,7 @@ def _codes(
 ) -> Any:
     """Values of the people: an array, or a text that says why there are none."""
     if indicator.max_moves is not None:
-        return "is about moves"
+        return "is about moves or visits"
     if not has_unions(indicator):
         return "answered on some days only"
     spec = PlanSpec.from_json(plan.spec)

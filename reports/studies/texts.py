@@ -304,8 +304,16 @@ def _how_hours(spec: PlanSpec) -> str:
 
 
 def _how_moves(spec: PlanSpec) -> str:
-    if not any(asked.moves is not None for asked in spec.indicators):
+    asked = {each.moves.items for each in spec.indicators if each.moves is not None}
+    if not asked:
         return ""
+    if "moves" not in asked:
+        return gettext(
+            "For visited zones, one of the zones that each person visits, or one pair of them, is drawn at "
+            "random every day. It is randomised with the more accurate of two methods: GRR or projective "
+            "geometry response (PGR). New noise is drawn every day, so answers do not show whether a visit "
+            "repeats. The epsilons of all days add up."
+        )
     return gettext(
         "For moves between zones, one of each person's moves is drawn at random every day. This move is "
         "randomised with the more accurate of two methods: GRR or projective geometry response (PGR). New "

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 from uuid import uuid4
 
@@ -71,6 +71,14 @@ def moves(slug: str, *zones: str, per_day: int = 6, **changes: Any) -> Indicator
     names = tuple(" / ".join(each) for each in product((*zones, "outside"), repeat=2))
     asked = {"kind": "daily", "column": None, "derive": "moves", "max_moves": per_day}
     return indicator(slug, *names, **(asked | changes))
+
+
+def visits(slug: str, items: str, *zones: str, per_day: int = 6, **changes: Any) -> IndicatorDefinition:
+    """Visited zones, or pairs of them: `items` is "places" or "pairs"."""
+    names = zones if items == "places" else tuple(" / ".join(each) for each in combinations(zones, 2))
+    derive = "visited_zones" if items == "places" else "visited_pairs"
+    asked = {"kind": "daily", "column": None, "derive": derive, "max_moves": per_day}
+    return indicator(slug, *names, "no zone", **(asked | changes))
 
 
 GENDER = indicator("gender", "F", "M", "NR")
@@ -143,6 +151,20 @@ def apply(study: Study, plan: Plan, delta: ldp.Delta, *, voided_days: int = 0) -
     apply_publication(**asked, delta=delta, voided_days=voided_days)
 
 
+def void(study: Study, *, day: int, n: int = 4000) -> None:
+    """Undo a day of the people of `published`: they were not there on it, and epsilon grows."""
+    people = crowd(study, n=n)
+    plan = Plan.objects.get(study=study)
+    spec = ldp.PlanSpec.from_json(plan.spec)
+    sanitiser = ldp.Sanitiser(spec, ldp.KeyedPrf(bytes(16)))
+    left = replace(people, bitmaps=people.bitmaps & ~np.uint64(1 << (day - 1)))
+    before, after = (
+        _delta(spec, people, sanitiser=sanitiser, sign=-1),
+        _delta(spec, left, sanitiser=sanitiser),
+    )
+    apply(study, plan, before + after, voided_days=1)
+
+
 def published(*asked: IndicatorDefinition, n: int = 4000, gap: int = 0, **changes: Any) -> Study:
     study = create(*asked, **changes)
     people = crowd(study, n=n)
@@ -150,10 +172,10 @@ def published(*asked: IndicatorDefinition, n: int = 4000, gap: int = 0, **change
     return study
 
 
-def _delta(spec: ldp.PlanSpec, people: People, *, sanitiser: ldp.Sanitiser) -> ldp.Delta:
+def _delta(spec: ldp.PlanSpec, people: People, *, sanitiser: ldp.Sanitiser, sign: int = 1) -> ldp.Delta:
     delta = ldp.Delta.zero(spec)
-    ldp.tally_visitors(people.bitmaps, delta.visitors, sign=1)
-    tally_stays(people.bitmaps, delta.stays, tallies=spec.tallies, sign=1)
+    ldp.tally_visitors(people.bitmaps, delta.visitors, sign=sign)
+    tally_stays(people.bitmaps, delta.stays, tallies=spec.tallies, sign=sign)
     static = sanitiser.reports(people.pseudonyms, _values(spec, people, sanitiser, day=None), day=1)
     by_day = [
         sanitiser.reports(people.pseudonyms, _values(spec, people, sanitiser, day=day), day=day + 1)
@@ -162,7 +184,7 @@ def _delta(spec: ldp.PlanSpec, people: People, *, sanitiser: ldp.Sanitiser) -> l
     for index, asked in enumerate(spec.indicators):
         daily = [reports[index] for reports in by_day]
         words = static[index] if asked.kind == "static" else np.stack(daily, axis=1)
-        ldp.tally_reports(people.bitmaps, words, delta, index=index, is_unary=spec.is_unary(index), sign=1)
+        ldp.tally_reports(people.bitmaps, words, delta, index=index, is_unary=spec.is_unary(index), sign=sign)
     return delta
 
 

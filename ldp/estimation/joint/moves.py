@@ -1,9 +1,11 @@
-"""Moves between places, from reports that name one of a day's moves (`ldp.privacy.moves`).
+"""Moves between places, or visits to them, from reports that name one item of a day (`ldp.privacy.moves`).
 
 A visitor-day has n moves, c of them along one edge. Its report is about that edge with probability
 pi = c / max(n, l), so the share f of such reports estimates the mean of pi, and l f the mean of
 c min(1, l / n): moves per visitor-day, where a day of n > l moves counts each of them l / n times. That is
-the only bias.
+the only bias. Places and pairs of them are in a day's set once or not at all: l f estimates the share of the
+visitors of the day with an item, where those with n > l items count l / n times. There is no such bias where
+l is at least the number of items there are.
 
 Of R reports of a simple random sample of V visitors, with s the mean of pi**2,
 
@@ -11,7 +13,8 @@ Of R reports of a simple random sample of V visitors, with s the mean of pi**2,
 
 for the noise, the choice of a move and that of visitors. No report tells what s is. It is at least f**2,
 where the last two terms are largest, f (1 - f) / R: as if visitors were `ENDLESS`. So a variance is too
-large by less than f / R, which next to the noise is little.
+large by less than f / R, which next to the noise is little. Where no day has more than l items, a set has
+s = f / l.
 
 Each day has fresh bits: the noise of several days is independent, also of people who repeat their moves. The
 same people are asked on all days, so samples of days may err alike. How far is unknown, and counted in full.
@@ -79,7 +82,7 @@ def move_day(
 
 
 def moves_of_values(days: Sequence[MoveDay], *, spec: MoveSpec) -> Shares:
-    """Moves of all visitors along each edge, by code, shape (size,); `days` is one or more.
+    """Moves of all visitors along each edge, or visits, by code, shape (size,); `days` is one or more.
 
     The entries of "no move", and of a place to itself, mean nothing.
     """

@@ -86,7 +86,17 @@ STEPS: Final[dict[str, tuple[Promise, tuple[str, ...], tuple[str, ...]]]] = {
 }  # fmt: skip
 _KINDS: Final = {"first_day": "date", "key_until": "date", "layers": "textarea"}
 _FOLDED: Final = frozenset(  # of indicators: what most leave empty
-    {"name_fr", "epsilon", "weight", "max_values", "max_moves", "night_from", "night_to", "categories_fr"}
+    {
+        "name_fr",
+        "epsilon",
+        "weight",
+        "max_values",
+        "max_moves",
+        "max_visits",
+        "night_from",
+        "night_to",
+        "categories_fr",
+    }
     | {"groups", "minimum"}
 )
 _CLOCKS: Final = ("study.visitor.from", "study.visitor.to")

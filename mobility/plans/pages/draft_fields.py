@@ -11,7 +11,15 @@ from ldp.privacy.first_reports import HASH_CELLS
 from mobility.extracts.form_fields import Field
 from mobility.plans.pages.draft_typed import KEYS, Typed
 from reports.simulator.texts import cells_words
-from reports.studies.studyfile import EVENTS, HOME_DISTANCE, MOVES, NIGHT_ZONE, Problem
+from reports.studies.studyfile import (
+    EVENTS,
+    HOME_DISTANCE,
+    MOVES,
+    NIGHT_ZONE,
+    VISITED_PAIRS,
+    VISITED_ZONES,
+    Problem,
+)
 from reports.studies.studyfile.definition import DERIVED
 from reports.studies.studyfile.hours import BUSIEST_HOUR, FIRST_HOUR, LAST_HOUR
 from reports.studies.studyfile.numbers import DERIVED_NUMBERS, NUMBER
@@ -70,6 +78,7 @@ LABELS: Final[dict[str, Promise]] = {
     "indicator.derive": gettext_lazy("Value computed from a day's events"),
     "indicator.max_values": gettext_lazy("Maximum answers per person (optional)"),
     "indicator.max_moves": gettext_lazy("Number of moves per day counted at full weight (optional)"),
+    "indicator.max_visits": gettext_lazy("Number of visits per day counted at full weight (optional)"),
     "indicator.epsilon": gettext_lazy("Separate epsilon for this indicator (optional)"),
     "indicator.weight": gettext_lazy("Weight (optional)"),
     "indicator.night_from": gettext_lazy("Night starts at (optional)"),
@@ -179,6 +188,12 @@ HINTS: Final[dict[str, Promise | str]] = {
         "their moves, chosen at random. On days when a person makes more moves than this number, "
         "each of these moves has less weight. A larger number makes the results less accurate. If "
         "you leave this field empty, 6 is used."
+    ),
+    "indicator.max_visits": gettext_lazy(
+        "This number is used only for visited zones and pairs of them. For each day, each person reports "
+        "one of their zones or pairs, chosen at random. On days when a person has more of them than this "
+        "number, each has less weight. A larger number makes the results less accurate. If you leave this "
+        "field empty, 6 is used, or the number of zones or pairs in the area if it is smaller."
     ),
     "indicator.epsilon": gettext_lazy("Leave empty to use the plan's epsilon."),
     "indicator.weight": gettext_lazy(
@@ -343,6 +358,8 @@ def derived_words(derive: str) -> str:
         "visit_duration": gettext("duration of the visit"),
         "main_zone": gettext("zone in which the person spent the most time"),
         MOVES: gettext("moves between zones"),
+        VISITED_ZONES: gettext("zones visited on a day"),
+        VISITED_PAIRS: gettext("pairs of zones visited on the same day"),
         EVENTS: gettext("number of quarter-hours with an event"),
         HOME_DISTANCE: gettext("greatest distance from where the person sleeps"),
         NIGHT_ZONE: gettext("night zone"),

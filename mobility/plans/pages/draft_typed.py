@@ -206,6 +206,7 @@ DAILY_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {
     "groups": _groups,
     "max_values": whole,
     "max_moves": whole,
+    "max_visits": whole,
     "night_from": str,
     "night_to": str,
 }

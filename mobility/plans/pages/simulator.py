@@ -132,10 +132,18 @@ def _row(row: model.Row) -> dict[str, Any]:
 
 
 def _mean(row: model.Row) -> str:
-    """Error of the mean of a number on one day and of all days together, or of moves; else empty."""
+    """Error of the mean of a number on one day and of all days together, of moves or visits; else empty."""
     if row.question.moves is not None:
-        moves = formats.decimal(100 * row.question.moves.per_day * row.day_half_width, decimals=1)
-        return gettext("moves between two zones: ±%(moves)s per 100 visitors") % {"moves": moves}
+        width = row.question.moves.per_day * row.day_half_width
+        if row.question.moves.items == "moves":
+            moves = formats.decimal(100 * width, decimals=1)
+            return gettext("moves between two zones: ±%(moves)s per 100 visitors") % {"moves": moves}
+        text = (
+            gettext("visitors of one zone: ±%(points)s points")
+            if row.question.moves.items == "places"
+            else gettext("visitors of both zones of a pair: ±%(points)s points")
+        )
+        return text % {"points": formats.decimal(100 * width, decimals=1)}
     scale, day, union = row.forecast.scale, row.forecast.mean_error, row.forecast.union_mean_error
     if scale is None or day is None:
         return ""

@@ -1,4 +1,4 @@
-"""Raw values of a day, which are sanitised before they are kept: numbers, main cell, zones, a move."""
+"""Raw values of a day, which are sanitised before they are kept: numbers, cells, zones, a move, a visit."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
@@ -16,7 +16,7 @@ from mobility.vault.state import positions
 from mobility.vault.state.days import DaySightings
 from mobility.vault.state.distances import cell_positions, farthest_km
 from mobility.vault.state.hours import HourClock
-from mobility.vault.state.moves import moves_of_day
+from mobility.vault.state.moves import items_of_day
 from mobility.vault.state.slots import slot_counter
 from mobility.vault.state.stays import NO_CELL, PlaceRules, Who, longest_stays
 from mobility.vault.state.visits import StaticValues
@@ -24,9 +24,9 @@ from reports.studies.studyfile import (
     EVENTS,
     HOME_DISTANCE,
     MAIN_ZONE,
-    MOVES,
     OF_NIGHT,
     OF_ZONES,
+    ONE_A_DAY,
     VISIT_DURATION,
     VISIT_DURATION_BANDS,
     StudyDefinition,
@@ -39,7 +39,7 @@ Codes = NDArray[np.uint16]
 HOUR_S, MINUTE_S = 3600, 60
 LONGEST_S = 18 * HOUR_S
 # Derived from the quarter-hours of a day.
-OF_PLACES = (MAIN_ZONE, MOVES, EVENTS, HOME_DISTANCE, BUSIEST_HOUR)
+OF_PLACES = (MAIN_ZONE, *ONE_A_DAY, EVENTS, HOME_DISTANCE, BUSIEST_HOUR)
 # A visit is over with the events of its date, a night only with those of the next one.
 Part = Literal["visit", "night"]
 
@@ -134,7 +134,7 @@ class DailyValues:
                 continue
             if asked.moves is not None:
                 people = seen.pseudonym[rows]
-                starts, moves = moves_of_day(seen.stays, self._zone_of_cell, people, asked.moves)
+                starts, moves = items_of_day(seen.stays, self._zone_of_cell, people, asked.moves)
                 codes[:, column] = self._sanitiser.picked_moves(place, people, starts, moves, day=day)
                 continue
             for derive in derived:

@@ -22,7 +22,7 @@ from reports.exports.drawing.maps import draw_map, zone_map
 from reports.exports.drawing.pages import in_order
 from reports.exports.selection import Scope, Selection
 from reports.flows import texts as flows_texts
-from reports.flows.queries import LARGEST, Flows
+from reports.flows.top_lists import TopList
 
 SMALL: Final = 7.5  # points, of small print
 _LETTER: Final = 0.0078  # width of a letter of one point, on average and rather too wide
@@ -81,8 +81,8 @@ def _content(tile: Shown, *, width: float) -> list[Block]:
         return [_facts(tile.facts, width=width)]
     if tile.days:
         return [_days(tile.days, width=width)]
-    if tile.flows is not None:
-        return _flows(tile.flows, width=width)
+    if tile.top is not None:
+        return _top(tile.top, width=width)
     if tile.report is None:
         return []
     return [_map(tile, tile.report, width=width)] if tile.map else _bars(tile, tile.report, width=width)
@@ -117,12 +117,13 @@ def _bars(tile: Shown, report: WindowReport, *, width: float) -> list[Block]:
     return [Block(height=height + 0.05, draw=draw), *small]
 
 
-def _flows(flows: Flows, *, width: float) -> list[Block]:
-    blocks = [text_block(flows_texts.list_words(flows), size=8, width=width)]
-    for flow in flows.listed[:LARGEST]:
-        names = " → ".join(legible(name) for name in flows_texts.flow_names(flows, flow))
-        blocks.append(text_block(names, size=8, width=width, weight="bold", below=0.0))
-        blocks.append(text_block(flows_texts.amount(flow.figure, flows), size=8, width=width))
+def _top(top: TopList, *, width: float) -> list[Block]:
+    blocks = [text_block(top.words, size=8, width=width)]
+    for names, figure in top.rows:
+        title = top.between.join(legible(name) for name in names)
+        blocks.append(text_block(title, size=8, width=width, weight="bold", below=0.0))
+        text = flows_texts.amount(figure, of_moves=top.of_moves)
+        blocks.append(text_block(text, size=8, width=width))
     return blocks
 
 

@@ -144,5 +144,5 @@ def _words(tile: Shown) -> str:
     for name, value, _, interval in tile.rows:
         if value:
             parts.append(f"{name}: {value} ({interval})" if interval else f"{name}: {value}")
-    parts.append(tile.list_words)
+    parts.append(tile.top.words if tile.top is not None else "")
     return " ".join(f"{text.strip().rstrip('.')}." for text in parts if text)

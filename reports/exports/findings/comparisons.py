@@ -4,6 +4,7 @@ from typing import Any
 
 from django.utils.translation import gettext
 
+from ldp.estimation.joint.association import Association
 from reports.base.status import Status
 from reports.compare import texts
 from reports.compare.queries import Comparison, Kind, Row, Value
@@ -33,10 +34,11 @@ def comparison_findings(comparison: Comparison) -> Findings:
             texts.summary(comparison),
             texts.error_words(comparison),
             texts.correction(comparison),
+            texts.overall_words(comparison.overall),
         ),
         before={"comparison": str(comparison.kind), "measure": of} | head_of(report) | _reference(comparison),
         rows=[_row(comparison, row) for row in comparison.rows],
-        after=_method(comparison) | tail_of(report),
+        after=_method(comparison) | _overall(comparison) | tail_of(report),
         kinds=dict.fromkeys(_AMOUNTS, holds) | _KINDS,
         codes=_codes(),
     )
@@ -52,6 +54,7 @@ _KINDS = {
     "reference_market_share": Holds.NUMBER,
     "market_share": Holds.NUMBER,
     "n_rows": Holds.COUNT,
+    "overall_p_value": Holds.NUMBER,
 }
 
 
@@ -102,6 +105,17 @@ def _method(comparison: Comparison) -> Record:
         "n_rows": len(comparison.rows),
         "reference_market_share": reference["market_share"],
         "reference_timezone": reference["timezone"],
+    }
+
+
+def _overall(comparison: Comparison) -> Record:
+    """The test of all categories together, of two windows."""
+    if comparison.overall is None:
+        return {}
+    is_tested = isinstance(comparison.overall, Association)
+    return {
+        "overall_p_value": comparison.overall.p_value if is_tested else None,
+        "overall": texts.overall_words(comparison.overall),
     }
 
 

@@ -1,5 +1,7 @@
 """Three-way tables by maximum entropy as a file: a row for each combination, marked as a model."""
 
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
@@ -43,12 +45,30 @@ def model_findings(table: ModelTable) -> Findings:
         sheet="model",
         reports=(report,),
         words=(model_words(table),),
-        before=head_of(report),
+        before=model_head(table)
+        | {name: " ".join(map(str, of_pairs)) for name, of_pairs in pair_columns(table).items()},
         rows=model_rows(table),
         after=tail_of(report),
-        kinds={"market_share": Kind.NUMBER},
+        kinds={"market_share": Kind.NUMBER} | dict.fromkeys(pair_columns(table), Kind.TEXT),
         codes={"model": {MODEL: model_words(table)}},
     )
+
+
+def model_head(table: ModelTable) -> Record:
+    """Facts of the window: answers of all pairs together, and the largest epsilon of one answer."""
+    pairs = [head_of(report) for report in table.pairs]
+    together = {
+        "n_reports": sum(pair["n_reports"] or 0 for pair in pairs),
+        "epsilon": max(pair["epsilon"] for pair in pairs),
+    }
+    return head_of(table.report) | together
+
+
+def pair_columns(table: ModelTable) -> dict[str, list[Any]]:
+    """Facts of each pair that the model is made of, in plan order."""
+    pairs = [head_of(report) for report in table.pairs]
+    names = {"pairs": "indicator", "pairs_n_reports": "n_reports", "pairs_epsilon": "epsilon"}
+    return {column: [pair[name] for pair in pairs] for column, name in names.items()}
 
 
 def model_words(table: ModelTable) -> str:

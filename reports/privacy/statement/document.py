@@ -414,7 +414,7 @@ def _indicator(
         **_design(channel),
         **_cuts(asked.scale, channel),
         **_first(spec, index),
-        **({} if asked.moves is None else {"moves": asdict(asked.moves)}),
+        **({} if asked.moves is None else {"moves": asked.moves.to_json()}),
         "asked_share": exact_text(spec.asked_share(index)),
         "typed_epsilon": None if typed is None else _plain(typed),
         "nominal_epsilon": exact_text(asked.epsilon),

@@ -5,14 +5,13 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from math import isqrt
 from typing import Any, Final, Literal, Self, get_args
 
 from ldp import IndicatorRequest, PlanSpec, build_plan
 from ldp.geo.grid import Grid
 from ldp.geo.location import LocationSpec
 from ldp.privacy.first_reports import HashCells
-from ldp.privacy.moves import MoveSpec
+from ldp.privacy.moves import Items, MoveSpec
 from ldp.privacy.plans import Kind, Mechanism, PresenceTally
 from ldp.protocols.channels import Unit
 from ldp.protocols.numbers.threshold import Scale
@@ -34,11 +33,14 @@ VISIT_DURATION = "visit_duration"
 VISIT_DURATION_BANDS: tuple[str, ...] = (*(f"Duration {h}h" for h in range(2, 11)), "Duration 10h-18h")
 MAIN_ZONE, NIGHT_ZONE = "main_zone", "night_zone"
 MOVES = "moves"
+VISITED_ZONES, VISITED_PAIRS = "visited_zones", "visited_pairs"
+# Of whose items of a day a person reports one, by what the library calls these.
+ONE_A_DAY: Final[dict[str, Items]] = {MOVES: "moves", VISITED_ZONES: "places", VISITED_PAIRS: "pairs"}
 # Numbers of a day, in addition to the duration.
 EVENTS, HOME_DISTANCE = "event_count", "distance_from_home"
 OF_NIGHT: tuple[str, ...] = (NIGHT_ZONE, HOME_DISTANCE)
-# Sources of a daily indicator; the zones of the area are the categories of two, and pairs of them of moves.
-OF_ZONES: tuple[str, ...] = (MAIN_ZONE, NIGHT_ZONE, MOVES)
+# Sources of a daily indicator; zones of the area are the categories of most, or pairs of zones.
+OF_ZONES: tuple[str, ...] = (MAIN_ZONE, NIGHT_ZONE, *ONE_A_DAY)
 DERIVED: tuple[str, ...] = (VISIT_DURATION, *OF_ZONES, *OF_HOURS)
 DEFAULT_POPULATION = "subscribers"
 # Keys that JSON leaves out where a study file does: hashes of definitions without them stay what they were.
@@ -90,7 +92,7 @@ class IndicatorDefinition:
 
     parts : of a joint indicator, which reads no column: slugs of those that it combines
     scale : of a number, whose categories are "this cut or more"
-    max_moves : of moves, whose categories are pairs of zones: moves of a day that keep their full weight
+    max_moves : of moves and visits, of which a person reports one a day: those that keep their full weight
     categories_fr : in the order of `categories`; None = the same names in French
     night_from, night_to : of what is derived from the night: minutes of the local evening and of the morning
         after it, which is no longer part of the night
@@ -117,10 +119,11 @@ class IndicatorDefinition:
 
     @property
     def moves(self) -> MoveSpec | None:
-        """Return moves as the library takes them; None of what is not derived from them."""
+        """Return moves or visits as the library takes them; None of what is not derived from them."""
         if self.max_moves is None:
             return None
-        return MoveSpec(places=isqrt(len(self.categories)) - 1, per_day=self.max_moves)
+        items = ONE_A_DAY[self.derive or ""]
+        return MoveSpec.of_size(len(self.categories), per_day=self.max_moves, items=items)
 
     @property
     def shown_name(self) -> str:

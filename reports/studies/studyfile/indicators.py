@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from decimal import Decimal
-from itertools import product
+from itertools import combinations, product
 from math import isqrt
 from typing import Any
 
@@ -14,8 +14,11 @@ from reports.studies.studyfile.definition import (
     HOME_DISTANCE,
     MOVES,
     OF_ZONES,
+    ONE_A_DAY,
     VISIT_DURATION,
     VISIT_DURATION_BANDS,
+    VISITED_PAIRS,
+    VISITED_ZONES,
     AreaDefinition,
     Groups,
     IndicatorDefinition,
@@ -29,10 +32,15 @@ from reports.studies.studyfile.sections import EPSILON, WEIGHT
 from reports.studies.studyfile.table import Table, text_problem, with_plain_spaces
 
 MAX_INDICATORS = 255
+# Keys of how many of a day's items keep their full weight, and what has them.
+MAX_MOVES, MAX_VISITS = "max_moves", "max_visits"
+_MOST_KEYS = {MAX_MOVES: MOVES, MAX_VISITS: f"{VISITED_ZONES} and {VISITED_PAIRS}"}
 MAX_CATEGORIES = 65_534
 # Of a part without a value, in the names of combinations; and of all that is no zone, in those of moves.
 NO_VALUE_NAME, NO_VALUE_NAME_FR = "no value", "sans valeur"
 OUTSIDE_NAME, OUTSIDE_NAME_FR = "outside", "hors zones"
+# Of a report on visited zones that names none.
+NO_ZONE_NAME, NO_ZONE_NAME_FR = "no zone", "aucune zone"
 # Of a number as a part: the sides of a person's cut.
 SIDE_NAMES, SIDE_NAMES_FR = ("below", "reached"), ("en dessous", "atteint")
 # Pages of a study with the address of an indicator's page.
@@ -125,8 +133,9 @@ def _check_suits(table: Table, plan: PlanDefinition, *, kind: str, epsilon: Deci
     if not mechanism.startswith("smp-"):
         table.refuse("weight", f"must be absent: under {mechanism} every indicator is asked equally often")
         table.refuse("parts", f"must be absent under {mechanism}: only smp plans have joint indicators")
-        if (derive := table.values.get("derive")) == MOVES:
-            table.add("derive", f"must not be {MOVES} under {mechanism}: only smp plans have moves", derive)
+        if (derive := table.values.get("derive")) in ONE_A_DAY:
+            what = "moves" if derive == MOVES else "visited zones"
+            table.add("derive", f"must not be {derive} under {mechanism}: only smp plans have {what}", derive)
         if kind == NUMBER:
             table.add("kind", f"must not be {NUMBER} under {mechanism}: only smp plans have numbers", kind)
     if kind == "daily" and mechanism.startswith("rsfd-") and plan.unit == "attribute":
@@ -140,7 +149,7 @@ def _check_suits(table: Table, plan: PlanDefinition, *, kind: str, epsilon: Deci
 def _unread(table: Table) -> dict[str, Any]:
     for key in ("column", "categories", "categories_fr", "derive", "max_values", *NIGHT_KEYS, "cuts"):
         table.has(key)
-    for key in ("minimum", "unit", "report", "max_moves"):
+    for key in ("minimum", "unit", "report", *_MOST_KEYS):
         table.has(key)
     return {"column": None, "derive": None, "categories": (), "max_values": None}
 
@@ -209,7 +218,10 @@ def _are_parts(table: Table, indicator: IndicatorDefinition, whole: dict[str, In
             table.add("parts", "must name each indicator once", part)
             return False
         if part not in whole:
-            rule = f"must name indicators of this study that have categories or cuts, no parts and no {MOVES}"
+            rule = (
+                "must name indicators of this study that have categories or cuts, no parts, no moves and no "
+                "visited zones"
+            )
             table.add("parts", rule, part)
             return False
     kind = "daily" if any(whole[part].kind == "daily" for part in indicator.parts) else "static"
@@ -298,18 +310,23 @@ def _default_french(bands: tuple[str, ...]) -> tuple[str, ...] | None:
 
 
 def _read_moves(table: Table) -> dict[str, int | None]:
-    """Return how many moves of a day keep their full weight."""
+    """Return how many moves or visits of a day keep their full weight."""
     derive = table.values.get("derive")
-    if derive == MOVES:
-        return {"max_moves": table.integer("max_moves", low=1, high=MOST_MOVES, default=DEFAULT_MOVES)}
+    own = None
+    if derive in ONE_A_DAY:
+        own = MAX_MOVES if derive == MOVES else MAX_VISITS
     if derive in DERIVED:
-        _refuse_moves(table)
-    table.has("max_moves")
-    return {"max_moves": None}
+        _refuse_moves(table, but=own)
+    for key in _MOST_KEYS:
+        table.has(key)
+    most = None if own is None else table.integer(own, low=1, high=MOST_MOVES, default=DEFAULT_MOVES)
+    return {"max_moves": most}
 
 
-def _refuse_moves(table: Table) -> None:
-    table.refuse("max_moves", f"must be absent: only {MOVES} have it")
+def _refuse_moves(table: Table, *, but: str | None = None) -> None:
+    for key, derives in _MOST_KEYS.items():
+        if key != but:
+            table.refuse(key, f"must be absent: only {derives} have it")
 
 
 def _refuse_of_days(table: Table) -> None:
@@ -341,7 +358,7 @@ def with_zones(
 
 def _read_groups(table: Table) -> Groups:
     """Return groups of categories as written; `_check_groups` compares them with the categories."""
-    if table.has("parts") or table.values.get("kind") == NUMBER or table.values.get("derive") == MOVES:
+    if table.has("parts") or table.values.get("kind") == NUMBER or table.values.get("derive") in ONE_A_DAY:
         table.refuse("groups", "must be absent: only a single indicator with categories has groups")
         return ()
     groups = table.table("groups", required=False)
@@ -384,6 +401,8 @@ def _with_zones_of(
     most = _most_categories(days)
     if indicator.derive == MOVES:
         most = isqrt(most) - 1  # pairs, with outside as one more zone
+    elif indicator.derive == VISITED_PAIRS:
+        most = isqrt(2 * most)  # n (n - 1) / 2 of n zones, and none
     if not zones:
         rule = "needs [area] with zones: name a file of zones, or give the cells a column zone"
         table.add("derive", rule, indicator.derive)
@@ -394,7 +413,33 @@ def _with_zones_of(
         zones_fr = zones_fr or zones
         pairs_fr = _combined(table, [zones_fr, zones_fr], none=OUTSIDE_NAME_FR, key="derive")
         return replace(indicator, categories=pairs, categories_fr=pairs_fr)
+    elif indicator.derive in ONE_A_DAY:
+        return _with_visits(table, indicator, zones, zones_fr or zones)
     return replace(indicator, categories=zones, categories_fr=zones_fr)
+
+
+def _with_visits(
+    table: Table, indicator: IndicatorDefinition, zones: tuple[str, ...], zones_fr: tuple[str, ...]
+) -> IndicatorDefinition:
+    """Give visited zones, or pairs of them, their categories; no one has more of them than there are."""
+    names = _visit_names(table, indicator, zones, none=NO_ZONE_NAME)
+    french = _visit_names(table, indicator, zones_fr, none=NO_ZONE_NAME_FR)
+    most = min(indicator.max_moves or DEFAULT_MOVES, len(names) - 1)
+    return replace(indicator, categories=names, categories_fr=french, max_moves=most)
+
+
+def _visit_names(
+    table: Table, indicator: IndicatorDefinition, zones: tuple[str, ...], *, none: str
+) -> tuple[str, ...]:
+    """Names of visited zones or pairs in the order of their codes; notes two that look the same."""
+    in_pairs = indicator.derive == VISITED_PAIRS
+    names = tuple(" / ".join(pair) for pair in combinations(zones, 2)) if in_pairs else zones
+    seen = [with_plain_spaces(name) for name in (*names, none)]
+    if len({*seen}) < len(seen):
+        twice = next(name for name in seen if seen.count(name) > 1)
+        rule = f'must not have two visits of one name: rename zones with " / " or "{none}"'
+        table.add("derive", rule, twice)
+    return (*names, none)
 
 
 def _most_categories(days: int) -> int:

@@ -237,7 +237,7 @@ def _check_small_categories(definition: StudyDefinition) -> None:
         "[slots]": definition.slots is not None,
         "[location]": definition.location is not None,
         "an indicator of numbers": any(each.scale is not None for each in definition.indicators),
-        'derive = "moves"': any(each.moves is not None for each in definition.indicators),
+        **{f'derive = "{each.derive}"': True for each in definition.indicators if each.moves is not None},
     }
     for name, is_there in kinds.items():
         if is_there:

@@ -9,12 +9,13 @@ from typing import Any
 
 from ldp.privacy.plans import MAX_TALLY_CELLS
 from reports.studies.studyfile.definition import (
+    MOVES,
     OF_ZONES,
     IndicatorDefinition,
     LocationDefinition,
     StudyDefinition,
 )
-from reports.studies.studyfile.indicators import with_zones
+from reports.studies.studyfile.indicators import MAX_MOVES, MAX_VISITS, with_zones
 from reports.studies.studyfile.numbers import NUMBER
 from reports.studies.studyfile.parse import DEFAULT_MIN_PUBLICATION, check_plan, read_sections
 from reports.studies.studyfile.problems import Problems, StudyFileError
@@ -103,6 +104,8 @@ def _indicator(indicator: IndicatorDefinition) -> dict[str, Any]:
         del table["categories"]  # of the area's zones, of the parts, of the cuts, or fixed
     if indicator.derive in OF_ZONES or indicator.parts or indicator.scale:
         del table["categories_fr"]  # of the area's zones, or of the parts
+    if indicator.derive != MOVES:
+        table[MAX_VISITS] = table.pop(MAX_MOVES)
     for key in _CLOCKS:
         if table[key] is not None:
             table[key] = _clock(table[key])

@@ -8,7 +8,7 @@ import pytest
 
 import ldp
 from ldp.estimation.joint.crosstab import Reports
-from ldp.estimation.joint.means import means_by
+from ldp.estimation.joint.means import expected_widths, means_by
 from ldp.estimation.simulation import Crowd, forecast
 from ldp.privacy.joint import joint_codes
 from ldp.protocols.numbers.threshold import Scale
@@ -64,6 +64,40 @@ def test_means_are_unbiased_and_covered() -> None:
     assert (np.abs(ratio - 1) < 5.5 * (2 / RUNS) ** 0.5).all()
     covered = np.mean([(each.ci_low <= truth) & (truth <= each.ci_high) for each in found])
     assert abs(covered - 0.95) < 3.5 * (0.95 * 0.05 / (RUNS * ZONES)) ** 0.5
+
+
+def test_means_are_chosen_by_what_is_expected_and_not_by_their_noise() -> None:
+    """Of a rare category, its own width chooses estimates that are far too large; the rule shows none.
+
+    A frequent one is shown whatever its own noise is, and then unbiased.
+    """
+    zone, stays = np.full(N, 1, np.int32), np.full(N, 500)
+    rare, often = slice(0, 100), slice(100, 1600)  # 1.7% and 25% of the people
+    zone[rare], zone[often] = 0, 2
+    stays[rare] = stays[often] = 70  # rounded down to 60
+    codes = np.arange((ZONES + 1) * 3).reshape(ZONES + 1, 3)[:ZONES, :2]
+    found = [reports_of(run, zone, stays) for run in range(RUNS)]
+    means = [means_by(each, codes=codes, scale=SCALE) for each in found]
+    by_own = np.array([(each.ci_high - each.ci_low) / 600 <= 0.5 for each in means])
+    shares = np.bincount(zone, minlength=ZONES) / N
+    expected = np.array([expected_widths(each, shares=shares) <= 0.5 for each in found])
+    value = np.array([each.value for each in means])
+    assert 0.02 < by_own[:, 0].mean() < 0.5
+    assert value[by_own[:, 0], 0].mean() > 60 + 50
+    assert not expected[:, 0].any()
+    assert expected[:, 2].all() and np.isfinite(value[:, 2]).all()
+    assert abs(value[:, 2].mean() - 60) < 5.5 * value[:, 2].std() / RUNS**0.5
+    assert expected_widths(found[0], shares=np.array([0.0, -0.1])).tolist() == [inf, inf]
+
+
+def test_expected_widths_are_those_of_the_intervals_at_an_end_of_the_range() -> None:
+    """Numbers at the end: the widths of single intervals are near what is expected, or below."""
+    found = reports_of(0, stays=np.full(N, 700))
+    codes = np.arange((ZONES + 1) * 3).reshape(ZONES + 1, 3)[:ZONES, :2]
+    means = means_by(found, codes=codes, scale=SCALE)
+    shares = np.bincount(ZONE, minlength=ZONES + 1)[:ZONES] / N
+    widths = (means.ci_high - means.ci_low) / 600
+    assert widths == pytest.approx(expected_widths(found, shares=shares), rel=0.35)
 
 
 def test_the_forecast_of_a_mean_is_its_error_on_even_categories() -> None:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import chain, combinations, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import pytest
 import ldp
 from ldp.__main__ import main
 from ldp.codes import NO_ANSWER
-from ldp.privacy.moves import MoveSpec
+from ldp.privacy.moves import Items, MoveSpec
 from ldp.protocols.projective import ProjectiveChannel
 from tests.ldp.exact import reference_below, reference_grr, refuses
 from tests.ldp.privacy.test_joint import law_of
@@ -24,8 +24,8 @@ PEOPLE = np.arange(1, 13, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
 GOLDEN = [54, 30, 57, 2, 108, 50, 5, 6, 87, 61, 77, 93]
 
 
-def moves_plan(*, places: int = 2, per_day: int = 2, **settings: Any) -> ldp.PlanSpec:
-    moves = MoveSpec(places=places, per_day=per_day)
+def moves_plan(*, places: int = 2, per_day: int = 2, items: Items = "moves", **settings: Any) -> ldp.PlanSpec:
+    moves = MoveSpec(places=places, per_day=per_day, items=items)
     change = {key: settings.pop(key) for key in ("kind", "domain_size", "max_values") & settings.keys()}
     asked = {"slug": "trips", "kind": "daily", "domain_size": moves.size, "moves": moves}
     return built(asked | change, **settings)
@@ -44,6 +44,14 @@ def days_of(spec: MoveSpec, *, longest: int) -> Iterator[list[int]]:
             if all(a != b for a, b in pairwise(stays)):
                 path = (spec.outside, *stays, spec.outside)
                 yield [a * (spec.places + 1) + b for a, b in pairwise(path)] if stays else []
+
+
+def sets_of(spec: MoveSpec) -> Iterator[list[int]]:
+    """Yield the items of every set of places that may be visited on a day, the empty one too."""
+    places = range(spec.places)
+    code_of = {pair: code for code, pair in enumerate(combinations(places, 2))}
+    for visited in chain.from_iterable(combinations(places, n) for n in range(spec.places + 1)):
+        yield [*visited] if spec.items == "places" else [code_of[each] for each in combinations(visited, 2)]
 
 
 def law_of_day(channel: Any, spec: MoveSpec, moves: Sequence[int]) -> list[Fraction]:
@@ -69,6 +77,49 @@ def test_certificate_is_the_loss_of_the_worst_two_days(places: int, per_day: int
     assert certificate.epsilon_profile == ldp.epsilon_of(ratio**3) <= 3 * Decimal(epsilon)
     assert certificate.indicators[0].n_values == 3
     assert ldp.certify(plan, extra_daily_values=1).epsilon_profile == ldp.epsilon_of(ratio**4)
+
+
+@pytest.mark.parametrize(
+    ("items", "places", "per_day"), [("places", 3, 2), ("places", 2, 2), ("pairs", 3, 1)]
+)
+@pytest.mark.parametrize("epsilon", ["0.5", "2"])
+def test_visits_lose_no_more_than_the_certificate_and_estimate_shares_with_one_bias(
+    items: Items, places: int, per_day: int, epsilon: str
+) -> None:
+    """Compare all sets of places. Of one estimate, the mean and the variance are enumerated in fractions."""
+    plan = moves_plan(places=places, per_day=per_day, items=items, days=3, epsilon=Decimal(epsilon))
+    channel, spec = plan.answer_channel(0), spec_of(plan)
+    sets = list(sets_of(spec))
+    laws = [law_of_day(channel, spec, each) for each in sets]
+    ratio = max(max(law[y] for law in laws) / min(law[y] for law in laws) for y in range(len(laws[0])))
+    certificate = ldp.certify(plan)
+    assert ratio == channel.ratio == certificate.indicators[0].ratio
+    assert certificate.epsilon_profile == ldp.epsilon_of(ratio**3)
+    # One visitor of each set, all of whom report, of GRR: each report on an item is 1 with some probability.
+    asked = ldp.grr_channel(epsilon=Fraction(epsilon), domain_size=spec.size)
+    n, gap = len(sets), asked.p - asked.q
+    for item in range(spec.nothing):
+        picks = [Fraction(each.count(item), max(len(each), per_day)) for each in sets]
+        hits = [law_of_day(asked, spec, each)[item] for each in sets]
+        estimates = [(hit - asked.q) / gap * per_day for hit in hits]
+        truth = [each.count(item) * min(Fraction(1), Fraction(per_day, max(len(each), 1))) for each in sets]
+        assert estimates == truth
+        exact = sum(hit * (1 - hit) for hit in hits) / (n * gap) ** 2
+        f, second = sum(picks) / n, sum(pick**2 for pick in picks) / n
+        endless = ldp.pure_variance(float(f), n_reports=n, n_population=10**12, channel=asked)
+        assert float(exact) == pytest.approx(float(endless) - float(second - f**2) / n, rel=1e-9)
+        assert second <= f / per_day
+        if max(map(len, sets)) <= per_day:
+            assert second == f / per_day
+
+
+def test_codes_of_visits_are_those_of_their_size() -> None:
+    for items, sizes in (("moves", [4, 9, 16]), ("places", [2, 3, 4]), ("pairs", [2, 4, 7, 11])):
+        specs = [MoveSpec.of_size(size, per_day=4, items=items) for size in sizes]
+        assert [each.size for each in specs] == sizes
+        assert [each.nothing for each in specs] == [size - 1 for size in sizes]
+        assert all(MoveSpec.from_json(each.to_json()) == each for each in specs)
+    assert MoveSpec(places=2).to_json() == {"places": 2, "per_day": 6}
 
 
 def reports_on(plan: ldp.PlanSpec, moves: Sequence[int], *, day: int) -> tuple[Any, Any]:
@@ -125,6 +176,11 @@ def test_moves_are_audited_by_command(capsys) -> None:
         assert main([*asked, "--runs", "20", *more]) == 2
         assert message in capsys.readouterr().err
     assert main(["audit", "grr", "--epsilon", "1", "--domain-size", "3", "--moves", "2"]) == 2
+    capsys.readouterr()
+    for name in ("visited-zones", "visited-pairs"):
+        assert main(["audit", name, *asked[2:], "--runs", "2000", "--key", "00" * 16]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert (found["mechanism"], found["epsilon_certified"][:4]) == (name, "3.99")
 
 
 @pytest.mark.parametrize(
@@ -148,6 +204,8 @@ def test_what_cannot_be_kept_is_refused(settings, message) -> None:
         ({"places": 2, "per_day": 0}, r"per_day of moves must be an integer in \[1, 100\], got 0"),
         ({"places": 2, "per_day": 101}, "got 101"),
         ({"places": 2, "per_day": True}, "got True"),
+        ({"places": 2, "items": "trips"}, "items must be one of .*, got 'trips'"),
+        ({"places": 1, "items": "pairs"}, "places of pairs must be an integer >= 2, got 1"),
     ],
 )
 def test_moves_out_of_range_are_refused(change, message) -> None:

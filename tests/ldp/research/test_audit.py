@@ -121,6 +121,7 @@ DESIGNS = {
     ),
     "number": (lambda unit: number_plan(days=1 if unit == "attribute" else 4, unit=unit), 0.8),
     "moves": (lambda unit: moves_plan(days=2, unit=unit), 0.8),
+    "visited pairs": (lambda unit: moves_plan(days=2, unit=unit, places=4, items="pairs"), 0.8),
     "questions": (lambda unit: plan_of(10, days=4, unit=unit), 0.8),
     "hashes": (lambda unit: hashes(10, unit=unit, **HASHED), 0.8),
 }  # fmt: skip

@@ -471,6 +471,60 @@ class TestMoves:
         assert pipeline.tallies() == before  # the same day, the same bits
 
 
+# --- visited zones, and pairs of them: one of each visitor's day
+
+
+ITEMS = {"visited_zones": [*ZONES, "no zone"], "visited_pairs": ["South / North", "no zone"]}
+
+
+def visits_of(rows, derive):
+    """Return all items of each visitor on each day, in the order of their codes."""
+    found = {}
+    for key, moves in moves_of(rows).items():
+        seen = {end for move in moves for end in move.split(" / ")} & {*ZONES}
+        zones = [zone for zone in ZONES if zone in seen]
+        found[key] = zones if derive == "visited_zones" else [" / ".join(zones)] * (len(zones) == 2)
+    return found
+
+
+def picked_visits(visits, *, day, most):
+    """Count the visits that are reported on a day, by the keyed block written out."""
+    reported = Counter()
+    asked = who_answers("trips", indicators=["gender", "stayed_in", "duration", "trips"])
+    for (who, of_day), mine in visits.items():
+        if of_day == day and who in asked:
+            among = [*mine, *["no zone"] * (most - len(mine))]
+            fields = {"pseudonym": pseudonym(who), "indicator": 3, "plan_version": 0, "value": 0}
+            place = reference_below(SANITISE_KEY, len(among), purpose=14, counter=256 * day, **fields)
+            reported[among[place]] += 1
+    return reported
+
+
+class TestVisits:
+    @pytest.fixture(params=[("visited_zones", 6, 2), ("visited_zones", 1, 1), ("visited_pairs", 3, 1)])
+    def asked(self, request) -> tuple[str, int]:
+        """Return what is asked, how many keep their weight by the file, and how many there can be."""
+        return request.param
+
+    @pytest.fixture
+    def definition(self, asked) -> StudyDefinition:
+        trips = daily("trips", derive=asked[0], more=f"max_visits = {asked[1]}\n")
+        return night_study(first_day=FIRST_DAY, days=DAYS, night_from="", more=trips)
+
+    def test_each_visitor_reports_one_of_the_day(self, make_pipeline, asked, files, rows, tmp_path):
+        plain, (derive, _, most) = make_pipeline(), asked
+        plain.upload(write_file(tmp_path / "all.csv", rows))
+        visits = visits_of(rows, derive)
+        assert Indicator.objects.get(slug="trips").categories == ITEMS[derive]
+        assert {len(each) for each in visits.values()} >= {0, 1}
+        expected = {day: picked_visits(visits, day=day, most=most) for day in range(1, DAYS + 1)}
+        of_days = {day: counted(plain, "trips", day, values=ITEMS[derive]) for day in expected}
+        assert of_days == expected
+        mixed = make_pipeline(slug="mixed")
+        mixed.upload(*(files[place] for place in (3, DAYS + 1, 4, 1, 3, 0, 2)))
+        assert mixed.tallies() == plain.tallies()
+
+
 # --- numbers of a day: quarter-hours with an event, and the distance from where a person sleeps
 
 

@@ -65,7 +65,8 @@ RULES = {
     **of(
         "reports:study reports:statement reports:presence reports:presence_frames reports:presence_forecast "
         "reports:forecast reports:scenario_study reports:crosstab reports:flows reports:questions "
-        "reports:maps reports:maps_days reports:maps_state reports:boards reports:crosstab_model",
+        "reports:maps reports:maps_days reports:maps_state reports:boards reports:crosstab_model "
+        "reports:visited",
         roles=READERS, about=STUDY,
     ),
     "reports:board_file": Rule(
@@ -87,7 +88,8 @@ RULES = {
     "reports:study_file": Rule(roles=EXPORTERS, about=STUDY, kwargs=JSON),
     "reports:maps_file": Rule(roles=EXPORTERS, about=STUDY, kwargs={**CSV, "content": "zones"}),
     **of(
-        "reports:presence_file reports:scenario_study_file reports:crosstab_file reports:flows_file",
+        "reports:presence_file reports:scenario_study_file reports:crosstab_file reports:flows_file "
+        "reports:visited_file",
         roles=EXPORTERS, about=STUDY, kwargs=CSV,
     ),
     **of(
@@ -198,8 +200,10 @@ READING = {
     "/studies/{study}/indicators/{indicator}/means": True,
     "/studies/{study}/places/grid": True, "/studies/{study}/queries": True,
     "/studies/{study}/indicators/{indicator}/association": True,
+    "/studies/{study}/indicators/{indicator}/change": True,
     "/studies/{study}/model": True,
-    "/studies/{study}/flows": True, "/studies/{study}/features": True, "/studies/{study}/features/": True,
+    "/studies/{study}/flows": True, "/studies/{study}/visited": True,
+    "/studies/{study}/features": True, "/studies/{study}/features/": True,
     "/studies/{study}/features/conformance": True, "/studies/{study}/features/collections": True,
     "/studies/{study}/features/collections/{collection}": True,
     "/studies/{study}/features/collections/{collection}/items": True,

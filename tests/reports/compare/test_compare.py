@@ -14,18 +14,20 @@ from django.utils import translation
 
 from ldp.estimation import windows
 from ldp.estimation.contrasts import day_difference, sample_of, value_difference
+from ldp.estimation.joint.table_change import table_change
 from ldp.estimation.windows import window_difference
 from reports.base import formats
 from reports.base.status import Status
 from reports.compare import charts as charts_compare
 from reports.compare import queries as compare
 from reports.compare import texts
-from reports.compare.queries import Comparison, NotComparableError, Reason, Verdict
+from reports.compare.queries import Comparison, NotComparableError, NoTest, Reason, Verdict
 from reports.estimates import queries
 from reports.estimates.queries import Window
 from reports.studies.models import Indicator, Study
 from tests.reports import report_factory as factory
 from tests.reports.estimates.test_charts import STYLES, strings
+from tests.reports.page_texts import check_document, csv_rows, words
 
 pytestmark = pytest.mark.django_db
 CALM = Window(1, 2)
@@ -133,6 +135,72 @@ def test_baseline_is_all_other_days_unless_chosen(age) -> None:
     before = by_baseline(age, 2, 1, of="visitors")
     assert before.is_exact
     assert numbers(before) == numbers(by_windows(age, Window(2, 2), Window(1, 1), of="visitors"))
+
+
+def test_two_windows_have_one_test_of_all_categories(age) -> None:
+    """It is that of the library, the same for shares and visitors, and in either order."""
+    pieces, is_exact = windows.pieces_of(tallies_of(age), (CALM, BUSY), factors=(-1, 1), of="frequency")
+    assert is_exact
+    expected = table_change(pieces, channel=tallies_of(age).channel)
+    for found in (by_windows(age, BUSY, CALM), by_windows(age, CALM, BUSY, of="visitors")):
+        assert found.overall.p_value == pytest.approx(expected.p_value)
+        assert found.overall.degrees == len(age.categories) - 1
+        assert f"(p {formats.p_value(expected.p_value)})" in texts.overall_words(found.overall)
+    assert by_categories(age, BUSY, 0).overall is None
+    assert texts.overall_words(None) == ""
+    for p_value, expected_text in (
+        (0.0004, "the shares differ between the two date ranges (p < 0.001)"),
+        (0.2, "no difference between the shares of the two date ranges was detected (p = 0.200)"),
+    ):
+        assert expected_text in texts.overall_words(replace(expected, p_value=p_value))
+
+
+@pytest.mark.parametrize(
+    ("indicators", "changes", "slug", "pair", "reason"),
+    [
+        ((factory.AGE,), {}, "age", (Window(1, 1), Window(3, 3)), NoTest.SHARED_PEOPLE),
+        ((factory.STAY,), {}, "stay", (Window(1, 2), Window(2, 2)), NoTest.FIRST_DAYS),
+        ((factory.AGE,), {"small_category": 10}, "age", (CALM, BUSY), NoTest.SMALL),
+        ((factory.AGE,), {"small_cell": 500}, "age", (Window(1, 4), Window(1, 3)), NoTest.FEW),
+        ((factory.AGE, factory.GENDER), {"mechanism": "rsfd-grr"}, "age", (CALM, BUSY), NoTest.MECHANISM),
+    ],
+)  # fmt: skip
+def test_windows_whose_shared_people_are_unknown_have_no_test_and_say_why(
+    indicators, changes, slug, pair, reason
+) -> None:
+    study = factory.published(*indicators, **changes)
+    found = by_windows(study.indicators.get(slug=slug), *pair)
+    assert found.overall == reason
+    assert texts.overall_words(found.overall).startswith("There is no test of all categories together. ")
+    assert len(texts.overall_words(found.overall)) > 60
+
+
+def test_windows_of_a_daily_indicator_that_begin_together_have_a_test() -> None:
+    stay = factory.published(factory.STAY).indicators.get()
+    assert by_windows(stay, WHOLE, CALM).overall.degrees == 1
+
+
+def test_pages_files_and_programs_tell_the_test_of_a_table(reader) -> None:
+    study = factory.published(factory.GENDER, factory.AGE, factory.BOTH, epsilon="3")
+    expected = by_windows(study.indicators.get(slug="both"), CALM, BUSY)
+    days = "from=2024-05-30&to=2024-05-31&with_from=2024-05-31&with_to=2024-06-02"
+    address = "/studies/fair-2024/both/compare"
+    page = words(reader.get(f"{address}/?kind=windows&{days}"))
+    assert texts.overall_words(expected.overall) in page and "chi-square test of the shares" in page
+    apart = words(reader.get(f"{address}/?kind=windows&from=2024-05-30&to=2024-05-30&with_from=2024-06-01"))
+    assert "Choose date ranges that overlap or that follow each other" in apart and "chi-square" not in apart
+    rows = csv_rows(reader.get(f"{address}.csv?kind=windows&{days}"))
+    assert {float(row["overall_p_value"]) for row in rows} == {pytest.approx(expected.overall.p_value)}
+    found = reader.get(f"/api/v1/studies/fair-2024/indicators/both/change?{days}").json()
+    assert (found["degrees"], found["p_value"]) == (11, pytest.approx(expected.overall.p_value))
+    assert found["differs"] == (found["p_value"] < 0.05) and found["reference_first_day"] == "2024-05-31"
+    check_document(reader, "/api/v1/studies/{study}/indicators/{indicator}/change", answer=found)
+    same = reader.get("/api/v1/studies/fair-2024/indicators/both/change?from=2024-05-30")
+    assert same.status_code == 422
+    table = reader.get(
+        "/studies/fair-2024/crosstab/?indicator=both&from=2024-05-30&to=2024-05-31"
+    ).content.decode()
+    assert "/both/compare/?kind=windows&amp;from=2024-05-30&amp;to=2024-05-31" in table
 
 
 def test_baseline_leaves_out_days_without_numbers() -> None:

@@ -1,6 +1,9 @@
 """Three indicators from their pairs: page, file and API mark the table as a model."""
 
 import json
+import re
+from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -9,7 +12,7 @@ from ldp.privacy.joint import joint_codes
 from reports.crosstab.model import model_table, model_view, triples
 from reports.estimates.queries import visitor_unions
 from tests.reports import report_factory as factory
-from tests.reports.page_texts import csv_rows, words
+from tests.reports.page_texts import check_document, csv_rows, words
 
 pytestmark = pytest.mark.django_db
 PAGE = "/studies/fair-2024/crosstab/model/"
@@ -111,3 +114,42 @@ def test_a_pair_without_unions_limits_the_page_to_single_days(reader) -> None:
         refused = reader.get(address)
         assert refused.status_code == 400
         assert "must be a single day" in words(refused)
+
+
+def test_each_pair_has_its_reports_and_epsilon(reader, client, token) -> None:
+    """Pairs may differ in both: neither is taken for the other."""
+    one, other = PAIRS
+    found = factory.published(
+        GENDER, AGE, WORK, one, replace(other, epsilon=Decimal(3)), epsilon="5", n=12_000
+    )
+    made = table(found)
+    reports = [report.n_reports for report in made.pairs]
+    assert len({*reports}) == 2
+    headers = {"Authorization": f"Bearer {token()}"}
+    answer = client.get(f"/api/v1/studies/fair-2024/model?{DAYS}", headers=headers).json()
+    assert answer["pairs"] == ["ga", "aw"] and answer["pairs_n_reports"] == reports
+    assert (answer["pairs_epsilon"], answer["epsilon"]) == ([5.0, 3.0], 5.0)
+    assert answer["n_reports"] == sum(reports)
+    check_document(reader, "/api/v1/studies/{study}/model", answer=answer)
+    (row, *_) = csv_rows(reader.get(f"{PAGE[:-1]}.csv?{DAYS}"))
+    assert row["pairs"] == "ga aw" and row["pairs_n_reports"] == " ".join(map(str, reports))
+    text = words(reader.get(f"{PAGE}?{DAYS}"))
+    for name, n, epsilon in (("Ga", reports[0], 5), ("Aw", reports[1], 3)):
+        assert re.search(f"{name} {n:,} {epsilon}", text), text
+
+
+def test_a_voided_day_has_no_model_and_is_told_as_on_other_pages(reader, client, token) -> None:
+    daily = {"kind": "daily", "column": None}
+    when = factory.indicator("when", "am", "pm", derive="visit_duration", **daily)
+    pairs = (factory.joint("ga", GENDER, AGE), factory.joint("gw", GENDER, when, kind="daily"))
+    study = factory.published(GENDER, AGE, when, *pairs, epsilon="5")
+    factory.void(study, day=2)
+    day = "from=2024-05-31&to=2024-05-31"
+    blank, other = (words(reader.get(f"{page}?{day}")) for page in (PAGE, "/studies/fair-2024/crosstab/"))
+    assert "Not collected" in blank and "Not collected" in other
+    headers = {"Authorization": f"Bearer {token()}"}
+    assert client.get(f"/api/v1/studies/fair-2024/model?{day}", headers=headers).json()["rows"] == []
+    assert reader.get(f"{PAGE[:-1]}.csv?{day}").status_code == 400
+    assert "The uploads for 1 published day were undone." in words(
+        reader.get(f"{PAGE}?from=2024-05-30&to=2024-05-30")
+    )

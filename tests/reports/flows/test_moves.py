@@ -139,7 +139,7 @@ def test_a_report_has_shares_of_single_days_and_no_visitors(study) -> None:
     assert [each.share for each in cells] == pytest.approx(shares)
     errors = [PER_DAY * each.std_error for each in report.estimates]
     assert [each.std_error for each in cells] == pytest.approx(errors)
-    with pytest.raises(UnionNotAvailableError, match="moves are counted separately for each day"):
+    with pytest.raises(UnionNotAvailableError, match="moves and visits are counted separately for each day"):
         window_report(trips, Window(1, 2))
 
 

@@ -1,6 +1,7 @@
 """Mean of a number by category, from tallies to pages, files, the API and the statement."""
 
 import json
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -141,3 +142,35 @@ def test_a_zone_without_people_has_no_mean() -> None:
     blank = [each.mean for each in found.means if each.mean.value is None]
     assert blank
     assert {(each.status, each.ci_low, each.ci_high) for each in blank} == {("not_reliable", 0.0, 480.0)}
+
+
+def test_a_mean_is_shown_by_the_answers_of_other_people_and_never_by_its_own_noise() -> None:
+    """A zone that the answers on zones alone do not know is not shown, however narrow its own interval is."""
+    made = factory.create(factory.LENGTH, ZONE, BY, area=area(), epsilon="8", slug="apart")
+    people = factory.crowd(made, n=12_000)
+    people.daily["zone"][:] = np.where(people.daily["zone"] == 3, 0, people.daily["zone"])
+    factory.publish(made, people)
+    found = means_report(made.indicators.get(slug="length_by"), Window(2, 2)).means
+    assert [each.mean.status for each in found] == ["ok", "ok", "ok", "not_reliable"]
+    assert (found[3].mean.ci_high - found[3].mean.ci_low) / 480 < 0.5
+    assert {each.share.status for each in found} == {"ok"}
+
+
+def test_without_answers_on_zones_alone_the_lower_end_of_the_share_decides() -> None:
+    some_days = replace(ZONE, max_values=2)
+    made = factory.published(factory.LENGTH, some_days, BY, area=area(), epsilon="4", n=12_000)
+    found = means_report(made.indicators.get(slug="length_by"), Window(2, 3)).means
+    assert "ok" in {each.mean.status for each in found}
+
+
+def test_a_voided_day_has_no_means_and_adds_to_epsilon_as_on_other_pages(reader, study) -> None:
+    factory.void(study, day=2, n=12_000)
+    query = "?from=2024-05-31&to=2024-05-31"
+    found = means_report(study.indicators.get(slug="length_by"), Window(2, 2))
+    assert (found.means, found.report.status) == ((), "not_collected")
+    page, other = (words(reader.get(f"/studies/fair-2024/{slug}/{query}")) for slug in ("length_by", "zone"))
+    assert "Mean of Length by Zone" not in page
+    assert "Not collected" in page and "Not collected" in other
+    assert reader.get(f"{PAGE}means.csv{query}").status_code == 400
+    around = words(reader.get(f"{PAGE}?from=2024-06-01&to=2024-06-01"))
+    assert "Mean of Length by Zone" in around and "The uploads for 1 published day were undone." in around

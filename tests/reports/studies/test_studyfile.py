@@ -244,8 +244,8 @@ def test_the_plan_is_the_library_s_with_exact_epsilons() -> None:
         ('column = "age"', 'column = "age"\ngroups = {all = ["young", "old"], some = ["old"]}', 'indicator[age_band].groups.some: must not have a category of the group all again, got "old"'),
         ('column = "age"', 'column = "age"\ngroups = {old = ["young"]}', "indicator[age_band].groups.old: must differ from the categories"),
         ('column = "age"', 'column = "age"\ngroups = {all = []}', "indicator[age_band].groups.all: must have at least one category, got a list"),
-        ('derive = "visit_duration"', "", 'indicator[visit_duration].derive: is missing, must be one of visit_duration, main_zone, night_zone, moves'),
-        ('derive = "visit_duration"', 'derive = "work_zone"', 'indicator[visit_duration].derive: must be one of visit_duration, main_zone, night_zone, moves, first_hour, last_hour, busiest_hour, got "work_zone"'),
+        ('derive = "visit_duration"', "", 'indicator[visit_duration].derive: is missing, must be one of visit_duration, main_zone, night_zone, moves, visited_zones, visited_pairs'),
+        ('derive = "visit_duration"', 'derive = "work_zone"', 'indicator[visit_duration].derive: must be one of visit_duration, main_zone, night_zone, moves, visited_zones, visited_pairs, first_hour, last_hour, busiest_hour, got "work_zone"'),
         ('derive = "visit_duration"', 'derive = "visit_duration"\nmax_values = 4', "indicator[visit_duration].max_values: must be a whole number from 1 to 3, got 4"),
         ('derive = "visit_duration"', 'derive = "visit_duration"\nmax_values = 0', "indicator[visit_duration].max_values: must be a whole number from 1 to 3, got 0"),
         ('derive = "visit_duration"', 'derive = "visit_duration"\ncolumn = "x"', 'indicator[visit_duration].column: must be absent: a daily indicator is derived from the events of the day, got "x"'),
@@ -336,8 +336,8 @@ MANY_OF_BOTH = "[" + ", ".join(f'"c{i}"' for i in range(22_000)) + "]"
         ('["age_band", "home"]', '["age_band"]', "parts: must be a list of 2 to 3 slugs of indicators, got a list"),
         ('["age_band", "home"]', '["age_band", 5]', "parts: must be a list of 2 to 3 slugs of indicators, got a list"),
         ('["age_band", "home"]', '["home", "home"]', 'parts: must name each indicator once, got "home"'),
-        ('["age_band", "home"]', '["home", "work"]', 'parts: must name indicators of this study that have categories or cuts, no parts and no moves, got "work"'),
-        ('["age_band", "home"]', '["home", "both"]', 'parts: must name indicators of this study that have categories or cuts, no parts and no moves, got "both"'),
+        ('["age_band", "home"]', '["home", "work"]', 'parts: must name indicators of this study that have categories or cuts, no parts, no moves and no visited zones, got "work"'),
+        ('["age_band", "home"]', '["home", "both"]', 'parts: must name indicators of this study that have categories or cuts, no parts, no moves and no visited zones, got "both"'),
         ('["age_band", "home"]', '["home", "visit_duration"]', "kind: must be daily: a joint indicator is daily if one of its parts is"),
         ('["age_band", "home"]', '["age_band", "home"]\nmax_values = 2', "max_values: must be absent: only a daily indicator has several values"),
         (TWO_PARTS, TWO_PARTS + joint("again", "home", "age_band"), "parts: must not be those of both again"),
@@ -513,12 +513,58 @@ def test_moves_have_pairs_of_zones_and_outside_as_categories() -> None:
         (AREA + 'zones = "zones.geojson"\n', "", "derive: needs [area] with zones"),
         ("smp-grr", "spl-grr", "derive: must not be moves under spl-grr: only smp plans have moves"),
         ("epsilon = 1.0", "epsilon = 1.0\npresence_epsilon = 0.5\npresence_days = 2", "absent with the moves visit_duration"),
-        ("[area]", joint("both", "age_band", "visit_duration") + "[area]", "have categories or cuts, no parts and no moves"),
+        ("[area]", joint("both", "age_band", "visit_duration") + "[area]", "have categories or cuts, no parts, no moves and no visited zones"),
     ],
 )  # fmt: skip
 def test_moves_that_cannot_be_asked_are_refused(old, new, expected) -> None:
     found = problems(edited(old, new, text=MOVES), **TWO_ZONES)
     assert [line for line in found if expected in line], found
+
+
+def visits_of(derive: str, *zone_names: str, most: int | None = None) -> StudyDefinition:
+    more = "" if most is None else f"\nmax_visits = {most}"
+    text = WITH_AREA.replace('derive = "visit_duration"', f'derive = "{derive}"{more}')
+    return parse(text, cells_csv=CELLS, zones_geojson=zones(*map(zone, zone_names)))
+
+
+def test_visits_have_zones_or_pairs_of_them_as_categories_and_no_more_weights_than_these() -> None:
+    study = visits_of("visited_zones", "Centre", "Nord", "Sud")
+    visited = study.indicators[-1]
+    assert visited.categories == ("Centre", "Nord", "Sud", "no zone")
+    assert visited.categories_fr == ("Centre", "Nord", "Sud", "aucune zone")
+    assert study.plan_spec().indicators[-1].moves == MoveSpec(places=3, per_day=3, items="places")
+    pairs = visits_of("visited_pairs", "Centre", "Nord", "Sud", most=2)
+    assert pairs.indicators[-1].categories == ("Centre / Nord", "Centre / Sud", "Nord / Sud", "no zone")
+    assert pairs.plan_spec().indicators[-1].moves == MoveSpec(places=3, per_day=2, items="pairs")
+    for each in (study, pairs):
+        assert through_json(each) == each == read_tables(tables_of(each), like=each)
+        assert PlanSpec.from_json(each.plan_spec().to_json()) == each.plan_spec()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("max_visits = 2", "max_visits = 0", "max_visits: must be a whole number from 1 to 100, got 0"),
+        ("max_visits = 2", "max_moves = 2", "max_moves: must be absent: only moves have it"),
+        ("visited_pairs", "moves", "max_visits: must be absent: only visited_zones and visited_pairs have it"),
+        ("smp-grr", "rsfd-grr", "derive: must not be visited_pairs under rsfd-grr: only smp plans have visited"),
+        ("[area]", joint("both", "age_band", "visit_duration") + "[area]", "no moves and no visited zones"),
+        ("days = 3", "days = 3\nsmall_category = 5", 'derive = "visited_pairs" must be absent'),
+    ],
+)  # fmt: skip
+def test_visits_that_cannot_be_asked_are_refused(old, new, expected) -> None:
+    text = WITH_AREA.replace('derive = "visit_duration"', 'derive = "visited_pairs"\nmax_visits = 2')
+    found = problems(edited(old, new, text=text), **TWO_ZONES)
+    assert [line for line in found if expected in line], found
+
+
+def test_visited_zones_need_names_that_differ_from_no_zone() -> None:
+    for derive, names, expected in (
+        ("visited_zones", ("Centre", "no zone"), 'rename zones with " / " or "no zone", got "no zone"'),
+        ("visited_pairs", ("Centre", "a", "b / c", "a / b", "c"), "two visits of one name"),
+    ):
+        with pytest.raises(StudyFileError, match=expected):
+            visits_of(derive, *names)
 
 
 def test_moves_need_zones_that_fit_and_differ_from_outside() -> None:

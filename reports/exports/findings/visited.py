@@ -1,0 +1,97 @@
+"""Visited zones as files: a row for each zone, or for each pair of zones."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext
+
+from reports.accounts.access import study_or_404
+from reports.base.attachments import attachment
+from reports.estimates.queries import WindowError, visitor_unions
+from reports.exports.errors import ExportError
+from reports.exports.file_views import file_of_study, format_or_404, refused
+from reports.exports.findings.tables import Findings, Record, head_of, tail_of
+from reports.exports.formats.choosing import MOVEMENT
+from reports.exports.formats.columns import Kind
+from reports.flows import visited_texts as texts
+from reports.flows.queries import NoFlowsError
+from reports.flows.visited import Visited, visited_items, visited_of, visited_view
+from reports.studies.texts import status_reason
+
+_KINDS: Final = {"market_share": Kind.NUMBER, "n_days": Kind.COUNT, "max_visits": Kind.COUNT}
+
+
+@file_of_study
+def download_visited(request: HttpRequest, slug: str, file_format: str) -> HttpResponse:
+    """Visits that the address names."""
+    study, found = study_or_404(request, slug), format_or_404(MOVEMENT, file_format)
+    items = visited_items(study)
+    if not items:
+        return refused(ExportError(no_visits()))
+    try:
+        view = visited_view(request.GET, items, visitors=visitor_unions(study))
+        findings = visited_findings(visited_of(view.items, view.window))
+    except WindowError as error:
+        return refused(error)
+    except NoFlowsError as error:
+        return refused(ExportError(status_reason(error.status, study)))
+    return attachment(
+        found.write(findings), content_type=found.content_type, name=f"{findings.name}.{found.ending}"
+    )
+
+
+def no_visits() -> str:
+    """Say that a study has no visited zones."""
+    return gettext("This study has no indicator of visited zones.")
+
+
+def visited_findings(visited: Visited) -> Findings:
+    """All figures, also of zones and pairs that are not larger than noise."""
+    report, items = visited.reports[0], visited.items
+    return Findings(
+        name=f"{report.study.slug}_{items.indicator.slug}_visited",
+        title=gettext("Visited zones: %(name)s") % {"name": items.indicator.shown_name},
+        sheet="visited",
+        reports=visited.reports,
+        words=(texts.unit_words(visited), texts.error_words(), texts.missing_words(visited)),
+        before=head_of(report)
+        | {
+            "last_day": visited.reports[-1].last_date.isoformat(),
+            "n_visitors": visited.n_people,
+            "n_reports": visited.n_reports,
+            "n_days": len(visited.reports),
+            "max_visits": items.spec.per_day,
+        },
+        rows=list(_rows(visited)),
+        after=tail_of(report),
+        kinds=_KINDS,
+        codes={
+            "larger_than_noise": {
+                "yes": gettext(
+                    "at least one person made this visit; in 95 of 100 such files, every row marked “yes” is "
+                    "correct"
+                ),
+                "no": gettext("cannot be distinguished from zero"),
+            }
+        },
+    )
+
+
+def _rows(visited: Visited) -> Iterator[Record]:
+    """Yield each item with its numbers also where they are not reliable: the status says so."""
+    rows = zip(visited.items.file_names, visited.figures, visited.is_listed.tolist(), strict=True)
+    for names, figure, is_listed in rows:
+        yield {
+            "zone": names[0],
+            "other_zone": names[1] if visited.items.in_pairs else None,
+            "visitors": figure.visitors,
+            "visitors_ci_low": figure.visitors_ci_low,
+            "visitors_ci_high": figure.visitors_ci_high,
+            "frequency": figure.share,
+            "std_error": figure.std_error,
+            "ci_low": figure.ci_low,
+            "ci_high": figure.ci_high,
+            "larger_than_noise": "yes" if is_listed else "no",
+            "status": str(figure.status),
+        }

@@ -1,0 +1,111 @@
+"""Texts of visited zones: what is counted, what the list says, and how sure it is."""
+
+from django.utils.translation import gettext, ngettext
+
+from reports.base import formats
+from reports.flows.visited import Visited
+
+
+def people_title(found: Visited) -> str:
+    """Head of the column of figures."""
+    return gettext("Visitor-days") if found.window.days > 1 else gettext("Visitors")
+
+
+def share_title(found: Visited) -> str:
+    """Head of the column of shares."""
+    return gettext("Share of visitor-days") if found.window.days > 1 else gettext("Share of visitors")
+
+
+def list_title(found: Visited) -> str:
+    """Title of the list."""
+    return (
+        gettext("Pairs of zones visited on a day")
+        if found.items.in_pairs
+        else gettext("Zones visited on a day")
+    )
+
+
+def unit_words(found: Visited) -> str:
+    """Describe what the figures count."""
+    if found.items.in_pairs:
+        what = gettext(
+            "Each figure is the number of visitors who were in both zones on the same day. A visitor with "
+            "more than two zones counts in several pairs."
+        )
+    else:
+        what = gettext(
+            "Each figure is the number of visitors who were in the zone on a day, for however long. A "
+            "visitor of several zones counts in each of them, so the shares can add up to more than 100%."
+        )
+    if found.window.days > 1:
+        what += " " + gettext("A visitor counts once for each day of visit.")
+    return f"{what} {weight_words(found)}"
+
+
+def weight_words(found: Visited) -> str:
+    """Say how days with many visits count."""
+    if found.items.is_complete:
+        return gettext("Every visit counts in full, however many there are on a day.")
+    text = (
+        gettext(
+            "If a person has more than %(n)d pairs of zones on a day, these pairs together count as only "
+            "%(n)d. The figures therefore understate how often such people visit."
+        )
+        if found.items.in_pairs
+        else gettext(
+            "If a person visits more than %(n)d zones on a day, these zones together count as only %(n)d. "
+            "The figures therefore understate how often such people visit."
+        )
+    )
+    return text % {"n": found.items.spec.per_day}
+
+
+def error_words() -> str:
+    """Describe how intervals are computed."""
+    return gettext(
+        "The 95% interval is shown below each figure. Only some visitors were asked, and each person reports "
+        "only one randomly chosen visit per day. The interval accounts for both facts and for the random "
+        "noise. New noise is drawn every day, so the errors of several days partly cancel out."
+    )
+
+
+def missing_words(found: Visited) -> str:
+    """Say that days are missing from the sums; empty if none is."""
+    n = found.n_days_missing
+    if not n:
+        return ""
+    return ngettext(
+        "%(n)d day has no figures and is not included in the sums.",
+        "%(n)d days have no figures and are not included in the sums.",
+        n,
+    ) % {"n": n}
+
+
+def list_words(found: Visited) -> str:
+    """Summarise the list, and say what is unknown of all others."""
+    values = {"n": formats.number(len(found.listed)), "all": formats.number(len(found.figures))}
+    if not found.listed:
+        return (
+            gettext(
+                "None of the figures for the %(all)s pairs of zones can be distinguished from zero, because "
+                "the noise is too large."
+            )
+            if found.items.in_pairs
+            else gettext(
+                "None of the figures for the %(all)s zones can be distinguished from zero, because the noise "
+                "is too large."
+            )
+        ) % values
+    if found.items.in_pairs:
+        text = gettext(
+            "The figures for %(n)s of %(all)s pairs of zones can be distinguished from zero. For all other "
+            "pairs, the figure cannot be distinguished from zero. The probability that even one pair is "
+            "listed by mistake is at most 5%%."
+        )
+    else:
+        text = gettext(
+            "The figures for %(n)s of %(all)s zones can be distinguished from zero. For all other zones, the "
+            "figure cannot be distinguished from zero. The probability that even one zone is listed by "
+            "mistake is at most 5%%."
+        )
+    return text % values
