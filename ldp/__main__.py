@@ -60,7 +60,7 @@ TWO_ROUNDS: Final[dict[str, Callable[..., AuditChannel]]] = {
 }
 
 BIT_FLIP: Final = "dbitflip"
-# What one of a day's items is drawn from, by the name of the attack.
+# Items of a day of which a report names one, by the name of the attack.
 OF_DAY: Final[dict[str, Items]] = {"moves": "moves", "visited-zones": "places", "visited-pairs": "pairs"}
 FAKES: Final = ("rsfd-grr", "rsfd-ouez", "rsfd-suez", "rsfd-adp", "rsfd-ouer", "rsfd-suer")
 PRIOR_FAKES: Final = ("rsrfd-grr", "rsrfd-ouer", "rsrfd-suer")

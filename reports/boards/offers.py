@@ -72,7 +72,7 @@ def _of_indicators(study: Study) -> Iterator[Offer]:
         if specs[each.slug].scale is not None:
             yield Offer(kind=Kind.NUMBER, of=each.slug, name=each.shown_name)
     for each in indicators:
-        if each.max_moves is None and zones_of(each):
+        if zones_of(each):
             yield Offer(kind=Kind.MAP, of=each.slug, name=each.shown_name)
     for pair in place_pairs(study):
         yield Offer(kind=Kind.FLOWS, of=pair.indicator.slug, name=pair.indicator.shown_name)

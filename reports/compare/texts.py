@@ -116,11 +116,12 @@ def summary(comparison: Comparison) -> str:
 
 
 def overall_words(overall: Association | NoTest | None) -> str:
-    """Whether the shares of all categories together differ, or why that is not tested; empty without test."""
+    """Say if the shares of all categories differ, or why that is not tested; empty for other comparisons."""
     if overall is None:
         return ""
     if isinstance(overall, NoTest):
-        return f"{gettext('There is no test of all categories together.')} {_no_test(overall)}"
+        text = gettext("There is no test of all categories together. %(reason)s")
+        return text % {"reason": _no_test(overall)}
     p = {"p": formats.p_value(overall.p_value)}
     if overall.p_value < 1 - LEVEL:
         return (

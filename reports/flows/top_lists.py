@@ -12,13 +12,13 @@ from reports.flows.visited import Visited
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopList:
-    """What is larger than noise, the largest first, at most `LARGEST` of it.
+    """Places or pairs whose figures are larger than noise, the largest first, at most `LARGEST`.
 
     places : heads of the columns of names
     figures : heads of the columns of figures: an amount and a share
     rows : names of one or two places, and their figure
-    words : what the list says, and what is unknown of all others
-    between : text that stands between two names
+    words : summary of the list
+    between : text between two names
     """
 
     places: tuple[str, ...]

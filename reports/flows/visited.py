@@ -44,7 +44,7 @@ class VisitedItems:
 
     @property
     def file_names(self) -> list[tuple[str, ...]]:
-        """The same in files, in each language alike."""
+        """Zones of each item in files, which are the same in each language."""
         return self._items(self.area.zones)
 
     @property

@@ -34,13 +34,16 @@ class LegendRow:
 def zones_of(indicator: Indicator) -> list[str]:
     """Names of the zones that a map of the indicator shows; none where its categories are no zones.
 
-    A few categories may be no zones, such as "NR"; most must be. Zones without shapes have no map.
+    A few categories may be no zones, such as "NR"; most must be. Zones without shapes have no map, nor have
+    visited zones, of which a report names one: they are a list.
     """
+    if indicator.max_moves is not None:
+        return []
     return shared_zones(_zones_with_shapes(indicator.study_id), indicator)
 
 
 def mapped(indicators: Sequence[Indicator]) -> Indicator | None:
-    """Return the first indicator of a study that has a map, without moves: those are flows only."""
+    """Return the first indicator of a study that has a map; moves and visits are lists only."""
     zones = _zones_with_shapes(indicators[0].study_id)
     return next((each for each in indicators if each.max_moves is None and shared_zones(zones, each)), None)
 

@@ -305,21 +305,26 @@ def _how_hours(spec: PlanSpec) -> str:
 
 def _how_moves(spec: PlanSpec) -> str:
     asked = {each.moves.items for each in spec.indicators if each.moves is not None}
-    if not asked:
-        return ""
-    if "moves" not in asked:
-        return gettext(
-            "For visited zones, one of the zones that each person visits, or one pair of them, is drawn at "
-            "random every day. It is randomised with the more accurate of two methods: GRR or projective "
-            "geometry response (PGR). New noise is drawn every day, so answers do not show whether a visit "
-            "repeats. The epsilons of all days add up."
+    texts = []
+    if "moves" in asked:
+        texts.append(
+            gettext(
+                "For moves between zones, one of each person's moves is drawn at random every day. This move "
+                "is randomised with the more accurate of two methods: GRR or projective geometry response "
+                "(PGR). New noise is drawn every day, so the answers do not show whether a move is repeated. "
+                "The epsilons of all days add up."
+            )
         )
-    return gettext(
-        "For moves between zones, one of each person's moves is drawn at random every day. This move is "
-        "randomised with the more accurate of two methods: GRR or projective geometry response (PGR). New "
-        "noise is drawn every day, so the answers do not show whether a move is repeated. The epsilons of "
-        "all days add up."
-    )
+    if asked - {"moves"}:
+        texts.append(
+            gettext(
+                "For visited zones, one of the zones that each person visits, or one pair of them, is drawn "
+                "at random every day. It is randomised with the more accurate of two methods: GRR or "
+                "projective geometry response (PGR). New noise is drawn every day, so answers do not show "
+                "whether a visit repeats. The epsilons of all days add up."
+            )
+        )
+    return " ".join(texts)
 
 
 def _what_fakes_hide(spec: PlanSpec) -> str:

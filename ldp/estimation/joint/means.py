@@ -49,7 +49,7 @@ def means_by(reports: Reports, *, codes: NDArray[np.int64], scale: Scale) -> Sha
 
 
 def expected_widths(reports: Reports, *, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Width of the interval of a mean that is to be expected, as a share of the range of the number.
+    """Expected width of the interval of a mean, as a share of the range of the number.
 
     Of these reports only their number and channel are used. So a rule on the width does not choose among
     estimates by their noise, if the shares come from elsewhere.
@@ -61,8 +61,8 @@ def expected_widths(reports: Reports, *, shares: NDArray[np.float64]) -> NDArray
     Notes
     -----
     For a mean at an end of the range, where one of both answers of the ratio is all of it, and the width is
-    largest; up to the square of the error. From a width of half the range on, the share is so many standard
-    errors above 0, at least 5.5, that the ratio has an interval but in 1 of 5,000 cases.
+    largest; up to the square of the error. Where it is half the range or less, the share is 5.5 standard
+    errors or more above 0. Then all but 1 in 5,000 ratios have an interval.
     """
     size = reports.channel.domain_size
     noise = pure_variance(

@@ -112,10 +112,10 @@ def _overall(comparison: Comparison) -> Record:
     """The test of all categories together, of two windows."""
     if comparison.overall is None:
         return {}
-    is_tested = isinstance(comparison.overall, Association)
+    overall = comparison.overall
     return {
-        "overall_p_value": comparison.overall.p_value if is_tested else None,
-        "overall": texts.overall_words(comparison.overall),
+        "overall_p_value": overall.p_value if isinstance(overall, Association) else None,
+        "overall": texts.overall_words(overall),
     }
 
 

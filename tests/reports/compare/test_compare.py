@@ -160,7 +160,7 @@ def test_two_windows_have_one_test_of_all_categories(age) -> None:
     [
         ((factory.AGE,), {}, "age", (Window(1, 1), Window(3, 3)), NoTest.SHARED_PEOPLE),
         ((factory.STAY,), {}, "stay", (Window(1, 2), Window(2, 2)), NoTest.FIRST_DAYS),
-        ((factory.AGE,), {"small_category": 10}, "age", (CALM, BUSY), NoTest.SMALL),
+        ((factory.AGE,), {"small_category": 600}, "age", (CALM, BUSY), NoTest.SMALL),
         ((factory.AGE,), {"small_cell": 500}, "age", (Window(1, 4), Window(1, 3)), NoTest.FEW),
         ((factory.AGE, factory.GENDER), {"mechanism": "rsfd-grr"}, "age", (CALM, BUSY), NoTest.MECHANISM),
     ],

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from ldp.privacy.joint import joint_codes
+from reports.base.status import Status
 from reports.crosstab.model import model_table, model_view, triples
 from reports.estimates.queries import visitor_unions
+from reports.studies.texts import status_reason
 from tests.reports import report_factory as factory
 from tests.reports.page_texts import check_document, csv_rows, words
 
@@ -146,7 +148,8 @@ def test_a_voided_day_has_no_model_and_is_told_as_on_other_pages(reader, client,
     factory.void(study, day=2)
     day = "from=2024-05-31&to=2024-05-31"
     blank, other = (words(reader.get(f"{page}?{day}")) for page in (PAGE, "/studies/fair-2024/crosstab/"))
-    assert "Not collected" in blank and "Not collected" in other
+    reason = status_reason(Status.NOT_COLLECTED, study)
+    assert reason in blank and reason in other
     headers = {"Authorization": f"Bearer {token()}"}
     assert client.get(f"/api/v1/studies/fair-2024/model?{day}", headers=headers).json()["rows"] == []
     assert reader.get(f"{PAGE[:-1]}.csv?{day}").status_code == 400

@@ -186,7 +186,8 @@ def test_the_simulator_says_how_sharp_visits_are() -> None:
     study, _ = published("places", per_day=3)
     asked = {"mechanism": "smp-grr", "unit": "profile", "epsilon": Decimal(4), "days": 4}
     setting = Setting(crowd=Crowd(visitors=2500), questions=questions_of_study(study), **asked)
-    row, found = simulate(setting).rows[1], visited(study, 2, 2)
+    row = simulate(setting).rows[1]
     assert row.question.moves.items == "places" and row.forecast.union is None
-    width = (found.figures[3].ci_high - found.figures[3].ci_low) / 2
-    assert 3 * row.day_half_width == pytest.approx(width, rel=0.15)
+    channel = ldp.PlanSpec.from_json(Plan.objects.get(study=study).spec).answer_channel(1)
+    error = ldp.pure_variance(1 / 5, n_reports=1250, n_population=10**9, channel=channel) ** 0.5
+    assert row.day_half_width == pytest.approx(1.96 * error, rel=0.1)

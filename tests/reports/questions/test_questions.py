@@ -31,7 +31,8 @@ def found_for(study) -> dict[str, object]:
 
 
 def test_a_study_with_everything_answers_all_and_each_link_leads_to_a_page(reader) -> None:
-    study = factory.create(map_factory.HOME, DAY_ZONE, TRIP, factory.LENGTH, BY_ZONE, **EVERYTHING)
+    seen = factory.visits("seen", "places", *map_factory.ZONES)
+    study = factory.create(map_factory.HOME, DAY_ZONE, TRIP, factory.LENGTH, BY_ZONE, seen, **EVERYTHING)
     assert [each for each in answers(Facts(study)) if each.missing or not each.links] == []
     html = page(reader, "questions")
     assert "Questions that this study does not answer" not in html

@@ -57,6 +57,33 @@ Association = TypedDict("Association", {  # noqa: UP013
 }, total=False)
 
 
+Change = TypedDict("Change", {  # noqa: UP013
+    "study": Required[str],
+    "indicator": Required[str],
+    "first_day": Required[str],
+    "last_day": Required[str],
+    "plan_version": Required[int],
+    "mechanism": Required[str],
+    "epsilon": Required[float],
+    "unit": Required[Literal["attribute", "profile"]],
+    "n_visitors": Required[int | None],
+    "n_reports": Required[int | None],
+    "ci_level": Required[float],
+    "timezone": Required[str],
+    "software_version": Required[str],
+    "reference_first_day": Required[str],
+    "reference_last_day": Required[str],
+    "reference_n_visitors": Required[int | None],
+    "reference_n_reports": Required[int | None],
+    "differs": Required[bool | None],
+    "sentence": Required[str],
+    "statistic": Required[float | None],
+    "degrees": Required[int | None],
+    "p_value": Required[float | None],
+    "market_share": Required[float],
+}, total=False)
+
+
 Day = TypedDict("Day", {  # noqa: UP013
     "day": Required[str],
     "n_visitors": Required[int | None],
@@ -236,6 +263,9 @@ ModelAnswer = TypedDict("ModelAnswer", {  # noqa: UP013
     "ci_level": Required[float],
     "timezone": Required[str],
     "software_version": Required[str],
+    "pairs": Required[list[str]],
+    "pairs_n_reports": Required[list[int | None]],
+    "pairs_epsilon": Required[list[float]],
     "model": Required[Literal["maximum_entropy"]],
     "explanation": Required[str],
     "rows": Required[list["ModelRow"]],
@@ -652,6 +682,42 @@ StudyRecord = TypedDict("StudyRecord", {  # noqa: UP013
 }, total=False)
 
 
+Visited = TypedDict("Visited", {  # noqa: UP013
+    "study": Required[str],
+    "indicator": Required[str],
+    "first_day": Required[str],
+    "last_day": Required[str],
+    "plan_version": Required[int],
+    "mechanism": Required[str],
+    "epsilon": Required[float],
+    "unit": Required[Literal["attribute", "profile"]],
+    "n_visitors": Required[int],
+    "n_reports": Required[int],
+    "ci_level": Required[float],
+    "timezone": Required[str],
+    "software_version": Required[str],
+    "n_days": Required[int],
+    "max_visits": Required[int],
+    "rows": Required[list["VisitedRow"]],
+    "market_share": Required[float],
+}, total=False)
+
+
+VisitedRow = TypedDict("VisitedRow", {  # noqa: UP013
+    "zone": Required[str],
+    "other_zone": Required[str | None],
+    "visitors": Required[float | None],
+    "visitors_ci_low": Required[float | None],
+    "visitors_ci_high": Required[float | None],
+    "frequency": Required[float | None],
+    "std_error": Required[float | None],
+    "ci_low": Required[float | None],
+    "ci_high": Required[float | None],
+    "larger_than_noise": Required[Literal["yes", "no"]],
+    "status": Required[Literal["ok", "not_reliable", "not_collected", "suppressed", "small", "outage"]],
+}, total=False)
+
+
 VisitorPage = TypedDict("VisitorPage", {  # noqa: UP013
     "count": Required[int],
     "next": Required[str | None],
@@ -777,6 +843,11 @@ class Operations(Caller):
         found: QueryAnswer = self.post(f"studies/{segment(study)}/queries", question)
         return found
 
+    def change(self, study: str, indicator: str, *, from_: str | None = None, to: str | None = None, with_from: str | None = None, with_to: str | None = None) -> Change:
+        """Test of two date ranges."""
+        found: Change = self.get(f"studies/{segment(study)}/indicators/{segment(indicator)}/change", {"from": from_, "to": to, "with_from": with_from, "with_to": with_to})
+        return found
+
     def association(self, study: str, indicator: str, *, rows: str | None = None, columns: str | None = None, from_: str | None = None, to: str | None = None) -> Association:
         """Association between two indicators."""
         found: Association = self.get(f"studies/{segment(study)}/indicators/{segment(indicator)}/association", {"rows": rows, "columns": columns, "from": from_, "to": to})
@@ -790,6 +861,11 @@ class Operations(Caller):
     def flows(self, study: str, *, from_: str | None = None, to: str | None = None, indicator: str | None = None) -> Flows | Moves:
         """Flows between places."""
         found: Flows | Moves = self.get(f"studies/{segment(study)}/flows", {"from": from_, "to": to, "indicator": indicator})
+        return found
+
+    def visited(self, study: str, *, from_: str | None = None, to: str | None = None, indicator: str | None = None) -> Visited:
+        """Visited zones."""
+        found: Visited = self.get(f"studies/{segment(study)}/visited", {"from": from_, "to": to, "indicator": indicator})
         return found
 
     def places(self, study: str, *, from_: str | None = None, to: str | None = None) -> Places:
