@@ -181,7 +181,7 @@ def test_windows_of_a_daily_indicator_that_begin_together_have_a_test() -> None:
 
 
 def test_pages_files_and_programs_tell_the_test_of_a_table(reader) -> None:
-    study = factory.published(factory.GENDER, factory.AGE, factory.BOTH, epsilon="3")
+    study = factory.published(factory.GENDER, factory.AGE, factory.BOTH, epsilon="2", n=12_000)
     expected = by_windows(study.indicators.get(slug="both"), CALM, BUSY)
     days = "from=2024-05-30&to=2024-05-31&with_from=2024-05-31&with_to=2024-06-02"
     address = "/studies/fair-2024/both/compare"
