@@ -213,7 +213,8 @@ def _of_indicator(old: IndicatorDefinition, new: IndicatorDefinition) -> Iterato
     if old.max_moves and new.max_moves and old.max_moves != new.max_moves:
         most = {**values, "old": old.max_moves, "new": new.max_moves}
         text = gettext(
-            "%(slug)s: the number of moves or visits per day that count in full changes from %(old)d to %(new)d."
+            "%(slug)s: the number of moves or visits per day that count in full changes from %(old)d to "
+            "%(new)d."
         )
         yield _harmless(text % most)
     if old.weight != new.weight:

@@ -4,7 +4,7 @@ Every figure comes from the plan under which the answers were collected, through
 them; none is typed here. Exact numbers are strings, because readers of JSON round large integers.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
