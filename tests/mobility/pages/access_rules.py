@@ -88,8 +88,7 @@ RULES = {
     "reports:study_file": Rule(roles=EXPORTERS, about=STUDY, kwargs=JSON),
     "reports:maps_file": Rule(roles=EXPORTERS, about=STUDY, kwargs={**CSV, "content": "zones"}),
     **of(
-        "reports:presence_file reports:scenario_study_file reports:crosstab_file reports:flows_file "
-        "reports:visited_file",
+        "reports:presence_file reports:scenario_study_file reports:crosstab_file reports:flows_file",
         roles=EXPORTERS, about=STUDY, kwargs=CSV,
     ),
     **of(
@@ -99,7 +98,7 @@ RULES = {
     "reports:compare_file": Rule(roles=EXPORTERS, about=INDICATOR, kwargs=CSV, query=ONE_DAY),
     # This study has too few days for a forecast, and age is no number.
     **of(
-        "reports:presence_forecast_file reports:forecast_file reports:crosstab_model_file",
+        "reports:visited_file reports:presence_forecast_file reports:forecast_file reports:crosstab_model_file",
         about=STUDY, **NONE_YET,
     ),
     **of(
