@@ -98,7 +98,8 @@ RULES = {
     "reports:compare_file": Rule(roles=EXPORTERS, about=INDICATOR, kwargs=CSV, query=ONE_DAY),
     # This study has too few days for a forecast, and age is no number.
     **of(
-        "reports:visited_file reports:presence_forecast_file reports:forecast_file reports:crosstab_model_file",
+        "reports:presence_forecast_file reports:forecast_file reports:crosstab_model_file "
+        "reports:visited_file",
         about=STUDY, **NONE_YET,
     ),
     **of(
