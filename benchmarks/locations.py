@@ -6,6 +6,9 @@ Speed: one thread, processor time, medians of rounds in which all take turns. Ou
 bits, noise, clamping, code of the square. The others only turn uniform numbers, which they get for nothing,
 into shifts in metres. Zones: the places and zones of the demo, which are invented, with the real number of
 people per sleeping area. docs/locations.md sums it up below "Measured".
+
+Distances: table 10.2 of the thesis, through keyed noise and squares as `manage.py sanitise_table` draws them
+(docs/sanitised_tables.md).
 """
 
 import argparse
@@ -18,8 +21,9 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from math import cos, log, pi, radians
+from math import cos, exp, log, log1p, pi, radians, sqrt
 from pathlib import Path
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -29,7 +33,7 @@ from shapely import STRtree, points
 from shapely.geometry import shape
 
 import ldp
-from benchmarks.reproduce.published import PLACE_LEVELS
+from benchmarks.reproduce.published import MEAN_KM, PLACE_LEVELS, STD_KM, PlaceLevel
 from benchmarks.sanitise import aes_speed, processor_name
 from ldp.geo.grid import Grid
 from ldp.geo.location import LocationSpec
@@ -44,6 +48,8 @@ NOWHERE: Final = -1
 # Level as the odds that it allows (e^level), and radius in metres: the five of table 10.1, and others.
 THESIS_LEVELS: Final = tuple((level.odds, level.radius_m) for level in PLACE_LEVELS)
 LEVELS: Final = (*THESIS_LEVELS, (4, 200), (4, 1000))
+# All places lie east of the centre at (0, 0): the noise has no direction, and 127 km fit on squares of 300 m.
+DISTANCES: Final = Grid(x0_m=-20_000, y0_m=-20_000, step_m=300, n_x=490, n_y=133)
 
 Doubles = NDArray[np.float64]
 Draw = Callable[[], object]
@@ -71,6 +77,14 @@ class Moved:
     other_cell: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoisyDistances:
+    """Distances of noisy places from the centre, in km."""
+
+    mean_km: float
+    std_km: float
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -78,6 +92,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     options = parser.parse_args()
     lines = [*speed_table(options.points, rounds=options.rounds), "", *zone_table(read_area())]
+    lines += ["", *distance_table()]
     sys.stdout.write("\n".join(lines) + "\n")
 
 
@@ -173,6 +188,34 @@ def move(area: Area, *, odds: int, radius_m: int) -> Moved:
         outside=float((zones == NOWHERE).mean()),
         other_cell=float((nearest[noisy] != nearest[places]).mean()),
     )
+
+
+def distance_table() -> Iterator[str]:
+    """Distances after noise, and what the thesis prints of them."""
+    yield "| level | radius | mean | thesis | deviation | thesis |"
+    yield "|---|---|---|---|---|---|"
+    for each in PLACE_LEVELS:
+        found = noisy_distances(each)
+        means, stds = ((found.mean_km, each.mean_km), (found.std_km, each.std_km))
+        shown = " | ".join(f"{km:.2f} km" for km in (*means, *stds))
+        yield f"| ln {each.odds} | {each.radius_m:,} m | {shown} |"
+
+
+def noisy_distances(each: PlaceLevel, *, n: int = 200_000) -> NoisyDistances:
+    """One report of each of `n` places, under a fixed key.
+
+    True distances are the middles of `n` equally likely parts of the lognormal law with the printed mean and
+    standard deviation: drawn ones would miss its deviation by more than the table's digits.
+    """
+    variance = log1p((STD_KM / MEAN_KM) ** 2)
+    normal = NormalDist(log(MEAN_KM) - variance / 2, sqrt(variance))
+    true_m = np.array([1000 * exp(normal.inv_cdf((i + 0.5) / n)) for i in range(n)])
+    spec = LocationSpec(level=level(each.odds), radius_m=Fraction(each.radius_m), grid=DISTANCES)
+    places = DISTANCES.codes(true_m, np.zeros(n))
+    reports = LocationSanitiser(spec, ldp.KeyedPrf(KEY), 1).reports(ldp.KeyedStream(KEY).words(n), places)
+    x_m, y_m = DISTANCES.centres()
+    noisy_km = np.hypot(x_m[reports], y_m[reports]) / 1000
+    return NoisyDistances(mean_km=float(noisy_km.mean()), std_km=float(noisy_km.std()))
 
 
 def deal_out(area: Area, stream: ldp.KeyedStream) -> NDArray[np.intp]:

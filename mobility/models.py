@@ -3,6 +3,7 @@
 # ruff: noqa: F401 - Django looks for the models of the app here
 
 from mobility.plans.models import PlanDraft
+from mobility.tables.models import TableRequest
 from mobility.vault.models.batch import Applied, Batch, Chunk, ShardRun
 from mobility.vault.models.handover import Handover
 from mobility.vault.models.outbox import OutboxDelta, OutboxSlots, VaultPublication

@@ -19,6 +19,7 @@ from mobility.operations.probes.feeds import late_days
 from mobility.plans.models import PlanDraft
 from mobility.plans.pages.draft_state import DraftState, Next
 from mobility.plans.pages.drafts import open_drafts
+from mobility.tables import approvals as tables
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultStudy
 from reports.base.formats import day_title
@@ -48,7 +49,7 @@ def tasks_of(reader: User) -> list[Task]:
         tasks += [*_failed(studies), *_late(studies.values())]
     if roles & OVERSEERS:
         by = reader.get_username()
-        tasks += [*_undos(by=by), *_caps(by=by), *_drafts(reader)]
+        tasks += [*_undos(by=by), *_tables(by=by), *_caps(by=by), *_drafts(reader)]
     return tasks
 
 
@@ -127,6 +128,18 @@ def _undos(*, by: str) -> Iterator[Task]:
             address=reverse("administrator:study", args=[head.slug]),
             detail=_requested(each.asked_by),
         )
+
+
+def _tables(*, by: str) -> Iterator[Task]:
+    for each in tables.waiting():
+        if not tables.obstacle(each, by=by):
+            head = study_head(each.study_id)
+            yield Task(
+                title=gettext("Decide whether to release the sanitised table %(file)s of %(study)s")
+                % {"file": each.file_name, "study": head.shown_name},
+                address=reverse("administrator:study", args=[head.slug]),
+                detail=_requested(each.asked_by),
+            )
 
 
 def _caps(*, by: str) -> Iterator[Task]:

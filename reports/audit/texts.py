@@ -26,6 +26,7 @@ KIND_WORDS = {
     LedgerKind.STUDY_DELETED: _("Study deleted"),
     LedgerKind.BATCH_ENDED: _("Batch finished"),
     LedgerKind.DAY_UNDO: _("Request to undo the uploads for a published day"),
+    LedgerKind.TABLE_SANITISED: _("Sanitised table"),
     LedgerKind.PUBLICATION_APPLIED: _("Totals published"),
     LedgerKind.KEY_CREATED: _("Key created"),
     LedgerKind.KEY_DESTROYED: _("Key destroyed"),
@@ -271,6 +272,19 @@ def _undo(facts: Facts) -> str:
     return "" if text is None else str(text) % {"day": facts.get("day")}
 
 
+TABLES = {
+    "asked": _("The release of a table with noisy places was requested. A second person must approve it."),
+    "approved": _("The release of a table with noisy places was approved. It can be written once."),
+    "refused": _("The release of a table with noisy places was refused."),
+    "written": _("A table with noisy places was written. Rows: %(rows)s."),
+}
+
+
+def _table(facts: Facts) -> str:
+    text = TABLES.get(str(facts.get("what")))
+    return "" if text is None else str(text) % {"rows": number(facts.get("rows") or 0)}
+
+
 def _board(facts: Facts) -> str:
     text = BOARDS.get(str(facts.get("change")))
     return "" if text is None else str(text) % {"board": facts.get("board")}
@@ -399,6 +413,7 @@ _SENTENCES: dict[str, Callable[[Facts], str]] = {
     LedgerKind.KEY_DESTROYED: _key,
     LedgerKind.EXPORT_MADE: _export,
     LedgerKind.DAY_UNDO: _undo,
+    LedgerKind.TABLE_SANITISED: _table,
     LedgerKind.SHARE_CREATED: _share,
     LedgerKind.SHARE_OPENED: _share,
     LedgerKind.SHARE_REVOKED: _share,

@@ -25,6 +25,7 @@ class LedgerKind(StrEnum):
     STUDY_DELETED = "study.deleted"
     BATCH_ENDED = "batch.ended"
     DAY_UNDO = "day.undo"
+    TABLE_SANITISED = "table.sanitised"
     PUBLICATION_APPLIED = "publication.applied"
     KEY_CREATED = "key.created"
     KEY_DESTROYED = "key.destroyed"

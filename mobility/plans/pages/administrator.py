@@ -16,6 +16,7 @@ from mobility.batches.queries import waiting_handover
 from mobility.plans.models import PlanDraft
 from mobility.plans.pages.drafts import open_drafts
 from mobility.plans.publishing import obstacle
+from mobility.tables.pages import waiting_tables
 from mobility.vault.models.subscribers import VaultStudy
 from reports.accounts.access import overseers_only
 from reports.privacy.budget.texts import spent_populations
@@ -79,6 +80,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "erasure": erasure,
         "handover": None if vault is None else waiting_handover(vault.pk),
         "undos": [] if vault is None else waiting_undos(vault, me=request.user.get_username()),
+        "tables": [] if vault is None else waiting_tables(vault, me=request.user.get_username()),
         "is_erased": is_complete(erasure),
         "crumbs": [(gettext("Administration"), reverse("administrator:studies"))],
     }

@@ -5,6 +5,7 @@ from django.urls import path
 from mobility.batches.pages import undoing
 from mobility.plans.new_study import views
 from mobility.plans.pages import administrator, closing, draft_edit, drafts, simulator, study_files
+from mobility.tables import pages as tables
 
 app_name = "administrator"
 urlpatterns = [
@@ -18,6 +19,7 @@ urlpatterns = [
     path("<slug:slug>/", administrator.study, name="study"),
     path("<slug:slug>/draft/", drafts.draft_study, name="draft_study"),
     path("<slug:slug>/undo/<int:undo_id>/", undoing.decide, name="decide_undo"),
+    path("<slug:slug>/tables/<int:table_id>/", tables.decide, name="decide_table"),
     path("<slug:slug>/close/", closing.close, name="close"),
     path("<slug:slug>/study.json", study_files.export, name="export_study"),
     path("<slug:slug>/certificate.json", closing.certificate, name="certificate"),

@@ -11,6 +11,7 @@ from reports.studies.geography.areas import projection_of
 from reports.studies.geography.grid import GridError, grid_codes_of_cells, make_grid
 from reports.studies.geography.hexagons import finest_resolution
 from reports.studies.studyfile.definition import AreaDefinition, LocationDefinition, People
+from reports.studies.studyfile.problems import Problems
 from reports.studies.studyfile.table import NumberRule, Table
 
 MAX_ODDS = 1000
@@ -117,6 +118,11 @@ def _read_people(table: Table, area: AreaDefinition | None) -> People:
     if not table.has("people"):
         return default
     return "land" if table.choice("people", get_args(People)) == "land" else "antennas"
+
+
+def level_of(value: Decimal | str, problems: Problems) -> Decimal:
+    """Return a level that is written outside of a study file, such as 1.5 or "ln 4"; notes what is wrong."""
+    return _read_level(Table({"level": value}, "", problems))
 
 
 def _read_level(table: Table) -> Decimal:

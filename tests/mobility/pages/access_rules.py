@@ -44,6 +44,7 @@ UPLOAD = {**STUDY, "upload_id": "batch"}
 PROFILE = {**STUDY, "name": "profile"}
 PERSON = {"account_id": "account"}
 UNDO = {**STUDY, "undo_id": "undo"}
+TABLE = {**STUDY, "table_id": "table"}
 DRAFT = {"draft_id": "draft"}
 CSV, JSON = {"file_format": "csv"}, {"file_format": "json"}
 NONE_YET = {"roles": EXPORTERS, "kwargs": CSV, "status": 400}
@@ -136,6 +137,7 @@ RULES = {
     ),
     "operator:withdraw_undo": Rule(roles=OPERATORS, about=UNDO, method="post"),
     "administrator:decide_undo": Rule(roles=OVERSEERS, about=UNDO, method="post"),
+    "administrator:decide_table": Rule(roles=OVERSEERS, about=TABLE, method="post"),
     # A session counts for nothing here, so that all get the same: what tokens open is asked for below.
     "api:extract": Rule(
         roles=EVERYBODY, about=STUDY, kwargs={"filename": "day.csv"}, method="put", status=401,

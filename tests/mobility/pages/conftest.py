@@ -17,9 +17,10 @@ from django.utils import timezone
 from mobility.base.runtime import private_folder
 from mobility.batches import dispatching, running
 from mobility.extracts.profiles.typed import TypedProfile
-from mobility.models import Batch, DayUndo, FeedToken, VaultStudy
+from mobility.models import Batch, DayUndo, FeedToken, TableRequest, VaultStudy
 from mobility.plans.drafts import draft_of_study
 from mobility.plans.studies import create_study
+from mobility.tables.options import NamedPoint, TableOptions
 from mobility.uploads.profiles import create_profile
 from reports.models import Board, BudgetCap, BudgetPopulation, DayNote, SavedView, Study, StudyGrant
 from reports.studies.policies import Role
@@ -35,7 +36,7 @@ YESTERDAY = timedelta(days=-1)
 UNKNOWN: dict[str, Any] = {
     "slug": "nothing", "indicator": "age", "batch": uuid4(), "profile": "operator-x", "feed": 10**6,
     "note": 10**6, "token": 10**6, "link": 10**6, "view": 10**6, "cap": 10**6, "account": 10**6,
-    "board": 10**6, "grant": 10**6, "draft": 10**6, "undo": 10**6,
+    "board": 10**6, "grant": 10**6, "draft": 10**6, "undo": 10**6, "table": 10**6,
 }  # fmt: skip
 
 
@@ -61,6 +62,16 @@ class World:
         browser = Client()
         browser.force_login(self.somebody(role, **changes))
         return browser
+
+
+TABLE_OPTIONS = TableOptions(
+    id="call", lat="lat", lon="lon", zone="zone", level=Decimal("1.0986"), radius_m=200, grid_m=100,
+    dropped=("city",), points=(NamedPoint(name="centre", lat=47.64, lon=6.86),),
+).to_json()  # fmt: skip
+TABLE_FACTS = {
+    "rows": 1200, "ids": 1100, "columns": ["call", "minutes", "note"], "not_checked": ["note"],
+    "reordered": False, "zones": 3, "epsilon_per_m": "0.005493", "mean_shift_m": 364, "within_95_m": 864,
+}  # fmt: skip
 
 
 def give(user, role, *, studies, until=None) -> User:
@@ -94,11 +105,15 @@ def things_of(study: Study, *, maker: User) -> dict[str, Any]:
     token = maker.api_tokens.create(name="nightly", digest=f"token-{slug}", expires_at=end)
     link = maker.share_links.create(indicator=age, digest=f"link-{slug}", expires_at=end, **days)
     undo = DayUndo.objects.create(study=row, day=1, voided_days=1, asked_by="olga")
+    table = TableRequest.objects.create(
+        study=row, file_name="calls.csv", file_sha256="0" * 64, options=TABLE_OPTIONS, facts=TABLE_FACTS,
+        asked_by="olga",
+    )  # fmt: skip
     return {
         "slug": slug, "indicator": "home", "batch": batch.pk, "feed": feed.pk, "profile": "operator-x",
         "note": note.pk, "token": token.pk, "link": link.pk, "view": view.pk, "cap": cap.pk,
         "board": board.pk, "account": target.pk, "grant": target.study_grants.get().pk,
-        "draft": draft_of_study(slug, by="adam").pk, "undo": undo.pk,
+        "draft": draft_of_study(slug, by="adam").pk, "undo": undo.pk, "table": table.pk,
     }  # fmt: skip
 
 
