@@ -2,8 +2,8 @@
 
     python -m benchmarks.pages [--rounds 40] [--slots-only]
 
-Three studies in a fresh SQLite database: seven days with seven indicators, 62 days with an indicator of 100
-zones and a board of twelve tiles, and 62 days with 48 slots in 100 zones.
+Four studies in a fresh SQLite database: seven days with seven indicators, 62 days with an indicator of 100
+zones and a board of twelve tiles, seven days with joint indicators, and 62 days with 48 slots in 100 zones.
 Each address is asked for in turn, round after round, by a signed-in analyst; there is no network
 in between. Prints every page; docs/pages.md sums them up.
 """
@@ -33,6 +33,8 @@ WEEK: Final = ("week", 7, 100.0)  # slug, days, budget in milliseconds of the 95
 SEASON: Final = ("season", 62, 300.0)
 N_CATEGORIES: Final = 100
 N_ZONES: Final = 100
+CROSSED: Final = (12, 37)
+N_FLOW_ZONES: Final = 62
 SLOTS_BUDGET_MS: Final = 100.0
 BOARD_BUDGET_MS: Final = 250.0
 # Of the board: with key figures, visitors and a text, twelve tiles.
@@ -171,6 +173,49 @@ def slot_pages_of(study: "Study") -> Iterator[Page]:
         yield Page(study=study.slug, name=name, path=path, budget_ms=SLOTS_BUDGET_MS)
 
 
+def make_joint_study() -> "Study":
+    """A week of a static indicator of 12 values with one of 37, and days with those of 62 zones by origin."""
+    import numpy as np
+
+    from ldp.privacy.joint import joint_codes
+    from tests.reports import report_factory as factory
+
+    names = [f"Zone {place + 1}" for place in range(N_FLOW_ZONES)]
+    groups, regions = (
+        factory.indicator(slug, *(f"{slug} {code}" for code in range(size)))
+        for slug, size in zip(("group", "region"), CROSSED, strict=True)
+    )
+    home = factory.indicator("home", *names)
+    day_zone = factory.indicator("day_zone", *names, kind="daily", column=None, derive="main_zone")
+    crossed, trip = (
+        factory.joint("both", groups, regions),
+        factory.joint("trip", home, day_zone, kind="daily"),
+    )
+    indicators = (groups, regions, home, day_zone, crossed, trip)
+    study = factory.create(*indicators, slug="joint", name="Joint", epsilon="1", area=area_of(names))
+    people = factory.crowd(study, n=N_PEOPLE)
+    values = [people.static["group"], people.static["region"]]
+    people.static["both"] = joint_codes(values, sizes=CROSSED)
+    sizes, homes = (N_FLOW_ZONES, N_FLOW_ZONES), people.static["home"]
+    trips = [joint_codes([homes, zones], sizes=sizes) for zones in people.daily["day_zone"].T]
+    people.daily["trip"] = np.stack(trips, axis=1)
+    factory.publish(study, people)
+    return study
+
+
+def joint_pages_of(study: "Study") -> Iterator[Page]:
+    """The cross-tabulation, a filter sentence, and flows."""
+    from django.urls import reverse
+
+    crosstab, flows = (reverse(f"reports:{name}", args=[study.slug]) for name in ("crosstab", "flows"))
+    for name, path, budget_ms in (
+        ("cross-tabulation, 12 x 37", crosstab, 150.0),
+        ("cross-tabulation with a filter sentence", f"{crosstab}?only-group=2,3&only-region=5", 150.0),
+        ("flows, 62 x 62", flows, 300.0),
+    ):
+        yield Page(study=study.slug, name=name, path=path, budget_ms=budget_ms)
+
+
 def make_analyst() -> "User":
     """An account that reads all studies."""
     from reports.accounts.actions import create_account
@@ -256,6 +301,8 @@ def main() -> None:
             study = make_study(slug, days=days)
             pages += pages_of(study, budget_ms=budget_ms)
             pages += [make_board(study, owner=reader)] if slug == SEASON[0] else []
+        if not asked.slots_only:
+            pages += joint_pages_of(make_joint_study())
         pages += slot_pages_of(make_slots_study())
         sys.stdout.write(table(measure(pages, reader=reader, rounds=asked.rounds)) + "\n")
 

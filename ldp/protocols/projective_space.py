@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.errors import LdpError
+from ldp.kernels.projective import sums_into_lists, sums_over_lists
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.numbers.wave import WaveChannel
 from ldp.protocols.projective import ProjectiveChannel, n_points
@@ -20,6 +21,8 @@ from ldp.protocols.repeated.question import QuestionChannel
 Floats = NDArray[np.float64]
 DesignChannel = ProjectiveChannel | QuestionChannel  # of which a code supports a set of values
 BATCH = 2**18  # numbers that are transformed together: 2 MB
+LISTED_MAX = 2**24  # codes of all values: 32 MB
+LISTED_PER_VECTOR = 32  # codes that are added up while a transform takes one number
 
 
 class Space(NamedTuple):
@@ -137,6 +140,10 @@ def value_reports(
 
 def sums_of_values(of_codes: NDArray[Any], *, channel: DesignChannel) -> Floats:
     """For each value, the sum of what the codes have that support it; shape (..., domain_size)."""
+    if (codes := _listed(channel)) is not None:
+        rows = np.ascontiguousarray(of_codes, np.float64).reshape(-1, channel.n_codes)
+        of_values: Floats = sums_over_lists(rows, codes)
+        return of_values.reshape(*of_codes.shape[:-1], channel.domain_size)
     space = space_of_codes(channel)
     of_points = np.zeros((*of_codes.shape[:-1], len(space.coordinates)))
     of_points[..., -channel.n_codes :] = of_codes
@@ -145,10 +152,43 @@ def sums_of_values(of_codes: NDArray[Any], *, channel: DesignChannel) -> Floats:
 
 def sums_of_codes(of_values: NDArray[Any], *, channel: DesignChannel) -> Floats:
     """For each code, the sum of what the values have that it supports; shape (..., n_codes)."""
+    if (codes := _listed(channel)) is not None:
+        rows = np.ascontiguousarray(of_values, np.float64).reshape(-1, channel.domain_size)
+        of_codes: Floats = sums_into_lists(rows, codes, channel.n_codes)
+        return of_codes.reshape(*of_values.shape[:-1], channel.n_codes)
     space = space_of_codes(channel)
     of_points = np.zeros((*of_values.shape[:-1], len(space.coordinates)))
     of_points[..., points_of_values(channel)] = of_values
     return _over_orthogonal(of_points, space, _prime(channel))[..., -channel.n_codes :]
+
+
+def _listed(channel: DesignChannel) -> NDArray[np.uint16] | None:
+    """Codes of each value, where adding them up is faster than a transform: for large primes."""
+    if not isinstance(channel, ProjectiveChannel):
+        return None
+    n_listed = channel.domain_size * channel.support_size
+    if n_listed > min(LISTED_MAX, LISTED_PER_VECTOR * channel.prime**channel.dimension):
+        return None
+    return codes_of_values(channel)
+
+
+@lru_cache(maxsize=4)
+def codes_of_values(channel: ProjectiveChannel) -> NDArray[np.uint16]:
+    """Codes that support each value; shape (domain_size, support_size).
+
+    Vectors orthogonal to a point follow from all their coordinates but one, at which the point is not 0; so
+    their points follow from those of the space with a dimension less.
+    """
+    space = space_of_codes(channel)
+    prime, others = channel.prime, space_of(channel.prime, channel.dimension - 1).coordinates.astype(np.int64)
+    inverses = np.array([pow(factor, -1, prime) for factor in range(1, prime)])
+    found = np.empty((channel.domain_size, channel.support_size), np.uint16)
+    for value, point in enumerate(space.coordinates[: channel.domain_size].astype(np.int64)):
+        place = int(np.flatnonzero(point)[0])
+        last = -(others @ np.delete(point, place)) * inverses[point[place] - 1] % prime
+        vectors = (*others.T[:place], last, *others.T[place:])
+        found[value] = space.point_of[vectors]
+    return found
 
 
 def _over_orthogonal(of_points: Floats, space: Space, prime: int) -> Floats:

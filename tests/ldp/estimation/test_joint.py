@@ -37,6 +37,7 @@ from ldp.estimation.joint.linear import (
 )
 from ldp.keyed.choices import choose_indicator
 from ldp.privacy.joint import joint_codes
+from ldp.protocols import projective_space
 from ldp.protocols.channels import noise_at_zero
 from ldp.protocols.projective_space import sums_of_codes, sums_of_values, support_of, value_counts
 from tests.ldp.exact import refuses
@@ -291,18 +292,22 @@ def test_few_values_or_few_codes_are_left_to_grr() -> None:
     refuses("threshold must be in", ldp.ProjectiveChannel, **given | {"domain_size": 7, "threshold": 2**62})
 
 
+@pytest.mark.parametrize("by_lists", [False, True])
 @pytest.mark.parametrize(("prime", "dimension"), [(2, 4), (3, 3), (5, 3)])
-def test_sums_over_points_are_those_of_the_products(prime: int, dimension: int) -> None:
+def test_sums_over_points_are_those_of_the_products(
+    prime: int, dimension: int, by_lists: bool, monkeypatch
+) -> None:
+    monkeypatch.setattr(projective_space, "LISTED_PER_VECTOR", 1000 if by_lists else 0)
     size = (prime**dimension - 1) // (prime - 1)
     channel = ldp.ProjectiveChannel(
-        domain_size=size, prime=prime, dimension=dimension, threshold=2**64 - 2**60
+        domain_size=size - 2, prime=prime, dimension=dimension, threshold=2**64 - 2**60
     )
-    holds = np.array([[law(v, channel)[1](y, v) for y in range(size)] for v in range(size)])
+    holds = np.array([[law(v, channel)[1](y, v) for y in range(size)] for v in range(size - 2)])
     counts = np.random.default_rng(prime).integers(0, 1000, size)
     assert support_of(counts, channel=channel).tolist() == (holds @ counts).tolist()
-    weights = counts % 3 - 0.5
-    for sums in (sums_of_codes, sums_of_values):
-        assert sums(weights, channel=channel) == pytest.approx(holds @ weights)
+    weights = np.stack([counts % 3 - 0.5, counts % 5])
+    assert sums_of_values(weights, channel=channel) == pytest.approx(weights @ holds.T)
+    assert sums_of_codes(weights[:, 2:], channel=channel) == pytest.approx(weights[:, 2:] @ holds)
 
 
 @fives
