@@ -169,10 +169,10 @@ def _draft_title(state: DraftState, *, by: str) -> str:
     if not state.is_mine:
         return ""
     if state.next == Next.REVIEW:
-        return gettext("Review the plan draft for %(study)s")
+        return gettext("Review the draft plan for %(study)s")
     if state.next == Next.FINISH or state.draft.state == PlanDraft.State.REVIEWED:
-        return gettext("Publish the plan draft for %(study)s")
-    return gettext("Complete your plan draft for %(study)s") if state.draft.edited_by == by else ""
+        return gettext("Publish the draft plan for %(study)s")
+    return gettext("Complete your draft plan for %(study)s") if state.draft.edited_by == by else ""
 
 
 def _requested(by: str) -> str:

@@ -218,7 +218,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ),
     ("batch_waiting", ""): Trouble(
         _("Batches in study %(subject)s are waiting"),
-        _("Batches waiting for their turn: %(batches)s. The oldest batch has been waiting for %(oldest_s)s."),
+        _("Batches in the queue: %(batches)s. The oldest batch has been waiting for %(oldest_s)s."),
         _("Check that workers are running. If all workers are always busy, start more."),
     ),
     ("batch_waiting", "stuck"): Trouble(

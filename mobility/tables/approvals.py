@@ -46,9 +46,9 @@ def ask(exactly: TableRequest) -> TableWaitsError:
         asked.save()
         tell(asked, what="asked", by=asked.asked_by)
     words = gettext(
-        "The table has not been written. Request %(n)s waits for a second person: an administrator or a "
-        "privacy officer approves it on the study's page, under Administration. Then run the same command "
-        "again."
+        "The table has not been written. Request %(n)s needs approval from a second person. An "
+        "administrator or a privacy officer can approve it on the study's page, under Administration. "
+        "Then run the same command again."
     )
     return TableWaitsError(words % {"n": asked.pk})
 

@@ -42,10 +42,13 @@ def decide(request: HttpRequest, slug: str, table_id: int) -> HttpResponse:
     try:
         if request.POST.get("answer") == "approve":
             approvals.approve(asked, by=by)
-            text = gettext("You approved the table. The same command can now write it once.")
+            text = gettext(
+                "You approved the table. If the command that requested it is run again, it writes the "
+                "table. This works only once."
+            )
         else:
             approvals.refuse(asked, by=by)
-            text = gettext("The request was refused. No table is written.")
+            text = gettext("You refused the request. The table will not be written.")
         messages.success(request, text)
     except MobilityError as error:
         messages.error(request, str(error))

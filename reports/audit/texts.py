@@ -274,7 +274,7 @@ def _undo(facts: Facts) -> str:
 
 TABLES = {
     "asked": _("The release of a table with noisy places was requested. A second person must approve it."),
-    "approved": _("The release of a table with noisy places was approved. It can be written once."),
+    "approved": _("The release of a table with noisy places was approved. The table can be written once."),
     "refused": _("The release of a table with noisy places was refused."),
     "written": _("A table with noisy places was written. Rows: %(rows)s."),
 }

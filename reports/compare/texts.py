@@ -120,7 +120,7 @@ def overall_words(overall: Association | NoTest | None) -> str:
     if overall is None:
         return ""
     if isinstance(overall, NoTest):
-        text = gettext("There is no test of all categories together. %(reason)s")
+        text = gettext("No test of all categories together is available. %(reason)s")
         return text % {"reason": _no_test(overall)}
     p = {"p": formats.p_value(overall.p_value)}
     if overall.p_value < 1 - LEVEL:
@@ -166,8 +166,8 @@ def _no_test(reason: NoTest) -> str:
         ),
         NoTest.MANY: gettext("The indicator has too many categories."),
         NoTest.MECHANISM: gettext(
-            "In this study some reports are made up, and the errors of different categories are linked in a "
-            "way that is not computed."
+            "In this study, some reports are made up, and the errors of different categories are related in "
+            "a way that is not computed."
         ),
     }[reason]
 

@@ -43,8 +43,8 @@ def verdict_of(measured: Measured, view: View) -> Verdict:
     margins = _margins(measured, (view.row_part, view.column_part))
     if measured.reports is None or margins is None:
         text = gettext(
-            "For this test, some people must have answered only the question on %(rows)s on these days, "
-            "and others only the question on %(columns)s."
+            "This test is possible only if, on these days, some people answered only the question on "
+            "%(rows)s and others answered only the question on %(columns)s."
         )
         return Verdict(found=None, sentence=text % names)
     rows, columns = margins

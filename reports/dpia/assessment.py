@@ -234,9 +234,9 @@ def _days_words(spec: PlanSpec) -> tuple[str, ...]:
             ),
         )
     text = gettext(
-        "Daily reports show whether a person's value has changed. The last column of the table assumes "
-        "an attacker who has a person's reports for two days and knows the person's value on one of "
-        "them. It shows how often this attacker correctly guesses the value on the other day, if all "
+        "Daily reports can show whether a person's value has changed. The last column of the table "
+        "assumes an attacker who has a person's reports for two days and knows the person's value on one "
+        "of them. It shows how often this attacker correctly guesses the value on the other day, if all "
         "values were equally likely beforehand. No epsilon limits this success rate."
     )
     return text, *filter(None, [two_categories(spec)])

@@ -133,7 +133,9 @@ def visited_view(query: QueryDict, found: Sequence[VisitedItems], *, visitors: C
     items = next((each for each in found if slug in ("", each.indicator.slug)), None)
     if items is None:
         known = ", ".join(each.indicator.slug for each in found)
-        text = gettext("There are no visited zones named “%(name)s”. This study has: %(known)s.")
+        text = gettext(
+            "This study has no indicator of visited zones named “%(name)s”. Available indicators: %(known)s."
+        )
         raise WindowError(text % {"name": slug[:40], "known": known})
     window = requested_window(query, indicator=items.indicator, visitors=visitors)
     return VisitedView(items=items, window=window)

@@ -19,9 +19,9 @@ def share_title(found: Visited) -> str:
 def list_title(found: Visited) -> str:
     """Title of the list."""
     return (
-        gettext("Pairs of zones visited on a day")
+        gettext("Pairs of zones visited on the same day")
         if found.items.in_pairs
-        else gettext("Zones visited on a day")
+        else gettext("Zones visited in a day")
     )
 
 
@@ -29,23 +29,24 @@ def unit_words(found: Visited) -> str:
     """Describe what the figures count."""
     if found.items.in_pairs:
         what = gettext(
-            "Each figure is the number of visitors who were in both zones on the same day. A visitor with "
-            "more than two zones counts in several pairs."
+            "Each figure is the number of visitors who were in both zones on the same day. A visitor who "
+            "was in more than two zones on a day counts in several pairs."
         )
     else:
         what = gettext(
-            "Each figure is the number of visitors who were in the zone on a day, for however long. A "
-            "visitor of several zones counts in each of them, so the shares can add up to more than 100%."
+            "Each figure is the number of visitors who were in the zone on a day, however long they "
+            "stayed. A visitor who was in several zones counts in each of them, so the shares can add up "
+            "to more than 100%."
         )
     if found.window.days > 1:
-        what += " " + gettext("A visitor counts once for each day of visit.")
+        what += " " + gettext("A person who visits on several days counts once for each of these days.")
     return f"{what} {weight_words(found)}"
 
 
 def weight_words(found: Visited) -> str:
     """Say how days with many visits count."""
     if found.items.is_complete:
-        return gettext("Every visit counts in full, however many there are on a day.")
+        return gettext("Every visit counts in full, however many visits a person makes in a day.")
     text = (
         gettext(
             "If a person has more than %(n)d pairs of zones on a day, these pairs together count as only "

@@ -59,7 +59,7 @@ def _import(request: HttpRequest, study: Study) -> None:
     limit = settings.FILE_UPLOAD_MAX_MEMORY_SIZE
     if not files and length > limit:  # the upload handler has dropped them
         text = gettext(
-            "The files total %(size)s MB, but the limit is %(limit)s MB. Cut them to the area of the "
+            "The files total %(size)s MB, but the limit is %(limit)s MB. Clip them to the area of the "
             "study, or run manage.py import_layers on the server."
         )
         sizes = {"size": formats.number(length // 1_000_000), "limit": formats.number(limit // 1_000_000)}

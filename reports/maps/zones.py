@@ -92,8 +92,8 @@ def classes_words(options: ReportOptions) -> str:
     """Say how the bounds of the classes were chosen; nothing of round ones."""
     if options.classes == "quantile":
         return gettext(
-            "Each class contains about the same number of zones, counted over all individual days and the "
-            "whole study together."
+            "The class limits are based on the zones' figures for all individual days and for the whole "
+            "study together. Each class contains about the same number of these figures."
         )
     if options.classes == "equal":
         return gettext("All classes have the same width.")

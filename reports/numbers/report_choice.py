@@ -86,9 +86,9 @@ def choice_words(choice: ReportChoice) -> str:
     """Compare both kinds of reports in words, and recommend one."""
     text = gettext(
         "%(name)s is reported once per person. Suppose that values are spread evenly over the thresholds. "
-        "With the square wave, the mean for one day is then accurate to ±%(wave_mean)s and a share at or "
-        "above a threshold to %(wave_share)s points. With threshold reports: ±%(threshold_mean)s and "
-        "%(threshold_share)s points."
+        "With the square wave, the mean for one day is then accurate to ±%(wave_mean)s, and a share at or "
+        "above a threshold is accurate to %(wave_share)s points. With threshold reports, the mean is "
+        "accurate to ±%(threshold_mean)s, and the share to %(threshold_share)s points."
     ) % {
         "name": choice.name,
         "wave_mean": figure_text(choice.wave.mean, choice.scale),
@@ -104,21 +104,23 @@ def _recommendation(choice: ReportChoice) -> str:
     if choice.prefers_wave and choice.is_wave:
         text = gettext(
             "The square wave, which you chose, is recommended: on average, its intervals are %(share)s "
-            "narrower."
+            "narrower than those of threshold reports."
         )
     elif choice.prefers_wave:
         text = gettext(
             "The square wave is recommended for this epsilon: on average, its intervals are %(share)s "
-            'narrower. To use it, set report = "wave" for this indicator.'
+            "narrower than those of threshold reports. To use it, set "
+            'report = "wave" for this indicator.'
         )
     elif choice.is_wave:
         text = gettext(
             "Threshold reports are recommended for this epsilon: on average, their intervals are %(share)s "
-            'narrower. To use them, remove report = "wave" from this indicator.'
+            "narrower than those of the square wave. To use them, remove "
+            'report = "wave" from this indicator.'
         )
     else:
         text = gettext(
             "Threshold reports, which you chose, are recommended: on average, their intervals are "
-            "%(share)s narrower."
+            "%(share)s narrower than those of the square wave."
         )
     return text % gain

@@ -208,7 +208,7 @@ def _of_indicator(old: IndicatorDefinition, new: IndicatorDefinition) -> Iterato
         yield _other(_combines(new))
     if old.scale != new.scale:
         yield _other(
-            gettext("The thresholds, minimum, unit or kind of report of %(slug)s would change.") % values
+            gettext("The thresholds, minimum, unit or type of report of %(slug)s would change.") % values
         )
     if old.max_moves and new.max_moves and old.max_moves != new.max_moves:
         most = {**values, "old": old.max_moves, "new": new.max_moves}

@@ -136,8 +136,8 @@ def _no_visits(facts: Facts) -> Missing | None:
     if facts.visited:
         return None
     why = gettext(
-        "No indicator is about all zones that a person visits on a day. This question needs one, and an area "
-        "with zones."
+        "This study has no indicator of all zones that a person visits in a day. This question needs such "
+        "an indicator, and an area with zones."
     )
     keys = ('derive = "visited_zones"', 'derive = "visited_pairs"', "[area] zones")
     return Missing(why=why, keys=keys, chapter="compare.md", anchor="visited-zones")
@@ -266,7 +266,7 @@ QUESTIONS: Final = (
     ),
     Question(text=_("How many people go from one zone to another?"), links=_flow_links, missing=_no_flows),
     Question(
-        text=_("Which zones do people visit on a day, and which of them on the same day?"),
+        text=_("Which zones do people visit in a day, and which zones do they visit on the same day?"),
         links=lambda facts: facts.page("visited", gettext("Visited zones")) if facts.visited else [],
         missing=_no_visits,
     ),

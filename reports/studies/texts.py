@@ -278,7 +278,7 @@ def _how_wave(spec: PlanSpec) -> str:
     return gettext(
         "For a number that each person reports once, the report is a randomised value on the scale of "
         "thresholds, usually close to the person's value (square wave, SW). It uses the full epsilon. No "
-        "person gives a second answer, because it would use the full epsilon again."
+        "person gives a second answer, because a second answer would use the full epsilon again."
     )
 
 
@@ -318,10 +318,11 @@ def _how_moves(spec: PlanSpec) -> str:
     if asked - {"moves"}:
         texts.append(
             gettext(
-                "For visited zones, one of the zones that each person visits, or one pair of them, is drawn "
-                "at random every day. It is randomised with the more accurate of two methods: GRR or "
-                "projective geometry response (PGR). New noise is drawn every day, so answers do not show "
-                "whether a visit repeats. The epsilons of all days add up."
+                "For visited zones, one of the zones that each person visits, or one pair of these zones, "
+                "is drawn at random every day. The drawn zone or pair is randomised with the more "
+                "accurate of two methods: GRR or projective geometry response (PGR). New noise is drawn "
+                "every day, so answers do not show whether a person repeats a visit. The epsilons of all "
+                "days add up."
             )
         )
     return " ".join(texts)

@@ -177,8 +177,9 @@ HINTS: Final[dict[str, Promise | str]] = {
         "thresholds, the mean is more accurate, but the share at each threshold is less accurate."
     ),
     "indicator.report": gettext_lazy(
-        "The square wave is for numbers that each person reports only once: a number from a column, a study "
-        "of one day, or at most one answer per person. The simulator shows which choice is more accurate."
+        "Use the square wave only for numbers that each person reports once. This is the case if the "
+        "number comes from a column, if the study lasts one day, or if each person gives at most one "
+        "answer. The simulator shows which type of report is more accurate."
     ),
     "indicator.max_values": gettext_lazy(
         "Maximum number of days on which each person answers. Leave empty for all days of the study."
@@ -190,10 +191,11 @@ HINTS: Final[dict[str, Promise | str]] = {
         "you leave this field empty, 6 is used."
     ),
     "indicator.max_visits": gettext_lazy(
-        "This number is used only for visited zones and pairs of them. For each day, each person reports "
-        "one of their zones or pairs, chosen at random. On days when a person has more of them than this "
-        "number, each has less weight. A larger number makes the results less accurate. If you leave this "
-        "field empty, 6 is used, or the number of zones or pairs in the area if it is smaller."
+        "This number applies only to visited zones and pairs of visited zones. Each day, each person "
+        "reports one of their zones or pairs, chosen at random. If a person has more zones or pairs on a "
+        "day than this number, each of them has less weight. A larger number makes the results less "
+        "accurate. If you leave this field empty, the number is 6, or the number of zones or pairs in the "
+        "area if that is smaller."
     ),
     "indicator.epsilon": gettext_lazy("Leave empty to use the plan's epsilon."),
     "indicator.weight": gettext_lazy(
@@ -340,8 +342,8 @@ def _options(part: str) -> list[tuple[str, str]]:
         return [("", gettext("two, by default")), *((each, cells_words(each)) for each in HASH_CELLS)]
     if part == "report":
         return [
-            ("", gettext("whether the value is at or above one threshold (threshold)")),
-            ("wave", gettext("a random value near their own (square wave)")),
+            ("", gettext("Threshold: whether the person's value is at or above one threshold")),
+            ("wave", gettext("Square wave: a random value, usually close to the person's own")),
         ]
     if part == "tallies":
         return [(names, tallies_words(names.split())) for names in ("", "visits", "runs", "visits runs")]
@@ -358,7 +360,7 @@ def derived_words(derive: str) -> str:
         "visit_duration": gettext("duration of the visit"),
         "main_zone": gettext("zone in which the person spent the most time"),
         MOVES: gettext("moves between zones"),
-        VISITED_ZONES: gettext("zones visited on a day"),
+        VISITED_ZONES: gettext("zones visited in a day"),
         VISITED_PAIRS: gettext("pairs of zones visited on the same day"),
         EVENTS: gettext("number of quarter-hours with an event"),
         HOME_DISTANCE: gettext("greatest distance from where the person sleeps"),

@@ -181,7 +181,7 @@ def revision_of(request: HttpRequest) -> int:
 def crumbs() -> list[tuple[str, str]]:
     return [
         (gettext("Administration"), reverse("administrator:studies")),
-        (gettext("Plan drafts"), reverse("administrator:drafts")),
+        (gettext("Draft plans"), reverse("administrator:drafts")),
     ]
 
 

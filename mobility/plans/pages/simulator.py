@@ -139,9 +139,9 @@ def _mean(row: model.Row) -> str:
             moves = formats.decimal(100 * width, decimals=1)
             return gettext("moves between two zones: ±%(moves)s per 100 visitors") % {"moves": moves}
         text = (
-            gettext("visitors of one zone: ±%(points)s points")
+            gettext("visitors to one zone: ±%(points)s points")
             if row.question.moves.items == "places"
-            else gettext("visitors of both zones of a pair: ±%(points)s points")
+            else gettext("visitors to both zones of a pair: ±%(points)s points")
         )
         return text % {"points": formats.decimal(100 * width, decimals=1)}
     scale, day, union = row.forecast.scale, row.forecast.mean_error, row.forecast.union_mean_error

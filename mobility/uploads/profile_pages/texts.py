@@ -98,10 +98,10 @@ def uniqueness_words(found: Uniqueness | None) -> dict[str, str]:
         "columns": ", ".join(found.columns),
     }
     meaning = gettext(
-        "Anyone who knows these values of a unique subscriber can find that person's rows in the file, even "
-        "without the identifier. In the whole file, the share is usually lower, because more people have the "
-        "same values. "
-        "Reports contain only randomised answers, not these values."
+        "Anyone who knows a unique subscriber's values in these columns can find that person's rows in "
+        "the file, even without the identifier. In the whole file, the share of unique subscribers is "
+        "usually lower, because more people have the same values. Reports contain only randomised "
+        "answers, not these values."
     )
     return {"sentence": sentence, "meaning": meaning}
 

@@ -85,8 +85,8 @@ def flow_findings(flows: Flows) -> FlowFindings:
         codes={
             "larger_than_noise": {
                 "yes": gettext(
-                    "at least one person has this pair of places; in 95 of 100 such files, every row "
-                    "marked “yes” is correct"
+                    "at least one person has this pair of places; in at least 95 of 100 such files, every "
+                    "row marked “yes” is correct"
                 ),
                 "no": gettext("cannot be distinguished from zero"),
             }

@@ -69,8 +69,8 @@ def visited_findings(visited: Visited) -> Findings:
         codes={
             "larger_than_noise": {
                 "yes": gettext(
-                    "at least one person made this visit; in 95 of 100 such files, every row marked “yes” is "
-                    "correct"
+                    "at least one person made this visit; in at least 95 of 100 such files, every row "
+                    "marked “yes” is correct"
                 ),
                 "no": gettext("cannot be distinguished from zero"),
             }

@@ -269,7 +269,7 @@ class TestSimulator:
         text = shown(client, "?mechanism=smp-loloha&daily=2&epsilon=1&epsilon_first=0.4&hash_cells=optimal")
         says(text, "Each report on a daily indicator has new noise", "smp-loloha")
         says(text, "Two daily reports do not show for certain whether a person's value changed")
-        assert "Daily reports show whether" not in text
+        assert "Daily reports can show whether" not in text
         query = "?mechanism=smp-loloha&daily=2&epsilon=1&epsilon_first=1"
         assert "This must be lower than epsilon." in shown(client, query)
         keys = '"smp-loloha"\nepsilon_first = 0.25\nhash_cells = "optimal"'
@@ -343,7 +343,7 @@ class TestSimulator:
         ("query", "words"),
         [("?mechanism=rsfd-grr&unit=attribute&daily=1", "must be static"),
          ("?mechanism=smp-oue&presence_epsilon=1", "presence_epsilon must be absent under smp-oue"),
-         ("?visitors=1&indicators=50&stay=1", "no one would report on this indicator"),
+         ("?visitors=1&indicators=50&stay=1", "too few people would report on this indicator"),
          ("?visitors=100&wanted=0.01", "up to 20 achieves this accuracy. The best possible accuracy is ±")],
     )  # fmt: skip
     def test_what_no_mechanism_can_do_is_no_crash(self, client, query, words):

@@ -105,9 +105,9 @@ def test_requests_wait_for_those_who_did_not_make_them(petra, person, olga, stud
         population=population, unit="profile", period="ever", needs_second=True, set_by="adam"
     )
     draft = draft_of_study("fair", by="adam")
-    complete = f'href="/administrator/drafts/{draft.pk}/">Complete your plan draft for Fair &amp; market<'
+    complete = f'href="/administrator/drafts/{draft.pk}/">Complete your draft plan for Fair &amp; market<'
     says(html_of(boss, "/"), complete)
-    lacks(page(petra, "/"), "plan draft")
+    lacks(page(petra, "/"), "draft plan")
     submit_draft(draft, revision=draft.revision, by="adam")
     html = html_of(petra, "/")
     undo = "Decide whether to undo the uploads to Fair &amp; market for Thu 2 May 2024"
@@ -118,19 +118,19 @@ def test_requests_wait_for_those_who_did_not_make_them(petra, person, olga, stud
     )
     says(
         html,
-        f'href="/administrator/drafts/{draft.pk}/">Review the plan draft for Fair &amp; market<',
+        f'href="/administrator/drafts/{draft.pk}/">Review the draft plan for Fair &amp; market<',
         "Requested by olga.",
     )
     own = page(boss, "/")
     says(own, undo)
-    lacks(own, "proposed privacy budget cap", "Review the plan draft", "Complete your plan")
+    lacks(own, "proposed privacy budget cap", "Review the draft plan", "Complete your draft plan")
     lacks(page(olga, "/"), TITLE)
     PlanDraft.objects.filter(pk=draft.pk).update(
         state=PlanDraft.State.REVIEWED, reviewed_by="petra", reviewed_at=timezone.now(),
         reviewed_hash=draft.definition_hash,
     )  # fmt: skip
-    says(page(boss, "/"), "Publish the plan draft for Fair &amp; market")
-    lacks(page(petra, "/"), "plan draft for")
+    says(page(boss, "/"), "Publish the draft plan for Fair &amp; market")
+    lacks(page(petra, "/"), "draft plan for")
 
 
 def test_only_the_newest_failures_are_listed(olga, study, monkeypatch):

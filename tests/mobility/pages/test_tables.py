@@ -48,12 +48,12 @@ def test_another_person_sees_what_is_asked_for_and_approves(asked, petra, person
     lacks(page(own, PAGE), "Approve this table")
     lacks(page(own, "/"), "Decide whether to release")
     assert "adam made this request" in decide(own, asked, "approve")
-    assert "The same command can now write it once." in decide(petra, asked, "approve")
+    assert "If the command that requested it is run again" in decide(petra, asked, "approve")
     lacks(page(petra, PAGE), "Approval needed to release")
     assert "petra has already approved or refused this request" in decide(petra, asked, "refuse")
 
 
 def test_anyone_may_refuse(asked, petra):
-    assert "No table is written." in decide(petra, asked, "refuse")
+    assert "The table will not be written." in decide(petra, asked, "refuse")
     asked.refresh_from_db()
     assert (asked.is_approved, asked.decided_by) == (False, "petra")

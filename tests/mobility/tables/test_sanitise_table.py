@@ -86,7 +86,7 @@ def run(study, file, to, *more):
 
 
 def approved(study, file, to, *more, by="petra"):
-    with pytest.raises(CommandError, match="waits for a second person"):
+    with pytest.raises(CommandError, match="needs approval from a second person"):
         run(study, file, to, *more)
     approvals.approve(TableRequest.objects.get(is_approved=None), by=by)
     return run(study, file, to, *more)
@@ -115,18 +115,18 @@ class TestApproval:
     def test_it_is_written_once_after_another_person_approved_exactly_it(self, study, file, tmp_path):
         out = tmp_path / "out.csv"
         for _ in range(2):  # asked once
-            with pytest.raises(CommandError, match="Request 1 waits for a second person"):
+            with pytest.raises(CommandError, match="Request 1 needs approval from a second person"):
                 run(study, file, out)
         assert not out.exists()
         approvals.approve(TableRequest.objects.get(), by="petra")
-        with pytest.raises(CommandError, match="waits for a second person"):  # other options
+        with pytest.raises(CommandError, match="needs approval from a second person"):  # other options
             run(study, file, out, "--drop", "minutes")
         made = run(study, file, out)
         assert (made["rows"], made["ids"], made["request"], made["not_checked"]) == (N, N, 1, [])
         with pytest.raises(CommandError, match="there is a file"):
             run(study, file, out)
         out.unlink()
-        with pytest.raises(CommandError, match="Request 3 waits for a second person"):
+        with pytest.raises(CommandError, match="Request 3 needs approval from a second person"):
             run(study, file, out)
         assert told() == [
             ("command line", "asked"), ("petra", "approved"), ("command line", "asked"),
@@ -134,15 +134,15 @@ class TestApproval:
         ]  # fmt: skip
 
     def test_another_file_takes_another_approval(self, study, file, tmp_path):
-        with pytest.raises(CommandError, match="waits"):
+        with pytest.raises(CommandError, match="needs approval"):
             run(study, file, tmp_path / "out.csv")
         approvals.approve(TableRequest.objects.get(), by="petra")
         file.write_text(file.read_text().replace("high", "High", 1))
-        with pytest.raises(CommandError, match="waits"):
+        with pytest.raises(CommandError, match="needs approval"):
             run(study, file, tmp_path / "out.csv")
 
     def test_whoever_asked_or_could_act_as_them_approves_nothing(self, study, file, tmp_path):
-        with pytest.raises(CommandError, match="waits"):
+        with pytest.raises(CommandError, match="needs approval"):
             run(study, file, tmp_path / "out.csv")
         asked = TableRequest.objects.get()
         TableRequest.objects.update(asked_by="olga")
@@ -162,7 +162,7 @@ class TestApproval:
 
     @pytest.mark.database
     def test_the_database_refuses_an_approval_by_whoever_asked(self, study, file, tmp_path):
-        with pytest.raises(CommandError, match="waits"):
+        with pytest.raises(CommandError, match="needs approval"):
             run(study, file, tmp_path / "out.csv")
         asked = TableRequest.objects.get()
         own = {"is_approved": True, "decided_by": asked.asked_by, "decided_at": asked.asked_at}
@@ -171,7 +171,7 @@ class TestApproval:
                 TableRequest.objects.update(**changes)
 
     def test_nothing_is_written_that_the_ledger_does_not_know(self, study, file, tmp_path, monkeypatch):
-        with pytest.raises(CommandError, match="waits"):
+        with pytest.raises(CommandError, match="needs approval"):
             run(study, file, tmp_path / "out.csv")
         approvals.approve(TableRequest.objects.get(), by="petra")
 

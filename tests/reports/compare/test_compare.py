@@ -171,7 +171,7 @@ def test_windows_whose_shared_people_are_unknown_have_no_test_and_say_why(
     study = factory.published(*indicators, **changes)
     found = by_windows(study.indicators.get(slug=slug), *pair)
     assert found.overall == reason
-    assert texts.overall_words(found.overall).startswith("There is no test of all categories together. ")
+    assert texts.overall_words(found.overall).startswith("No test of all categories together")
     assert len(texts.overall_words(found.overall)) > 60
 
 

@@ -321,5 +321,5 @@ def test_without_answers_for_it_there_is_no_test_and_the_reason() -> None:
     assert fixed.sentence.startswith("The test for Town and Age is not available for groups of visitors")
     type(three).objects.update(small_cell=100_000)
     assert verdict(three).sentence.startswith(
-        "For this test, some people must have answered only the question on "
+        "This test is possible only if, on these days, some people answered only the question on "
     )

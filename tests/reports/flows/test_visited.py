@@ -108,10 +108,10 @@ def test_days_without_figures_are_no_part_of_sums_and_small_windows_are_hidden()
 @pytest.mark.parametrize(
     ("items", "title", "weight", "n"),
     [
-        ("places", "Zones visited on a day", "If a person visits more than 2 zones on a day", 4),
+        ("places", "Zones visited in a day", "If a person visits more than 2 zones on a day", 4),
         (
             "pairs",
-            "Pairs of zones visited on a day",
+            "Pairs of zones visited on the same day",
             "If a person has more than 2 pairs of zones on a day",
             6,
         ),
@@ -126,15 +126,17 @@ def test_the_page_shows_the_list_and_all_others(reader, items: str, title: str, 
     for part in (
         title, weight, f"The figures for {len(found.listed)} of {n} {what} can be distinguished from zero",
         "Visitor-days", "Share of visitor-days", "mistake is at most 5%", "zones they visited that day",
+        "To add up the figures of several days, choose the first and last day above.",
     ):  # fmt: skip
         assert part in text, part
+    assert "date ranges of several days are not available" not in text
     assert html.count('<tr><th scope="row">') >= n
     one_day = words(reader.get(f"{PAGE}?indicator=seen&from=2024-05-31&to=2024-05-31"))
     assert "Share of visitors" in one_day and "Visitor-days" not in one_day
     french = words(reader.get(PAGE, headers={"Accept-Language": "fr"}))
     assert "Zones visitées" in french and "visitors" not in french.lower()
     wrong = reader.get(f"{PAGE}?indicator=nothing")
-    assert wrong.status_code == 400 and "There are no visited zones named “nothing”" in words(wrong)
+    assert wrong.status_code == 400 and "no indicator of visited zones named “nothing”" in words(wrong)
     complete = published(items, per_day=6, slug="whole")[0]
     assert "Every visit counts in full" in words(reader.get(f"/studies/{complete.slug}/flows/visited/"))
 
@@ -148,7 +150,7 @@ def test_pages_lead_to_the_visits_and_no_map_is_offered(reader) -> None:
     assert "most visited" in overview and f'href="/studies/{SLUG}/flows/"' not in overview
     offers = [(offer.kind, offer.of) for offer in offers_of(study) if offer.of == "seen"]
     assert offers == [(Kind.FLOWS, "seen")]
-    (links,) = [each.links for each in answers(Facts(study)) if "visit on a day" in str(each.question)]
+    (links,) = [each.links for each in answers(Facts(study)) if "visit in a day" in str(each.question)]
     assert links == [("Visited zones", PAGE)]
     assert reader.get(f"/studies/{SLUG}/flows.csv").status_code == 400
     statement = words(reader.get(f"/studies/{SLUG}/statement/"))
