@@ -154,7 +154,7 @@ def _shortcuts(
         {
             "key": "o",
             "go": f"?{options.query(query, order=other_order)}",
-            "text": gettext("Switch between sorting by size and plan order"),
+            "text": gettext("Sort by size or show in plan order"),
         },
         {
             "key": "v",

@@ -300,12 +300,14 @@ def cells_words(cells: str) -> str:
 def unreachable_words(setting: Setting, *, slugs: Sequence[str], of_union: bool) -> str:
     """Describe the best possible error, where no epsilon is enough."""
     best = simulate(replace(setting, epsilon=LARGEST_EPSILON))
-    widths = [
-        row.union_half_width if of_union else row.day_half_width
-        for row in best.rows
-        if row.question.slug in slugs
-    ]
+    rows = [row for row in best.rows if row.question.slug in slugs]
+    widths = [row.union_half_width if of_union else row.day_half_width for row in rows]
     if None in widths:
+        if any(row.question.moves is not None for row in rows):
+            return gettext(
+                "Moves and visits are counted separately for each day, so date ranges are not available. "
+                "Choose a single day."
+            )
         return gettext(
             "For this indicator, each person reports on only some days, so date ranges are not available. "
             "Choose a single day."

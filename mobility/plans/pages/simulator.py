@@ -108,6 +108,7 @@ def _row(row: model.Row) -> dict[str, Any]:
         "name": row.question.name,
         "slug": row.question.slug,
         "is_daily": row.question.kind == "daily",
+        "is_by_day": row.question.moves is not None,
         "categories": row.question.domain_size,
         "epsilon": row.certified.epsilon,
         "n_reports": day.n_reports,

@@ -6,10 +6,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from django.template.loader import render_to_string
 from django.urls import reverse
 
 import ldp
 from ldp.estimation.simulation import Crowd
+from mobility.plans.pages.simulator import _row as simulator_row
 from reports.base.status import Status
 from reports.boards.offers import offers_of
 from reports.boards.tiles import Kind
@@ -20,6 +22,7 @@ from reports.models import DayNote, Plan, Study
 from reports.questions.answers import answers
 from reports.questions.facts import Facts
 from reports.simulator.model import Setting, questions_of_study, simulate
+from reports.simulator.texts import unreachable_words
 from tests.reports import report_factory as factory
 from tests.reports.map_factory import HOME, ZONES, area
 from tests.reports.page_texts import Markup, check_document, csv_rows, words
@@ -193,3 +196,8 @@ def test_the_simulator_says_how_sharp_visits_are() -> None:
     channel = ldp.PlanSpec.from_json(Plan.objects.get(study=study).spec).answer_channel(1)
     error = ldp.pure_variance(1 / 5, n_reports=1250, n_population=10**9, channel=channel) ** 0.5
     assert row.day_half_width == pytest.approx(1.96 * error, rel=0.1)
+    unreachable = unreachable_words(setting, slugs=[row.question.slug], of_union=True)
+    assert unreachable.startswith("Moves and visits are counted separately for each day")
+    context = {"rows": [simulator_row(row)], "setting": setting, "days_in_all": 2500}
+    table = render_to_string("simulator/_simulator_table.html", context)
+    assert "because moves and visits are counted separately" in table and "not everyone answers" not in table
