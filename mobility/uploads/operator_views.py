@@ -86,6 +86,7 @@ def batch(request: HttpRequest, batch_id: UUID) -> HttpResponse:
         "progress": batch_progress(found, head),
         "rejected": queries.rejected_rows(found),
         "ignored": queries.ignored_rows(found),
+        "is_noted": any(found.notes.values()),
         "checks": batch_checks(found),
         "expected": _expected_columns(found),
         "handover": queries.waiting_handover(found.study_id) if found.is_final else None,

@@ -1,6 +1,7 @@
 """Texts about a study's measurements and protection."""
 
 from collections.abc import Sequence
+from datetime import time
 
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
@@ -138,16 +139,26 @@ def reports_title(study: Study) -> str:
 
 
 def visitor_rule(study: Study) -> str:
-    """Explain the rule for visitors."""
+    """Explain the rule for visitors of a study."""
+    return visitor_words(
+        minutes=study.visitor_min_minutes,
+        start=study.visitor_from,
+        end=study.visitor_to,
+        timezone=study.timezone,
+    )
+
+
+def visitor_words(*, minutes: int, start: time, end: time, timezone: str) -> str:
+    """Explain a rule for visitors."""
     return gettext(
         "A subscriber is present on a day if at least %(minutes)d minutes pass between their first and "
         "last events inside the area. Only events from %(start)s to %(end)s local time (%(timezone)s) "
         "count."
     ) % {
-        "minutes": study.visitor_min_minutes,
-        "start": study.visitor_from.strftime("%H:%M"),
-        "end": study.visitor_to.strftime("%H:%M"),
-        "timezone": study.timezone,
+        "minutes": minutes,
+        "start": start.strftime("%H:%M"),
+        "end": end.strftime("%H:%M"),
+        "timezone": timezone,
     }
 
 

@@ -12,7 +12,7 @@ ROLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "msisdn", "servedMSISDN", "subscriber", "subscriber_id", "imsi", "servedIMSI", "caller_id",
             "user_id", "uid", "person_id", "customer_id", "client_id", "calling_number",
             "calling_party_number", "phone_number", "mobile_number", "numero", "caller",
-            "user", "customer", "client", "id",
+            "abonne", "id_abonne", "numero_abonne", "user", "customer", "client", "identifiant", "id",
         ),
         "timestamp": (
             "timestamp", "datetime", "recordOpeningTime", "startTime", "changeTime", "localTimeStamp",
@@ -51,6 +51,7 @@ ATTRIBUTES: Final[tuple[tuple[str, ...], ...]] = (
         "department",
         "postcode", "postal_code", "zip", "zip_code", "code_postal", "cp", "plz", "insee", "commune",
     ),
+    ("origin", "origine", "provenance", "home"),
     ("visitor_category", "category", "categorie", "customer_type", "client_type"),
 )  # fmt: skip
 

@@ -29,11 +29,10 @@ class Uniqueness:
 def uniqueness_of(
     sample: Sample, draft: Mapping[str, Any], *, definition: StudyDefinition
 ) -> Uniqueness | None:
-    """Check the columns of static indicators; None without such a column, or with fewer than two subscribers.
+    """Check the columns of static indicators; None without one, or with fewer than two subscribers.
 
     Texts count as they are in the file, since the file is what could leak: not the categories that a study
-    makes of them. Of a subscriber with several rows the first counts. Where there is no subscriber column
-    yet, each row counts as a person.
+    makes of them. Of a subscriber with several rows the first counts.
 
     Parameters
     ----------
@@ -46,8 +45,9 @@ def uniqueness_of(
     if not columns:
         return None
     values = zip(*(sample.column(name) for name in columns), strict=True)
-    by_row = [str(row) for row in range(len(sample.rows))]
-    subscribers = sample.column(roles.get("subscriber", "")) or by_row
+    subscribers = sample.column(roles.get("subscriber", ""))
+    if not subscribers:
+        return None
     first: dict[str, tuple[str, ...]] = {}
     for subscriber, texts in zip(subscribers, values, strict=True):
         if subscriber:  # without one, its row is rejected

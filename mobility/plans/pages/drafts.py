@@ -1,6 +1,7 @@
 """Pages of drafts: what each would change, and the next step of anyone who looks."""
 
 from collections.abc import Callable, Iterable
+from datetime import time
 from typing import Any
 
 from django.conf import settings
@@ -35,7 +36,7 @@ from reports.studies.models import Study
 from reports.studies.names import in_language
 from reports.studies.policies import Role, roles_of
 from reports.studies.studyfile import StudyDefinition, StudyFileError
-from reports.studies.texts import plan_words
+from reports.studies.texts import plan_words, visitor_words
 from reports.transfer.plans import PlanInUseError
 from reports.transfer.studies import StudyExistsError
 
@@ -76,6 +77,12 @@ def draft(request: HttpRequest, draft_id: int) -> HttpResponse:
         "before": before,
         "spec": spec,
         "plan_words": plan_words(spec),
+        "visitor_rule": visitor_words(
+            minutes=definition.visitor.min_minutes,
+            start=time(*divmod(definition.visitor.from_minute, 60)),
+            end=time(*divmod(definition.visitor.to_minute, 60)),
+            timezone=definition.timezone,
+        ),
         "asked": [(each, derived_words(each.derive or "")) for each in definition.indicators],
         "places": [] if located is None else noise_words(located),
         "slots": slots_words(spec, hold_minutes=definition.slots.hold_minutes) if definition.slots else [],

@@ -131,7 +131,10 @@ class SimulatorForm(forms.Form):
     )
 
     def __init__(self, query: QueryDict, *, source: Source) -> None:
-        values = {"mechanism": "smp-adp", **source.initial, **query.dict()}
+        initial = dict(source.initial)
+        if "cap" in initial and query.get("days", "").isdecimal():  # a default fits the days that are typed
+            initial["cap"] = min(int(initial["cap"]), int(query["days"]))
+        values = {"mechanism": "smp-adp", **initial, **query.dict()}
         super().__init__(values, auto_id="simulator-%s", label_suffix="")
         self.source = source
         names = [(each.slug, each.name) for each in source.questions]

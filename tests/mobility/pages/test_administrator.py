@@ -339,6 +339,10 @@ class TestSimulator:
         text = shown(client, query)
         assert words in text and "Expected accuracy" not in text
 
+    @pytest.mark.parametrize("query", ["?days=3&stay=2", "?days=3&stay=2&daily=0"])
+    def test_fewer_days_than_the_defaults_of_other_fields_are_simulated(self, client, query):
+        assert "Expected accuracy" in shown(client, query)
+
     @pytest.mark.parametrize(
         ("query", "words"),
         [("?mechanism=rsfd-grr&unit=attribute&daily=1", "must be static"),

@@ -166,7 +166,7 @@ def test_what_is_wrong_with_a_night_is_named_and_nothing_else() -> None:
         (NIGHT, f'{NIGHT}\nnight_from = "05:00"', f'indicator[slept_in].night_from: {LATER}, got "05:00"'),
         (NIGHT, f'{NIGHT}\nnight_to = "22:00"', f"indicator[slept_in].night_from: {LATER}"),
         (NIGHT, f'{NIGHT}\nnight_to = "6"', 'indicator[slept_in].night_to: must be a time such as "06:00", from "00:00" to "23:59", got "6"'),
-        (NIGHT, 'derive = "nightzone"\nnight_from = "22:00"', 'indicator[slept_in].derive: must be one of visit_duration, main_zone, night_zone, moves, first_hour, last_hour, busiest_hour, got "nightzone"'),
+        (NIGHT, 'derive = "nightzone"\nnight_from = "22:00"', 'indicator[slept_in].derive: must be one of visit_duration, main_zone, night_zone, moves, visited_zones, visited_pairs, first_hour, last_hour, busiest_hour, got "nightzone"'),
         (MAIN, f'{MAIN}\nnight_from = "22:00"', f'indicator[stayed_in].night_from: {NO_NIGHT}, got "22:00"'),
         (f'kind = "daily"\n{MAIN}', f'{STATIC}\nnight_to = "05:00"', f'indicator[stayed_in].night_to: {NO_NIGHT}, got "05:00"'),
         (NIGHT, f'{NIGHT}\ncategories = ["South", "Centre"]', "indicator[slept_in].categories: must be absent: they are the zones of [area], got a list"),

@@ -23,16 +23,13 @@ def test_people_are_counted_once_and_their_columns_together():
     assert found(indicators={"gender": {"column": "sex"}}) == Uniqueness(columns=("sex",), people=4, unique=1)
 
 
-def test_without_a_subscriber_column_each_row_is_a_person():
-    assert found(subscriber="") == Uniqueness(columns=("sex", "cp"), people=6, unique=2)
-
-
 def test_texts_count_as_the_file_has_them():
     mapped = {"gender": {"column": "sex", "values": {"M": "M", "m": "M"}}}
     assert found("id,sex\na,M\nb,m\n", indicators=mapped) == Uniqueness(columns=("sex",), people=2, unique=2)
 
 
-def test_nothing_is_said_without_a_static_column_or_of_one_person():
+def test_nothing_is_said_without_subscribers_or_a_static_column_or_of_one_person():
+    assert found(subscriber="") is None
     assert found(indicators={}) is None
     assert found(indicators={"gender": {"column": "not there"}}) is None
     assert found("id,sex,cp\nada,F,25000\nada,F,25000\n") is None
