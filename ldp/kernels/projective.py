@@ -90,29 +90,3 @@ def _number_of(point, prime, factor, inverses, starts):  # type: ignore[no-untyp
     for place in range(first + 1, dimension):
         number = number * prime + _modulo(point[place] * inverse, prime, factor)
     return np.uint16(np.uint64(starts[dimension - 1 - first]) + number)
-
-
-@njit(cache=True, nogil=True)
-def sums_over_lists(of_codes, codes):  # type: ignore[no-untyped-def]
-    """For each row and value the sum over the codes of the value; codes : uint16, shape (values, codes)."""
-    out = np.zeros((of_codes.shape[0], codes.shape[0]))
-    for row in range(of_codes.shape[0]):
-        for value in range(codes.shape[0]):
-            total = 0.0
-            for place in range(codes.shape[1]):
-                total += of_codes[row, codes[value, place]]
-            out[row, value] = total
-    return out
-
-
-@njit(cache=True, nogil=True)
-def sums_into_lists(of_values, codes, n_codes):  # type: ignore[no-untyped-def]
-    """For each row and code the sum over the values that have the code."""
-    out = np.zeros((of_values.shape[0], n_codes))
-    for row in range(of_values.shape[0]):
-        for value in range(codes.shape[0]):
-            share = of_values[row, value]
-            if share != 0.0:
-                for place in range(codes.shape[1]):
-                    out[row, codes[value, place]] += share
-    return out

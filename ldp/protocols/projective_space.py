@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.errors import LdpError
-from ldp.kernels.projective import sums_into_lists, sums_over_lists
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.numbers.wave import WaveChannel
 from ldp.protocols.projective import ProjectiveChannel, n_points
@@ -22,7 +21,7 @@ Floats = NDArray[np.float64]
 DesignChannel = ProjectiveChannel | QuestionChannel  # of which a code supports a set of values
 BATCH = 2**18  # numbers that are transformed together: 2 MB
 LISTED_MAX = 2**24  # codes of all values: 32 MB
-LISTED_PER_VECTOR = 32  # codes that are added up while a transform takes one number
+LISTED_PER_VECTOR = 8  # codes that are added up while a transform takes one number
 
 
 class Space(NamedTuple):
@@ -141,9 +140,9 @@ def value_reports(
 def sums_of_values(of_codes: NDArray[Any], *, channel: DesignChannel) -> Floats:
     """For each value, the sum of what the codes have that support it; shape (..., domain_size)."""
     if (codes := _listed(channel)) is not None:
-        rows = np.ascontiguousarray(of_codes, np.float64).reshape(-1, channel.n_codes)
-        of_values: Floats = sums_over_lists(rows, codes)
-        return of_values.reshape(*of_codes.shape[:-1], channel.domain_size)
+        rows = of_codes.reshape(-1, channel.n_codes)
+        sums = np.array([row[codes].sum(axis=1) for row in rows], np.float64)
+        return sums.reshape(*of_codes.shape[:-1], channel.domain_size)
     space = space_of_codes(channel)
     of_points = np.zeros((*of_codes.shape[:-1], len(space.coordinates)))
     of_points[..., -channel.n_codes :] = of_codes
@@ -153,13 +152,19 @@ def sums_of_values(of_codes: NDArray[Any], *, channel: DesignChannel) -> Floats:
 def sums_of_codes(of_values: NDArray[Any], *, channel: DesignChannel) -> Floats:
     """For each code, the sum of what the values have that it supports; shape (..., n_codes)."""
     if (codes := _listed(channel)) is not None:
-        rows = np.ascontiguousarray(of_values, np.float64).reshape(-1, channel.domain_size)
-        of_codes: Floats = sums_into_lists(rows, codes, channel.n_codes)
-        return of_codes.reshape(*of_values.shape[:-1], channel.n_codes)
+        rows = of_values.reshape(-1, channel.domain_size)
+        sums = np.array([_into_lists(row, codes, n_codes=channel.n_codes) for row in rows], np.float64)
+        return sums.reshape(*of_values.shape[:-1], channel.n_codes)
     space = space_of_codes(channel)
     of_points = np.zeros((*of_values.shape[:-1], len(space.coordinates)))
     of_points[..., points_of_values(channel)] = of_values
     return _over_orthogonal(of_points, space, _prime(channel))[..., -channel.n_codes :]
+
+
+def _into_lists(of_values: NDArray[Any], codes: NDArray[np.uint16], *, n_codes: int) -> Floats:
+    values = np.flatnonzero(of_values)
+    weights = np.repeat(of_values[values], codes.shape[1])
+    return np.asarray(np.bincount(codes[values].ravel(), weights=weights, minlength=n_codes), np.float64)
 
 
 def _listed(channel: DesignChannel) -> NDArray[np.uint16] | None:

@@ -132,8 +132,9 @@ class SimulatorForm(forms.Form):
 
     def __init__(self, query: QueryDict, *, source: Source) -> None:
         initial = dict(source.initial)
-        if "cap" in initial and query.get("days", "").isdecimal():  # a default fits the days that are typed
-            initial["cap"] = min(int(initial["cap"]), int(query["days"]))
+        days = str(query.get("days", ""))
+        if "cap" in initial and days.isdecimal():  # a default fits the days that are typed
+            initial["cap"] = min(int(initial["cap"]), int(days))
         values = {"mechanism": "smp-adp", **initial, **query.dict()}
         super().__init__(values, auto_id="simulator-%s", label_suffix="")
         self.source = source
