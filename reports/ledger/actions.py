@@ -1,10 +1,13 @@
 """Adding to the ledger."""
 
+import logging
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from django.db import transaction
 from django.utils import timezone
 
@@ -15,6 +18,7 @@ from reports.ledger.models import LedgerEntry, LedgerHead, LedgerKind, LedgerWai
 FACTS_MAX = 20_000  # bytes as canonical JSON
 LENGTHS = {"actor": 150, "study": 64, "event_id": 120}  # of the columns
 SALT_BYTES = 16
+log = logging.getLogger(__name__)
 WAITING_AT_ONCE = 1000
 
 
@@ -62,7 +66,7 @@ def record(
         if head is not None:
             _append(head, [*_waiting(), own])
         else:
-            signing_key(may_make=False)  # without the key, storing is refused as signing is
+            own.signature = signing_key(may_make=False).sign(own.signed_bytes).hex()
             LedgerWaiting.objects.bulk_create([own], ignore_conflicts=True)
 
 
@@ -79,9 +83,20 @@ def renew_key(*, by: str) -> str:
     """Continue with a new key, and return its public half; LedgerKeyError unless the old one was lost."""
     before = LedgerHead.objects.filter(pk=LedgerHead.ONLY).values_list("public_key", flat=True).first()
     public_key = replace_key()
+    _sign_again(before)
     facts: dict[str, Json] = {"key": "ledger", "public_key": public_key, "instead_of": before or None}
     record(LedgerKind.KEY_CREATED, actor=by, facts=facts)
     return public_key
+
+
+def _sign_again(public_key: str | None) -> None:
+    """Sign entries that wait by the new key, if the lost one had signed them; `public_key` is its half."""
+    if public_key:
+        lost = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key))
+        for each in LedgerWaiting.objects.all():
+            if _is_signed(each, lost):
+                each.signature = signing_key(may_make=False).sign(each.signed_bytes).hex()
+                each.save(update_fields=["signature"])
 
 
 def recorded_events(kind: LedgerKind) -> set[str]:
@@ -105,7 +120,22 @@ def _locked_head(*, may_wait: bool) -> LedgerHead | None:
 
 
 def _waiting() -> list[LedgerWaiting]:
-    return list(LedgerWaiting.objects.order_by("pk")[:WAITING_AT_ONCE])
+    """Entries that wait, the oldest first; those that were not signed by the ledger's key are thrown away."""
+    found = list(LedgerWaiting.objects.order_by("pk")[:WAITING_AT_ONCE])
+    key = signing_key(may_make=False).public_key() if found else None
+    genuine = [each for each in found if key is not None and _is_signed(each, key)]
+    if forged := [each.pk for each in found if each not in genuine]:
+        log.error("ledger_waiting_forged n=%s", len(forged))
+        LedgerWaiting.objects.filter(pk__in=forged).delete()
+    return genuine
+
+
+def _is_signed(entry: LedgerWaiting, key: Ed25519PublicKey) -> bool:
+    try:
+        key.verify(bytes.fromhex(entry.signature), entry.signed_bytes)
+    except (ValueError, InvalidSignature):
+        return False
+    return True
 
 
 def _append(head: LedgerHead, added: Sequence[LedgerWaiting]) -> None:

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from django.db import models
 from django.db.models import Q
 
-from reports.ledger.chain import Content, SignedHead, moment
+from reports.ledger.chain import Content, SignedHead, canonical, moment
 
 
 class LedgerKind(StrEnum):
@@ -126,6 +126,7 @@ class LedgerWaiting(models.Model):
     study = models.CharField(max_length=64, blank=True)
     facts = models.JSONField(default=dict)
     event_id = models.CharField(max_length=120, blank=True)
+    signature = models.CharField(max_length=128, help_text="by the key that signs the head")
 
     class Meta:
         constraints = [
@@ -136,6 +137,12 @@ class LedgerWaiting(models.Model):
 
     def __str__(self) -> str:
         return f"waiting {self.kind}"
+
+    @property
+    def signed_bytes(self) -> bytes:
+        """Return what the signature covers."""
+        names = ("kind", "actor", "study", "facts", "event_id")
+        return canonical({name: getattr(self, name) for name in names} | {"at": moment(self.at)})
 
 
 class LedgerHead(models.Model):

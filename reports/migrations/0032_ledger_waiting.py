@@ -24,6 +24,7 @@ class Migration(migrations.Migration):
                 ("study", models.CharField(blank=True, max_length=64)),
                 ("facts", models.JSONField(default=dict)),
                 ("event_id", models.CharField(blank=True, max_length=120)),
+                ("signature", models.CharField(help_text="by the key that signs the head", max_length=128)),
             ],
             options={
                 "constraints": [

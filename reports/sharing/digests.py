@@ -15,6 +15,7 @@ from typing import Final
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.mail import EmailMessage
+from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.translation import gettext
@@ -82,11 +83,12 @@ def _send_or_end(digest: BoardDigest, *, now: datetime) -> None:
     except (SMTPException, OSError, ValueError) as error:
         _note_failure(digest, error, now=now)
         return
-    BoardDigest.objects.filter(pk=digest.pk).update(sent_at=now, sent_state=state, error="")
     facts: dict[str, Json] = {"file": f"{found.name}.pdf", "sha256": hashlib.sha256(pdf).hexdigest()}
-    record_digest(
-        digest, "sent", actor=digest.owner.get_username(), facts=facts | {"addresses": len(addresses)}
-    )
+    with transaction.atomic():  # without an entry it counts as not sent: a second mail is the lesser evil
+        BoardDigest.objects.filter(pk=digest.pk).update(sent_at=now, sent_state=state, error="")
+        record_digest(
+            digest, "sent", actor=digest.owner.get_username(), facts=facts | {"addresses": len(addresses)}
+        )
 
 
 def _note_failure(digest: BoardDigest, error: Exception, *, now: datetime) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 import hypothesis
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
@@ -502,15 +503,43 @@ def test_an_answer_of_the_api_does_not_wait_for_the_head_and_is_chained_next(led
     assert not LedgerWaiting.objects.exists()
 
 
+def wait(actor: str, *, key_file: Path) -> None:
+    """Store an entry as one that finds the head locked does."""
+    row = LedgerWaiting(at=timezone.now(), kind=LedgerKind.EXPORT_MADE, actor=actor)
+    key = load_pem_private_key(key_file.read_bytes(), password=None)
+    row.signature = key.sign(row.signed_bytes).hex()  # type: ignore[call-arg,union-attr]
+    row.save()
+
+
 def test_what_waits_is_in_the_chain_before_anyone_reads_it_if_the_key_is_there(ledger_key) -> None:
     record(LedgerKind.SIGNED_OUT, actor="adam")
     for reader in ("anna", "vera"):
-        LedgerWaiting.objects.create(at=timezone.now(), kind=LedgerKind.EXPORT_MADE, actor=reader)
+        wait(reader, key_file=ledger_key)
     kept = ledger_key.rename(ledger_key.with_name("away"))
     assert len(list(ledger_lines())) == 2
     kept.rename(ledger_key)
     assert len(list(ledger_lines())) == 4
     assert [entry.actor for entry in entries()] == ["adam", "anna", "vera"]
+    assert check_tables().is_ok
+
+
+def test_what_waits_without_a_signature_of_the_key_is_not_chained(ledger_key) -> None:
+    record(LedgerKind.SIGNED_OUT, actor="adam")
+    wait("anna", key_file=ledger_key)
+    LedgerWaiting.objects.update(actor="eve")
+    wait("vera", key_file=ledger_key)
+    LedgerWaiting.objects.create(at=timezone.now(), kind=LedgerKind.PLAN_REVIEWED, actor="eve")
+    assert len(list(ledger_lines())) == 3
+    assert [entry.actor for entry in entries()] == ["adam", "vera"]
+    assert not LedgerWaiting.objects.exists()
+
+
+def test_what_waits_outlives_the_loss_of_the_key(ledger_key) -> None:
+    record(LedgerKind.SIGNED_OUT, actor="adam")
+    wait("anna", key_file=ledger_key)
+    ledger_key.unlink()
+    printed("renew_ledger_key")
+    assert [entry.actor for entry in entries()][:2] == ["adam", "anna"]
     assert check_tables().is_ok
 
 
