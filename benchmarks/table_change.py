@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 import ldp
 from benchmarks.association import LEVEL, TOLERANCE
 from ldp.estimation.joint.linear import LinearChannel
-from ldp.estimation.joint.table_change import table_change
+from ldp.estimation.joint.table_change import common_shares, table_change
 from ldp.estimation.windows import IndicatorTallies, Window, pieces_of
 from ldp.protocols.projective_space import value_counts
 
@@ -71,7 +71,8 @@ def p_value(tallies: IndicatorTallies, first: Window, second: Window) -> float:
     pieces, is_exact = pieces_of(tallies, (first, second), factors=(-1, 1), of="frequency")
     if not is_exact or not isinstance(tallies.channel, LinearChannel):
         raise ValueError("the windows must share a known number of people")
-    return table_change(pieces, channel=tallies.channel).p_value
+    common = common_shares(tallies, (first, second))
+    return table_change(pieces, channel=tallies.channel, common=common).p_value
 
 
 def _plan(shape: tuple[int, int], *, epsilon: int) -> ldp.PlanSpec:

@@ -24,7 +24,7 @@ from ldp.estimation.contrasts import (
 )
 from ldp.estimation.joint.association import MAX_TESTED_CELLS, Association
 from ldp.estimation.joint.linear import LinearChannel
-from ldp.estimation.joint.table_change import table_change
+from ldp.estimation.joint.table_change import common_shares, table_change
 from ldp.estimation.multiple import excludes_zero, holm
 from ldp.estimation.windows import (
     IndicatorTallies,
@@ -240,7 +240,8 @@ def _overall(tallies: IndicatorTallies, reports: tuple[WindowReport, WindowRepor
     if not is_exact:
         return NoTest.FEW if early.touches(late) else NoTest.SHARED_PEOPLE
     try:
-        return table_change(pieces, channel=tallies.channel)
+        common = common_shares(tallies, (early, late))
+        return table_change(pieces, channel=tallies.channel, common=common)
     except FewReportsError:
         return NoTest.FEW
 

@@ -1,5 +1,6 @@
 """Mean of a number in each category of another indicator, from reports on both together."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -125,14 +126,15 @@ def means_report(indicator: Indicator, window: Window) -> MeansReport:
 def _least_shares(joint: NumberBy, report: WindowReport) -> Floats | None:
     """Lower bound of the share of visitors in each category with a number, by other people's answers.
 
-    From the reports on both parts alone, so that which means are shown does not depend on the noise of the
-    means. None where there are no such reports in the window.
+    Of everyone in a category, no more can lack a number than lack one, or a category, in all. From the
+    reports on both parts alone, so that which means are shown does not depend on the noise of the means. None
+    where there are no such reports in the window.
     """
     parts = [joint.by, joint.number]
     if report.window.days > 1 and not all(has_unions(part) for part in parts):
         return None
     loaded = reports_with_tallies(parts, [[report.window]] * len(parts))
-    known = 1.0  # share of visitors who have a value of both, if one says nothing of the other
+    lacking = 0.0  # share of visitors without a value of one part, at most
     for part, ((found,), _) in zip(parts, loaded, strict=True):
         if (
             not found.n_reports
@@ -142,9 +144,11 @@ def _least_shares(joint: NumberBy, report: WindowReport) -> Floats | None:
             return None
         spec = PlanSpec.from_json(found.plan.spec)
         asked = float(reporting_share(spec, spec.index(part.slug)))
-        known *= min(found.n_reports / (found.n_visitors * asked), 1.0)
+        # Chance decides who is asked: only what lies beyond two of its standard errors is taken as lacking.
+        by_chance = 2 * math.sqrt((1 - asked) / (found.n_visitors * asked))
+        lacking += max(1 - found.n_reports / (found.n_visitors * asked) - by_chance, 0.0)
     ((categories,), _), _ = loaded
-    return known * np.array([each.ci_low or 0.0 for each in categories.estimates])
+    return np.maximum(np.array([each.ci_low or 0.0 for each in categories.estimates]) - lacking, 0.0)
 
 
 def _means(

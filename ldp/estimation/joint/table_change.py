@@ -4,12 +4,13 @@ Where it is known which reports two windows share, their difference is a sum of 
 (`ldp.estimation.windows.pieces_of`): of one window only, of both, of the other only. With factors c_s that
 add up to 0, estimates f_s of the parts and orthonormal contrasts U of the k values
 
-    z = U sum_s c_s f_s,   Var(z) = U (sum_s c_s^2 Cov(f_s)) U',
+    z = U sum_s c_s f_s,   Var(z) = U (sum_s c_s^2 (Cov(f_s) + (f_s - f) (f_s - f)' / n_s)) U',
 
-and z' Var(z)^-1 z is chi-square with k - 1 degrees of freedom if both windows have the same shares. All
+and z' Var(z)^-1 z is chi-square with k - 1 degrees of freedom if both windows have the same shares f. All
 covariances are exact, of the noise and of who was asked, at the frequencies of each part made consistent. So
 people who came in both windows, and repeat their report, are counted as they are. The visitors are taken as
 a sample of people like them, as in the test of association: two sets of people never agree to the last one.
+So the sizes n_s of the parts vary, too, which matters where people of both windows differ from the others.
 """
 
 from collections.abc import Sequence
@@ -22,18 +23,36 @@ from ldp.errors import FewReportsError
 from ldp.estimation.estimators import ENDLESS, pure_frequencies
 from ldp.estimation.joint.association import Association, chi_square_tail, contrasts
 from ldp.estimation.joint.linear import LinearChannel, linear_covariance_matrix
-from ldp.estimation.windows import Part
+from ldp.estimation.unions import union
+from ldp.estimation.windows import IndicatorTallies, Part, Window
 
 LEAST_SUPPORT: Final = 5  # reports that support a value which no one has, on average: then sums are normal
 
 
-def table_change(pieces: Sequence[tuple[float, Part]], *, channel: LinearChannel) -> Association:
+def common_shares(tallies: IndicatorTallies, windows: Sequence[Window]) -> NDArray[np.float64]:
+    """Shares of all values if two windows have the same: the mean of their consistent estimates."""
+    found = []
+    for window in windows:
+        days = window._asdict()
+        sizes = {
+            "n_reports": int(union(tallies.n_reports, **days)),
+            "n_population": int(union(tallies.visitors, **days)),
+        }
+        counts = union(tallies.counts, **days)
+        found.append(pure_frequencies(counts, channel=tallies.channel, **sizes).consistent)
+    return np.asarray(np.mean(found, axis=0))
+
+
+def table_change(
+    pieces: Sequence[tuple[float, Part]], *, channel: LinearChannel, common: NDArray[np.float64]
+) -> Association:
     """Test whether two windows have the same shares of all values.
 
     Parameters
     ----------
     pieces : independent parts of the difference of frequencies, as `pieces_of` returns them
     channel : as used for the reports
+    common : ndarray of float64, shape (domain_size,); of `common_shares`
 
     Raises
     ------
@@ -52,6 +71,7 @@ def table_change(pieces: Sequence[tuple[float, Part]], *, channel: LinearChannel
         covariance: NDArray[np.float64] = linear_covariance_matrix(
             found.consistent, weights=of_values, channel=channel, **sizes
         )
-        variance += factor**2 * covariance
+        apart = scale * (of_values @ (found.consistent - common))
+        variance += factor**2 * covariance + part.n_visitors * np.outer(apart, apart)
     statistic = float(z @ np.linalg.solve(variance, z))
     return Association(statistic=statistic, degrees=k - 1, p_value=chi_square_tail(statistic, k - 1))

@@ -403,6 +403,8 @@ def _with_zones_of(
         most = isqrt(most) - 1  # pairs, with outside as one more zone
     elif indicator.derive == VISITED_PAIRS:
         most = isqrt(2 * most)  # n (n - 1) / 2 of n zones, and none
+    elif indicator.derive == VISITED_ZONES:
+        most -= 1  # and none
     if not zones:
         rule = "needs [area] with zones: name a file of zones, or give the cells a column zone"
         table.add("derive", rule, indicator.derive)
