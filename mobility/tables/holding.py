@@ -18,24 +18,32 @@ from numpy.typing import NDArray
 
 # Words of a column's name, in English and French, without accents and plurals.
 _OF_POSITIONS = """lat latitude lon lng long longitude coord coordinate coordonnee x y z easting northing gps
-wgs lambert utm mercator geo geom geometry geometrie geohash geocode wkt wkb h3 hexagon w3w what3words point
-location loc localisation lieu place position altitude elevation grid grille tile"""
+wgs lambert utm mercator geom geometry geometrie wkt wkb h3 hexagon quadkey mgrs w3w what3words point
+location loc localisation lieu place position pos altitude elevation grid grille tile"""
 _OF_ADDRESSES = """address adresse addr street rue road route voie avenue boulevard house building batiment
-city ville town village commune municipality municipalite insee iris zip zipcode postal postcode cp parcel
-parcelle cadastre"""
+city ville town village commune municipality municipalite insee iris zip zipcode postal postcode
+codepostal plz cp parcel parcelle cadastre"""
 _OF_AREAS = """district arrondissement quartier neighbourhood neighborhood neighbour suburb borough county
 canton departement department dept province region state country pays zone zonage area secteur sector"""
 _OF_NETWORKS = """cell cellule antenna antenne mast bts enodeb site tower lac tac hub station stop arret
 distance dist itinerary itineraire commute"""
 PLACE_WORDS: Final = frozenset(" ".join((_OF_POSITIONS, _OF_ADDRESSES, _OF_AREAS, _OF_NETWORKS)).split())
-MIN_ROWS: Final = 30  # with another row at their place or in their square, before the data say anything
+PLACE_PREFIXES: Final = ("lat", "lon", "geo")
+# Words that begin like those, and name no place.
+_OTHERS = """late later latest lateness latent latence latency latencies lateral laterale lateralite latex
+latin lone lonely longer longest longtemps longue longueur longevity longevite"""
+OTHER_WORDS: Final = frozenset(_OTHERS.split())
+MIN_IDS: Final = 30  # with another id at their place or in their square, before the data say anything
 SCORE: Final = 0.8  # of what a column of the place would reach
+UNSURE: Final = 0.3  # from here on, a person has to look
+NO_VALUES: Final = ("", "-", "?", "na", "n/a", "nan", "nil", "none", "null")
 SQUARES_M: Final = tuple(50 * 2**n for n in range(8))  # 50 m to 6.4 km
 MOSTLY_DISTINCT: Final = 0.5  # share of rows with their own text
 NUMERIC: Final = 0.95  # share of texts that are numbers
 
 Metres = NDArray[np.float64]
-Groups = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +51,8 @@ class Findings:
     """Columns that hold the place, and those that the data could not judge.
 
     by_name, by_data : names, in file order; none is in both
-    unjudged : too few rows are close to each other, or nearly every row has its own text
+    unjudged : too few ids are close to each other, nearly every id has its own text, or the column follows
+        from the place in part
     by_order : whether the order of the rows follows from their places
     """
 
@@ -53,30 +62,35 @@ class Findings:
     by_order: bool
 
 
-def holding_place(table: pa.Table, *, x_m: Metres, y_m: Metres, one_each: NDArray[np.int64]) -> Findings:
-    """Look for columns that hold the place.
+def holding_place(table: pa.Table, *, x_m: Metres, y_m: Metres, id_of: Ints) -> Findings:
+    """Look for columns that hold the place, in all rows.
 
     Parameters
     ----------
     table : the columns that would stay
     x_m, y_m : float64 (n,); true place of each row, in metres
-    one_each : int64; one row of each id: rows of one id share their place anyway
+    id_of : int64 (n,); number of the id of each row, from 0. Only rows of different ids are compared: those
+        of one id share their place anyway
     """
     by_name = tuple(name for name in table.column_names if is_named_as_place(name))
-    groups = [_ids(x_m, y_m), *(_squares(x_m, y_m, side_m) for side_m in SQUARES_M)]
-    chosen = [group[one_each] for group in groups]
-    by_data, unjudged = [], []
-    for name in table.column_names:
-        if name in by_name:
-            continue
-        values = table[name].combine_chunks().take(pa.array(one_each))
-        scores = list(_scores(values, chosen))
-        if any(score >= SCORE for score in scores):
-            by_data.append(name)
-        elif not scores:
-            unjudged.append(name)
-    by_order = any(score >= SCORE for score in _scores(pa.array(one_each), chosen))
-    return Findings(by_name=by_name, by_data=tuple(by_data), unjudged=tuple(unjudged), by_order=by_order)
+    choices = _choices(id_of)
+    first = choices[0]
+    groups = [_places(x_m, y_m)[first], *(_squares(x_m, y_m, side_m)[first] for side_m in SQUARES_M)]
+
+    def highest(values: pa.Array) -> float | None:
+        found = [_scores(values.take(pa.array(rows)), id_of[rows], groups) for rows in choices]
+        return max((score for scores in found for score in scores), default=None)
+
+    scores = {
+        name: highest(table[name].combine_chunks()) for name in table.column_names if name not in by_name
+    }
+    order = highest(pa.array(np.arange(len(id_of))))
+    return Findings(
+        by_name=by_name,
+        by_data=tuple(name for name, score in scores.items() if score is not None and score >= SCORE),
+        unjudged=tuple(name for name, score in scores.items() if score is None or UNSURE <= score < SCORE),
+        by_order=order is not None and bool(order >= SCORE),
+    )
 
 
 def is_named_as_place(name: str) -> bool:
@@ -84,7 +98,11 @@ def is_named_as_place(name: str) -> bool:
     letters = unicodedata.normalize("NFKD", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)).casefold()
     plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
     words = re.findall(r"[a-z]+[0-9]*[a-z]*", plain)
-    return any(form in PLACE_WORDS for word in words for form in _forms(word))
+    return any(_is_of_places(form) for word in words for form in _forms(word))
+
+
+def _is_of_places(word: str) -> bool:
+    return word in PLACE_WORDS or (word.startswith(PLACE_PREFIXES) and word not in OTHER_WORDS)
 
 
 def _forms(word: str) -> Iterable[str]:
@@ -93,81 +111,145 @@ def _forms(word: str) -> Iterable[str]:
     return {word, bare, bare.removesuffix("s")}
 
 
-def _ids(x_m: Metres, y_m: Metres) -> Groups:
+def _choices(id_of: Ints) -> list[Ints]:
+    """Rows that are judged together: the first of each id; where ids come again, also the last, and all.
+
+    A value that is in one row of each id alone is not hidden by what the other rows have.
+    """
+    _, first = np.unique(id_of, return_index=True)
+    if len(first) == len(id_of):
+        return [first]
+    _, from_end = np.unique(id_of[::-1], return_index=True)
+    return [first, len(id_of) - 1 - from_end, np.arange(len(id_of))]
+
+
+def _places(x_m: Metres, y_m: Metres) -> Ints:
     """Number of the place of each row; the same exact place has the same."""
     _, found = np.unique(np.column_stack([x_m, y_m]), axis=0, return_inverse=True)
     return np.asarray(found, np.int64).ravel()
 
 
-def _squares(x_m: Metres, y_m: Metres, side_m: int) -> Groups:
+def _squares(x_m: Metres, y_m: Metres, side_m: int) -> Ints:
     column, row = (np.floor(each / side_m).astype(np.int64) for each in (x_m, y_m))
     width = int(column.max() - column.min()) + 1
     return np.asarray((row - row.min()) * width + column - column.min(), np.int64)
 
 
-def _scores(values: pa.Array, groups: list[Groups]) -> Iterator[float]:
-    """Share of a column that follows from the place, at most 1, for each size of squares that can tell."""
-    codes, n_distinct = _codes(values)
-    ranks = _ranks(values)
-    for place, group in enumerate(groups):
-        _, group_of, sizes = np.unique(group, return_inverse=True, return_counts=True)
-        shared = sizes[group_of] > 1
-        if shared.sum() < MIN_ROWS:
-            continue
-        # Texts of nearly every row agree only where a place is exactly the same.
-        if place == 0 or n_distinct <= MOSTLY_DISTINCT * len(codes):
-            yield _agreement(codes, group_of, sizes)
-        if ranks is not None:
-            yield _closeness(ranks, group_of, shared)
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """Values that ids have, each pair once.
+
+    ids, values : int64 (p,)
+    shares : float64 (p,); share of the id's rows with the value: they sum to 1 for each id
+    """
+
+    ids: Ints
+    values: Ints
+    shares: Floats
+
+    @property
+    def is_mostly_distinct(self) -> bool:
+        """Return whether nearly every pair has its own value."""
+        return len(np.unique(self.values)) > MOSTLY_DISTINCT * len(self.values)
 
 
-def _codes(values: pa.Array) -> tuple[NDArray[np.int64], int]:
-    """Number of each value, and how many there are; no value is one of them."""
+def _held(values: Ints, ids: Ints) -> _Held:
+    width = int(values.max(initial=0)) + 1
+    pairs, counts = np.unique(ids * width + values, return_counts=True)
+    of_id = pairs // width
+    rows = np.bincount(of_id, weights=counts)
+    return _Held(of_id, pairs % width, counts / rows[of_id])
+
+
+def _scores(values: pa.Array, ids: Ints, groups: list[Ints]) -> Iterator[float]:
+    """Share of a column that follows from the place, at most 1, for each size of squares that can tell.
+
+    ids : int64 (n,), of each value
+    groups : for each size, the square of each id
+    """
+    is_filled = _is_filled(values)
+    codes = _codes(values)
+    columns = [(_held(codes, ids), _agreement)]
+    if not is_filled.all():  # whether there is a value can hold the place, and so can the value
+        columns.append((_held(codes[is_filled], ids[is_filled]), _agreement))
+    ranks, is_number = _ranks(values, is_filled)
+    columns.append((_held(ranks, ids[is_number]), _closeness))
+    for held, score in columns:
+        is_text = score is _agreement and held.is_mostly_distinct
+        # Texts of nearly every id agree only where a place is exactly the same.
+        for squares in groups[:1] if is_text else groups:
+            _, group_of = np.unique(squares[held.ids], return_inverse=True)
+            n_ids = np.rint(np.bincount(group_of, weights=held.shares))
+            if n_ids[n_ids > 1].sum() >= MIN_IDS:
+                yield score(held, group_of, n_ids)
+
+
+def _is_filled(values: pa.Array) -> NDArray[np.bool_]:
+    """Return which rows have a value."""
+    if pa.types.is_temporal(values.type) or pa.types.is_boolean(values.type):
+        return np.asarray(values.is_valid().to_numpy(zero_copy_only=False), np.bool_)
+    texts = pc.utf8_lower(pc.utf8_trim_whitespace(pc.fill_null(values.cast(pa.string()), "")))
+    is_none = pc.is_in(texts, pa.array(NO_VALUES))
+    return ~np.asarray(is_none.to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _codes(values: pa.Array) -> Ints:
+    """Number of each value; no value is one of them."""
     encoded = pc.dictionary_encode(values, null_encoding="encode")
-    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(encoded.dictionary)
+    return np.asarray(encoded.indices.to_numpy(zero_copy_only=False), np.int64)
 
 
-def _ranks(values: pa.Array) -> Metres | None:
-    """Rank of each number, so that outliers do not count for more; None of a column that is none."""
-    kind = values.type
-    if pa.types.is_temporal(kind) or pa.types.is_boolean(kind):
-        return None
+def _ranks(values: pa.Array, is_filled: NDArray[np.bool_]) -> tuple[Ints, NDArray[np.bool_]]:
+    """Rank of each number, so that outliers do not count for more, and which rows have one; none of texts."""
+    none = np.empty(0, np.int64), np.zeros(len(values), np.bool_)
+    if pa.types.is_temporal(values.type) or pa.types.is_boolean(values.type):
+        return none
     texts = pc.replace_substring(values.cast(pa.string()), ",", ".")
     is_number = pc.match_substring_regex(texts, r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$")
     known = np.asarray(pc.fill_null(is_number, False).to_numpy(zero_copy_only=False), np.bool_)
-    n_texts = len(texts) - texts.null_count - int(pc.sum(pc.equal(texts, "")).as_py() or 0)
-    if known.sum() < max(NUMERIC * n_texts, MIN_ROWS):
-        return None
-    numbers = np.full(len(known), np.nan)
-    numbers[known] = [float(text) for text in texts.filter(pa.array(known)).to_pylist()]
-    ranks = np.full(len(known), np.nan)
-    _, ranks[known] = np.unique(numbers[known], return_inverse=True)
-    return ranks
+    if known.sum() < max(NUMERIC * is_filled.sum(), MIN_IDS):
+        return none
+    numbers = np.array([float(text) for text in texts.filter(pa.array(known)).to_pylist()])
+    _, ranks = np.unique(numbers, return_inverse=True)
+    return np.asarray(ranks, np.int64), known
 
 
-def _agreement(codes: NDArray[np.int64], group_of: Groups, sizes: NDArray[np.int64]) -> float:
-    """Share of a row's neighbours with its value, beyond what chance would give, averaged over rows."""
-    total = np.bincount(codes)
-    n = len(codes)
-    chance = float((total * (total - 1.0)).sum()) / (n * (n - 1.0))
-    if chance >= 1:  # one value for all rows: it says nothing
+def _agreement(held: _Held, group_of: Ints, n_ids: Floats) -> float:
+    """Share of an id's neighbours with its value, beyond what chance would give, averaged over ids.
+
+    group_of : int64 (p,), of each pair
+    n_ids : float64 (k,), of each group
+    """
+    n = float(n_ids.sum())
+    chance = float(_across(held.values, held.shares).sum()) / (n * (n - 1))
+    if chance >= 1:  # one value for all ids: it says nothing
         return 0.0
-    pairs, counts = np.unique(group_of * (codes.max() + 1) + codes, return_counts=True)
-    of_group = sizes[pairs // (codes.max() + 1)]
-    many = of_group > 1
-    agreeing = (counts * (counts - 1.0) / np.maximum(of_group - 1.0, 1))[many].sum()
-    return (float(agreeing) / float(sizes[sizes > 1].sum()) - chance) / (1 - chance)
+    width = int(held.values.max()) + 1
+    cells, cell_of = np.unique(group_of * width + held.values, return_inverse=True)
+    n_there = n_ids[cells // width]
+    agreeing = float((_across(cell_of, held.shares) / np.maximum(n_there - 1, 1))[n_there > 1].sum())
+    return (agreeing / float(n_ids[n_ids > 1].sum()) - chance) / (1 - chance)
 
 
-def _closeness(ranks: Metres, group_of: Groups, shared: NDArray[np.bool_]) -> float:
-    """Share of the variance of ranks that squares explain (as intraclass correlation); 0 without any."""
-    rows = shared & ~np.isnan(ranks)
-    _, group, sizes = np.unique(group_of[rows], return_inverse=True, return_counts=True)
-    free = int((sizes - 1).sum())
-    variance = float(np.nanvar(ranks, ddof=1)) if free else 0.0
-    if free < MIN_ROWS / 2 or variance == 0:
+def _across(cell_of: Ints, shares: Floats) -> Floats:
+    """Ordered pairs of different ids in each cell, counted by both shares; an id is there at most once."""
+    return np.asarray(np.bincount(cell_of, shares) ** 2 - np.bincount(cell_of, shares**2), np.float64)
+
+
+def _closeness(held: _Held, group_of: Ints, n_ids: Floats) -> float:
+    """Share of the variance of ranks that squares explain (as intraclass correlation).
+
+    Parameters : as `_agreement`
+    """
+    n = float(n_ids.sum())
+    ranks = held.values - float(held.values @ held.shares) / n
+    first, squared = held.shares * ranks, held.shares * ranks**2
+    of_ids = np.bincount(held.ids, squared) - np.bincount(held.ids, first) ** 2  # within each id
+    variance = (n * float(squared.sum()) - float(of_ids.sum())) / (n * (n - 1))
+    if variance <= 0:
         return 0.0
-    values = ranks[rows]
-    means = np.bincount(group, weights=values) / sizes
-    within = float(((values - means[group]) ** 2).sum()) / free
+    inner = np.bincount(group_of, of_ids[held.ids] * held.shares)
+    between = n_ids * np.bincount(group_of, squared) - np.bincount(group_of, first) ** 2 - inner
+    many = n_ids > 1
+    within = float((between / n_ids)[many].sum()) / float((n_ids - 1)[many].sum())
     return 1 - within / variance

@@ -63,8 +63,8 @@ class TableOptions:
 
     @property
     def replaced(self) -> frozenset[str]:
-        """Columns whose values are computed from the sanitised position."""
-        return frozenset({self.lat, self.lon, self.zone, *(point.column for point in self.points)})
+        """Columns whose values are computed: the pseudonym, and what follows from the sanitised position."""
+        return frozenset({self.id, self.lat, self.lon, self.zone, *(point.column for point in self.points)})
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, in a fixed order; the level as text."""

@@ -30,7 +30,8 @@ LINES_NAMED: Final = 5  # of those with a problem
 class Rows:
     """Rows of a file.
 
-    table : columns in file order; texts where the file is CSV, the file's types where it is Parquet
+    table : columns in file order; texts where the file is CSV, the file's types where it is Parquet, without
+        dictionaries, which can have values of no row
     lines : int64 (n,); line of each row in CSV (the header is line 1), row from 1 in Parquet
     """
 
@@ -129,10 +130,16 @@ def _parquet(data: bytes) -> Rows:
     try:
         file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
         _check_names(file.schema_arrow.names)
-        table = file.read()
+        table = _without_dictionaries(file.read())
     except (pa.ArrowException, UnicodeDecodeError, OSError):
         raise TableError("the Parquet file is damaged or ends early: write it again") from None
     return Rows(table=table, lines=np.arange(1, table.num_rows + 1))
+
+
+def _without_dictionaries(table: pa.Table) -> pa.Table:
+    kinds = [(field.name, field.type) for field in table.schema]
+    plain = [(name, kind.value_type if pa.types.is_dictionary(kind) else kind) for name, kind in kinds]
+    return table.cast(pa.schema(plain))
 
 
 def _check_names(names: Sequence[str]) -> None:

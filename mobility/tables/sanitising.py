@@ -1,6 +1,6 @@
 """Rows with true places to rows with noisy ones: the table that may leave."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -35,7 +35,7 @@ class Positions:
     x_m, y_m : the same in metres
     codes : uint16 (n,), square of each
     ids : bytes and offsets of all ids, as `cmac64` takes them
-    one_each : int64, the first row of each id, in file order
+    id_of : int64 (n,), number of the id of each row, from 0 in file order
     n_outside : rows outside of the squares, which count for the nearest one
     """
 
@@ -45,8 +45,13 @@ class Positions:
     y_m: Degrees
     codes: NDArray[np.uint16]
     ids: tuple[NDArray[np.uint8], NDArray[np.int64]]
-    one_each: NDArray[np.int64]
+    id_of: NDArray[np.int64]
     n_outside: int
+
+    @property
+    def n_ids(self) -> int:
+        """Return how many different ids there are."""
+        return int(self.id_of.max()) + 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,13 +91,14 @@ def positions_of(rows: Rows, options: TableOptions, *, area: TableArea, spec: Lo
             "not exchanged, or give other zones (--zones)"
         )
     codes = spec.grid.codes(x_m, y_m)
-    of_id = ids.dictionary_encode().indices.to_numpy(zero_copy_only=False)
-    _, one_each = np.unique(of_id, return_index=True)
-    moved = codes != codes[one_each[of_id]]
+    id_of = ids.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    _, first = np.unique(id_of, return_index=True)
+    moved = codes != codes[first[id_of]]
     if moved.any():
         raise TableError(
             f"column {options.id!r}, {rows.places(moved)}: the id has another place than in its first row. "
-            "Each id has one place: add the place, or the visit, to the id"
+            "An id needs one place per table. Give rows of several places an id each only if they belong to "
+            "different people"
         )
     return Positions(
         lon=lon,
@@ -101,7 +107,7 @@ def positions_of(rows: Rows, options: TableOptions, *, area: TableArea, spec: Lo
         y_m=y_m,
         codes=codes,
         ids=_messages(ids),
-        one_each=np.sort(one_each),
+        id_of=id_of,
         n_outside=n_outside,
     )
 
@@ -112,7 +118,7 @@ def replaced_columns(options: TableOptions, *, area: TableArea) -> frozenset[str
 
 
 def findings_of(rows: Rows, options: TableOptions, positions: Positions, *, area: TableArea) -> Findings:
-    """Look for columns that would stay and still hold the place; the id is one of them.
+    """Look for columns that would stay and still hold the place.
 
     TableError if a column has values that cannot be compared.
     """
@@ -123,9 +129,7 @@ def findings_of(rows: Rows, options: TableOptions, positions: Positions, *, area
         raise TableError(
             f"column {nested[0]!r} has nested or binary values, which are not checked: leave it out (--drop)"
         )
-    found = holding_place(staying, x_m=positions.x_m, y_m=positions.y_m, one_each=positions.one_each)
-    # Nearly every id is different: that it cannot be judged is no news.
-    return replace(found, unjudged=tuple(name for name in found.unjudged if name != options.id))
+    return holding_place(staying, x_m=positions.x_m, y_m=positions.y_m, id_of=positions.id_of)
 
 
 def sanitised(
@@ -138,7 +142,7 @@ def sanitised(
     master_key: bytes,
     is_reordered: bool = False,
 ) -> Sanitised:
-    """Replace every place by a report, and compute zone and distances from the reports alone.
+    """Replace places by reports and ids by pseudonyms; compute zone and distances from the reports alone.
 
     Parameters
     ----------
@@ -152,6 +156,8 @@ def sanitised(
     x_m, y_m = (centres[reports] for centres in spec.grid.centres())
     lon, lat = (np.round(each, DECIMALS) for each in area.projection.to_degrees(x_m, y_m))
     made: dict[str, pa.Array] = {options.lat: pa.array(lat), options.lon: pa.array(lon)}
+    if options.id not in options.dropped:
+        made[options.id] = pa.array([f"{each:016x}" for each in pseudonyms.tolist()])
     changed = None
     if area.has_zones:
         zones = area.zones_of(lon, lat)
@@ -232,6 +238,5 @@ def _messages(ids: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
 
 
 def _is_opaque(kind: pa.DataType) -> bool:
-    value = kind.value_type if pa.types.is_dictionary(kind) else kind
     kinds = (pa.types.is_nested, pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
-    return any(of_kind(value) for of_kind in kinds)
+    return any(of_kind(kind) for of_kind in kinds)

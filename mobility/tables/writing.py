@@ -56,7 +56,7 @@ class Prepared:
         gone = {*self.options.dropped, *replaced_columns(self.options, area=self.area)}
         return {
             "rows": self.rows.table.num_rows,
-            "ids": len(self.positions.one_each),
+            "ids": self.positions.n_ids,
             "columns": [name for name in self.rows.table.column_names if name not in gone],
             "outside": self.positions.n_outside,
             "not_checked": list(self.findings.unjudged),

@@ -33,7 +33,10 @@ class Command(BaseCommand):
         for name in ("lat", "lon"):
             parser.add_argument(f"--{name}", required=True, metavar=COLUMN, help="degrees, WGS 84")
         parser.add_argument(
-            "--id", required=True, metavar=COLUMN, help="what a row is about; each id has one place"
+            "--id",
+            required=True,
+            metavar=COLUMN,
+            help="the person or thing of a row; each id has one place, and a pseudonym replaces it",
         )
         parser.add_argument("--level", required=True, help='a number, or a text such as "ln 3"')
         parser.add_argument("--radius", required=True, type=int, help="metres; epsilon = level / radius")

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from ldp import KeyedStream
-from mobility.tables.holding import MIN_ROWS, holding_place, is_named_as_place
+from mobility.tables.holding import MIN_IDS, holding_place, is_named_as_place
 
 N = 4_000
 STREAM = KeyedStream(b"columns of tests")
@@ -15,9 +15,9 @@ def uniform(n=N):
     return (STREAM.words(n) >> np.uint64(11)) * 2.0**-53
 
 
-def found(columns, *, x_m, y_m, one_each=None):
-    rows = np.arange(len(x_m)) if one_each is None else one_each
-    return holding_place(pa.table(columns), x_m=x_m, y_m=y_m, one_each=rows)
+def found(columns, *, x_m, y_m, id_of=None):
+    ids = np.arange(len(x_m)) if id_of is None else id_of
+    return holding_place(pa.table(columns), x_m=x_m, y_m=y_m, id_of=ids)
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,8 @@ def city():
 @pytest.mark.parametrize(
     "name",
     ["lat", "LON", "homeCity", "code_insee", "Adresse", "x", "y_l93", "distance_km", "Département", "zones",
-     "postcode2", "CODE POSTAL", "h3", "geo-hash geohash", "nearest_station"],
+     "postcode2", "CODE POSTAL", "h3", "geo-hash geohash", "nearest_station", "latlon", "latlng", "geopoint",
+     "home_geohash6", "quadkey", "MGRS", "plz", "codePostal", "pos_1", "latdeg", "lonWgs", "geolocalisation"],
 )  # fmt: skip
 def test_names_of_places_are_known(name):
     assert is_named_as_place(name)
@@ -37,7 +38,22 @@ def test_names_of_places_are_known(name):
 
 @pytest.mark.parametrize(
     "name",
-    ["id", "age", "response_time_s", "severity", "replaced", "relation", "platform", "", "latency", "42"],
+    [
+        "id",
+        "age",
+        "response_time_s",
+        "severity",
+        "replaced",
+        "relation",
+        "platform",
+        "",
+        "latency",
+        "42",
+        "late",
+        "longueur",
+        "lonely",
+        "composition",
+    ],
 )
 def test_other_names_are_not(name):
     assert not is_named_as_place(name)
@@ -79,7 +95,7 @@ def test_rows_of_one_id_are_one_row(city):
     again = np.repeat(np.arange(N // 4), 4)
     colours = np.array(["red", "green", "blue"])[(3 * uniform(N // 4)).astype(int)][again]
     places = {"x_m": city["x_m"][again], "y_m": city["y_m"][again]}
-    assert found({"colour": colours}, **places, one_each=np.arange(0, N, 4)).by_data == ()
+    assert found({"colour": colours}, **places, id_of=again).by_data == ()
     assert found({"colour": colours}, **places).by_data == ("colour",)  # were they different ids, it would
 
 
@@ -89,6 +105,46 @@ def test_the_order_of_rows_can_hold_the_place(city):
 
 
 def test_with_few_neighbours_nothing_is_judged():
-    far = 1e6 * np.arange(MIN_ROWS * 2)
-    told = found({"colour": ["red", "blue"] * MIN_ROWS}, x_m=far, y_m=far)
+    far = 1e6 * np.arange(MIN_IDS * 2)
+    told = found({"colour": ["red", "blue"] * MIN_IDS}, x_m=far, y_m=far)
     assert (told.by_data, told.unjudged) == ((), ("colour",))
+
+
+@pytest.mark.parametrize("empty", ["", "NA", None])
+@pytest.mark.parametrize("kind", ["number", "text"])
+def test_values_of_later_rows_of_an_id_are_judged(city, empty, kind):
+    """The first row of each id has no value; the second has the place, or its district."""
+    again = np.repeat(np.arange(N // 2), 2)
+    x_m, y_m = city["x_m"][again], city["y_m"][again]
+    told = y_m if kind == "number" else [f"T{each}" for each in (y_m // 2_000).astype(int)]
+    node = [f"{each}" if n % 2 else empty for n, each in enumerate(told)]
+    assert found({"node": node}, x_m=x_m, y_m=y_m, id_of=again).by_data == ("node",)
+
+
+def test_other_values_in_later_rows_hide_no_place(city):
+    again = np.repeat(np.arange(N // 2), 2)
+    x_m, y_m = city["x_m"][again], city["y_m"][again]
+    node = [f"{each:.0f}" if n % 2 == 0 else "-1" for n, each in enumerate(y_m)]
+    assert found({"node": node}, x_m=x_m, y_m=y_m, id_of=again).by_data == ("node",)
+    assert found({"node": node[::-1]}, x_m=x_m[::-1], y_m=y_m[::-1], id_of=again).by_data == ("node",)
+
+
+def test_an_id_with_many_rows_counts_as_one(city):
+    """One id has as many rows as all others: what they have in common says nothing about other ids."""
+    id_of = np.r_[np.zeros(N, int), np.arange(1, N)]
+    x_m, y_m = (np.r_[np.full(N, each[0]), each[1:]] for each in (city["x_m"], city["y_m"]))
+    colours = np.array(["red", "green", "blue"])[(3 * uniform(2 * N - 1)).astype(int)]
+    colours[:N] = "black"
+    told = found(
+        {"colour": colours, "size": np.r_[np.full(N, 5.0), uniform(N - 1)]}, x_m=x_m, y_m=y_m, id_of=id_of
+    )
+    assert (told.by_data, told.unjudged) == ((), ())
+    away = np.round(np.hypot(x_m, y_m))
+    assert found({"away": away}, x_m=x_m, y_m=y_m, id_of=id_of).by_data == ("away",)
+
+
+def test_what_follows_from_the_place_in_part_is_not_passed_silently(city):
+    district = (city["x_m"] // 2_500).astype(int)
+    mixed = np.where(uniform() < 0.75, district, (4 * uniform()).astype(int))
+    told = found({"mixed": [f"T{each}" for each in mixed]}, **city)
+    assert (told.by_data, told.unjudged) == ((), ("mixed",))

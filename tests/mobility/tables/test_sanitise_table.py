@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import re
 from math import log
 
 import numpy as np
@@ -195,7 +196,7 @@ class TestContent:
         made = approved(study, file, out, "--zones", str(zones), "--distance-to", f"centre={LAT},{LON}")
         rows, truth = table_of(out), calls()
         assert list(rows[0]) == [*truth[0], "distance_to_centre_m"]
-        kept = ("call", "minutes", "severity")
+        kept = ("minutes", "severity")
         assert [[row[name] for name in kept] for row in rows] == [
             [row[name] for name in kept] for row in truth
         ]
@@ -234,6 +235,21 @@ class TestContent:
         again = pq.read_table(other)
         assert again["lat"].to_pylist() == [float(row["lat"]) for row in found[:50]]
         assert again.column_names == ["lon", "lat", "call", "zone"]
+        assert again["call"].to_pylist() == [row["call"] for row in found[:50]]  # the same pseudonyms
+
+    def test_a_pseudonym_stands_in_place_of_each_id(self, study, tmp_path):
+        """An id that is the exact place does not leave, nor does its column when it is dropped."""
+        rows = [row | {"call": f"{row['lat']},{row['lon']}"} for row in calls()]
+        rows.append({**rows[7], "minutes": "3.25"})
+        file, out = written(tmp_path / "calls.csv", rows), tmp_path / "out.csv"
+        assert "call" not in approved(study, file, out)["columns"]
+        assert not any(row["call"] in out.read_text() for row in rows)
+        ids = [row["call"] for row in table_of(out)]
+        assert ids[N] == ids[7]
+        assert len(set(ids)) == N
+        assert all(re.fullmatch("[0-9a-f]{16}", each) for each in ids)
+        approved(study, file, tmp_path / "none.csv", "--drop", "call")
+        assert "call" not in table_of(tmp_path / "none.csv")[0]
 
     def test_another_level_has_other_noise(self, study, file, zones, tmp_path):
         approved(study, file, tmp_path / "one.csv", "--zones", str(zones))
@@ -260,8 +276,8 @@ class TestContent:
         file, out = written(tmp_path / "calls.csv", rows), tmp_path / "out.csv"
         assert approved(study, file, out)["reordered"]
         ids = [row["call"] for row in table_of(out)]
-        assert ids != [row["call"] for row in rows]
-        assert sorted(ids) == sorted(row["call"] for row in rows)
+        assert ids == sorted(ids)
+        assert len(set(ids)) == len(rows)
 
     def test_nothing_but_the_table_is_left_and_only_its_owner_reads_it(self, study, file, tmp_path):
         out = tmp_path / "out.csv"
@@ -276,6 +292,18 @@ class TestContent:
         pq.write_table(given, tmp_path / "in.parquet")
         approved(study, tmp_path / "in.parquet", tmp_path / "out.parquet")
         assert b"bbox" not in (tmp_path / "out.parquet").read_bytes()
+
+    @pytest.mark.parametrize("value_type", [pa.string(), pa.int64()])
+    def test_values_that_no_row_uses_do_not_leave(self, study, file, tmp_path, value_type):
+        """A column of categories from pandas still has those of the rows that were taken out."""
+        given = pyarrow.csv.read_csv(file)
+        values = pa.array(["47641234", "12", "13"]).cast(value_type)
+        crew = pa.DictionaryArray.from_arrays(pa.array([1, 2] * (N // 2), pa.int8()), values)
+        pq.write_table(given.append_column("crew", crew), tmp_path / "in.parquet")
+        approved(study, tmp_path / "in.parquet", tmp_path / "out.parquet")
+        made = pq.read_table(tmp_path / "out.parquet")["crew"]
+        assert made.type == value_type
+        assert made.to_pylist() == crew.to_pylist()
 
 
 class TestRefusals:
@@ -312,7 +340,14 @@ class TestRefusals:
     def test_an_id_has_one_place(self, study, tmp_path):
         rows = calls()
         rows[9]["call"] = rows[8]["call"]
-        refuses("column 'call', row 11: the id has another place", study, written(tmp_path / "in.csv", rows))
+        told = refuses(
+            "column 'call', row 11: the id has another place", study, written(tmp_path / "in.csv", rows)
+        )
+        assert "only if they belong to different people" in told
+
+    def test_later_rows_of_an_id_are_checked(self, study, tmp_path):
+        rows = [row | {"node": node} for row in calls(2_000) for node in ("", row["lat"])]
+        refuses(r"'node' \(rows close to each other", study, written(tmp_path / "in.csv", rows))
 
     def test_a_column_that_follows_from_the_place_is_refused(self, study, tmp_path):
         rows = calls(3_000)
