@@ -75,7 +75,8 @@ def holding_place(table: pa.Table, *, x_m: Metres, y_m: Metres, id_of: Ints) -> 
     by_name = tuple(name for name in table.column_names if is_named_as_place(name))
     choices = _choices(id_of)
     first = choices[0]
-    groups = [_places(x_m, y_m)[first], *(_squares(x_m, y_m, side_m)[first] for side_m in SQUARES_M)]
+    squares = [_places(x_m, y_m), *(_squares(x_m, y_m, side_m) for side_m in SQUARES_M)]
+    groups = [np.unique(each[first], return_inverse=True)[1].astype(np.int64) for each in squares]
 
     def highest(values: pa.Array) -> float | None:
         found = [_scores(values.take(pa.array(rows)), id_of[rows], groups) for rows in choices]
@@ -178,7 +179,7 @@ def _scores(values: pa.Array, ids: Ints, groups: list[Ints]) -> Iterator[float]:
         is_text = score is _agreement and held.is_mostly_distinct
         # Texts of nearly every id agree only where a place is exactly the same.
         for squares in groups[:1] if is_text else groups:
-            _, group_of = np.unique(squares[held.ids], return_inverse=True)
+            group_of = squares[held.ids]
             n_ids = np.rint(np.bincount(group_of, weights=held.shares))
             if n_ids[n_ids > 1].sum() >= MIN_IDS:
                 yield score(held, group_of, n_ids)
@@ -251,5 +252,5 @@ def _closeness(held: _Held, group_of: Ints, n_ids: Floats) -> float:
     inner = np.bincount(group_of, of_ids[held.ids] * held.shares)
     between = n_ids * np.bincount(group_of, squared) - np.bincount(group_of, first) ** 2 - inner
     many = n_ids > 1
-    within = float((between / n_ids)[many].sum()) / float((n_ids - 1)[many].sum())
+    within = float((between[many] / n_ids[many]).sum()) / float((n_ids - 1)[many].sum())
     return 1 - within / variance

@@ -69,7 +69,7 @@ TABLE_OPTIONS = TableOptions(
     dropped=("city",), points=(NamedPoint(name="centre", lat=47.64, lon=6.86),),
 ).to_json()  # fmt: skip
 TABLE_FACTS = {
-    "rows": 1200, "ids": 1100, "columns": ["call", "minutes", "note"], "not_checked": ["note"],
+    "rows": 1200, "ids": 1100, "columns": ["minutes", "note"], "not_checked": ["note"],
     "reordered": False, "zones": 3, "epsilon_per_m": "0.005493", "mean_shift_m": 364, "within_95_m": 864,
 }  # fmt: skip
 

@@ -37,9 +37,10 @@ def test_another_person_sees_what_is_asked_for_and_approves(asked, petra, person
         "The file has 1,200 rows, with 1,100 different values in call .",
         "by a factor of at most 3 for each 200 m between the centres of their squares (epsilon 0.005493 per",
         "The noise moves positions by 364 m on average, and 95% of them by less than 864 m",
-        "Columns that stay unchanged: call , minutes , note", "Columns left out: city",
+        "Columns that stay unchanged: minutes , note", "Columns left out: city",
         "computed from the new positions: distance_to_centre_m", "c0ffee" * 10,
-        "These columns could not be compared with the places: note.",
+        "These columns could not be compared with the places, or follow from them in part: note.",
+        "Epsilon is per id: a person with several ids loses the sum.",
     )  # fmt: skip
     title = "Decide whether to release the sanitised table calls &lt;1&gt;.csv of Fair &amp; market"
     says(html_of(petra, "/"), f'href="{PAGE}">{title}<')

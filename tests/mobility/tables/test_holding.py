@@ -139,8 +139,13 @@ def test_an_id_with_many_rows_counts_as_one(city):
         {"colour": colours, "size": np.r_[np.full(N, 5.0), uniform(N - 1)]}, x_m=x_m, y_m=y_m, id_of=id_of
     )
     assert (told.by_data, told.unjudged) == ((), ())
-    away = np.round(np.hypot(x_m, y_m))
-    assert found({"away": away}, x_m=x_m, y_m=y_m, id_of=id_of).by_data == ("away",)
+    # Two towns; first and last rows have no value, and that id has others: the middle rows decide.
+    town = (uniform() > 0.5).astype(int)
+    again = np.r_[np.zeros(N + 1, int), np.repeat(np.arange(N), 3)]
+    others = [f"other {each:.1f}" for each in uniform()]
+    node = ["", *others, *(text for each in town for text in ("", f"town {each}", ""))]
+    places = 9_000.0 * town[again]
+    assert found({"node": node}, x_m=places, y_m=places, id_of=again).by_data == ("node",)
 
 
 def test_what_follows_from_the_place_in_part_is_not_passed_silently(city):
