@@ -92,8 +92,8 @@ def classes_words(options: ReportOptions) -> str:
     """Say how the bounds of the classes were chosen; nothing of round ones."""
     if options.classes == "quantile":
         return gettext(
-            "The class limits are based on the zones' figures for all individual days and for the whole "
-            "study together. Each class contains about the same number of these figures."
+            "The class limits are based on the figures of the zones for all individual days and for the "
+            "whole study together. Each class contains about the same number of these figures."
         )
     if options.classes == "equal":
         return gettext("All classes have the same width.")

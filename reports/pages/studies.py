@@ -23,7 +23,6 @@ from reports.estimates.picker import requested_window
 from reports.estimates.queries import Window, WindowError, shown_visitors, visitor_unions
 from reports.estimates.texts import key_facts
 from reports.flows.pairs import place_pairs
-from reports.flows.visited import visited_items
 from reports.privacy.statement.document import certified
 from reports.slots.queries import has_slots
 from reports.studies import policies
@@ -75,8 +74,8 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "visitor_rule": studies_texts.visitor_rule(found),
         "has_slots": has_slots(found),
         "has_joints": any(spec.is_table(index) for index in range(spec.d)),
-        "has_flows": bool(place_pairs(found)),
-        "has_visited": bool(visited_items(found)),
+        "has_flows": any(each.parts or each.moves for each in spec.indicators) and bool(place_pairs(found)),
+        "has_visited": any(each.moves and each.moves.items != "moves" for each in spec.indicators),
         "has_data": has_data,
         "n_visitors": shown_visitors(found, int(visitors[1, found.days])),
         "noisy_visitors": noisy_window(found, visitors, first_day=1, last_day=found.days),

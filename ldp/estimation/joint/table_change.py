@@ -73,5 +73,8 @@ def table_change(
         )
         apart = scale * (of_values @ (found.consistent - common))
         variance += factor**2 * covariance + part.n_visitors * np.outer(apart, apart)
-    statistic = float(z @ np.linalg.solve(variance, z))
+    try:
+        statistic = float(z @ np.linalg.solve(variance, z))
+    except np.linalg.LinAlgError:  # answers so sure that values without anyone have no error
+        raise FewReportsError("a value has no reports at all, and no error that a test could use") from None
     return Association(statistic=statistic, degrees=k - 1, p_value=chi_square_tail(statistic, k - 1))
