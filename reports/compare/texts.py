@@ -152,8 +152,8 @@ def test_words() -> str:
 def _no_test(reason: NoTest) -> str:
     return {
         NoTest.SHARED_PEOPLE: gettext(
-            "The totals do not show how many people were present in both date ranges, and these people "
-            "repeat their answers. Choose date ranges that overlap or that follow each other without a gap."
+            "The test must know how many people were present in both date ranges, which the totals show "
+            "only if the date ranges overlap or follow each other without a gap."
         ),
         NoTest.FIRST_DAYS: gettext(
             "For a daily indicator, the totals do not show how many people gave the same answer in both date "
@@ -166,8 +166,8 @@ def _no_test(reason: NoTest) -> str:
         ),
         NoTest.MANY: gettext("The indicator has too many categories."),
         NoTest.MECHANISM: gettext(
-            "In this study, some reports are made up, and the errors of different categories are related in "
-            "a way that is not computed."
+            "In this study, some reports are generated at random to protect people. Their effect on "
+            "several categories together is not calculated."
         ),
     }[reason]
 

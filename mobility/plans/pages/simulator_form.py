@@ -66,7 +66,7 @@ class SimulatorForm(forms.Form):
         label=gettext_lazy("Epsilon"), min_value=LEAST_EPSILON, max_value=LARGEST_EPSILON, max_digits=12
     )
     epsilon_first = forms.DecimalField(
-        label=gettext_lazy("Epsilon of one report (leave empty for half of epsilon)"),
+        label=gettext_lazy("Epsilon per report (leave empty to use half of the plan's epsilon)"),
         required=False,
         min_value=LEAST_EPSILON,
         max_value=LARGEST_EPSILON,
