@@ -152,8 +152,8 @@ def test_words() -> str:
 def _no_test(reason: NoTest) -> str:
     return {
         NoTest.SHARED_PEOPLE: gettext(
-            "The test must know how many people were present in both date ranges, which the totals show "
-            "only if the date ranges overlap or follow each other without a gap."
+            "The test needs the number of people who were present in both date ranges, which is not known "
+            "for these two. Choose date ranges that overlap or that follow each other without a gap."
         ),
         NoTest.FIRST_DAYS: gettext(
             "For a daily indicator, the totals do not show how many people gave the same answer in both date "
