@@ -8,6 +8,7 @@ from reports.base import formats
 from reports.base.status import Status
 from reports.crosstab.queries import Figure
 from reports.flows.queries import LARGEST, Flow, Flows
+from reports.flows.visited import Visited
 
 
 def people_title(flows: Flows) -> str:
@@ -76,7 +77,7 @@ def error_words(flows: Flows) -> str:
     )
 
 
-def missing_words(flows: Flows) -> str:
+def missing_words(flows: Flows | Visited) -> str:
     """Say that days are missing from the sums; empty if none is."""
     n = flows.n_days_missing
     if not n:

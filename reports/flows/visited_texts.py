@@ -1,6 +1,6 @@
 """Texts of visited zones: what is counted, what the list says, and how sure it is."""
 
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 
 from reports.base import formats
 from reports.flows.visited import Visited
@@ -68,18 +68,6 @@ def error_words() -> str:
         "only one randomly chosen visit per day. The interval accounts for both facts and for the random "
         "noise. New noise is drawn every day, so the errors of several days partly cancel out."
     )
-
-
-def missing_words(found: Visited) -> str:
-    """Say that days are missing from the sums; empty if none is."""
-    n = found.n_days_missing
-    if not n:
-        return ""
-    return ngettext(
-        "%(n)d day has no figures and is not included in the sums.",
-        "%(n)d days have no figures and are not included in the sums.",
-        n,
-    ) % {"n": n}
 
 
 def list_words(found: Visited) -> str:

@@ -11,7 +11,7 @@ from reports.estimates.page import weekdays, window_page
 from reports.estimates.queries import WindowError, visitor_unions
 from reports.flows import visited_texts as texts
 from reports.flows.queries import NoFlowsError
-from reports.flows.texts import people_cell, share_cell
+from reports.flows.texts import missing_words, people_cell, share_cell
 from reports.flows.visited import Visited, visited_items, visited_of, visited_view
 from reports.privacy.statement.document import protections
 from reports.studies.texts import crumbs_to, status_reason
@@ -56,7 +56,7 @@ def _figures(found: Visited) -> dict[str, Any]:
         "share_title": texts.share_title(found),
         "unit_words": texts.unit_words(found),
         "error_words": texts.error_words(),
-        "missing_words": texts.missing_words(found),
+        "missing_words": missing_words(found),
         "rows": [
             (
                 names[code],

@@ -16,6 +16,7 @@ from reports.exports.formats.choosing import MOVEMENT
 from reports.exports.formats.columns import Kind
 from reports.flows import visited_texts as texts
 from reports.flows.queries import NoFlowsError
+from reports.flows.texts import missing_words
 from reports.flows.visited import Visited, visited_items, visited_of, visited_view
 from reports.studies.texts import status_reason
 
@@ -54,7 +55,7 @@ def visited_findings(visited: Visited) -> Findings:
         title=gettext("Visited zones: %(name)s") % {"name": items.indicator.shown_name},
         sheet="visited",
         reports=visited.reports,
-        words=(texts.unit_words(visited), texts.error_words(), texts.missing_words(visited)),
+        words=(texts.unit_words(visited), texts.error_words(), missing_words(visited)),
         before=head_of(report)
         | {
             "last_day": visited.reports[-1].last_date.isoformat(),
