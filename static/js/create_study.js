@@ -11,6 +11,8 @@ const actions = []; // of the next requests; none = only bring form and text tog
 let sent = "sync"; // action of the request that is on its way
 let edits = 0; // what the person has typed or chosen so far
 let editsSent = 0;
+let editsShown = 0; // what the page has an answer to
+let isPressing = false; // a press on a button that is replaced meanwhile would do nothing
 let open = []; // what was unfolded
 let map = null; // of the files, which not every answer draws again
 
@@ -35,6 +37,9 @@ form.addEventListener("submit", ({ submitter }) => {
   clearTimeout(timer);
   if (submitter && submitter.value !== "sync") actions.unshift(submitter.value);
 }, true);
+
+document.addEventListener("pointerdown", ({ target }) => { isPressing = Boolean(target.closest("button")); });
+["pointerup", "pointercancel"].forEach((each) => document.addEventListener(each, () => { isPressing = false; }));
 
 // A value of the sample becomes a category, or is none any more.
 function pick({ dataset, value, checked }) {
@@ -62,10 +67,15 @@ document.getElementById("study-file").addEventListener("change", async ({ target
 });
 document.querySelector("[data-blank]").addEventListener("click", () => sessionStorage.removeItem("new-study:"));
 
-document.addEventListener("htmx:configRequest", ({ detail }) => {
-  const { formData } = detail;
+document.addEventListener("htmx:configRequest", (event) => {
+  const { formData } = event.detail;
+  const wanted = actions.shift() ?? "sync";
+  if (wanted === "sync" && edits === editsShown) {
+    event.preventDefault(); // nothing new
+    return;
+  }
   editsSent = edits;
-  sent = actions.shift() ?? "sync";
+  sent = wanted;
   formData.set("do", sent);
   formData.delete("study_file");
   if (!["create", "map"].includes(sent)) ["cells", "zones", "layers"].forEach((each) => formData.delete(each));
@@ -77,12 +87,14 @@ document.addEventListener("htmx:configRequest", ({ detail }) => {
 
 // An answer must not overwrite what was typed while it was on its way: the next one has both.
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
-  if (edits !== editsSent) {
+  if (edits !== editsSent || isPressing) {
     detail.shouldSwap = false;
+    editsShown = -1;
     if (!["create", "sync"].includes(sent)) actions.unshift(sent);
     sync(PATIENCE_MS.change);
     return;
   }
+  editsShown = editsSent;
   open = [...steps.querySelectorAll("details[open]")].map((each) => each.id);
   // Taken out by hand: what swaps nodes would copy their styles, which the content policy forbids.
   if (detail.target === steps) map = document.getElementById("area-map");
@@ -115,9 +127,18 @@ function showBroken() {
 document.addEventListener("htmx:sendError", showBroken);
 document.addEventListener("htmx:responseError", showBroken);
 
-// What was begun in this tab goes on; values that the simulator brings are merged into it.
-const begun = sessionStorage.getItem(kept);
-if (begun && begun !== text().value) {
-  text().value = begun;
-  sync(0);
+function isChanged(field) {
+  if (field.type === "file") return field.files.length > 0;
+  if (field.type === "checkbox" || field.type === "radio") return field.checked !== field.defaultChecked;
+  return field.defaultValue !== undefined && field.value !== field.defaultValue;
 }
+
+// What was begun in this tab goes on; values that the simulator brings are merged into it. What was typed or chosen
+// before this script ran had no listeners yet.
+const begun = sessionStorage.getItem(kept);
+if (begun && begun !== text().value) text().value = begun;
+[...form.elements].filter(isChanged).forEach((each) => {
+  edits += 1;
+  sync(0);
+  each.dispatchEvent(new Event("change", { bubbles: true }));
+});
