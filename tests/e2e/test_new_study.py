@@ -15,7 +15,11 @@ def test_from_an_empty_form_to_a_draft_in_review(site, extract, sign_in, width):
     page.set_viewport_size({"width": width, "height": 900})
     page.goto(f"{site.address}/administrator/")
     held = []
-    page.route("**/create_study.*.js", lambda route: held.append(route))
+
+    def hold(route):
+        held.append(route)
+
+    page.route("**/create_study.*.js", hold)
     page.get_by_role("link", name="Create a study").click(no_wait_after=True)
     text = page.locator("#study-text")
 
