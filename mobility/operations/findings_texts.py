@@ -385,7 +385,7 @@ TROUBLES: Final[dict[tuple[str, str], Trouble]] = {
     ),
     ("settings_unsafe", "debug"): Trouble(
         _("DEBUG is on"),
-        _("Anyone who sees an error page can see code and settings."),
+        _("Error pages show code and settings to anyone who sees them."),
         _("Set DEBUG=false and restart the web server."),
     ),
     ("alert_untold", ""): Trouble(

@@ -273,7 +273,9 @@ def _undo(facts: Facts) -> str:
 
 
 TABLES = {
-    "asked": _("The release of a table with noisy places was requested. A second person must approve it."),
+    "asked": _(
+        "Someone asked to release a table with noisy places. A second person must approve the release."
+    ),
     "approved": _("The release of a table with noisy places was approved. The table can be written once."),
     "refused": _("The release of a table with noisy places was refused."),
     "written": _("A table with noisy places was written. Rows: %(rows)s."),

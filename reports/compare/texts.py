@@ -214,14 +214,14 @@ def error_words(comparison: Comparison) -> str:
 def _bound_words(comparison: Comparison) -> str:
     if comparison.report.indicator.kind == "daily":
         return gettext(
-            "A person may give different answers on different days. It is therefore unknown how "
-            "closely the errors of the two sides of the comparison are related. The errors shown are "
-            "upper bounds, and the intervals contain the true value at least 95 times in 100."
+            "A person may give different answers on different days, so it is not known how strongly the "
+            "errors of the two sides of the comparison are correlated. The errors shown are upper bounds, "
+            "and the intervals contain the true value at least 95 times in 100."
         )
     return gettext(
-        "The number of visitors counted on both sides of the comparison is known only within bounds. "
-        "The errors shown are therefore upper bounds, and the intervals contain the true value at "
-        "least 95 times in 100."
+        "It is not known exactly how many visitors are counted on both sides of the comparison. The "
+        "errors shown are therefore upper bounds, and the intervals contain the true value at least 95 "
+        "times in 100."
     )
 
 

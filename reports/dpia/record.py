@@ -154,8 +154,8 @@ def _recipients(study: Study) -> Section:
                 "each of them."
             ),
             gettext(
-                "Active share links: %(n)d. Anyone who has the address of a link, and its password if "
-                "one is set, can see one report."
+                "Active share links: %(n)d. Anyone who has a link, and its password if one is set, can "
+                "see the report that it leads to."
             )
             % {"n": len(links)},
         ),

@@ -130,7 +130,7 @@ def report_summary(report: WindowReport, *, options: ReportOptions = DEFAULT_OPT
         "category": largest.shown_category,
     }
     beyond = (
-        gettext("The noise can push an estimate above 100%; treat such an estimate as a large share.")
+        gettext("The noise can push an estimate above 100%; read such an estimate as a large share.")
         if share > 1 and options.values == "unbiased"
         else ""
     )

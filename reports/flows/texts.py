@@ -47,7 +47,7 @@ def unit_words(flows: Flows) -> str:
             "present, with the place that each of the two indicators gives for that day."
         )
     if flows.pair.is_daily:
-        return gettext("Each figure is a number of visitors on this day.")
+        return gettext("Each figure is the number of visitors on this day.")
     return gettext(
         "Each figure is a number of visitors. Each visitor counts once, with one place for each of the two "
         "indicators."

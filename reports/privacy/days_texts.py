@@ -48,9 +48,9 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
         sentences.append(text % {"indicators": ", ".join(moves)})
     if visits:
         text = gettext(
-            "Visited zones (%(indicators)s): new noise is drawn every day, so reports do not show whether a "
-            "person visits a zone again. The only exception is a day that is processed again after its "
-            "uploads are undone. The same noise then produces the same report."
+            "Visited zones (%(indicators)s): new noise is drawn every day, so reports do not show whether "
+            "a person visits a zone again. The only exception is a day that is processed again after its "
+            "uploads are undone. It uses the same noise, so the report is the same."
         )
         sentences.append(text % {"indicators": ", ".join(visits)})
     if spec.has_fakes:
@@ -175,11 +175,10 @@ def two_categories(spec: PlanSpec) -> str:
     if not slugs:
         return ""
     return gettext(
-        "Indicators with two categories (%(indicators)s): if a person's reports for two days differ, the "
-        "person's values also differ. Anyone who sees both reports and knows the value on one of these "
-        "days then learns the value on the other. The epsilon per attribute is based on a comparison of "
-        "two people whose values differ on only one day. In this comparison, any two days with the same "
-        "value for one person must also have the same value for the other. With two categories, two such "
-        "people cannot exist. The epsilon per attribute therefore gives no guarantee for a day if its "
-        "report is seen together with the report for another day."
+        "Indicators with two categories (%(indicators)s): the epsilon per attribute gives no guarantee "
+        "for a day if its report is seen together with the report for another day. If a person's reports "
+        "for two days differ, the person's values also differ, so anyone who sees both reports and knows "
+        "one of the values learns the other. The reason: the epsilon per attribute compares two people "
+        "whose values differ on only one day, but whose days with equal values are the same. With two "
+        "categories, there are no such people."
     ) % {"indicators": ", ".join(slugs)}

@@ -100,7 +100,7 @@ def _no_slots(facts: Facts) -> Missing | None:
     if facts.has_slots:
         return None
     why = gettext(
-        "The study counts people only by whole day. This question needs time slots and an area with zones."
+        "The study counts people only for whole days. This question needs time slots and an area with zones."
     )
     return Missing(why=why, keys=("[slots]", "[area] zones"), anchor="slots")
 

@@ -95,7 +95,10 @@ def summary(simulation: Simulation) -> str:
     narrow = min(row.day_half_width for row in rows)
     wide = max(row.day_half_width for row in rows)
     if len(noise) == len(rows):
-        return gettext("On a single day, every bar of every indicator shows only noise. Change the settings.")
+        return gettext(
+            "With these settings, one day of data is too little: every bar of every indicator "
+            "would show only noise. Change the settings."
+        )
     visitors = formats.number(simulation.setting.crowd.visitors)
     if narrow == wide:
         text = gettext("With %(visitors)s visitors a day, shares are accurate to about ±%(wide)s.")
@@ -376,8 +379,8 @@ def _family_words(best: Candidate) -> str:
     if best.plan.has_fakes:
         return gettext(
             "%(name)s is the most accurate. It adds made-up reports, and nothing in the reports shows "
-            "which one is the real answer. The guarantee for one value therefore allows an epsilon of "
-            "%(answer)s per answer."
+            "which one is the real answer. Each answer can therefore have an epsilon of %(answer)s within "
+            "the guarantee for one value."
         ) % {
             "name": best.mechanism,
             "answer": formats.epsilon(best.plan.indicators[0].epsilon, decimals=2),

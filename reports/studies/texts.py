@@ -99,9 +99,9 @@ def status_reason(status: str, study: Study) -> str:
     worked_out = gettext("The figure is not shown because it would reveal a category that this study hides.")
     reasons = {
         Status.NOT_RELIABLE: gettext(
-            "The 95%% interval spans more than %(width)s percentage points. It cannot distinguish a "
-            "share of one quarter from a share of three quarters. Only the interval is shown, "
-            "without the estimate."
+            "The 95%% interval spans more than %(width)s percentage points, so it cannot distinguish a "
+            "share of one quarter from a share of three quarters. Only the interval is shown, without an "
+            "estimate."
         ),
         Status.NOT_COLLECTED: gettext(
             "There is no data for these days, or no answers were received. The figures are unknown, not zero."

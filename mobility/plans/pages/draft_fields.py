@@ -152,8 +152,8 @@ HINTS: Final[dict[str, Promise | str]] = {
         "Probability that the epsilon guarantee fails, such as 0.000001. Leave it empty if no noise is used."
     ),
     "slots.close_after_minutes": gettext_lazy(
-        "The minutes are counted from the end of each time slot. If you leave this field empty, run "
-        "manage.py close_slots to publish time slots."
+        "Minutes are counted from the end of each time slot. If you leave this field empty, time slots "
+        "are published only when you run manage.py close_slots."
     ),
     "indicator.name_fr": FRENCH,
     "indicator.parts": gettext_lazy(

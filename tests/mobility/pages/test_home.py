@@ -164,5 +164,5 @@ def test_home_shows_the_rest_when_the_vault_is_away(olga, monkeypatch):
     says(
         page(olga, "/"),
         "Upload an extract",
-        "Tasks cannot be listed now, because the vault is not responding.",
+        "Tasks cannot be listed right now because the vault is not responding.",
     )

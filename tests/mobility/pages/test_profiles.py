@@ -209,7 +209,7 @@ class TestCopy:
         says(
             text_of(html),
             "Copy of the profile operator-x",
-            "The choices below come from the profile operator-x.",
+            "The settings below come from the profile operator-x.",
         )
         assert chosen(html, "name") == ["operator-x-2"]
         response = client.post(NEW_URL, self.form_of(html) | {"action": "save"}, headers=HTMX)

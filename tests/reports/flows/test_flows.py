@@ -155,7 +155,7 @@ def test_the_page_has_list_map_table_and_totals(reader, study) -> None:
 def test_a_day_has_a_catchment_with_shares(reader, study) -> None:
     text = words(reader.get(f"{PAGE}?from=2024-05-31&to=2024-05-31&zone=1"))
     assert "Origins of visitors to North &lt;east&gt;" in text and "Share of the zone's total" in text
-    assert "Each figure is a number of visitors on this day." in text
+    assert "Each figure is the number of visitors on this day." in text
     several = words(reader.get(f"{PAGE}?zone=1"))
     assert "Choose a single day to see shares" in several and "Share of the zone's total" not in several
 
