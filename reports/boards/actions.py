@@ -1,6 +1,6 @@
 """Making, arranging, sharing and removing boards. The ledger records all but the arranging."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Final
@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from reports.boards.models import Board, BoardDigest, BoardUse
-from reports.boards.offers import first_tiles, offers_of
+from reports.boards.offers import all_figures, offers_of, tiles_of
 from reports.boards.tiles import (
     MAX_TEXT,
     MAX_TILES,
@@ -62,18 +62,18 @@ class BoardError(ValueError):
 
 
 @transaction.atomic
-def create_board(study: Study, *, name: str, by: User, copy_of: Board | None = None) -> Board:
-    """Make a board of one's own with the tiles of another one, or with the first tiles of the study.
+def create_board(study: Study, *, name: str, by: User, tiles: Sequence[Tile] | None = None) -> Board:
+    """Make a board of one's own with these tiles, at most MAX_TILES; None: with all figures of the study.
 
-    BoardError if the name is taken or out of range, or there are too many.
+    BoardError if the name is taken or out of range, or there are too many boards.
     """
     if Board.objects.filter(study=study, owner=by).count() >= MAX_BOARDS:
         text = gettext(
             "You already have %(n)d boards for this study. Remove a board that you no longer need."
         )
         raise BoardError(text % {"n": MAX_BOARDS})
-    board = Board(study=study, owner=by, name=_checked_name(name))
-    board.tiles = write_tiles(first_tiles(study)) if copy_of is None else copy_of.tiles
+    found = tiles_of(all_figures(study)[:MAX_TILES]) if tiles is None else tiles
+    board = Board(study=study, owner=by, name=_checked_name(name), tiles=write_tiles(found))
     _save(board)
     _record(board, "created", by=by)
     return board

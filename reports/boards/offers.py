@@ -1,17 +1,20 @@
 """Tiles that a study offers: what can be added to a board, and what a new board begins with."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from django.utils.translation import gettext
 
 from ldp import PlanSpec
-from reports.boards.tiles import MAX_TILES, Kind, Tile, with_tile
+from reports.boards.tiles import Kind, Tile, with_tile
 from reports.flows.pairs import place_pairs
 from reports.flows.visited import visited_items
-from reports.maps.zones import zones_of
+from reports.maps.zones import mapped, zones_of
 from reports.studies.models import Study
 from reports.studies.queries import current_plan
+
+FIRST_CHARTS: Final = 2  # of indicators that are proposed for a new board
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,14 +54,32 @@ def titles() -> dict[Kind, str]:
     }
 
 
-def first_tiles(study: Study) -> list[Tile]:
-    """Tiles of a new board: one of each sort, and every indicator whose combinations are not its subject."""
-    tiles: list[Tile] = []
+def all_figures(study: Study) -> list[Offer]:
+    """One of each sort, and every indicator whose combinations are not its subject."""
     pairs = {pair.indicator.slug for pair in place_pairs(study)}
-    for offer in offers_of(study):
-        is_joint_chart = offer.kind == Kind.INDICATOR and offer.of in pairs
-        if offer.kind != Kind.TEXT and not is_joint_chart and len(tiles) < MAX_TILES:
-            tiles = with_tile(tiles, offer.kind, of=offer.of)
+    return [
+        offer
+        for offer in offers_of(study)
+        if offer.kind != Kind.TEXT and not (offer.kind == Kind.INDICATOR and offer.of in pairs)
+    ]
+
+
+def proposed(study: Study) -> list[Offer]:
+    """Figures for one page: key figures, visitors per day, charts of the first indicators, and one map."""
+    on_map = mapped(list(study.indicators.all()))
+    offers = all_figures(study)
+    charts = [
+        each for each in offers if each.kind == Kind.INDICATOR and (not on_map or each.of != on_map.slug)
+    ]
+    others = {Kind.FIGURES: "", Kind.VISITORS: "", Kind.MAP: on_map.slug if on_map else None}
+    return [each for each in offers if others.get(each.kind) == each.of or each in charts[:FIRST_CHARTS]]
+
+
+def tiles_of(offers: Sequence[Offer]) -> list[Tile]:
+    """Tiles of a new board, in the order of the offers."""
+    tiles: list[Tile] = []
+    for offer in offers:
+        tiles = with_tile(tiles, offer.kind, of=offer.of)
     return tiles
 
 

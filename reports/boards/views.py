@@ -1,5 +1,8 @@
 """Pages of boards: the list of a study, one board, and the form that arranges it."""
 
+from collections.abc import Iterable
+from enum import StrEnum
+from itertools import count
 from typing import Any, Final
 
 from django import forms
@@ -18,9 +21,9 @@ from reports.accounts.access import account, readers_only, study_or_404
 from reports.boards import actions
 from reports.boards.contents import board_context
 from reports.boards.models import Board
-from reports.boards.offers import Offer, offers_of, titles
+from reports.boards.offers import Offer, offers_of, proposed, tiles_of, titles
 from reports.boards.queries import board_or_404, boards_of
-from reports.boards.tiles import MAX_TEXT, MAX_TITLE
+from reports.boards.tiles import MAX_TEXT, MAX_TILES, MAX_TITLE, Kind, Tile, read_tiles
 from reports.estimates.options import ReportOptions
 from reports.estimates.page import weekdays, widest_indicator, window_page
 from reports.estimates.picker import requested_window
@@ -32,22 +35,60 @@ from reports.studies.texts import crumbs_to
 ARRANGE: Final = "arrange"
 
 
+class Start(StrEnum):
+    """Tiles of a new board; the value of any other choice is the key of the board to copy."""
+
+    CHOSEN = "chosen"
+    ALL = "all"
+    NONE = "none"
+
+
 class BoardForm(forms.Form):
-    """Form of a new board: its name, and the board that it begins as."""
+    """Form of a new board: its name, and the figures or the board that it begins with."""
 
     name = forms.CharField(label=_("Name of the board"), max_length=actions.MAX_NAME)
-    copy_of = forms.ModelChoiceField(
-        label=_("Start with"),
-        queryset=Board.objects.none(),  # set for each reader and study
-        required=False,
-        empty_label=_("All figures for this study"),
-    )
+    start = forms.ChoiceField(label=_("Start with"))  # choices are set for each reader and study
+    figures = forms.MultipleChoiceField(required=False)
 
     def __init__(self, data: object = None, *, study: Study, reader: Any) -> None:
-        super().__init__(data)  # type: ignore[arg-type]
-        found: Any = self.fields["copy_of"]
-        found.queryset = boards_of(study, reader=reader)
-        found.label_from_instance = lambda board: board.name
+        self.offers = {each.value: each for each in offers_of(study) if each.kind != Kind.TEXT}
+        self.boards = {str(each.pk): each for each in boards_of(study, reader=reader)}
+        initial = {
+            "name": _free_name(self.boards.values(), reader=reader),
+            "start": Start.CHOSEN,
+            "figures": [each.value for each in proposed(study)],
+        }
+        super().__init__(data, initial=initial)  # type: ignore[arg-type]
+        start: Any = self.fields["start"]
+        start.choices = [
+            (Start.CHOSEN, gettext("Selected figures")),
+            (Start.ALL, gettext("All figures for this study")),
+            (Start.NONE, gettext("No figures (an empty board)")),
+            *(
+                [(gettext("A copy of"), [(key, each.name) for key, each in self.boards.items()])]
+                if self.boards
+                else []
+            ),
+        ]
+        figures: Any = self.fields["figures"]
+        figures.choices = [(value, "") for value in self.offers]
+
+    def clean_figures(self) -> list[str]:
+        figures: list[str] = self.cleaned_data["figures"]
+        if len(figures) > MAX_TILES:
+            text = gettext("A board has at most %(n)d tiles. Select fewer figures.")
+            raise forms.ValidationError(text % {"n": MAX_TILES})
+        return figures
+
+    def tiles(self) -> list[Tile] | None:
+        """Tiles that were asked for; None: all figures."""
+        start = self.cleaned_data["start"]
+        if start in self.boards:
+            return read_tiles(self.boards[start].tiles)
+        if start == Start.ALL:
+            return None
+        chosen = self.cleaned_data["figures"] if start == Start.CHOSEN else ()
+        return tiles_of([offer for value, offer in self.offers.items() if value in chosen])
 
 
 @require_http_methods(["GET", "POST"])
@@ -58,15 +99,20 @@ def boards(request: HttpRequest, slug: str) -> HttpResponse:
     form = BoardForm(request.POST or None, study=study, reader=reader)
     if request.method == "POST" and form.is_valid():
         try:
-            board = actions.create_board(study, **form.cleaned_data, by=reader)
+            name = form.cleaned_data["name"]
+            board = actions.create_board(study, name=name, by=reader, tiles=form.tiles())
         except actions.BoardError as error:
             form.add_error("name", str(error))
         else:
-            return redirect(f"{board_address(board)}?{ARRANGE}=on")
+            arranged = {} if board.tiles else {ARRANGE: "on"}
+            query = urlencode(_days(request) | arranged)
+            return redirect(f"{board_address(board)}{'?' if query else ''}{query}")
     context = {
         "study": study,
-        "boards": boards_of(study, reader=reader),
+        "boards": form.boards.values(),
         "form": form,
+        "figures": _grouped(form.offers.values()),
+        "query": urlencode(_days(request)),
         "crumbs": crumbs_to(study),
     }
     return render(request, "boards/boards.html", context, status=400 if form.errors else 200)
@@ -120,9 +166,8 @@ def change(request: HttpRequest, slug: str, board_id: int) -> HttpResponse:
         tile = None
     if request.htmx and tile is not None:  # type: ignore[attr-defined]
         return HttpResponse(status=204)
-    kept = {name: request.GET[name] for name in ("from", "to") if name in request.GET}
     place = f"#tile-{tile}" if tile else ""
-    return redirect(f"{board_address(found)}?{urlencode(kept | {ARRANGE: 'on'})}{place}")
+    return redirect(f"{board_address(found)}?{urlencode(_days(request) | {ARRANGE: 'on'})}{place}")
 
 
 def board_address(board: Board) -> str:
@@ -150,6 +195,19 @@ def _changed(request: HttpRequest, board: Board) -> int | None:
     return None
 
 
-def _grouped(offers: list[Offer]) -> list[tuple[str, list[Offer]]]:
+def _days(request: HttpRequest) -> dict[str, str]:
+    """Days in the address, for the next one."""
+    return {name: request.GET[name] for name in ("from", "to") if name in request.GET}
+
+
+def _free_name(boards: Iterable[Board], *, reader: Any) -> str:
+    """Name for a new board, which its owner can change."""
+    taken = {each.name for each in boards if each.owner_id == reader.pk}
+    names = (gettext("Board %(n)d") % {"n": n} for n in count(1))
+    return next(name for name in names if name not in taken)
+
+
+def _grouped(offers: Iterable[Offer]) -> list[tuple[str, list[Offer]]]:
     """Offers under the names of their kinds; those without an indicator have no further name."""
-    return [(title, [each for each in offers if each.kind == kind]) for kind, title in titles().items()]
+    groups = [(title, [each for each in offers if each.kind == kind]) for kind, title in titles().items()]
+    return [group for group in groups if group[1]]

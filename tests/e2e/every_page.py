@@ -96,6 +96,7 @@ def board_of(page: Page, site: str, study: str) -> dict[str, str]:
     """Make a board with all figures of a study: the walk finds its page, and here it is being arranged."""
     page.goto(f"{site}/studies/{study}/boards/")
     if not page.locator("main .link-list a").count():
+        page.select_option("[name=start]", "all")
         _send(page, "main form", name="Semaine")
     else:
         page.locator("main .link-list a").first.click()

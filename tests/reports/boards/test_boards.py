@@ -112,6 +112,50 @@ class TestPage:
         assert f"{total.ci_low:,.0f} to {total.ci_high:,.0f}" in fact.more
 
 
+class TestNewBoard:
+    def test_it_proposes_a_page_of_charts_and_a_map_that_one_press_makes(self, reader, board):
+        html = reader.get(f"{BOARDS}?{ONE_DAY}").content.decode()
+        ticked = re.findall(r'name="figures" value="([^"]+)" checked', html)
+        assert ticked == ["figures:", "visitors:", "indicator:gender", "indicator:region", "map:home"]
+        assert len(re.findall(r'name="figures"', html)) == 12 and "text:" not in html
+        (name,) = re.findall(r'name="name" value="([^"]+)"', html)
+        given = {"name": name, "start": "chosen", "figures": ticked}
+        answer = reader.post(f"{BOARDS}?{ONE_DAY}", given)
+        made = Board.objects.get(name="Board 1")
+        assert answer["Location"] == f"{address(made)}?{ONE_DAY}"  # with its figures, of the same days
+        assert kinds(made) == ticked
+        assert 'value="Board 2"' in reader.get(BOARDS).content.decode()
+
+    @pytest.mark.parametrize(
+        ("given", "expected"),
+        [
+            ({"start": "chosen", "figures": ["map:home", "visitors:"]}, ["visitors:", "map:home"]),
+            ({"start": "none", "figures": ["map:home"]}, []),
+            ({"start": "chosen"}, []),
+        ],
+    )
+    def test_it_has_the_figures_that_were_chosen(self, reader, rich, given, expected):
+        answer = reader.post(BOARDS, {"name": "New"} | given)
+        made = Board.objects.get()
+        assert kinds(made) == expected
+        assert answer["Location"] == address(made) + ("" if expected else "?arrange=on")
+
+    def test_it_can_start_with_all_figures_or_as_a_copy(self, reader, board):
+        do(reader, board, "remove", 3)
+        for start, n_tiles in (("all", 11), (str(board.pk), 10)):
+            reader.post(BOARDS, {"name": start, "start": start, "figures": ["visitors:"]})
+            assert len(kinds(Board.objects.get(name=start))) == n_tiles
+
+    def test_what_the_study_has_not_is_refused_and_what_was_ticked_stays(self, reader, rich, monkeypatch):
+        monkeypatch.setattr("reports.boards.views.MAX_TILES", 1)
+        for figures in (["map:gender"], ["text:"], ["visitors:", "figures:"]):
+            answer = reader.post(BOARDS, {"name": "New", "start": "chosen", "figures": figures})
+            assert answer.status_code == 400 and not Board.objects.exists()
+        assert "A board has at most 1 tiles" in words(answer)
+        ticked = re.findall(r'name="figures" value="([^"]+)" checked', answer.content.decode())
+        assert ticked == ["figures:", "visitors:"]
+
+
 class TestArranging:
     def test_buttons_move_resize_hide_and_remove(self, reader, board):
         for what, key in (("down", 1), ("up", 11), ("small", 1), ("wide", 3), ("hide", 4), ("remove", 5)):
@@ -146,7 +190,7 @@ class TestArranging:
         buttons = re.findall(r'value="(round|quantile|equal)" aria-pressed="(true|false)"', html)
         assert buttons[:3] == [("round", "false"), ("quantile", "true"), ("equal", "false")]
         assert buttons[3:] == [("round", "true"), ("quantile", "false"), ("equal", "false")]
-        copy = actions.create_board(rich, name="copy", by=board.owner, copy_of=board)
+        copy = actions.create_board(rich, name="copy", by=board.owner, tiles=read_tiles(board.tiles))
         assert copy.tiles == board.tiles
         do(reader, board, "round", 9)
         assert legend() == first
@@ -191,17 +235,17 @@ class TestReaders:
         assert "Arrange" not in words(boss.get(f"{address(board)}?arrange=on"))
         for end, given in (("change/", {"do": "up", "tile": "2"}), ("remove/", {})):
             assert boss.post(address(board, end), given).status_code == 404
-        copy = boss.post(BOARDS, {"name": "Mine", "copy_of": board.pk})["Location"]
+        copy = boss.post(BOARDS, {"name": "Mine", "start": board.pk})["Location"]
         assert Board.objects.get(owner=administrator).tiles == board.tiles
         assert reader.get(copy).status_code == 404
         do(reader, board, "name", name="For me again")
         assert boss.get(address(board)).status_code == 404
-        foreign = boss.post(BOARDS, {"name": "Stolen", "copy_of": board.pk})
+        foreign = boss.post(BOARDS, {"name": "Stolen", "start": board.pk})
         assert foreign.status_code == 400
 
     def test_viewers_have_their_own_and_share_none(self, rich, viewer):
         client = signed_in(viewer)
-        client.post(BOARDS, {"name": "Mine"})
+        client.post(BOARDS, {"name": "Mine", "start": "none"})
         board = Board.objects.get()
         answer = client.post(
             address(board, "change/"), {"do": "name", "name": "Ours", "is_shared": "on"}, follow=True
@@ -211,9 +255,11 @@ class TestReaders:
         assert (board.name, board.is_shared) == ("Mine", False)
 
     def test_names_are_unique_for_a_reader_and_boards_few(self, reader, board, analyst, rich, monkeypatch):
-        assert "You already have a board named" in words(reader.post(BOARDS, {"name": " For the mayor "}))
+        assert "You already have a board named" in words(
+            reader.post(BOARDS, {"name": " For the mayor ", "start": "all"})
+        )
         monkeypatch.setattr(actions, "MAX_BOARDS", 1)
-        assert "You already have 1 boards" in words(reader.post(BOARDS, {"name": "Another"}))
+        assert "You already have 1 boards" in words(reader.post(BOARDS, {"name": "Another", "start": "all"}))
         assert Board.objects.count() == 1
 
     def test_the_last_used_come_first_while_they_may_be_seen(self, reader, board, rich, analyst, boss):
