@@ -31,7 +31,7 @@ def test_from_an_empty_form_to_a_draft_in_review(site, extract, sign_in, width):
     page.get_by_label("First day").fill("2017-05-31")
 
     page.set_input_files("#sample-file", extract[0])
-    expect(page.get_by_label("Subscriber column")).to_have_value("msisdn")
+    expect(page.get_by_label("Subscriber column")).to_have_value("msisdn", timeout=20_000)
     page.set_input_files("#cells-file", DEMO / "cells.csv")
     expect(page.get_by_label("Name of the cell file")).to_have_value("cells.csv")
     page.set_input_files("#zones-file", DEMO / "zones.geojson")

@@ -191,7 +191,7 @@ def test_statement_says_what_one_known_day_tells_of_another_and_where_epsilon_is
     figures = "50.0% without any report, at most 52.5% with one day's report"
     assert f"night: {figures}" in changes
     assert "(night): if a person's reports for two days differ, the person's values also differ" in changes
-    assert "knows the value on one of these days then learns the value on the other" in changes
+    assert "knows one of the values learns the other" in changes
     factory.create(replace(coin, max_values=1), slug="once", epsilon="0.1")
     changes = told(statement("once")["not_protected"])["changes"]
     assert ("Correct guesses" in changes, "Two categories" in changes) == (False, False)

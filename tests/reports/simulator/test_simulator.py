@@ -83,7 +83,7 @@ def test_words_have_the_odds_of_one_value_and_of_all_that_a_person_gives() -> No
     assert "at most 2.72 (epsilon 1). This limit applies to guesses about one value and about all" in both
     one, every, _, empty = words.odds_words(simulate(make(questions=(replace(DAILY, domain_size=2),))))
     assert "at most 2.72 (epsilon 1)" in one and "at most 1,097 (epsilon 7)" in every.replace("\u202f", ",")
-    assert "epsilon per attribute therefore gives no guarantee for a day" in empty
+    assert "the epsilon per attribute gives no guarantee for a day" in empty
     faked = words.truth_words(simulate(make(8, 8, mechanism="rsfd-grr")).rows[0].channel)
     assert faked.startswith("The answer names the true category in ")
     assert faked.endswith("Of 100 reports, 50 are real answers; the others are made up.")
