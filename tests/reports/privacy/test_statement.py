@@ -190,11 +190,11 @@ def test_statement_says_what_one_known_day_tells_of_another_and_where_epsilon_is
     (changes,) = [row["text"] for row in statement("days")["not_protected"] if row["name"] == "changes"]
     figures = "50.0% without any report, at most 52.5% with one day's report"
     assert f"night: {figures}" in changes
-    assert "(night): if a person's reports for two days differ, the person's values also differ" in changes
+    assert "(night): the epsilon per attribute gives no guarantee for a day" in changes
     assert "knows one of the values learns the other" in changes
     factory.create(replace(coin, max_values=1), slug="once", epsilon="0.1")
     changes = told(statement("once")["not_protected"])["changes"]
-    assert ("Correct guesses" in changes, "Two categories" in changes) == (False, False)
+    assert ("Correct guesses" in changes, "with two categories" in changes) == (False, False)
 
 
 def test_statement_says_what_reports_on_hashed_values_tell(reader) -> None:
