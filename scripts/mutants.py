@@ -151,6 +151,8 @@ def _not_applying(mutants: Iterable[Mutant]) -> Iterator[str]:
     for mutant in mutants:
         try:
             mutant.applied((ROOT / mutant.file).read_text(encoding="utf-8"))
+            if "migrations" in Path(mutant.file).parts:
+                yield f"{mutant.file} is a migration: they run once, for all mutants"
             if not (ROOT / mutant.by.partition("::")[0]).exists():
                 yield f"{mutant.by} does not exist"
         except (DoesNotApplyError, OSError, SyntaxError) as error:
@@ -194,7 +196,8 @@ def _copy_to(copy: Path) -> Path:
 def _outcome(mutant: Mutant, copy: Path, *, postgres_url: str) -> str:
     original, target = ROOT / mutant.file, copy / mutant.file
     target.write_text(mutant.applied(original.read_text(encoding="utf-8")), encoding="utf-8")
-    environment = os.environ | {"TEST_POSTGRES_URL": postgres_url}
+    # All share the databases that the first one migrates: no mutant is in a migration.
+    environment = os.environ | {"TEST_POSTGRES_URL": postgres_url, "MIGRATED_DIR": str(copy.parent)}
     if mutant.is_postgres:
         server = postgres_url.rpartition("/")[0]
         name = f"mutant_{copy.name}"

@@ -103,6 +103,7 @@ class Run:
         ]  # fmt: skip
         # Without compiled modules, tests take three times as long to collect, and processes to start.
         changes = {"TEST_POSTGRES_URL": self.postgres_url, "PYTHONDONTWRITEBYTECODE": ""}
+        changes["MIGRATED_DIR"] = str(self.folder)
         output = self.folder / f"{name}.out" if in_background else None
         return Started(name, start(command, os.environ | changes | databases, output=output), output)
 

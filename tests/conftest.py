@@ -21,6 +21,7 @@ from reports.studies.grant_models import StudyGrant
 from reports.studies.policies import Role
 from reports.tasks import make_export
 from tests.emptying import let_tests_flush
+from tests.migrated import once_a_run
 
 # The first call of a kernel compiles it: no deadline can hold for that.
 hypothesis.settings.register_profile("mobility", deadline=None, print_blob=True)
@@ -51,6 +52,12 @@ def _apart_from_real_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     folders["CELERY_BROKER_URL"] = paths.redis_url  # no one answers there
     with override_settings(**folders, STORAGES=storages, PASSWORD_HASHERS=hashers):
         yield
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(request: pytest.FixtureRequest) -> None:
+    with once_a_run():
+        request.getfixturevalue("django_db_setup")  # that of pytest-django
 
 
 @pytest.fixture(autouse=True)
