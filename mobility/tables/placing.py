@@ -17,7 +17,7 @@ from ldp.geo.location import LocationSpec
 from mobility.tables.options import TableError
 from reports.studies.geography.areas import place, projection_of, shapes_of
 from reports.studies.geography.files.rules import Source
-from reports.studies.geography.grid import GridError, make_grid
+from reports.studies.geography.grid import GridError, finest_grid, make_grid
 from reports.studies.geography.projection import LocalProjection
 from reports.studies.geography.shapes import first_containing
 from reports.studies.geography.zones import read_zones
@@ -98,11 +98,5 @@ def noise_purpose(area: TableArea, spec: LocationSpec) -> str:
 def _grid(area: AreaDefinition, *, radius_m: int, grid_m: int | None, margin_m: int) -> Grid:
     if grid_m is not None:
         return make_grid(area, step_m=grid_m, margin_m=margin_m)
-    step_m = max(GRID_M[0], radius_m // 100 * 10)
-    while True:
-        try:
-            return make_grid(area, step_m=step_m, margin_m=margin_m)
-        except GridError:
-            step_m += 10
-            if step_m > GRID_M[1]:
-                raise
+    least_m = max(GRID_M[0], radius_m // 100 * 10)
+    return finest_grid(area, steps=range(least_m, GRID_M[1] + 1, 10), margin_m=margin_m)

@@ -55,6 +55,17 @@ def make_grid(area: AreaDefinition, *, step_m: int, margin_m: int, max_cells: in
     )
 
 
+def finest_grid(area: AreaDefinition, *, steps: range, margin_m: int) -> Grid:
+    """Return the grid of the first of some rising steps that makes few enough squares.
+
+    GridError of the last step if none does.
+    """
+    bounds = _checked_bounds(area, step_m=steps[0], margin_m=margin_m)
+    wanted = (bounds[0] - margin_m, bounds[1] - margin_m, bounds[2] + margin_m, bounds[3] + margin_m)
+    fitting = (step_m for step_m in steps if math.prod(map(len, _squares(wanted, step_m))) <= MAX_CELLS)
+    return make_grid(area, step_m=next(fitting, steps[-1]), margin_m=margin_m)
+
+
 def _checked_bounds(area: AreaDefinition, *, step_m: int, margin_m: int) -> tuple[float, float, float, float]:
     """Bounds of the area in metres; GridError if a number is out of range, or the area too wide."""
     if not 1 <= step_m <= MAX_STEP_M:

@@ -24,6 +24,7 @@ from reports.studies.geography.areas import (
 from reports.studies.geography.display import pixel_m, shown_zones
 from reports.studies.geography.grid import (
     GridError,
+    finest_grid,
     grid_codes_of_cells,
     land_mask,
     make_grid,
@@ -148,6 +149,13 @@ def test_too_many_squares_are_refused_with_the_smallest_step_that_works(area, st
     for smaller in range(max(step_m, least - 20), least):
         with pytest.raises(GridError):
             make_grid(area, step_m=smaller, **given)
+
+
+def test_the_finest_grid_has_the_first_of_the_steps_that_works(area):
+    found = finest_grid(area, steps=range(10, 1000, 10), margin_m=20_000)
+    assert found.step_m > 10 and found == make_grid(area, step_m=found.step_m, margin_m=20_000)
+    with pytest.raises(GridError, match=f"a step of {found.step_m - 10} m .*the smallest step that works is"):
+        finest_grid(area, steps=range(10, found.step_m, 10), margin_m=20_000)
 
 
 def test_areas_steps_and_margins_have_bounds(area):
