@@ -307,28 +307,27 @@ class TestContent:
 
 
 class TestRefusals:
-    @pytest.mark.parametrize(
-        ("change", "more", "words"),
-        [({"city": "Belfort"}, (), r"'city' \(its name is that of a place\).* --drop city"),
-         ({"lat2": "47"}, ("--drop", "zone"), "lat2"),
-         ({"call": ""}, (), "column 'call', rows 2, 3, 4, 5, 6 and 295 more: the id is empty"),
-         ({}, ("--drop", "nothing"), "the file has no column 'nothing'"),
-         ({}, ("--drop", "lat"), "column 'lat' is replaced by the sanitised position: do not drop it"),
-         ({}, ("--zone", "call"), "column 'call' is named for two purposes"),
-         ({}, ("--grid", "10", "--radius", "50000"), r"squares, more than .*option --grid")],
-    )  # fmt: skip
-    def test_it_says_what_is_wrong(self, study, tmp_path, change, more, words):
-        refuses(words, study, written(tmp_path / "in.csv", [row | change for row in calls()]), *more)
+    def test_it_says_what_is_wrong(self, study, tmp_path):
+        for change, more, words in (
+            ({"city": "Belfort"}, (), r"'city' \(its name is that of a place\).* --drop city"),
+            ({"lat2": "47"}, ("--drop", "zone"), "lat2"),
+            ({"call": ""}, (), "column 'call', rows 2, 3, 4, 5, 6 and 295 more: the id is empty"),
+            ({}, ("--drop", "nothing"), "the file has no column 'nothing'"),
+            ({}, ("--drop", "lat"), "column 'lat' is replaced by the sanitised position: do not drop it"),
+            ({}, ("--zone", "call"), "column 'call' is named for two purposes"),
+            ({}, ("--grid", "10", "--radius", "50000"), r"squares, more than .*option --grid"),
+        ):
+            refuses(words, study, written(tmp_path / "in.csv", [row | change for row in calls()]), *more)
 
-    @pytest.mark.parametrize("wrong", ["", "x", "91", "nan", "48,5 high street"])
-    def test_errors_name_column_and_row_and_no_value(self, study, tmp_path, wrong):
+    def test_errors_name_column_and_row_and_no_value(self, study, tmp_path):
         rows = calls()
-        rows[4]["lat"] = wrong
-        told = refuses(
-            r"column 'lat', row 6: must be a number of degrees from -90 to 90",
-            study, written(tmp_path / "in.csv", rows),
-        )  # fmt: skip
-        assert not wrong or wrong not in told.replace("-90 to 90", "")
+        for wrong in ("", "x", "91", "nan", "48,5 high street"):
+            rows[4]["lat"] = wrong
+            told = refuses(
+                r"column 'lat', row 6: must be a number of degrees from -90 to 90",
+                study, written(tmp_path / "in.csv", rows),
+            )  # fmt: skip
+            assert not wrong or wrong not in told.replace("-90 to 90", "")
 
     def test_exchanged_columns_and_the_other_side_of_the_earth(self, study, tmp_path):
         rows = [row | {"lat": row["lon"], "lon": row["lat"]} for row in calls()]
@@ -355,17 +354,16 @@ class TestRefusals:
             row["away"] = f"{np.hypot(float(row['lat']) - 47.65, float(row['lon']) - 6.85):.5f}"
         refuses(r"'away' \(rows close to each other", study, written(tmp_path / "in.csv", rows))
 
-    @pytest.mark.parametrize(
-        ("text", "words"),
-        [("call,lat,lon\n", "the file has no rows"),
-         ("call,lat,lon,lat\nC1,47,6,47\n", "column 'lat' appears more than once"),
-         ("call,lat,lon\nC1,47.6,6.8\nC2,47.6\n", "line 3 has another number of columns"),
-         ("call,lat\nC1,47\n", "the file has no column 'lon'"),
-         ("PAR1 and no more", "Parquet file is damaged")],
-    )  # fmt: skip
-    def test_files_that_are_no_table(self, study, tmp_path, text, words):
-        (tmp_path / "in.csv").write_text(text)
-        refuses(words, study, tmp_path / "in.csv")
+    def test_files_that_are_no_table(self, study, tmp_path):
+        for text, words in (
+            ("call,lat,lon\n", "the file has no rows"),
+            ("call,lat,lon,lat\nC1,47,6,47\n", "column 'lat' appears more than once"),
+            ("call,lat,lon\nC1,47.6,6.8\nC2,47.6\n", "line 3 has another number of columns"),
+            ("call,lat\nC1,47\n", "the file has no column 'lon'"),
+            ("PAR1 and no more", "Parquet file is damaged"),
+        ):
+            (tmp_path / "in.csv").write_text(text)
+            refuses(words, study, tmp_path / "in.csv")
 
     def test_binary_columns_are_dropped_or_refused(self, study, file, tmp_path):
         given = pyarrow.csv.read_csv(file)
@@ -381,17 +379,16 @@ class TestRefusals:
         with pytest.raises(CommandError, match="No such file"):
             run(study, tmp_path / "none.csv", tmp_path / "out.csv")
 
-    @pytest.mark.parametrize(
-        ("more", "words"),
-        [(("--level", "8"), "--level must be a number > 0 and <= 7"),
-         (("--level", "ln x"), "--level must be a number"),
-         (("--radius", "9"), "--radius must be from 10 to 50000 metres"),
-         (("--grid", "9"), "--grid must be from 10 to 50000 metres"),
-         (("--radius", "x"), "argument --radius"),
-         (("--distance-to", "centre=91,0"), "argument --distance-to: must be a name and degrees")],
-    )  # fmt: skip
-    def test_wrong_options(self, study, file, more, words):
-        refuses(words, study, file, *more)
+    def test_wrong_options(self, study, file):
+        for more, words in (
+            (("--level", "8"), "--level must be a number > 0 and <= 7"),
+            (("--level", "ln x"), "--level must be a number"),
+            (("--radius", "9"), "--radius must be from 10 to 50000 metres"),
+            (("--grid", "9"), "--grid must be from 10 to 50000 metres"),
+            (("--radius", "x"), "argument --radius"),
+            (("--distance-to", "centre=91,0"), "argument --distance-to: must be a name and degrees"),
+        ):
+            refuses(words, study, file, *more)
 
 
 def test_each_promise_and_area_has_a_key_of_its_own(study):
