@@ -520,6 +520,11 @@ class TestVisits:
         expected = {day: picked_visits(visits, day=day, most=most) for day in range(1, DAYS + 1)}
         of_days = {day: counted(plain, "trips", day, values=ITEMS[derive]) for day in expected}
         assert of_days == expected
+
+    @pytest.mark.parametrize("asked", [("visited_zones", 6, 2)], indirect=True)
+    def test_the_order_of_files_and_repeats_change_nothing(self, make_pipeline, files, rows, tmp_path):
+        plain = make_pipeline()
+        plain.upload(write_file(tmp_path / "all.csv", rows))
         mixed = make_pipeline(slug="mixed")
         mixed.upload(*(files[place] for place in (3, DAYS + 1, 4, 1, 3, 0, 2)))
         assert mixed.tallies() == plain.tallies()
