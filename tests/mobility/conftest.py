@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 from django.core.files.storage import storages
-from moto.server import ThreadedMotoServer
 
 from mobility.batches import dispatching
 from mobility.demo.extract import write_extract
@@ -55,6 +54,8 @@ def broker(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def s3_server():
+    from moto.server import ThreadedMotoServer  # half a second, which most runs need not
+
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()

@@ -1,8 +1,9 @@
 """RS+FD and RS+RFD with keyed bits: against plain Python, golden reports, and the promised frequencies."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache, partial
 from itertools import accumulate
 from math import prod
 from typing import Any
@@ -71,8 +72,8 @@ def mixed() -> ldp.FakeDataChannel:
 
 
 PROTOCOLS = ["grr", "ouez", "suez", "ouer", "suer", "adp", "prior-grr", "prior-ouer", "prior-suer"]
-CHANNELS: dict[str, Channel] = {"mixed": mixed()} | {
-    f"{protocol}-{shares}": made(protocol, shares=shares)
+CHANNELS: dict[str, Callable[[], Channel]] = {"mixed": cache(mixed)} | {
+    f"{protocol}-{shares}": cache(partial(made, protocol, shares=shares))
     for shares, protocols in (("equal", PROTOCOLS[:4] + PROTOCOLS[6:7]), ("balanced", PROTOCOLS[3:]))
     for protocol in protocols
 }
@@ -174,7 +175,7 @@ def count_all(values: list[NDArray[np.int32]], pseudonyms: NDArray[np.uint64], *
 @given(people=st.lists(st.tuples(st.integers(0, 2**64 - 1), profiles_st), max_size=4))
 @settings(max_examples=6, deadline=None)
 def test_reports_are_those_of_the_reference(name: str, people: list[tuple[int, tuple[int, ...]]]) -> None:
-    channel = CHANNELS[name]
+    channel = CHANNELS[name]()
     pseudonyms = np.array([pseudonym for pseudonym, _ in people], np.uint64)
     found = answer_all(columns([profile for _, profile in people]), pseudonyms, channel=channel)
     for row, (pseudonym, profile) in enumerate(people):
@@ -194,7 +195,7 @@ def test_golden_reports(name: str) -> None:
     """Frozen: another layout of the bits would give every subscriber a second answer."""
     rows = [(0, 1, 2, 3, 2), (1, 4, 69, 59, 0), (0, 0, 0, 0, 0), (1, 2, 20, 30, 1), (-1, 3, 64, -1, 2)]
     pseudonyms = np.array([0, 1, 2, 2**63, 2**64 - 1], np.uint64)
-    assert digest(*answer_all(columns(rows), pseudonyms, channel=CHANNELS[name])) == GOLDEN[name]
+    assert digest(*answer_all(columns(rows), pseudonyms, channel=CHANNELS[name]())) == GOLDEN[name]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -248,7 +249,7 @@ def test_words_pick_what_they_stand_for(exact: tuple[int, ...]) -> None:
 @every_channel
 def test_counts_are_those_of_the_reports(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fake_data, "_ROWS_AT_ONCE", 17)
-    channel, people = CHANNELS[name], PEOPLE[:100]
+    channel, people = CHANNELS[name](), PEOPLE[:100]
     values = [(people % np.uint64(size)).astype(np.int32) for size in SIZES]
     values[1][::3] = -1
     values[2][::7] = -1

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 from itertools import chain, combinations
 from math import exp, log
 from typing import Any, get_args
@@ -52,20 +53,21 @@ def mixed_priors() -> family.PriorFakeDataChannel:
 
 
 def cases() -> Iterator[Any]:
-    yield pytest.param(mixed(), id="mixed")
-    yield pytest.param(mixed_priors(), id="mixed priors")
+    yield pytest.param(mixed, id="mixed")
+    yield pytest.param(mixed_priors, id="mixed priors")
     common = {"epsilon": Fraction(7, 10)}
     for protocol in PROTOCOLS:
         for unit, shares, sizes in (("attribute", "balanced", (2, 3, 2)), ("profile", "equal", (4, 2))):
-            channel = fake_data_channel(protocol, **common, unit=unit, shares=shares, domain_sizes=sizes)
-            yield pytest.param(channel, id=f"{protocol}-{unit}")
+            asked = {**common, "unit": unit, "shares": shares, "domain_sizes": sizes}
+            yield pytest.param(partial(fake_data_channel, protocol, **asked), id=f"{protocol}-{unit}")
     for protocol in PRIOR_PROTOCOLS:
         for unit, shares, priors in (("attribute", "balanced", PRIORS), ("profile", "equal", ZEROS)):
-            channel = prior_fake_data_channel(protocol, **common, unit=unit, shares=shares, priors=priors)
-            yield pytest.param(channel, id=f"{protocol}-{unit}-priors")
+            asked = {**common, "unit": unit, "shares": shares, "priors": priors}
+            made = partial(prior_fake_data_channel, protocol, **asked)
+            yield pytest.param(made, id=f"{protocol}-{unit}-priors")
 
 
-every_channel = pytest.mark.parametrize("channel", list(cases()))
+every_channel = pytest.mark.parametrize("make", list(cases()))
 
 
 def subsets(d: int) -> Iterator[tuple[int, ...]]:
@@ -73,7 +75,8 @@ def subsets(d: int) -> Iterator[tuple[int, ...]]:
 
 
 @every_channel
-def test_losses_and_supports_are_those_of_every_profile_and_report(channel) -> None:
+def test_losses_and_supports_are_those_of_every_profile_and_report(make) -> None:
+    channel = make()
     d = len(channel.reports)
     worst = losses(channel)
     assert {differing: channel.ratio_of(differing) for differing in subsets(d)} == worst

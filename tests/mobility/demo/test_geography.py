@@ -13,7 +13,6 @@ from scripts.demo_geography import KM, documents
 FILES = ("zones", "water", "rivers", "roads", "borders")
 SHARED_KM = 1.0  # of a common border
 COAST_KM = 0.2  # lines are simplified one by one, so that a bank may lie this far off
-PLACES = load_study().area
 
 
 def shapes(document):
@@ -83,7 +82,8 @@ def test_rivers_and_roads_keep_out_of_the_sea_and_borders_go_around(country):
 
 
 def test_the_study_reads_all_of_it():
-    assert [(layer.name, layer.kind) for layer in PLACES.layers] == [
+    places = load_study().area
+    assert [(layer.name, layer.kind) for layer in places.layers] == [
         ("water", "polygons"), ("rivers", "lines"), ("roads", "lines"), ("borders", "lines"),
     ]  # fmt: skip
-    assert len(PLACES.cells) == 62 and {cell.zone for cell in PLACES.cells} == set(PLACES.zones)
+    assert len(places.cells) == 62 and {cell.zone for cell in places.cells} == set(places.zones)

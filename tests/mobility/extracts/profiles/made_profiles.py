@@ -1,5 +1,7 @@
 """A study and a profile's file for it, to be varied."""
 
+from functools import cache
+
 from mobility.vault.models.subscribers import VaultStudy
 from reports.studies.studyfile import StudyDefinition, parse_study
 from tests.mobility.pages.small_study import STUDY as SMALL_STUDY
@@ -39,6 +41,7 @@ values = { "25" = "Bourgogne-Franche-Comté", "75" = "Île-de-France" }
 """
 
 
+@cache
 def definition(text: str = STUDY) -> StudyDefinition:
     return parse_study(text.encode(), filename="study.toml", read=lambda _: CELLS)
 
