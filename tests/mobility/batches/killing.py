@@ -5,11 +5,15 @@ from contextlib import ExitStack
 from typing import Any
 from unittest.mock import patch
 
-from django.db import connections
+import pytest
+from django.db import connection, connections
 
 from mobility.batches import fairness
 from mobility.models import Batch
 from tests.mobility.pipeline import resume
+
+# On SQLite `make test-long` kills at every statement.
+ON_POSTGRES = pytest.mark.skipif(connection.vendor == "sqlite", reason="each statement is a long test")
 
 
 class Killed(BaseException):

@@ -24,7 +24,15 @@ from mobility.vault.blobs import store, successor
 from mobility.vault.keystore import keystore
 from mobility.vault.studies import open_study
 from reports.models import LedgerEntry, Publication, Tally, VisitorTally
-from tests.mobility.batches.killing import KillAt, Killed, check_deaths, run, spread, statements_of
+from tests.mobility.batches.killing import (
+    ON_POSTGRES,
+    KillAt,
+    Killed,
+    check_deaths,
+    run,
+    spread,
+    statements_of,
+)
 from tests.mobility.pipeline import SMALL, fresh, halves_of, raising, resume
 
 # Real transactions: a death inside one must roll back nothing else.
@@ -33,7 +41,8 @@ State = Batch.State
 
 
 @pytest.mark.parametrize(
-    "n_deaths", [pytest.param(4, marks=pytest.mark.database), pytest.param(None, marks=pytest.mark.long)]
+    "n_deaths",
+    [pytest.param(4, marks=[pytest.mark.database, ON_POSTGRES]), pytest.param(None, marks=pytest.mark.long)],
 )
 def test_a_death_at_any_statement_of_a_second_day_changes_nothing(make_pipeline, few, n_deaths):
     def begun(slug):
@@ -44,7 +53,6 @@ def test_a_death_at_any_statement_of_a_second_day_changes_nothing(make_pipeline,
     check_deaths(begun, n_deaths=n_deaths, least=50)
 
 
-@pytest.mark.database
 def test_an_outage_of_a_moment_holds_nothing_up(make_pipeline, few):
     """One statement meets no database: its task is tried again, and no sweep and no lease is needed."""
     undisturbed = make_pipeline(slug="undisturbed", **SMALL)

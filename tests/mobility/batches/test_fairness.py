@@ -120,7 +120,6 @@ def test_two_huge_batches_take_turns_and_one_alone_keeps_all_busy_but_floods_nob
     assert state_of(batches[0]) == Batch.State.DONE
 
 
-@pytest.mark.database
 def test_outages_multiply_and_fail_nothing(make_pipeline, small_chunks, settings, huge_file, monkeypatch):
     """Each round is a lease: all that is asked for fails, is tried again, and the sweep looks."""
     pipeline = make_pipeline(n_shards=4)

@@ -19,7 +19,7 @@ from mobility.vault.studies import open_study
 from reports.models import Plan, Study
 from reports.transfer.publications import apply_publication
 from reports.transfer.slots import PublicationError
-from tests.mobility.batches.killing import check_deaths
+from tests.mobility.batches.killing import ON_POSTGRES, check_deaths
 from tests.mobility.pipeline import SCHEMA, Pipeline, raising, some_people
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
@@ -119,7 +119,8 @@ def test_the_first_days_of_a_subscriber_count_in_any_order_of_files_and_closings
 
 
 @pytest.mark.parametrize(
-    "n_deaths", [pytest.param(3, marks=pytest.mark.database), pytest.param(None, marks=pytest.mark.long)]
+    "n_deaths",
+    [pytest.param(3, marks=[pytest.mark.database, ON_POSTGRES]), pytest.param(None, marks=pytest.mark.long)],
 )
 def test_a_death_at_any_statement_of_a_closing_changes_nothing(make_noisy, few, n_deaths):
     def begun(slug):

@@ -45,7 +45,6 @@ def with_more(path, folder, *, n: int):
     return folder / path.name
 
 
-@pytest.mark.database
 @pytest.mark.parametrize(
     ("early", "late", "crosses"), [(0, 0, "yy"), (0, 1, "yn"), (0, 150, "yy"), (1, 0, "nn")]
 )

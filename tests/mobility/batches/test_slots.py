@@ -27,7 +27,7 @@ from mobility.vault.consistency import stop_noisy
 from mobility.vault.studies import open_study
 from reports.studies.slot_models import SlotDay, StudySlots
 from reports.studies.tally_models import Publication
-from tests.mobility.batches.killing import check_deaths
+from tests.mobility.batches.killing import ON_POSTGRES, check_deaths
 from tests.mobility.commands import printed
 from tests.mobility.extracts.rows.night_study import night_study
 from tests.mobility.pipeline import Pipeline, fresh, raising
@@ -300,7 +300,8 @@ def test_study_is_not_closed_while_slots_of_its_days_are_open(make_slots, tmp_pa
 
 @pytest.mark.parametrize("way", ["slots", "days"])
 @pytest.mark.parametrize(
-    "n_deaths", [pytest.param(3, marks=pytest.mark.database), pytest.param(None, marks=pytest.mark.long)]
+    "n_deaths",
+    [pytest.param(3, marks=[pytest.mark.database, ON_POSTGRES]), pytest.param(None, marks=pytest.mark.long)],
 )
 def test_a_death_at_any_statement_of_a_closing_changes_nothing(make_slots, tmp_path, way, n_deaths):
     rows = some_rows(seed=5, n=200)

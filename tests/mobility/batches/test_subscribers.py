@@ -125,7 +125,6 @@ def test_a_list_of_opt_outs_with_a_bad_line_is_refused_whole(pipeline, clean, tm
     assert not OptOutShard.objects.exists()
 
 
-@pytest.mark.database
 def test_tallies_are_those_without_the_people_who_opted_out(make_pipeline, clean, tmp_path, monkeypatch):
     """Also if their rows were read before they did, and are merged later."""
     people = opted_out(clean[0], n=150)

@@ -33,7 +33,6 @@ def present_on(extract, *, days, n: int) -> set[str]:
     return set(people)
 
 
-@pytest.mark.database
 def test_counts_and_window_totals_are_exact(pipeline, extract, truth):
     batches = pipeline.upload(*extract)
     for path, batch in zip(extract[:2], batches, strict=False):

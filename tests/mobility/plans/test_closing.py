@@ -34,7 +34,7 @@ from mobility.vault.keystore import Keystore, keystore
 from mobility.vault.studies import open_study
 from reports.models import PlanIndicator, SavedView, Study, Tally
 from reports.sharing.actions import save_view
-from tests.mobility.batches.killing import Killed, dies, spread, statements_of
+from tests.mobility.batches.killing import ON_POSTGRES, Killed, dies, spread, statements_of
 from tests.mobility.batches.test_publishing import with_more
 from tests.mobility.batches.test_subscribers import list_of, opted_out
 from tests.mobility.commands import printed
@@ -323,7 +323,11 @@ def test_shard_that_cannot_be_read_is_erased_and_not_counted(filled):
     assert (erased["damaged_shards"], erased["pseudonyms"], rows_left(filled)) == (1, total - people, {})
 
 
-def check_deaths(make_pipeline, few, *, n_deaths=None):
+@pytest.mark.parametrize(
+    "n_deaths",
+    [pytest.param(4, marks=[pytest.mark.database, ON_POSTGRES]), pytest.param(None, marks=pytest.mark.long)],
+)
+def test_death_at_any_statement_ends_in_the_same_certificate(make_pipeline, few, n_deaths):
     def prepared(slug: str) -> Pipeline:
         pipeline = make_pipeline(slug=slug, **SMALL)
         pipeline.upload(few[0])
@@ -349,16 +353,6 @@ def check_deaths(make_pipeline, few, *, n_deaths=None):
         assert found == (expected, {}), f"killed at statement {n}"
         assert not keystore().exists(pipeline.study.key_id)
         assert Study.objects.get(slug=pipeline.study.slug).state == Study.State.CLOSED
-
-
-@pytest.mark.database
-def test_deaths_spread_over_the_statements_end_in_the_same_certificate(make_pipeline, few):
-    check_deaths(make_pipeline, few, n_deaths=5)
-
-
-@pytest.mark.long
-def test_death_at_any_statement_ends_in_the_same_certificate(make_pipeline, few):
-    check_deaths(make_pipeline, few)
 
 
 @pytest.mark.parametrize(
