@@ -40,6 +40,13 @@ def static(slug, *categories, column=""):
     return f"{head}categories = [{listed}]\n"
 
 
+def origin(slug, *, column, home, countries, operator_column="mcc"):
+    head = f'[[indicator]]\nslug = "{slug}"\nkind = "static"\nderive = "visitor_category"\n'
+    columns = f'column = "{column}"\noperator_column = "{operator_column}"\n'
+    listed = (", ".join(f'"{each}"' for each in texts) for texts in (home, countries))
+    return head + columns + "home = [{}]\ncountries = [{}]\n".format(*listed)
+
+
 def joint(slug, *parts, more=""):
     listed = ", ".join(f'"{each}"' for each in parts)
     return f'[[indicator]]\nslug = "{slug}"\nkind = "static"\nparts = [{listed}]\n{more}'

@@ -184,7 +184,9 @@ def _check_copy(row: VaultStudy, draft: PlanDraft) -> None:
     old = StudyDefinition.from_json(row.definition)
     new = StudyDefinition.from_json(draft.definition)
     profiles = ExtractProfile.objects.filter(study=row).order_by("name").values_list("name", flat=True)
-    was, now = ([(each.slug, each.categories) for each in of.static_indicators] for of in (old, new))
+    was, now = (
+        [(each.slug, each.categories, each.origin) for each in of.static_indicators] for of in (old, new)
+    )
     if profiles and was != now:
         raise DraftError(
             f"extract profiles must not outlive their indicators, got {', '.join(profiles)}: ask an "

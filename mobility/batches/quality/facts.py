@@ -141,7 +141,7 @@ def columns_of_reasons(profile: Profile) -> dict[str, list[str]]:
         **dict.fromkeys(("empty_cell", "outside_area"), profile.cell),
     }
     named = {reason: [name] for reason, name in found.items() if name}
-    values = [*dict.fromkeys(name for name in profile.columns.values() if name)]
+    values = [*profile.value_columns]
     return named | ({"unknown_value": values} if values else {})
 
 
@@ -153,7 +153,7 @@ def columns_of_unknown(counts: RowCounts) -> dict[str, list[str]]:
 
 def _columns(profile: Profile) -> list[str]:
     """Columns that are read, each once."""
-    names = (profile.subscriber, profile.timestamp, profile.cell, *profile.columns.values())
+    names = (profile.subscriber, profile.timestamp, profile.cell, *profile.value_columns)
     return list(dict.fromkeys(name for name in names if name))
 
 

@@ -26,6 +26,8 @@ ROLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         ),
     }
 )  # fmt: skip
+# Columns of the country of a person's operator.
+OPERATORS: Final = ("mcc", "mobile_country_code", "plmn", "home_plmn", "mcc_mnc", "operator", "operateur")
 # Devices distinguish people as well as subscribers do.
 IDENTIFIERS: Final = (
     *ROLES["subscriber"],

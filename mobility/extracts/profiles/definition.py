@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 from reports.studies.studyfile import IndicatorDefinition, StudyDefinition
 from reports.studies.studyfile.formats import ISO, Delimiter
+from reports.studies.studyfile.origins import MCC_DIGITS, NATIONAL, RESIDENT
 
 ProfileKind = Literal["events", "subscribers", "opt_out"]
 # Profiles that every study has.
@@ -30,15 +31,19 @@ class ValueTable:
     prefix_bytes : how many leading bytes of a text count; 0 = all of it
     otherwise : code of a text that is not empty and not among them; None = its row is rejected
     cuts : of a column of numbers, which has no codes: a number's code is how many of them it reaches
+    operator : of a visitor category: what the operator's column says; NATIONAL leaves it to this table
     """
 
     codes: Mapping[bytes, int]
     prefix_bytes: int = 0
     otherwise: int | None = None
     cuts: tuple[int, ...] = ()
+    operator: "ValueTable | None" = None
 
-    def code_of(self, text: bytes) -> int | None:
+    def code_of(self, text: bytes, *, operator: bytes = b"") -> int | None:
         """Code of one text; None = its row is rejected. Kernels do the same for whole columns."""
+        if self.operator is not None and (found := self.operator.code_of(operator)) != NATIONAL:
+            return found
         trimmed = text.strip()
         if not trimmed:
             return NO_ANSWER
@@ -56,6 +61,7 @@ class Profile:
     subscriber, timestamp, cell : names of columns; timestamp and cell only of events
     columns : column of each static indicator that these files hold, by slug
     tables : what the texts of these columns mean, by slug
+    operators : columns of operators' countries, by slug of the visitor category that needs one
     """
 
     name: str
@@ -68,6 +74,13 @@ class Profile:
     max_bad_share: Decimal = Decimal("0.05")
     columns: Mapping[str, str] = field(default_factory=dict)
     tables: Mapping[str, ValueTable] = field(default_factory=dict)
+    operators: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def value_columns(self) -> tuple[str, ...]:
+        """All columns of static values, each once."""
+        names = (*self.columns.values(), *self.operators.values())
+        return tuple(dict.fromkeys(name for name in names if name))
 
 
 def default_profile(definition: StudyDefinition) -> Profile:
@@ -85,6 +98,7 @@ def default_profile(definition: StudyDefinition) -> Profile:
         max_bad_share=extract.max_bad_share,
         columns=_columns(static),
         tables=_tables(static),
+        operators=_operators(static),
     )
 
 
@@ -99,6 +113,7 @@ def subscribers_profile(definition: StudyDefinition) -> Profile:
         max_bad_share=extract.max_bad_share,
         columns=_columns(definition.static_indicators),
         tables=_tables(definition.static_indicators),
+        operators=_operators(definition.static_indicators),
     )
 
 
@@ -119,17 +134,34 @@ def _columns(static: tuple[IndicatorDefinition, ...]) -> dict[str, str]:
 
 
 def _tables(static: tuple[IndicatorDefinition, ...]) -> dict[str, ValueTable]:
-    """Categories stand for themselves, and so do numbers."""
+    """Categories stand for themselves, unless the study says what texts mean."""
     return {
-        indicator.slug: number_table(indicator)
+        indicator.slug: own_table(indicator)
         or ValueTable(codes={name.encode(): code for code, name in enumerate(indicator.categories)})
         for indicator in static
     }
 
 
-def number_table(indicator: IndicatorDefinition) -> ValueTable | None:
-    """Meaning of the column of a number; None for categories."""
-    return None if indicator.scale is None else ValueTable(codes={}, cuts=indicator.scale.cuts)
+def _operators(static: tuple[IndicatorDefinition, ...]) -> dict[str, str]:
+    return {each.slug: each.origin.operator_column for each in static if each.origin is not None}
+
+
+def own_table(indicator: IndicatorDefinition) -> ValueTable | None:
+    """Meaning of a column that the study alone decides, for all profiles; None where a profile may map it."""
+    if indicator.scale is not None:
+        return ValueTable(codes={}, cuts=indicator.scale.cuts)
+    if indicator.origin is not None:
+        operators = {
+            code.encode(): NO_ANSWER if category is None else category
+            for code, category in indicator.origin.operators.items()
+        }
+        return ValueTable(
+            codes={code.encode(): RESIDENT for code in indicator.origin.home},
+            prefix_bytes=len(indicator.origin.home[0]),
+            otherwise=NATIONAL,
+            operator=ValueTable(codes=operators, prefix_bytes=MCC_DIGITS),
+        )
+    return None
 
 
 def whole_number(text: bytes) -> int | None:

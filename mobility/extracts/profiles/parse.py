@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, cast, get_args
 
-from mobility.extracts.profiles.definition import BUILT_IN
+from mobility.extracts.profiles.definition import BUILT_IN, own_table
 from mobility.extracts.profiles.errors import ProfileFileError
 from mobility.extracts.profiles.parse_rules import read_rule
 from mobility.extracts.profiles.rules import ValueRule
@@ -54,7 +54,7 @@ def read_profile(values: Mapping[str, Any], *, filename: str, definition: StudyD
     problems = Problems(filename)
     root = Table(dict(values), "", problems)
     facts = _read_profile(root, definition)
-    columns, rules = _read_indicators(root, definition)
+    columns, operators, rules = _read_indicators(root, definition)
     if facts.get("kind") == "subscribers" and not columns:
         root.add(
             INDICATOR,
@@ -63,11 +63,11 @@ def read_profile(values: Mapping[str, Any], *, filename: str, definition: StudyD
                 "extract contains nothing else"
             ),
         )
-    _check_columns(problems, facts, columns)
+    _check_columns(problems, facts, columns, operators)
     root.finish()
     if problems.found:
         raise ProfileFileError(problems.all())
-    return TypedProfile(**facts, columns=columns, rules=rules)
+    return TypedProfile(**facts, columns=columns, rules=rules, operators=operators)
 
 
 def _read_profile(root: Table, definition: StudyDefinition) -> dict[str, Any]:
@@ -120,28 +120,38 @@ def _read_roles(table: Table, *, is_events: bool, has_area: bool) -> dict[str, s
     return roles
 
 
-def _read_indicators(root: Table, definition: StudyDefinition) -> tuple[dict[str, str], dict[str, ValueRule]]:
-    """Return column and rule of each static indicator that the files hold, in the study's order."""
+def _read_indicators(
+    root: Table, definition: StudyDefinition
+) -> tuple[dict[str, str], dict[str, str], dict[str, ValueRule]]:
+    """Return columns, operators' columns and rule of the static indicators that the files hold, in order."""
     columns: dict[str, str] = {}
+    operators: dict[str, str] = {}
     rules: dict[str, ValueRule] = {}
     tables = root.table(INDICATOR, required=False)
     if tables is None:
-        return columns, rules
+        return columns, operators, rules
     for indicator in definition.static_indicators:
         table = tables.table(indicator.slug, required=False)
         if table:
             columns[indicator.slug] = table.text("column")
-            is_number = indicator.scale is not None  # which stands for itself
-            rules[indicator.slug] = ValueRule() if is_number else read_rule(table, indicator.categories)
+            if indicator.origin is not None:
+                operators[indicator.slug] = table.text("operator_column")
+            is_decided = own_table(indicator) is not None
+            rules[indicator.slug] = ValueRule() if is_decided else read_rule(table, indicator.categories)
             table.finish()
     for slug in tables.values:
         if slug not in tables.known:
             tables.add(slug, unknown(slug, known=tables.known, noun="static indicator"))
-    return columns, rules
+    return columns, operators, rules
 
 
-def _check_columns(problems: Problems, facts: Mapping[str, Any], columns: Mapping[str, str]) -> None:
+def _check_columns(
+    problems: Problems, facts: Mapping[str, Any], columns: Mapping[str, str], operators: Mapping[str, str]
+) -> None:
     """One source, one meaning: else an identifier could be an answer, or a value be answered twice."""
     roles = [(f"columns.{role}", facts.get(role)) for role in ("subscriber", "timestamp", "cell")]
     attributes = [(f"{INDICATOR}.{slug}.column", column) for slug, column in columns.items()]
+    attributes += [
+        (f"{INDICATOR}.{slug}.operator_column", column) for slug, column in operators.items() if column
+    ]
     check_used_once(problems, [*roles, *attributes], rule="must be its own column, but {first} uses it")

@@ -8,7 +8,7 @@ from typing import Any, Final
 from django.utils.translation import gettext
 
 from mobility.extracts.profiles.aliases import IDENTIFIERS, plain
-from mobility.extracts.profiles.definition import NO_ANSWER, ValueTable, number_table
+from mobility.extracts.profiles.definition import NO_ANSWER, ValueTable, own_table
 from mobility.extracts.profiles.instants import BAD, NONEXISTENT, OUTSIDE_PERIOD, VALID, Instant, instants_of
 from mobility.extracts.profiles.masking import DOT, is_identifier, shape, shows_people
 from mobility.extracts.profiles.parse import INDICATOR
@@ -18,6 +18,7 @@ from mobility.extracts.rows.counts import REJECTED
 from reports.base.formats import day_title
 from reports.studies.studyfile import IndicatorDefinition, StudyDefinition
 from reports.studies.studyfile.formats import ISO, timestamp_problem
+from reports.studies.studyfile.origins import FOREIGN, NATIONAL
 from reports.studies.studyfile.problems import Problems
 from reports.studies.studyfile.table import Table
 
@@ -29,6 +30,8 @@ _MISSHAPEN: Final = "wrong_columns"
 _EMPTY: Final = {"subscriber": "empty_subscriber", "cell": "empty_cell"}
 _TIMES: Final = {BAD: "bad_timestamp", NONEXISTENT: "nonexistent_time"}
 _UNKNOWN: Final = "unknown_value"
+# Of the operator's column of an indicator.
+OPERATOR: Final = "operator:%s"
 _IDENTIFIERS: Final = frozenset(map(plain, IDENTIFIERS))
 
 
@@ -43,7 +46,7 @@ class ShownValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownColumn:
-    """One column: `role` is subscriber, timestamp, cell, the slug of an indicator, or empty.
+    """One column: `role` is subscriber, timestamp, cell, the slug of an indicator, one of OPERATOR, or empty.
 
     reasons : why each row of the sample would be rejected, empty where this column rejects it not; of no row
         where the column rejects none
@@ -77,7 +80,7 @@ def preview(
     roles = roles_of(draft, definition)
     subscribers = sample.column(roles.get("subscriber", ""))
     shown = [
-        _shown(role, name, sample.column(name), draft, definition)
+        _shown(role, name, sample, draft, definition)
         for role, name in roles.items()
         if sample.names.count(name) == 1
     ]
@@ -108,14 +111,17 @@ def roles_of(draft: Mapping[str, Any], definition: StudyDefinition) -> dict[str,
     roles: dict[str, str] = dict(draft.get("columns", {}))
     indicators = draft.get(INDICATOR, {})
     for indicator in definition.static_indicators:
-        roles[indicator.slug] = indicators.get(indicator.slug, {}).get("column", "")
+        rule = indicators.get(indicator.slug, {})
+        roles[indicator.slug] = rule.get("column", "")
+        if indicator.origin is not None:
+            roles[OPERATOR % indicator.slug] = rule.get("operator_column", "")
     return {role: name for role, name in roles.items() if name}
 
 
 def table_of(rule: Mapping[str, Any], indicator: IndicatorDefinition) -> ValueTable | None:
     """The rule of a draft as the readers would use it; None while it has problems."""
-    if indicator.scale is not None:
-        return number_table(indicator)
+    if (decided := own_table(indicator)) is not None:
+        return decided
     problems = Problems("")
     read = read_rule(Table(dict(rule), "", problems), indicator.categories)
     return None if problems.found else read.compiled(indicator.categories)
@@ -137,15 +143,20 @@ def texts_seen(
 
 
 def _shown(
-    role: str, name: str, texts: list[str], draft: Mapping[str, Any], definition: StudyDefinition
+    role: str, name: str, sample: Sample, draft: Mapping[str, Any], definition: StudyDefinition
 ) -> ShownColumn:
+    texts = sample.column(name)
     if role == "timestamp":
         return _timestamps(name, texts, draft.get("profile", {}).get("timestamp_format", ISO), definition)
     if role == "cell":
         return _cells(name, texts, definition)
     for indicator in definition.static_indicators:
+        rule = draft.get(INDICATOR, {}).get(indicator.slug, {})
         if role == indicator.slug:
-            return _attribute(name, texts, draft[INDICATOR][role], indicator)
+            operators = sample.column(rule.get("operator_column", ""))
+            return _attribute(name, texts, rule, indicator, operators=operators)
+        if role == OPERATOR % indicator.slug:
+            return _operators(role, name, texts, indicator)
     return _subscribers(role, name, texts)
 
 
@@ -231,14 +242,22 @@ def _cells(name: str, texts: list[str], definition: StudyDefinition) -> ShownCol
 
 
 def _attribute(
-    name: str, texts: list[str], rule: Mapping[str, Any], indicator: IndicatorDefinition
+    name: str,
+    texts: list[str],
+    rule: Mapping[str, Any],
+    indicator: IndicatorDefinition,
+    *,
+    operators: list[str],
 ) -> ShownColumn:
     table = table_of(rule, indicator)
     if table is None:
         unread = tuple(ShownValue(text=shape(text)) for text in texts[:ROWS_SHOWN])
         fact = gettext("map the values of this column below")
         return ShownColumn(name=name, role=indicator.slug, values=unread, fact=fact)
-    codes = [table.code_of(text.encode()) for text in texts]
+    codes = [
+        table.code_of(text.encode(), operator=operator.encode())
+        for text, operator in zip(texts, operators or [""] * len(texts), strict=True)
+    ]
     values = tuple(
         ShownValue(text=_attribute_text(text, table), meaning=_category(code, indicator), is_bad=code is None)
         for text, code in zip(texts[:ROWS_SHOWN], codes[:ROWS_SHOWN], strict=True)
@@ -253,6 +272,27 @@ def _attribute(
     }
     reasons = tuple(_UNKNOWN if code is None else "" for code in codes)
     return ShownColumn(name=name, role=indicator.slug, values=values, fact=fact, reasons=reasons)
+
+
+def _operators(role: str, name: str, texts: list[str], indicator: IndicatorDefinition) -> ShownColumn:
+    """The operators of a visitor category; what comes of them stands with its own column."""
+    decided = own_table(indicator)
+    table = None if decided is None else decided.operator
+    if table is None:
+        return ShownColumn(name=name, role=role, values=())
+    meanings = {
+        NATIONAL: gettext("operator of the study's country"),
+        FOREIGN: gettext("foreign operator"),
+        NO_ANSWER: gettext("no answer"),
+        None: gettext("unknown value: row rejected"),
+    }
+    codes = [table.code_of(text.encode()) for text in texts]
+    values = tuple(
+        ShownValue(text=_attribute_text(text, table), meaning=meanings[code], is_bad=code is None)
+        for text, code in zip(texts[:ROWS_SHOWN], codes[:ROWS_SHOWN], strict=True)
+    )
+    reasons = tuple(_UNKNOWN if code is None else "" for code in codes)
+    return ShownColumn(name=name, role=role, values=values, reasons=reasons)
 
 
 def _attribute_text(text: str, table: ValueTable) -> str:

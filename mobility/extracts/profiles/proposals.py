@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from mobility.extracts.profiles.aliases import ROLES, attribute_names, plain
+from mobility.extracts.profiles.aliases import OPERATORS, ROLES, attribute_names, plain
+from mobility.extracts.profiles.definition import own_table
 from mobility.extracts.profiles.parse import INDICATOR
 from mobility.extracts.profiles.sample import Sample
 from mobility.extracts.profiles.timestamp_guess import timestamp_formats
@@ -44,6 +45,13 @@ def propose(sample: Sample, *, definition: StudyDefinition) -> Proposal:
         )
         for indicator in definition.static_indicators
     }
+    operators = {
+        each.slug: search.by_name(
+            f"{INDICATOR}.{each.slug}.operator_column", map(plain, (each.origin.operator_column, *OPERATORS))
+        )
+        for each in definition.static_indicators
+        if each.origin is not None
+    }
     _find_by_values(search, columns, attributes, definition)
     formats = timestamp_formats(sample.column(columns["timestamp"] or ""), definition=definition)
     kind = "subscribers" if columns["timestamp"] is None and any(attributes.values()) else "events"
@@ -57,7 +65,7 @@ def propose(sample: Sample, *, definition: StudyDefinition) -> Proposal:
     draft = {
         "profile": profile,
         "columns": {role: name for role, name in columns.items() if name},
-        INDICATOR: _indicators(sample, attributes, definition),
+        INDICATOR: _indicators(sample, attributes, operators, definition),
     }
     return Proposal(draft=draft, reasons=search.reasons, formats=formats)
 
@@ -79,7 +87,7 @@ def _find_by_values(
             "columns.cell", lambda texts: sum(text in cells for text in texts) >= MOST_MATCH * len(texts)
         )
     for indicator in definition.static_indicators:
-        if attributes[indicator.slug] is None and indicator.scale is None:
+        if attributes[indicator.slug] is None and own_table(indicator) is None:
             attributes[indicator.slug] = search.by_values(
                 f"{INDICATOR}.{indicator.slug}.column", _holds_categories(indicator)
             )
@@ -96,14 +104,18 @@ def _holds_categories(indicator: IndicatorDefinition) -> Callable[[Sequence[str]
 
 
 def _indicators(
-    sample: Sample, attributes: dict[str, str | None], definition: StudyDefinition
+    sample: Sample,
+    attributes: dict[str, str | None],
+    operators: dict[str, str | None],
+    definition: StudyDefinition,
 ) -> dict[str, dict[str, Any]]:
     return {
         indicator.slug: {
             "column": column,
+            **({"operator_column": operator} if (operator := operators.get(indicator.slug)) else {}),
             **(
                 {}
-                if indicator.scale
+                if own_table(indicator)
                 else rule_draft(sample.column(column), indicator.categories, reference=definition.first_day)
             ),
         }

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, Literal, Self
 
 from mobility.extracts.profiles.ages import BirthRule
-from mobility.extracts.profiles.definition import Profile, number_table
+from mobility.extracts.profiles.definition import Profile, own_table
 from mobility.extracts.profiles.rules import ValueRule
 from reports.studies.studyfile import StudyDefinition
 from reports.studies.studyfile.formats import ISO, Delimiter
@@ -29,12 +29,13 @@ class TypedProfile:
     delimiter: Delimiter | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     rules: Mapping[str, ValueRule] = field(default_factory=dict)
+    operators: Mapping[str, str] = field(default_factory=dict)
 
     def compiled(self, definition: StudyDefinition) -> Profile:
         """Return what the readers need; `definition` is that of the study the profile was checked against."""
         asked = {indicator.slug: indicator for indicator in definition.static_indicators}
         tables = {
-            slug: number_table(asked[slug]) or self.rules[slug].compiled(asked[slug].categories)
+            slug: own_table(asked[slug]) or self.rules[slug].compiled(asked[slug].categories)
             for slug in self.columns
         }
         return Profile(**self._facts(), tables=tables)
@@ -42,12 +43,16 @@ class TypedProfile:
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         rules = {slug: _rule_to_json(rule) for slug, rule in self.rules.items()}
-        return self._facts() | {"max_bad_share": format(self.max_bad_share, "f"), "rules": rules}
+        facts = self._facts()
+        if not self.operators:  # as before there were any
+            del facts["operators"]
+        return facts | {"max_bad_share": format(self.max_bad_share, "f"), "rules": rules}
 
     def _facts(self) -> dict[str, Any]:
         """All but the rules."""
         names = (each.name for each in fields(self) if each.name != "rules")
-        return {name: getattr(self, name) for name in names} | {"columns": dict(self.columns)}
+        columns = {"columns": dict(self.columns), "operators": dict(self.operators)}
+        return {name: getattr(self, name) for name in names} | columns
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mobility.extracts.profiles.preview import roles_of
+from mobility.extracts.profiles.preview import OPERATOR, roles_of
 from mobility.extracts.profiles.sample import Sample
 from reports.studies.studyfile import StudyDefinition
 
@@ -39,7 +39,8 @@ def uniqueness_of(
     draft : in the shape of a profile's file, perhaps unfinished
     """
     roles = roles_of(draft, definition)
-    static = {indicator.slug for indicator in definition.static_indicators}
+    slugs = [indicator.slug for indicator in definition.static_indicators]
+    static = {*slugs, *(OPERATOR % slug for slug in slugs)}
     chosen = dict.fromkeys(name for role, name in roles.items() if role in static)
     columns = tuple(name for name in chosen if sample.names.count(name) == 1)
     if not columns:

@@ -1,6 +1,6 @@
 """Rows of an extract to coded events: pseudonyms, days, cells and values; every other row is counted."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
@@ -16,16 +16,10 @@ from mobility.extracts.rows import outcomes, timestamps
 from mobility.extracts.rows.counts import HOURS, REJECTED, RowCounts
 from mobility.extracts.rows.events import NO_VALUE, Events
 from mobility.extracts.rows.joints import joints_of
-from mobility.extracts.rows.lookups import (
-    UNKNOWN,
-    CodeTable,
-    NumberTable,
-    PseudonymSet,
-    pseudonyms_of,
-    trimmed,
-)
+from mobility.extracts.rows.lookups import UNKNOWN, PseudonymSet, pseudonyms_of, trimmed
 from mobility.extracts.rows.nights import nights_of
 from mobility.extracts.rows.outcomes import Coded, Judged
+from mobility.extracts.rows.value_columns import ValueColumns
 from mobility.extracts.rows.widths import code_slots
 from reports.studies.studyfile import StudyDefinition, VisitorRule
 
@@ -34,14 +28,6 @@ _ANY_HOUR = VisitorRule(min_minutes=0, from_minute=0, to_minute=24 * 60 - 1)
 _ACCEPTED, _OUTSIDE_PERIOD, _OUTSIDE_AREA, _OUTSIDE_HOURS, _DAY_CLOSED = map(
     outcomes.OUTCOMES.index, ("accepted", "outside_period", "outside_area", "outside_hours", "day_closed")
 )
-
-
-class _Value(NamedTuple):
-    """A column of values: its indicator's place in the plan, and its table."""
-
-    column: str
-    place: int
-    table: CodeTable | NumberTable
 
 
 class RowCoder:
@@ -83,12 +69,9 @@ class RowCoder:
             for index, indicator in enumerate(definition.indicators)
             if indicator.kind == "static"
         ]
-        self._values = [
-            _Value(profile.columns[slug], index, CodeTable.of(profile.tables[slug], empty=EMPTY))
-            for index, slug in static
-            if slug in profile.columns
-        ]
-        self._joints = joints_of(plan, [value.place for value in self._values])
+        self._columns = ValueColumns.of(profile, static, empty=EMPTY)
+        self._values = self._columns.all
+        self._joints = joints_of(plan, [value.place for value in self._columns.plain])
         self._sanitiser = Sanitiser(plan, prf)
         self._slot_of = {index: slot for slot, (index, _) in enumerate(static)}
         self._plan = plan
@@ -249,14 +232,15 @@ class RowCoder:
         plan = self._plan
         if not self._values:
             return
-        if self._joints:
-            rows, values = np.arange(len(rows), dtype=np.int32), values[:, rows]
+        if self._joints or self._columns.operators:
+            rows, of_columns = np.arange(len(rows), dtype=np.int32), self._columns.values(values[:, rows])
 
             def sides(number: int, levels: NDArray[np.int32]) -> NDArray[np.int32]:
                 return self._sanitiser.sides(number, events.pseudonym, levels)
 
-            values = np.stack([*values, *(joint.codes(values, sides=sides) for joint in self._joints)])
-        places = [value.place for value in self._values] + [joint.place for joint in self._joints]
+            of_joints = (joint.codes(of_columns, sides=sides) for joint in self._joints)
+            values = np.stack([*of_columns, *of_joints])
+        places = [value.place for value in self._columns.plain] + [joint.place for joint in self._joints]
         if not plan.is_sampled:
             slots = np.array([self._slot_of[place] for place in places], np.int64)
             _collect_codes(rows, values, slots, events.codes)

@@ -32,5 +32,6 @@ class Command(BaseCommand):
         roles = {"subscriber": typed.subscriber, "timestamp": typed.timestamp, "cell": typed.cell}
         columns = {role: column for role, column in roles.items() if column}
         columns |= {f"indicator.{slug}": column for slug, column in typed.columns.items()}
+        columns |= {f"indicator.{slug}.operator": column for slug, column in typed.operators.items()}
         made = {"study": row.slug, "profile": typed.name, "kind": typed.kind, "columns": columns}
         self.stdout.write(json.dumps(made))

@@ -186,7 +186,7 @@ def _field(typed: Typed, name: str, errors: Errors, sample: Sample | None) -> Fi
 
 
 def _with_columns(made: Field, sample: Sample | None) -> Field:
-    is_column = made.name.startswith("extract.") or made.name.endswith(".column")
+    is_column = made.name.startswith("extract.") or made.name.endswith((".column", ".operator_column"))
     options = columns_for(sample, made.value) if is_column else []
     return replace(made, kind="select", options=options) if options else made
 

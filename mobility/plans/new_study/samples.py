@@ -73,7 +73,7 @@ def offers(sample: Sample, typed: Typed) -> list[Offer]:
     used = {
         value
         for name, value in typed.values.items()
-        if name.startswith("extract.") or name.endswith(".column")
+        if name.startswith("extract.") or name.endswith((".column", ".operator_column"))
     }
     subscribers = sample.column(typed.values.get("extract.subscriber", ""))
     names = [(place, name) for place, name in enumerate(sample.names) if sample.names.count(name) == 1]

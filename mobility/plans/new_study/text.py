@@ -15,12 +15,14 @@ from tomlkit.items import Item
 
 from mobility.plans.pages.draft_typed import (
     DAILY,
+    FORM_ONLY,
     JOINT,
     KEYS,
     PLAN,
     STATIC,
     STUDY,
     Typed,
+    kind_of_table,
     lines,
     rows_of,
     section_of,
@@ -129,15 +131,10 @@ def without_field(tables: Tables) -> list[str]:
         known = {*keys, *(other.rpartition(".")[2] for other in FIELDS if other.startswith(f"{section}."))}
         found += [f"{section}.{key}" for key in section_of(tables, section) if key not in known]
     for place, row in enumerate(rows_of(tables), start=1):
-        kind = _kind_of(row)
+        kind = kind_of_table(row)
         name = f"indicator[{row.get('slug') or place}]"
-        found += [f"{name}.{key}" for key in row if key not in ("kind", *KEYS[kind])]
+        found += [f"{name}.{key}" for key in row if key not in (*FORM_ONLY.get(kind, ("kind",)), *KEYS[kind])]
     return found
-
-
-def _kind_of(row: Mapping[str, Any]) -> str:
-    kind = JOINT if "parts" in row else row.get("kind")
-    return kind if isinstance(kind, str) and kind in KEYS else STATIC
 
 
 def _edits(typed: Typed, before: Typed) -> Iterator[Edit]:
@@ -158,7 +155,7 @@ def _kind_in_text(typed: Typed, row: str) -> str:
     """Kind of an indicator in the text: a joint one is daily if one of its parts is."""
     kind = typed.kind_of(row)
     if kind != JOINT:
-        return kind
+        return str(FORM_ONLY.get(kind, {"kind": kind})["kind"])
     daily = {typed.values.get(f"{each}.slug") for each in typed.rows if typed.kind_of(each) == DAILY}
     parts = lines(typed.values.get(f"{row}.parts", ""))
     return DAILY if daily.intersection(parts) else STATIC
@@ -184,7 +181,8 @@ def _rows(typed: Typed, before: Typed) -> tuple[list[int], list[dict[str, Any]]]
                 if (text := typed.values.get(f"{row}.{key}", "").strip())
             }
             parts: dict[str, Any] = {"parts": []} if kind == JOINT else {}
-            added.append({"kind": _kind_in_text(typed, row), **parts, **filled})
+            own = {**FORM_ONLY.get(kind, {}), "kind": _kind_in_text(typed, row)}
+            added.append({**own, **parts, **filled})
     return removed, added
 
 

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods
 from mobility.plans.drafts import DraftConflictError, DraftError, save_draft
 from mobility.plans.models import PlanDraft
 from mobility.plans.pages.draft_fields import draft_form
-from mobility.plans.pages.draft_typed import DAILY, JOINT, STATIC, Typed
+from mobility.plans.pages.draft_typed import DAILY, JOINT, ORIGIN, STATIC, Typed
 from mobility.plans.pages.drafts import crumbs, revision_of
 from mobility.plans.pages.simulated import USED, use
 from reports.accounts.access import administrators_only
@@ -19,7 +19,13 @@ from reports.studies.studyfile.numbers import NUMBER
 from reports.studies.studyfile.redraft import read_tables
 from reports.transfer.studies import StudyExistsError
 
-ADDS = {"add-static": STATIC, "add-daily": DAILY, "add-joint": JOINT, "add-number": NUMBER}
+ADDS = {
+    "add-static": STATIC,
+    "add-origin": ORIGIN,
+    "add-daily": DAILY,
+    "add-joint": JOINT,
+    "add-number": NUMBER,
+}
 
 
 @require_http_methods(["GET", "POST"])

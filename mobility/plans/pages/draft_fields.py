@@ -23,6 +23,7 @@ from reports.studies.studyfile import (
 from reports.studies.studyfile.definition import DERIVED
 from reports.studies.studyfile.hours import BUSIEST_HOUR, FIRST_HOUR, LAST_HOUR
 from reports.studies.studyfile.numbers import DERIVED_NUMBERS, NUMBER
+from reports.studies.studyfile.origins import VISITOR_CATEGORY
 from reports.studies.studyfile.sections import MECHANISMS, SLOT_NOISES, UNITS
 from reports.studies.texts import tallies_words
 
@@ -70,6 +71,9 @@ LABELS: Final[dict[str, Promise]] = {
     "indicator.name_fr": gettext_lazy("French name (optional)"),
     "indicator.slug": gettext_lazy("Short name"),
     "indicator.column": gettext_lazy("Column in the extract"),
+    "indicator.operator_column": gettext_lazy("Column with the country of the operator"),
+    "indicator.home": gettext_lazy("First characters of home codes in the area, one entry per line"),
+    "indicator.countries": gettext_lazy("Countries that are not foreign (ISO codes), one per line"),
     "indicator.parts": gettext_lazy("Parts: short names of the indicators to combine, one per line"),
     "indicator.unit": gettext_lazy("Unit of measurement"),
     "indicator.minimum": gettext_lazy("Minimum (optional)"),
@@ -212,6 +216,10 @@ HINTS: Final[dict[str, Promise | str]] = {
         "These names are shown on French pages. Enter one name for each category or duration, in the "
         "same order. Zone names come from the zones file."
     ),
+    "indicator.operator_column": gettext_lazy(
+        "Each value must begin with a mobile country code, such as 208 for France. Network codes and "
+        "IMSIs do."
+    ),
     "indicator.groups": gettext_lazy(
         "Enter one category per line, with its group first, such as “North: Lille”. Reports can show "
         "totals for each group."
@@ -229,6 +237,8 @@ CONTROLS: Final = {
     "derive": "select",
     "report": "select",
     "parts": "textarea",
+    "home": "textarea",
+    "countries": "textarea",
     "cuts": "textarea",
     "categories": "textarea",
     "categories_fr": "textarea",
@@ -368,6 +378,7 @@ def derived_words(derive: str) -> str:
         FIRST_HOUR: gettext("hour of the first event"),
         LAST_HOUR: gettext("hour of the last event"),
         BUSIEST_HOUR: gettext("busiest hour"),
+        VISITOR_CATEGORY: gettext("visitor category"),
     }
     return words.get(derive, derive)
 

@@ -13,10 +13,13 @@ from typing import Any, Final
 
 from reports.studies.studyfile import StudyDefinition
 from reports.studies.studyfile.numbers import NUMBER
+from reports.studies.studyfile.origins import VISITOR_CATEGORY
 from reports.studies.studyfile.redraft import Tables, tables_of
 
 STATIC, DAILY = "static", "daily"
 JOINT: Final = "joint"  # in the form only: an indicator that has parts, and is daily if one of these is
+# In the form only, too: a static indicator that is derived from two columns.
+ORIGIN: Final = VISITOR_CATEGORY
 ROW: Final = "row"  # field that names the indicators there are, in their order
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
 _COMMA = re.compile(r"(\d+),(\d+)")
@@ -47,8 +50,8 @@ class Typed:
             row = f"indicator-{place}"
             typed.rows.append(row)
             typed.values |= {f"{row}.{key}": _text(value) for key, value in indicator.items()}
-            if "parts" in indicator:
-                typed.values[f"{row}.kind"] = JOINT
+            if (kind := kind_of_table(indicator)) in FORM_ONLY:
+                typed.values[f"{row}.kind"] = kind
         return typed
 
     @classmethod
@@ -84,7 +87,7 @@ class Typed:
 
     def _indicator(self, row: str) -> dict[str, Any]:
         kind = self.kind_of(row)
-        table: dict[str, Any] = {"kind": STATIC if kind == JOINT else kind}
+        table: dict[str, Any] = {"kind": kind, **FORM_ONLY.get(kind, {})}
         for key, read in KEYS[kind].items():
             _put(table, key, self.values.get(f"{row}.{key}", ""), read)
         if kind == JOINT:  # without any it would be another kind of indicator
@@ -92,9 +95,17 @@ class Typed:
         return table
 
     def kind_of(self, row: str) -> str:
-        """Return STATIC, DAILY, JOINT or NUMBER."""
+        """Return STATIC, DAILY, JOINT, ORIGIN or NUMBER."""
         kind = self.values.get(f"{row}.kind", STATIC)
         return kind if kind in KEYS else STATIC
+
+
+def kind_of_table(row: Mapping[str, Any]) -> str:
+    """Kind in the form of an indicator of a study file, right or wrong."""
+    if "parts" in row:
+        return JOINT
+    kind = ORIGIN if row.get("derive") == VISITOR_CATEGORY else row.get("kind")
+    return kind if isinstance(kind, str) and kind in KEYS else STATIC
 
 
 def section_of(tables: Tables, section: str) -> dict[str, Any]:
@@ -212,6 +223,15 @@ DAILY_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {
 }
 
 
+ORIGIN_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {
+    **_OF_BOTH,
+    "column": str,
+    "operator_column": str,
+    "home": lines,
+    "countries": lines,
+    "categories_fr": lines,
+    "groups": _groups,
+}
 NUMBER_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {
     **_OF_BOTH,
     "column": str,
@@ -228,7 +248,13 @@ KEYS: Final = {
     STATIC: STATIC_KEYS,
     DAILY: DAILY_KEYS,
     JOINT: {**_OF_BOTH, "parts": lines, "max_values": whole},
+    ORIGIN: ORIGIN_KEYS,
     NUMBER: NUMBER_KEYS,
+}
+# Keys of a study file that make an indicator one of these kinds, which only the form has.
+FORM_ONLY: Final[Mapping[str, Mapping[str, Any]]] = {
+    JOINT: {"kind": STATIC},
+    ORIGIN: {"kind": STATIC, "derive": VISITOR_CATEGORY},
 }
 
 

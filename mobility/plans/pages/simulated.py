@@ -7,7 +7,7 @@ from typing import Final
 from django.http import QueryDict
 
 from ldp.privacy.plans import HASHED
-from mobility.plans.pages.draft_typed import JOINT, Typed, lines
+from mobility.plans.pages.draft_typed import JOINT, ORIGIN, Typed, lines
 from mobility.plans.pages.simulator_form import COMBINED, SimulatorForm
 
 # Fields of the simulator and the keys of the study file that they are.
@@ -71,7 +71,8 @@ def use(typed: Typed, query: QueryDict) -> None:
         typed.values |= {PLAN["epsilon_first"]: "", PLAN["hash_cells"]: ""}
     cap, parts = query.get(CAP), query.get(PARTS, "").split()
     if cap is not None:
-        derived = {typed.values.get(f"{row}.slug") for row in typed.rows if typed.values.get(f"{row}.derive")}
+        rows = [row for row in typed.rows if typed.kind_of(row) != ORIGIN]
+        derived = {typed.values.get(f"{row}.slug") for row in rows if typed.values.get(f"{row}.derive")}
         daily = [row for row in typed.rows if _is_daily(typed, row, derived)]
         typed.values |= {f"{row}.max_values": cap for row in daily}
     if parts:

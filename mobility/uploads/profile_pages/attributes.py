@@ -8,9 +8,9 @@ from typing import Any, Final
 from django.utils.translation import gettext, gettext_lazy
 
 from mobility.extracts.form_fields import Columns, Errors, Field
-from mobility.extracts.profiles.definition import NO_ANSWER
+from mobility.extracts.profiles.definition import NO_ANSWER, own_table
 from mobility.extracts.profiles.parse import INDICATOR
-from mobility.extracts.profiles.preview import table_of, texts_seen
+from mobility.extracts.profiles.preview import OPERATOR, table_of, texts_seen
 from mobility.extracts.profiles.value_guess import DATE_PATTERNS
 from mobility.uploads.profile_pages.draft import (
     AS_OTHERS,
@@ -46,6 +46,11 @@ class AttributeFields:
     bands: Sequence[Field] = ()
     errors: Sequence[str] = ()
 
+    @property
+    def operator_role(self) -> str:
+        """Role of the column with the country of the operator."""
+        return OPERATOR % self.slug
+
 
 def attribute_fields(indicator: IndicatorDefinition, columns: Columns, *, first_day: date) -> AttributeFields:
     """The fields of one indicator; `first_day` of the study is the day on which ages hold."""
@@ -55,8 +60,9 @@ def attribute_fields(indicator: IndicatorDefinition, columns: Columns, *, first_
     none = gettext("none (these files have no such column)")
     chosen = rule.get("column", "")
     column = columns.field(f"column-{slug}", gettext("Column"), chosen, key=f"{key}.column", none=none)
-    if not column.value or indicator.scale is not None:  # numbers stand for themselves
-        return AttributeFields(slug=slug, title=indicator.shown_name, column=column)
+    if not column.value or own_table(indicator) is not None:
+        fields = [_operator_field(indicator, columns, rule)] if column.value and indicator.origin else []
+        return AttributeFields(slug=slug, title=indicator.shown_name, column=column, fields=fields)
     kind = next((each for each in (BIRTH_YEAR, BIRTH_DATE, PREFIX) if each in rule), TEXTS)
     options = [(name, str(label)) for name, label in RULE_NAMES.items()]
     fields = [select(f"rule-{slug}", gettext("Content"), kind, options)]
@@ -81,6 +87,16 @@ def attribute_fields(indicator: IndicatorDefinition, columns: Columns, *, first_
         not_listed=not_listed,
         bands=bands,
         errors=errors.of(f"{key}.values", f"{key}.{kind}"),
+    )
+
+
+def _operator_field(indicator: IndicatorDefinition, columns: Columns, rule: Mapping[str, Any]) -> Field:
+    return columns.field(
+        f"operator-{indicator.slug}",
+        gettext("Column with the country of the operator"),
+        rule.get("operator_column", ""),
+        key=f"{INDICATOR}.{indicator.slug}.operator_column",
+        none=gettext("choose a column"),
     )
 
 

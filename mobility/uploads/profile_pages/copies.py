@@ -28,7 +28,10 @@ def copy_of(profile: TypedProfile, *, taken: Collection[str]) -> Proposal:
     draft = {
         "profile": facts | {"max_bad_share": profile.max_bad_share},
         "columns": {role: name for role in ROLES if (name := getattr(profile, role))},
-        INDICATOR: {slug: _rule(column, profile.rules[slug]) for slug, column in profile.columns.items()},
+        INDICATOR: {
+            slug: _rule(column, profile.rules[slug], operator=profile.operators.get(slug))
+            for slug, column in profile.columns.items()
+        },
     }
     return Proposal(draft=draft)
 
@@ -43,11 +46,14 @@ def free_name(name: str, *, taken: Collection[str]) -> str:
 def without_rows(profile: TypedProfile) -> Sample:
     """A file of no rows that has the columns of a profile: what its copy offers before a file is chosen."""
     roles = [name for role in ROLES if (name := getattr(profile, role))]
-    return Sample(names=(*roles, *profile.columns.values()), rows=(), misshapen=0, format="")
+    names = (*roles, *profile.columns.values(), *profile.operators.values())
+    return Sample(names=names, rows=(), misshapen=0, format="")
 
 
-def _rule(column: str, rule: ValueRule) -> Mapping[str, Any]:
+def _rule(column: str, rule: ValueRule, *, operator: str | None) -> Mapping[str, Any]:
     found: Draft = {"column": column}
+    if operator:
+        found["operator_column"] = operator
     if rule.prefix:
         found["prefix"] = rule.prefix
     if rule.values or rule.prefix:

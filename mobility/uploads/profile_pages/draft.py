@@ -9,6 +9,7 @@ from typing import Any
 
 from django.utils.translation import gettext
 
+from mobility.extracts.profiles.definition import own_table
 from mobility.extracts.profiles.parse import INDICATOR
 from mobility.extracts.profiles.value_guess import PREFIX as DEFAULT_PREFIX
 from reports.studies.studyfile import IndicatorDefinition, StudyDefinition
@@ -95,6 +96,10 @@ def _profile(sent: _Sent, kind: str) -> Draft:
 def _indicator(sent: _Sent, indicator: IndicatorDefinition, problems: Problems) -> Draft:
     slug = indicator.slug
     rule: Draft = {"column": sent.first(f"column-{slug}")}
+    if operator := sent.first(f"operator-{slug}"):
+        rule["operator_column"] = operator
+    if own_table(indicator) is not None:
+        return rule
     kind = sent.first(f"rule-{slug}") or TEXTS
     if kind == PREFIX:
         rule["prefix"] = _or_text(int, sent.first(f"prefix-{slug}") or str(DEFAULT_PREFIX))

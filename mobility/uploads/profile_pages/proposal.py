@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mobility.extracts.profiles.definition import own_table
 from mobility.extracts.profiles.parse import INDICATOR
 from mobility.extracts.profiles.proposals import Proposal, Reason, propose
 from mobility.extracts.profiles.sample import Sample
@@ -76,7 +77,11 @@ def _without_stale(form: _Form) -> dict[str, list[str]]:
         slug = indicator.slug
         is_same = form.first(f"was-rule-{slug}") == form.first(f"rule-{slug}")
         if form.first(f"was-column-{slug}") != form.first(f"column-{slug}"):
-            stale = [name for name in kept if name.endswith(f"-{slug}") and name != f"column-{slug}"]
+            stale = [
+                name
+                for name in kept
+                if name.endswith(f"-{slug}") and name not in (f"column-{slug}", f"operator-{slug}")
+            ]
         else:
             stale = [] if is_same else [f"text-{slug}", f"meaning-{slug}", f"more-{slug}"]
         for name in stale:
@@ -86,6 +91,8 @@ def _without_stale(form: _Form) -> dict[str, list[str]]:
 
 def _rule(form: _Form, rule: Draft, indicator: IndicatorDefinition) -> Draft:
     """The rule that was sent, and proposals for a column or a kind of rule that is new."""
+    if own_table(indicator) is not None:
+        return rule
     slug = indicator.slug
     texts = form.sample.column(rule["column"])
     reference = form.definition.first_day

@@ -44,6 +44,8 @@ def profile_words(profile: Profile, definition: StudyDefinition) -> dict[str, An
     roles = {"subscriber": profile.subscriber, "timestamp": profile.timestamp, "cell": profile.cell}
     columns = [(str(ROLE_NAMES[role]), name) for role, name in roles.items() if name]
     columns += [(titles[slug], name) for slug, name in profile.columns.items()]
+    operator = gettext("%(indicator)s: country of the operator")
+    columns += [(operator % {"indicator": titles[slug]}, name) for slug, name in profile.operators.items()]
     facts = []
     if profile.kind == "events":
         facts.append((gettext("Time format"), format_words(profile.timestamp_format)))
@@ -148,6 +150,11 @@ def rule_words(rule: ValueRule, indicator: IndicatorDefinition) -> list[str]:
     if indicator.scale is not None:
         read = gettext("the values are read as numbers")
         return [read, gettext("rows with any other value are rejected")]
+    if indicator.origin is not None:
+        return [
+            gettext("the study file says which home codes are in the area"),
+            gettext("rows whose operator has an unknown country code are rejected"),
+        ]
     lines = []
     birth = rule.birth
     if birth is not None:

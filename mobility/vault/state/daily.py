@@ -55,7 +55,10 @@ class DailyValues:
 
     def __init__(self, definition: StudyDefinition, sanitiser: StudySanitiser) -> None:
         self._sanitiser = sanitiser
-        derive_of = {each.slug: each.derive for each in definition.indicators}
+        # A static part may be derived, too, but not from a day.
+        derive_of = {
+            each.slug: each.derive if each.kind == "daily" else None for each in definition.indicators
+        }
         self._derived = [
             tuple(derive_of[slug] or "" for slug in each.parts or (each.slug,))
             for each in definition.indicators

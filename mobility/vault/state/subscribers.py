@@ -14,7 +14,8 @@ from mobility.extracts.rows.arrays import ParallelArrays
 from mobility.extracts.rows.counts import RowCounts
 from mobility.extracts.rows.events import NO_VALUE, shard_of
 from mobility.extracts.rows.joints import joints_of
-from mobility.extracts.rows.lookups import UNKNOWN, CodeTable, NumberTable, PseudonymSet, pseudonyms_of
+from mobility.extracts.rows.lookups import UNKNOWN, PseudonymSet, pseudonyms_of
+from mobility.extracts.rows.value_columns import ValueColumns
 from mobility.vault.sanitise import StudySanitiser
 from mobility.vault.state.answers import KnownAnswers, differing_reports
 from mobility.vault.state.columns import pack_columns, unpack_columns
@@ -87,14 +88,6 @@ def join_rows(parts: Sequence[SubscriberRows], *, words: int) -> SubscriberRows:
     return SubscriberRows.joined([none, *parts])
 
 
-class _Value(NamedTuple):
-    """A column of values, and the place in the plan of the indicator that they are of."""
-
-    column: str
-    place: int
-    table: CodeTable | NumberTable
-
-
 class SubscriberCoder:
     """Turns blocks of rows of one batch into sanitised reports.
 
@@ -118,12 +111,10 @@ class SubscriberCoder:
         self._sanitiser = sanitiser
         self._pseudonym_key = pseudonym_key
         self._opted_out = PseudonymSet(opted_out)
-        self._values = [
-            _Value(profile.columns[spec.slug], place, CodeTable.of(profile.tables[spec.slug]))
-            for place, spec in enumerate(sanitiser.plan.indicators)
-            if spec.slug in profile.columns
-        ]
-        self._joints = joints_of(sanitiser.plan, [value.place for value in self._values])
+        places = [(place, spec.slug) for place, spec in enumerate(sanitiser.plan.indicators)]
+        self._columns = ValueColumns.of(profile, places)
+        self._values = self._columns.all
+        self._joints = joints_of(sanitiser.plan, [value.place for value in self._columns.plain])
         self.words = sanitiser.words("static")
 
     @property
@@ -156,12 +147,12 @@ class SubscriberCoder:
         found.accepted = len(accepted)
         counts.join(found)
         pseudonym = subscribers.values[accepted]
-        raw = [codes[accepted] for codes in values]
+        raw = self._columns.values([codes[accepted] for codes in values])
         return SubscriberRows(pseudonym=pseudonym, static=self._sanitised(pseudonym, raw))
 
     def _sanitised(self, pseudonym: NDArray[np.uint64], raw: list[NDArray[np.int32]]) -> NDArray[np.uint16]:
         codes = np.full((len(pseudonym), self._sanitiser.slots("static")), NO_VALUE, np.uint16)
-        column_of = {value.place: column for value, column in zip(self._values, raw, strict=True)}
+        column_of = {value.place: column for value, column in zip(self._columns.plain, raw, strict=True)}
 
         def sides(number: int, levels: NDArray[np.int32]) -> NDArray[np.int32]:
             return self._sanitiser.sides(number, pseudonym, levels)

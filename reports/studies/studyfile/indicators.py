@@ -27,6 +27,13 @@ from reports.studies.studyfile.definition import (
 from reports.studies.studyfile.hours import HOURS, HOURS_FR, OF_HOURS
 from reports.studies.studyfile.nights import NIGHT_KEYS, read_night, refuse_night
 from reports.studies.studyfile.numbers import NUMBER, read_number
+from reports.studies.studyfile.origins import (
+    ORIGIN_KEYS,
+    VISITOR_CATEGORIES,
+    VISITOR_CATEGORIES_FR,
+    VISITOR_CATEGORY,
+    read_origin,
+)
 from reports.studies.studyfile.problems import unknown
 from reports.studies.studyfile.sections import EPSILON, WEIGHT
 from reports.studies.studyfile.table import Table, text_problem, with_plain_spaces
@@ -149,15 +156,19 @@ def _check_suits(table: Table, plan: PlanDefinition, *, kind: str, epsilon: Deci
 def _unread(table: Table) -> dict[str, Any]:
     for key in ("column", "categories", "categories_fr", "derive", "max_values", *NIGHT_KEYS, "cuts"):
         table.has(key)
-    for key in ("minimum", "unit", "report", *_MOST_KEYS):
+    for key in ("minimum", "unit", "report", *_MOST_KEYS, *ORIGIN_KEYS):
         table.has(key)
     return {"column": None, "derive": None, "categories": (), "max_values": None}
 
 
 def _read_static(table: Table, *, days: int) -> dict[str, Any]:
-    table.refuse("derive", "must be absent: a static indicator reads a column")
     table.refuse("max_values", "must be absent: only a daily indicator has several values")
     _refuse_of_days(table)
+    if table.values.get("derive") == VISITOR_CATEGORY:
+        return _read_visitor_category(table)
+    table.refuse("derive", f"must be absent, or {VISITOR_CATEGORY}: a static indicator reads a column")
+    for key in ORIGIN_KEYS:
+        table.refuse(key, f"must be absent: only {VISITOR_CATEGORY} has it")
     categories = _read_categories(table, days=days)
     return {
         "column": table.text("column"),
@@ -165,6 +176,18 @@ def _read_static(table: Table, *, days: int) -> dict[str, Any]:
         "categories": categories,
         "categories_fr": _read_french(table, categories),
         "max_values": None,
+    }
+
+
+def _read_visitor_category(table: Table) -> dict[str, Any]:
+    table.refuse("categories", "must be absent: the categories of a derived indicator are fixed")
+    return {
+        "column": table.text("column"),
+        "derive": table.raw("derive"),
+        "categories": VISITOR_CATEGORIES,
+        "categories_fr": _read_french(table, VISITOR_CATEGORIES) or VISITOR_CATEGORIES_FR,
+        "max_values": None,
+        "origin": read_origin(table),
     }
 
 

@@ -162,7 +162,12 @@ def _check_columns(
         ("extract.timestamp", extract.timestamp),
         ("extract.cell", extract.cell),
     ]
-    attributes = [(f"indicator[{indicator.slug}].column", indicator.column) for indicator in indicators]
+    attributes = [(f"indicator[{each.slug}].column", each.column) for each in indicators]
+    attributes += [
+        (f"indicator[{each.slug}].operator_column", each.origin.operator_column)
+        for each in indicators
+        if each.origin is not None
+    ]
     if extract.attributes == "inline":
         of_events += attributes
     derived = [(f"indicator[{indicator.slug}].derive", indicator.derive) for indicator in indicators]

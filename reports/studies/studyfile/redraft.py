@@ -95,6 +95,9 @@ def _slots(slots: SlotsDefinition) -> dict[str, Any]:
 def _indicator(indicator: IndicatorDefinition) -> dict[str, Any]:
     table = _plain(indicator)
     del table["scale"]
+    del table["origin"]
+    if indicator.origin is not None:
+        table |= _plain(indicator.origin)
     if indicator.scale is not None:
         table |= {"kind": NUMBER, **_plain(indicator.scale)}
     table["groups"] = {name: list(members) for name, members in indicator.groups} or None

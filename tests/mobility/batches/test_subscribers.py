@@ -16,6 +16,9 @@ from mobility.extracts.profiles.definition import DEFAULT, OPT_OUT, SUBSCRIBERS
 from mobility.management import batch_command
 from mobility.models import AnswerShard, Batch, DayState, OptOutShard, PresenceShard
 from mobility.vault.studies import OpenStudy, open_study
+from reports.models import Tally
+from reports.studies.studyfile import IndicatorDefinition
+from reports.studies.studyfile.origins import VISITOR_CATEGORIES, VISITOR_CATEGORY, OriginRule
 from tests.mobility.pipeline import Pipeline
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
@@ -195,3 +198,35 @@ def assert_gone(pipeline: Pipeline, people: frozenset[str]) -> None:
     for state in DayState.objects.filter(study=pipeline.study):
         assert not np.isin(study.unseal_day(state).pseudonym, listed).any()
     assert OptOutShard.objects.filter(study=pipeline.study).exists()
+
+
+def test_visitor_categories_are_counted_as_if_files_had_held_them(make_pipeline, definition, clean, tmp_path):
+    """From a home code and an operator, or as a column of their own: the same totals."""
+    derived = IndicatorDefinition(
+        slug="who", name="Who", kind="static", column="home", derive=VISITOR_CATEGORY, epsilon=None,
+        max_values=None, categories=VISITOR_CATEGORIES,
+        origin=OriginRule(operator_column="mcc", home=("250",), countries=("FR",)),
+    )  # fmt: skip
+    plain = replace(derived, derive=None, origin=None)
+    texts = {"Resident": ("25000", "20801"), "National tourist": ("75001", "208"), "": ("", "20820")}
+    texts["Foreign tourist"] = ("25000", "262")
+    found = {}
+    for slug, asked in {"derived": derived, "plain": plain}.items():
+        files = []
+        for path in clean:
+            rows = rows_of(path)
+            for row in rows:
+                category = [*texts][int(row["msisdn"][-2:]) % 4]
+                home, mcc = texts[category] if asked is derived else (category, "")
+                row |= {"home": home, "mcc": mcc}
+            (tmp_path / slug).mkdir(exist_ok=True)
+            files.append(write_rows(tmp_path / slug / path.name, rows[0], rows))
+        pipeline = make_pipeline(slug=slug, indicators=(*definition.indicators, asked))
+        batches = pipeline.upload(*files)
+        assert {each.state for each in batches} == {Batch.State.DONE}
+        found[slug] = pipeline.tallies()
+        columns = batches[0].checks["empty"]
+        assert ("mcc" in columns, columns["home"] > 0) == (asked is derived, True)
+    assert found["derived"] == found["plain"]
+    counted = Tally.objects.get(plan__study__slug="derived", indicator__slug="who")
+    assert any(counted.n_reports)

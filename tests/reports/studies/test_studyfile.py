@@ -19,8 +19,10 @@ from ldp.privacy.presence import PresenceSpec
 from ldp.protocols.numbers.threshold import Scale
 from reports.studies.studyfile import VISIT_DURATION_BANDS, Cell, StudyDefinition, StudyFileError, parse_study
 from reports.studies.studyfile.formats import DELIMITERS, TIMESTAMP_RULE, pattern_parts, timestamp_problem
+from reports.studies.studyfile.origins import COUNTRY_CODES, NO_COUNTRY
 from reports.studies.studyfile.redraft import read_tables, tables_of
-from tests.study_text import columns, daily, joint, static, study_text
+from reports.transfer.studies import plan_hash
+from tests.study_text import columns, daily, joint, origin, static, study_text
 
 STUDY = study_text(
     static("age_band", "young", "old", column="age"), daily("visit_duration"),
@@ -221,7 +223,8 @@ def test_the_plan_is_the_library_s_with_exact_epsilons() -> None:
         ('kind = "static"', 'kind = "weekly"', 'indicator[age_band].kind: must be one of static, daily, number, got "weekly"'),
         ('column = "age"', "", "indicator[age_band].column: is missing"),
         ('column = "age"', 'column = "age"\nmax_values = 1', "indicator[age_band].max_values: must be absent: only a daily indicator has several values, got 1"),
-        ('column = "age"', 'column = "age"\nderive = "x"', 'indicator[age_band].derive: must be absent: a static indicator reads a column, got "x"'),
+        ('column = "age"', 'column = "age"\nderive = "x"', 'indicator[age_band].derive: must be absent, or visitor_category: a static indicator reads a column, got "x"'),
+        ('column = "age"', 'column = "age"\nhome = ["93"]', "indicator[age_band].home: must be absent: only visitor_category has it"),
         ('column = "age"', 'column = "age"\nepsilon = -1', "indicator[age_band].epsilon: must be a number > 0 and <= 20"),
         ('["young", "old"]', '["young"]', "indicator[age_band].categories: must be a list of 2 to 65534 texts in a study of 3 days, got 1"),
         ('["young", "old"]', '"young"', 'indicator[age_band].categories: must be a list of 2 to 65534 texts in a study of 3 days, got "young"'),
@@ -476,6 +479,50 @@ def test_hours_of_the_day_are_reported_by_the_best_code(derive) -> None:
     plain = replace(study, plan=replace(study.plan, mechanism="spl-grr")).plan_spec()
     assert "by_code" not in json.dumps([plain.to_json(), parse(STUDY).plan_spec().to_json()])
     assert isinstance(plain.answer_channel(index), GrrChannel)
+
+
+ORIGIN = STUDY + origin("who", column="home", home=("93048", "93100"), countries=("FR", "GP"))
+
+
+def test_visitor_categories_are_a_static_indicator_of_three_fixed_categories() -> None:
+    study = parse(ORIGIN)
+    who = study.indicators[-1]
+    assert (who.kind, who.column, who.origin.operator_column) == ("static", "home", "mcc")
+    assert who.categories == ("Resident", "National tourist", "Foreign tourist")
+    assert who.categories_fr == ("Résident", "Touriste national", "Touriste étranger")
+    assert who.origin.operators["208"] == who.origin.operators["340"] == 1
+    assert (who.origin.operators["262"], who.origin.operators["901"]) == (2, None)
+    assert through_json(study) == study == read_tables(tables_of(study), like=study)
+    plain = parse(STUDY + static("who", *who.categories, column="home"))
+    assert plan_hash(study.plan_spec()) == plan_hash(plain.plan_spec())
+    assert "origin" not in json.dumps(plain.to_json())  # so that hashes stay what they were
+
+
+def test_country_codes_are_three_digits_of_geographic_areas() -> None:
+    codes = [code for codes in COUNTRY_CODES.values() for code in codes]
+    assert all(re.fullmatch("[2-7][0-9]{2}", code) for code in codes)
+    assert not {*codes} & {*NO_COUNTRY}
+    assert (len(COUNTRY_CODES), len({*codes})) == (236, 237)
+    assert COUNTRY_CODES["US"] == ("310", "311", "312", "313", "314", "315", "316")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('["93048", "93100"]', '["93048", "93"]', "who].home: must be of one length"),
+        ('["93048", "93100"]', '["93048", "é1000"]', 'who].home[2]: must have 1 to 16 ASCII characters, got "é1000"'),
+        ('["93048", "93100"]', "[]", "who].home: must be a list of 1 to 1000 different texts"),
+        ('["93048", "93100"]', '["93048", "93048"]', "who].home: must be a list of 1 to 1000 different texts"),
+        ('home = ["93048", "93100"]', "", "who].home: is missing"),
+        ('["FR", "GP"]', '["FR", "FX"]', "who].countries[2]: unknown ISO country code"),
+        ('operator_column = "mcc"', "", "who].operator_column: is missing"),
+        ('operator_column = "mcc"', 'operator_column = "age"', 'who].operator_column: must be its own column, but indicator[age_band].column uses it, got "age"'),
+        ('operator_column = "mcc"', 'operator_column = "mcc"\ncategories = ["a", "b"]', "who].categories: must be absent: the categories of a derived indicator are fixed"),
+    ],
+)  # fmt: skip
+def test_visitor_categories_that_cannot_be_derived_are_refused(old, new, expected) -> None:
+    found = problems(edited(old, new, text=ORIGIN))
+    assert [line for line in found if expected in line], found
 
 
 MOVES = WITH_AREA.replace('derive = "visit_duration"', 'derive = "moves"')

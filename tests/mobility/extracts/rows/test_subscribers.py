@@ -39,13 +39,13 @@ def sanitiser_of(definition) -> StudySanitiser:
     return StudySanitiser(definition.plan_spec(), prf=KeyedPrf(small_extract.SANITISE_KEY))
 
 
-def read(*lines: str, definition=PLANS["spl-grr"], opted_out=NOBODY, profile=None):
+def read(*lines: str, definition=PLANS["spl-grr"], opted_out=NOBODY, profile=None, header="age,who,gender"):
     coder = SubscriberCoder(
         profile or subscribers_profile(definition), sanitiser=sanitiser_of(definition),
         pseudonym_key=small_extract.PSEUDONYM_KEY, opted_out=opted_out,
     )  # fmt: skip
     counts = RowCounts()
-    text = "\n".join(("age,who,gender", *lines)) + "\n"
+    text = "\n".join((header, *lines)) + "\n"
     blocks = read_extract(io.BytesIO(text.encode()), layout=coder.layout)
     rows = join_rows([coder.rows_of(block, counts) for block in blocks], words=coder.words)
     assert counts.rows_read == counts.accepted + counts.ignored.total() + counts.rejected.total()
