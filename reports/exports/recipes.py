@@ -45,7 +45,7 @@ Tick = Callable[[int], None]
 # Rows of a file that is made while its reader waits: it takes a web server less than 0.1 s. All else is made
 # by a worker: what has more rows, what is drawn, what has shapes, and bundles.
 AT_ONCE_ROWS: Final = {
-    **dict.fromkeys(("csv", "json", "sdmx.csv", "sdmx.json", "parquet"), 5_000),
+    **dict.fromkeys(("csv", "json", "cumulative.csv", "sdmx.csv", "sdmx.json", "parquet"), 5_000),
     "xlsx": 500,
 }
 BUNDLE: Final = "bundle"

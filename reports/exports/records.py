@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
+from itertools import groupby
 from typing import Any
 
 from reports.base.csv_texts import csv_text
@@ -24,6 +25,12 @@ REPORT_NAMES = (
     "n_reports",
 )
 CONTEXT_NAMES = ("ci_level", "timezone", "software_version")  # behind all others
+# Of the layout of cumulative days: a date, a category, and how many days end on that date.
+CUMULATIVE_DAYS = 7
+CUMULATIVE_NAMES = (
+    "study", "indicator", "date", "category", "cumulative_days", "volume", "volume_ci_low", "volume_ci_high",
+    "status",
+)  # fmt: skip
 BELOW = "visitors_below"  # of studies with small categories only, at the end
 NOISY_NAMES = ("n_visitors_ci_low", "n_visitors_ci_high")  # of studies with presence noise only, at the end
 FORMATS = ("json", "csv")
@@ -60,6 +67,30 @@ def to_csv(reports: Iterable[WindowReport]) -> str:
     return csv_text((*names, *NOISY_NAMES), rows)
 
 
+def to_cumulative_csv(reports: Iterable[WindowReport]) -> str:
+    """Visitors by date and category over the 1 to CUMULATIVE_DAYS days that end on the date, a row each."""
+    found = [each for each in reports if each.window.days <= CUMULATIVE_DAYS]
+    order = list(dict.fromkeys(each.indicator.slug for each in found))
+    found.sort(key=lambda each: (order.index(each.indicator.slug), each.last_date, each.window.days))
+    has_limits = any(each.study.small_category for each in found)
+    names = (*CUMULATIVE_NAMES, *CONTEXT_NAMES, *((BELOW,) if has_limits else ()))
+    rows = (
+        [*row, *((estimate.below,) if has_limits else ())]
+        for _, of_date in groupby(found, key=lambda each: (each.indicator.slug, each.last_date))
+        for estimate, row in _cumulative_rows(list(of_date))
+    )
+    return csv_text(names, rows)
+
+
+def _cumulative_rows(reports: list[WindowReport]) -> Iterator[tuple[Estimate, list[Any]]]:
+    """Rows of an indicator and a date, by category and then by number of days."""
+    for estimates in zip(*(each.estimates for each in reports), strict=True):
+        for report, estimate in zip(reports, estimates, strict=True):
+            head = [report.study.slug, report.indicator.slug, report.last_date.isoformat(), estimate.category]
+            volume = (estimate.visitors, estimate.visitors_ci_low, estimate.visitors_ci_high)
+            yield estimate, [*head, report.window.days, *volume, str(estimate.status), *_context(report)]
+
+
 def report_record(report: WindowReport) -> dict[str, Any]:
     """Plain values of one report."""
     return {
@@ -79,11 +110,14 @@ def report_record(report: WindowReport) -> dict[str, Any]:
             for estimate in report.estimates
         ],
         "status": str(report.status),
-        "ci_level": LEVEL,
-        "timezone": report.study.timezone,
-        "software_version": software()["version"],
+        **dict(zip(CONTEXT_NAMES, _context(report), strict=True)),
         **(_noisy_ends(report) if report.study.presence else {}),
     }
+
+
+def _context(report: WindowReport) -> tuple[float, str, str]:
+    """Values of CONTEXT_NAMES."""
+    return LEVEL, report.study.timezone, software()["version"]
 
 
 def _noisy_ends(report: WindowReport) -> dict[str, int | None]:

@@ -19,7 +19,7 @@ from reports.exports.formats.sdmx_structure import to_sdmx_json
 from reports.exports.formats.spreadsheet import to_xlsx
 from reports.exports.places.selection import zones_to_csv, zones_to_json
 from reports.exports.presence import tables
-from reports.exports.records import CONTENT_TYPES, to_csv, to_json
+from reports.exports.records import CONTENT_TYPES, to_csv, to_cumulative_csv, to_json
 from reports.exports.selection import Scope, Selection
 from reports.scenario.queries import Answer
 
@@ -38,6 +38,7 @@ _TYPES: Final = {
     "xlsx": ("XLSX", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
     "json": ("JSON", CONTENT_TYPES["json"]),
     "parquet": ("Parquet", "application/vnd.apache.parquet"),
+    "cumulative.csv": ("CSV", CONTENT_TYPES["csv"]),
     "sdmx.csv": ("SDMX-CSV", CONTENT_TYPES["csv"]),
     "sdmx.json": ("SDMX-JSON", "application/vnd.sdmx.structure+json; version=2.0.0"),
     "geojson": ("GeoJSON", "application/geo+json"),
@@ -147,6 +148,12 @@ FORMATS: Final[Mapping[str, dict[str, Format]]] = {
     Scope.DAYS: _by_ending(*_ONE_INDICATOR),
     Scope.STUDY: _by_ending(
         *_TABLES,
+        Format(
+            "cumulative.csv",
+            _("visitors by date and category over the last 1 to 7 days, one row each"),
+            _encoded(to_cumulative_csv),
+            name=_("CSV of cumulative days"),
+        ),
         Format("sdmx.json", _("structure and codelists of the SDMX-CSV files"), to_sdmx_json),
         _PDF,
     ),

@@ -22,7 +22,7 @@ from reports.exports.formats import spreadsheet
 from reports.exports.formats.choosing import FORMATS, MOVEMENT
 from reports.exports.formats.columns import NAMES
 from reports.exports.records import ESTIMATE_NAMES, REPORT_NAMES, report_record, to_json
-from reports.exports.selection import select_days, select_study, select_window
+from reports.exports.selection import Scope, select_days, select_study, select_window
 from reports.models import DayNote, Study
 from reports.movement.figures import Show
 from reports.movement.queries import movement
@@ -53,6 +53,11 @@ def expected_rows(selection):
 
 def csv_rows(selection, ending="csv"):
     return list(csv.DictReader(io.StringIO(render_file(selection, ending=ending).decode())))
+
+
+def cumulative_rows(study):
+    text = FORMATS[Scope.STUDY]["cumulative.csv"].write(select_study(study)).decode()
+    return list(csv.DictReader(io.StringIO(text)))
 
 
 def parquet_of(selection):
@@ -142,6 +147,35 @@ class TestEstimates:
         facts = json.loads(polars.read_parquet_metadata(content)["mobility_reports"])
         assert (facts["plan_version"], facts["unit"], facts["ci_level"]) == ("1", "profile", "0.95")
         assert facts["plan_sha256"] == whole.reports[0].plan.spec_hash
+
+    def test_cumulative_days_end_on_a_date_and_count_each_visitor_once(self):
+        study = factory.published(factory.AGE, factory.HALF_STAY, days=9)
+        rows = cumulative_rows(study)
+        expected = [
+            (indicator, day, category, days)
+            for indicator, most in (
+                (study.indicators.get(slug="age"), 7),
+                (study.indicators.get(slug="stay"), 1),
+            )
+            for day in range(1, 10)
+            for category in indicator.categories
+            for days in range(1, min(day, most) + 1)
+        ]
+        assert len(rows) == len(expected)
+        for row, (indicator, day, category, days) in zip(rows, expected, strict=True):
+            (report,) = indicator_reports(indicator, [Window(day - days + 1, day)])
+            (estimate,) = [each for each in report.estimates if each.category == category]
+            names = ("study", "indicator", "date", "category", "cumulative_days", "status")
+            said = (study.slug, indicator.slug, str(report.last_date), category, str(days), estimate.status)
+            assert tuple(row[name] for name in names) == said
+            ends = (estimate.visitors, estimate.visitors_ci_low, estimate.visitors_ci_high)
+            assert tuple(row[f"volume{end}"] for end in ("", "_ci_low", "_ci_high")) == tuple(map(str, ends))
+
+    def test_cumulative_days_leave_hidden_numbers_empty(self):
+        study = factory.published(factory.AGE, small_category=10**6)
+        rows = cumulative_rows(study)
+        assert {(row["volume"], row["volume_ci_low"], row["status"]) for row in rows} == {("", "", "small")}
+        assert all(int(row["visitors_below"]) > 0 for row in rows)
 
     @pytest.mark.parametrize(("end", "freq", "time"), [(2, "D", "2024-05-31"), (4, "_O", "2024-05-31/P3D")])
     def test_sdmx_has_its_columns_and_codes(self, fair, end, freq, time):
