@@ -174,7 +174,7 @@ def public_part(definition: StudyDefinition) -> StudyDefinition:
         extract=ExtractProfile(subscriber="", timestamp="", cell=None, max_bad_share=Decimal(0)),
         subscribers=None,
         expected_subscribers=None,
-        indicators=tuple(replace(each, column=None) for each in definition.indicators),
+        indicators=tuple(replace(each, column=None, origin=None) for each in definition.indicators),
     )
 
 

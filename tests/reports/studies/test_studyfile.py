@@ -21,6 +21,7 @@ from reports.studies.studyfile import VISIT_DURATION_BANDS, Cell, StudyDefinitio
 from reports.studies.studyfile.formats import DELIMITERS, TIMESTAMP_RULE, pattern_parts, timestamp_problem
 from reports.studies.studyfile.origins import COUNTRY_CODES, NO_COUNTRY
 from reports.studies.studyfile.redraft import read_tables, tables_of
+from reports.transfer.messages import public_part
 from reports.transfer.studies import plan_hash
 from tests.study_text import columns, daily, joint, origin, static, study_text
 
@@ -496,6 +497,9 @@ def test_visitor_categories_are_a_static_indicator_of_three_fixed_categories() -
     plain = parse(STUDY + static("who", *who.categories, column="home"))
     assert plan_hash(study.plan_spec()) == plan_hash(plain.plan_spec())
     assert "origin" not in json.dumps(plain.to_json())  # so that hashes stay what they were
+    crossing = public_part(study)
+    assert not {"home", "mcc", "93048"} & {*re.findall(r"\w+", json.dumps(crossing.to_json()))}
+    assert crossing.plan_spec() == study.plan_spec()
 
 
 def test_country_codes_are_three_digits_of_geographic_areas() -> None:
