@@ -15,8 +15,10 @@ from mobility.plans.new_study.text import (
     with_names,
     without_field,
 )
-from reports.studies.studyfile.redraft import tables_of
-from tests.mobility.pages.small_study import definition_of
+from mobility.plans.pages.draft_typed import Typed
+from reports.studies.studyfile.redraft import read_tables, tables_of
+from tests.mobility.pages.small_study import STUDY, definition_of
+from tests.study_text import origin
 
 EXAMPLE = Path(__file__).parents[3] / "templates" / "plans" / "_example.toml"
 BLANK = blank_text(timezone="Europe/Paris", first_day=date(2027, 1, 1))
@@ -65,6 +67,36 @@ def test_indicators_come_and_go_and_a_joint_one_is_as_daily_as_its_parts():
     assert tables_of_text(
         edited(joint, remove=["indicator-0", "indicator-1", "indicator-2"]), filename=""
     ) == (tables_of_text(BLANK, filename=""))
+
+
+def test_a_visitor_category_is_a_kind_of_the_form_alone():
+    fields = {
+        "slug": "who",
+        "column": "home",
+        "operator_column": "mcc",
+        "home": "93048",
+        "countries": "FR\nGP",
+    }
+    text = edited(
+        BLANK, add=["visitor_category"], **{f"indicator-0__{key}": each for key, each in fields.items()}
+    )
+    (made,) = tables_of_text(text, filename="")["indicator"]
+    listed = {"home": ["93048"], "countries": ["FR", "GP"]}
+    assert made == {"kind": "static", "derive": "visitor_category", **fields, **listed}
+    assert without_field(tables_of_text(text, filename="")) == []
+    assert edited(text) == text
+    other = tables_of_text(edited(text, **{"indicator-0__countries": "FR"}), filename="")
+    assert other["indicator"] == [{**made, "countries": ["FR"]}]
+
+
+def test_a_draft_keeps_a_visitor_category():
+    text = STUDY + origin("who", column="home", home=("93048",), countries=("FR", "GP"))
+    study = definition_of(text)
+    typed = Typed.of(study)
+    assert typed.kind_of(typed.rows[-1]) == "visitor_category"
+    assert read_tables(typed.tables(study), like=study) == study
+    typed.values[f"{typed.rows[-1]}.home"] = "93100"
+    assert read_tables(typed.tables(study), like=study).indicators[-1].origin.home == ("93100",)
 
 
 @pytest.mark.parametrize(
