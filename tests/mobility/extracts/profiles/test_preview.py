@@ -9,15 +9,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from mobility.extracts.profiles.errors import PreviewError
+from mobility.extracts.profiles.definition import own_table
+from mobility.extracts.profiles.errors import PreviewError, ProfileFileError
 from mobility.extracts.profiles.masking import is_identifier, shows_people
+from mobility.extracts.profiles.parse import parse_profile
 from mobility.extracts.profiles.preview import preview, texts_seen
 from mobility.extracts.profiles.proposals import propose
 from mobility.extracts.profiles.sample import PARQUET_BYTES, PLAIN_BYTES, ROWS, read_sample
 from mobility.extracts.profiles.timestamp_guess import timestamp_formats
+from mobility.extracts.profiles.typed import TypedProfile
 from mobility.extracts.profiles.value_guess import bands_of, rule_draft
-from tests.mobility.extracts.profiles.made_profiles import AGES, STUDY, definition
+from mobility.uploads.profile_pages.copies import copy_of
+from tests.mobility.extracts.profiles.made_profiles import AGES, STUDY, definition, edited
 from tests.mobility.extracts.readers.any_file import written
+from tests.study_text import origin
 
 DEFINITION = definition()
 WITHOUT_AREA = definition(STUDY.replace('[area]\ncells = "cells.csv"\n', ""))
@@ -423,3 +428,59 @@ class TestProposals:
         found = proposed("msisdn,msisdn,age,gender").draft
         assert "subscriber" not in found["columns"]
         assert [rule["column"] for rule in found["indicator"].values()] == ["gender", "age"]
+
+
+class TestVisitorCategories:
+    STUDY = definition(STUDY + origin("who", column="home", home=("93048",), countries=("FR",)))
+    ROWS = (
+        "1,208150000000001,93048",
+        "2,262010000000002,",
+        "3,208010000000003,75001 Paris",
+        "4,901700000000004,93048",
+        "5,x,93048",
+    )
+
+    def test_both_columns_are_proposed_and_shown_with_what_comes_of_them(self):
+        given = sample(self.ROWS, "msisdn,plmn,home")
+        draft = propose(given, definition=self.STUDY).draft
+        assert draft["indicator"] == {"who": {"column": "home", "operator_column": "plmn"}}
+        columns = shown(draft, given=given, study=self.STUDY)
+        assert [each.meaning for each in columns["home"].values] == [
+            "Resident", "Foreign tourist", "National tourist", "no answer", "unknown value: row rejected",
+        ]  # fmt: skip
+        operators = [(each.text[:4], each.meaning) for each in columns["plmn"].values]
+        assert operators == [
+            ("208•", "operator of the study's country"), ("262•", "foreign operator"),
+            ("208•", "operator of the study's country"), ("901•", "no answer"), ("• (1", "unknown value: row rejected"),
+        ]  # fmt: skip
+        assert {each.role for each in columns.values()} == {"subscriber", "who", "operator:who"}
+
+    def test_a_file_names_both_columns_and_nothing_of_what_they_mean(self):
+        file = """
+[profile]
+name = "abroad"
+kind = "subscribers"
+[columns]
+subscriber = "id"
+[indicator.who]
+column = "cp"
+operator_column = "plmn"
+"""
+        made = parse_profile(file.encode(), filename="p.toml", definition=self.STUDY)
+        assert (made.columns, made.operators) == ({"who": "cp"}, {"who": "plmn"})
+        assert TypedProfile.from_json(made.to_json()) == made
+        assert made.compiled(self.STUDY).tables["who"] == own_table(self.STUDY.indicators[-1])
+        assert copy_of(made, taken=[]).draft["indicator"] == {
+            "who": {"column": "cp", "operator_column": "plmn"}
+        }
+        for old, new, rule in (
+            ('operator_column = "plmn"', "", "indicator.who.operator_column: is missing"),
+            (
+                '"plmn"',
+                '"id"',
+                "indicator.who.operator_column: must be its own column, but columns.subscriber uses it",
+            ),
+            ('"plmn"', '"plmn"\nprefix = 2', "indicator.who.prefix: unknown key"),
+        ):
+            with pytest.raises(ProfileFileError, match=rule):
+                parse_profile(edited(old, new, text=file).encode(), filename="p.toml", definition=self.STUDY)
