@@ -275,7 +275,7 @@ def _attribute(
 
 
 def _operators(role: str, name: str, texts: list[str], indicator: IndicatorDefinition) -> ShownColumn:
-    """The operators of a visitor category; what comes of them stands with its own column."""
+    """The operators of a visitor category; the resulting category is shown with the home code."""
     decided = own_table(indicator)
     table = None if decided is None else decided.operator
     if table is None:

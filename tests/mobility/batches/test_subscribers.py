@@ -201,7 +201,7 @@ def assert_gone(pipeline: Pipeline, people: frozenset[str]) -> None:
 
 
 def test_visitor_categories_are_counted_as_if_files_had_held_them(make_pipeline, definition, clean, tmp_path):
-    """From a home code and an operator, or as a column of their own: the same totals."""
+    """From a home code and an operator, or as a separate column: the same totals."""
     derived = IndicatorDefinition(
         slug="who", name="Who", kind="static", column="home", derive=VISITOR_CATEGORY, epsilon=None,
         max_values=None, categories=VISITOR_CATEGORIES,
