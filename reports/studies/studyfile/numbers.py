@@ -63,13 +63,13 @@ def _read_scale(table: Table) -> Scale:
     unit = table.text("unit")
     minimum = table.integer("minimum", low=-LARGEST, high=LARGEST, default=0)
     cuts = table.raw("cuts")
-    is_list = isinstance(cuts, list) and all(type(cut) is int for cut in cuts)
-    if is_list and MIN_CUTS <= len(cuts) <= MAX_CUTS:
+    others = [cut for cut in cuts if type(cut) is not int] if isinstance(cuts, list) else [cuts]
+    if not others and MIN_CUTS <= len(cuts) <= MAX_CUTS:
         try:
             return Scale(cuts=tuple(cuts), minimum=minimum, unit=unit)
         except InvalidDomainError:
             table.add("cuts", f"must rise, from above the minimum {minimum} to at most {LARGEST}", cuts)
     elif cuts is not None:
-        found = len(cuts) if is_list else cuts
+        found = others[0] if others else len(cuts)
         table.add("cuts", f"must be a list of {MIN_CUTS} to {MAX_CUTS} whole numbers", found)
-    return _ANY
+    return replace(_ANY, unit=unit)

@@ -383,7 +383,7 @@ def test_numbers_have_a_category_for_each_cut_in_both_languages() -> None:
     ("old", "new", "expected"),
     [
         ("[10, 20, 50]", "[10]", "cuts: must be a list of 2 to 127 whole numbers, got 1"),
-        ("[10, 20, 50]", "[10, 2.5]", "cuts: must be a list of 2 to 127 whole numbers, got a list"),
+        ("[10, 20, 50]", "[10, 2.5]", "cuts: must be a list of 2 to 127 whole numbers, got 2.5"),
         ("[10, 20, 50]", "[10, 10]", "cuts: must rise, from above the minimum 0 to at most 1000000000"),
         ("[60, 90]", "[30, 90]", "cuts: must rise, from above the minimum 30"),
         ('unit = "EUR"\n', "", "spent].unit: is missing"),
@@ -398,6 +398,11 @@ def test_numbers_have_a_category_for_each_cut_in_both_languages() -> None:
 def test_numbers_that_cannot_be_asked_are_refused(old, new, expected) -> None:
     found = problems(edited(old, new, text=NUMBER))
     assert [line for line in found if expected in line], found
+
+
+def test_a_unit_is_not_called_wrong_because_the_cuts_are() -> None:
+    (found,) = problems(edited("[60, 90]", "[60, 90.5]", text=NUMBER))
+    assert "stay].cuts: must be a list" in found
 
 
 def test_numbers_that_are_given_once_can_be_reported_by_the_square_wave() -> None:
