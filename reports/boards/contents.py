@@ -20,7 +20,7 @@ from reports.estimates import texts as estimates_texts
 from reports.estimates.coverage import DayCoverage, coverage_of
 from reports.estimates.derived import key_figures
 from reports.estimates.noise import has_totals, noisy_window
-from reports.estimates.options import ReportOptions, ordered, shown_value
+from reports.estimates.options import ReportOptions, largest, shown_value
 from reports.estimates.picker import window_query
 from reports.estimates.queries import Counts, Estimate, Window, WindowReport, reports_with_tallies
 from reports.estimates.texts import KeyFact
@@ -332,7 +332,8 @@ def _chart(shown: Shown, report: WindowReport) -> Shown:
     options = shown.options
     if report.cuts is not None:
         return replace(shown, figure=survival_figure(report, options=options), drawn=report)
-    first = tuple(ordered(report, options=options)[: MOST_WIDE if shown.tile.is_wide else MOST_BARS])
+    most = MOST_WIDE if shown.tile.is_wide else MOST_BARS
+    first = tuple(largest(report, options=options, most=most))
     drawn = replace(report, estimates=first)
     left_out = len(report.estimates) - len(first)
     figure = charts.report_figure(drawn, options=options)

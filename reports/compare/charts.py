@@ -1,6 +1,5 @@
 """The figure of a comparison: a dot and a whisker per difference, with the line of no difference."""
 
-from html import escape
 from typing import Any, Final, Literal
 
 from django.utils.translation import gettext, pgettext
@@ -9,7 +8,15 @@ from reports.base import formats
 from reports.base.status import Status
 from reports.compare import texts
 from reports.compare.queries import Comparison, Row, Verdict
-from reports.estimates.charts import Figure, axis_label, base_layout, category_axis, row_px, whiskers
+from reports.estimates.charts import (
+    Figure,
+    axis_label,
+    base_layout,
+    category_axis,
+    chart_text,
+    row_px,
+    whiskers,
+)
 
 Finding = Literal["held", "alone", "none", "blank"]
 
@@ -103,4 +110,4 @@ def _hover(row: Row, comparison: Comparison) -> str:
     interval = texts.change_range(row, comparison.of)
     # No <b>: Plotly writes it as a style attribute, which the content policy refuses.
     verdict = f"<br>{texts.verdict_word(row.held)}" if is_read else ""
-    return f"{escape(row.shown_category)}<br>{change} ({interval}){verdict}"
+    return f"{chart_text(row.shown_category)}<br>{change} ({interval}){verdict}"

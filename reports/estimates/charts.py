@@ -97,7 +97,7 @@ def visitors_figure(study: Study, coverage: Sequence[DayCoverage]) -> Figure:
         "x": days,
         "y": [day.visitors and max(day.visitors, 0) for day in coverage],  # as in words: none, not less
         "marker": {"color": "--chart-1"},
-        "hovertext": [f"{escape(formats.day_title(day.date))}<br>{_total(day)}" for day in coverage],
+        "hovertext": [f"{chart_text(formats.day_title(day.date))}<br>{_total(day)}" for day in coverage],
         "hoverinfo": "text",
     }
     blanks = {
@@ -105,9 +105,9 @@ def visitors_figure(study: Study, coverage: Sequence[DayCoverage]) -> Figure:
         "mode": "text",
         "x": days,
         "y": [0 for _ in coverage],
-        "text": [escape(formats.status_sign(day.status)) for day in coverage],
+        "text": [chart_text(formats.status_sign(day.status)) for day in coverage],
         "textposition": "top center",
-        "hovertext": [f"{escape(formats.day_title(day.date))}<br>{_total(day)}" for day in coverage],
+        "hovertext": [f"{chart_text(formats.day_title(day.date))}<br>{_total(day)}" for day in coverage],
         "hoverinfo": "text",
     }
     layout = base_layout(height_px=260)
@@ -118,7 +118,7 @@ def visitors_figure(study: Study, coverage: Sequence[DayCoverage]) -> Figure:
 
 def _total(day: DayCoverage) -> str:
     if day.visitors is None:
-        return escape(formats.status_word(day.status))
+        return chart_text(formats.status_word(day.status))
     return formats.counted(day.visitors)
 
 
@@ -152,7 +152,7 @@ def _line(reports: Sequence[WindowReport], *, code: int, place: int, measure: st
         _bar(report, estimate, options=options) for report, estimate in zip(reports, estimates, strict=True)
     ]
     days = [report.window.last_day for report in reports]
-    name = escape(estimates[0].shown_category)
+    name = chart_text(estimates[0].shown_category)
     line = {
         "type": "scatter",
         "mode": "lines+markers",
@@ -167,7 +167,7 @@ def _line(reports: Sequence[WindowReport], *, code: int, place: int, measure: st
         "marker": {"symbol": SYMBOLS[place % len(SYMBOLS)], "size": 8 if len(days) <= 31 else 5},
         "connectgaps": False,
         "hovertext": [
-            f"{escape(formats.window_title(report.first_date, report.last_date))}<br>"
+            f"{chart_text(formats.window_title(report.first_date, report.last_date))}<br>"
             f"{_hover(report, estimate, options=options)}"
             for report, estimate in zip(reports, estimates, strict=True)
         ],
@@ -256,7 +256,7 @@ def day_axis(study: Study, *, days: Sequence[int], n_ticks: int = _MAX_DAY_TICKS
     ticks = days[:: ceil(len(days) / n_ticks)]
     return {
         "tickvals": ticks,
-        "ticktext": [escape(formats.short_day(study.date_of(day))).replace(" ", "<br>") for day in ticks],
+        "ticktext": [chart_text(formats.short_day(study.date_of(day))).replace(" ", "<br>") for day in ticks],
         "tickangle": 0,
         "zeroline": False,
         "range": [days[0] - 0.6, days[-1] + 0.6],
@@ -318,7 +318,7 @@ def _bar_range(bars: Sequence[_Bar], texts: Sequence[str]) -> list[float]:
 def _hover(report: WindowReport, estimate: Estimate, *, options: ReportOptions) -> str:
     """Name, shown value and interval; without what is shown, the share and the visitors of the interval."""
     # No <b>: Plotly writes it as a style attribute, which the content policy refuses.
-    name = escape(estimate.shown_category)
+    name = chart_text(estimate.shown_category)
     if estimate.is_hidden:
         return f"{name}<br>{_blank(estimate)}"
     if estimate.status != Status.OK:
@@ -369,10 +369,15 @@ def category_axis(labels: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def chart_text(text: str) -> str:
+    """Escape a text for Plotly, which does not decode the entity of a quotation mark."""
+    return escape(text, quote=False)
+
+
 def axis_label(category: str) -> str:
     """Return a name for an axis; the table below every chart has longer ones in full."""
     lines = textwrap.wrap(category, _LABEL_WIDTH, max_lines=_LABEL_LINES, placeholder=" …")
-    return "<br>".join(escape(line) for line in lines) or " "
+    return "<br>".join(chart_text(line) for line in lines) or " "
 
 
 def row_px(labels: Sequence[str], *, one_line: int) -> int:

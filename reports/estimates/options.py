@@ -134,9 +134,22 @@ def shown_value(report: WindowReport, estimate: Estimate, *, options: ReportOpti
 
 def ordered(report: WindowReport, *, options: ReportOptions) -> Sequence[Estimate]:
     """Return estimates in the requested order, hours in their own; unreliable ones come last when sorted."""
-    if options.order == "natural" or are_hours(report.indicator.categories):
+    if _is_natural(report, options):
         return report.estimates
+    return _largest_first(report, options)
 
+
+def largest(report: WindowReport, *, options: ReportOptions, most: int) -> Sequence[Estimate]:
+    """Return the largest estimates, at most `most`, in the order of `ordered`."""
+    first = _largest_first(report, options)[:most]
+    return [each for each in report.estimates if each in first] if _is_natural(report, options) else first
+
+
+def _is_natural(report: WindowReport, options: ReportOptions) -> bool:
+    return options.order == "natural" or are_hours(report.indicator.categories)
+
+
+def _largest_first(report: WindowReport, options: ReportOptions) -> list[Estimate]:
     def key(estimate: Estimate) -> tuple[bool, float]:
         value = shown_value(report, estimate, options=options).value
         return estimate.status != Status.OK or value is None, -(value or 0.0)

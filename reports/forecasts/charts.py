@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any, Final
 
 from django.utils.translation import gettext
 
 from ldp.estimation.series.forecast import LEVELS
 from reports.base import formats
-from reports.estimates.charts import Figure, axis_of_times, base_layout
+from reports.estimates.charts import Figure, axis_of_times, base_layout, chart_text
 from reports.forecasts.queries import Expected
 from reports.forecasts.texts import NONE, expected_text
 
@@ -108,6 +107,6 @@ def _limit(fan: Fan, n: int) -> dict[str, Any]:
         "y": [fan.limit, fan.limit],
         "name": name,
         "line": {"color": "--text", "width": 1.5, "dash": "dot"},
-        "hovertext": [f"{escape(name)}: {formats.number(fan.limit)}"] * 2,
+        "hovertext": [f"{chart_text(name)}: {formats.number(fan.limit)}"] * 2,
         "hoverinfo": "text",
     }

@@ -1,7 +1,6 @@
 """Figures of the page of movements: all visitors per day, and one figure per category."""
 
 from collections.abc import Sequence
-from html import escape
 from typing import Any, Final
 
 from django.utils.translation import gettext
@@ -14,6 +13,7 @@ from reports.estimates.charts import (
     axis_label,
     base_layout,
     category_axis,
+    chart_text,
     day_axis,
     row_px,
     whiskers,
@@ -100,7 +100,7 @@ def _bars(study: Study, days: Sequence[int], values: Sequence[int | None], *, na
         "y": list(values),
         "name": name,
         "hovertext": [
-            f"{escape(formats.day_title(study.date_of(day)))}<br>{name}: {formats.number(value)}"
+            f"{chart_text(formats.day_title(study.date_of(day)))}<br>{name}: {formats.number(value)}"
             for day, value in zip(days, values, strict=True)
         ],
         "hoverinfo": "text",
@@ -112,7 +112,7 @@ def _line(found: Movement, *, code: int, place: int, n_places: int) -> list[dict
     colour = f"--chart-{place % MAX_LINES + 1}"
     shift = (place - (n_places - 1) / 2) * _APART
     estimates = [point.estimates[code] for point in found.points]
-    name = escape(estimates[0].shown_category)
+    name = chart_text(estimates[0].shown_category)
     base = {
         "type": "scatter",
         "x": [point.day + shift for point in found.points],
@@ -227,9 +227,9 @@ def _value_axis(unit: Unit) -> dict[str, Any]:
 
 def _hover(point: Point | None, estimate: Derived, *, unit: Unit) -> str:
     value, interval = derived_text(estimate, unit=unit)
-    lines = [escape(estimate.shown_category), f"{value} ({interval})" if interval else value]
+    lines = [chart_text(estimate.shown_category), f"{value} ({interval})" if interval else value]
     if point is not None:
-        lines.insert(0, escape(formats.day_title(point.date)))
+        lines.insert(0, chart_text(formats.day_title(point.date)))
         if point.total is not None:
             total = value_text(point.total, unit=unit)
             lines.append(gettext("all visitors: %(total)s") % {"total": total})

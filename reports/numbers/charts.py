@@ -1,10 +1,8 @@
 """The survival curve of a number: share of the visitors at or above each cut, with its band."""
 
-from html import escape
-
 from reports.base import formats
 from reports.base.status import Status
-from reports.estimates.charts import Figure, base_layout
+from reports.estimates.charts import Figure, base_layout, chart_text
 from reports.estimates.options import ReportOptions, shown_value
 from reports.estimates.queries import WindowReport
 
@@ -38,14 +36,14 @@ def survival_figure(report: WindowReport, *, options: ReportOptions) -> Figure:
         ],
         "line": {"color": "--chart-1", "width": 2},
         "hovertext": [
-            f"{escape(report.estimates[i].shown_category)}<br>"
+            f"{chart_text(report.estimates[i].shown_category)}<br>"
             + formats.amount_range(shown[i].low, shown[i].high, options.measure)
             for i in places
         ],
         "hoverinfo": "text",
     }
     layout = base_layout(height_px=360)
-    layout["xaxis"] |= {"title": {"text": escape(report.cuts.unit)}, "zeroline": False, "nticks": 8}
+    layout["xaxis"] |= {"title": {"text": chart_text(report.cuts.unit)}, "zeroline": False, "nticks": 8}
     layout["yaxis"] |= {"rangemode": "tozero", "nticks": 6} | (
         {"ticksuffix": formats.percent_sign()} if is_share else {"tickformat": ",.0f"}
     )

@@ -1,6 +1,5 @@
 """Figures of presence by slot: the day as lines, and the week as a table of colours."""
 
-from html import escape
 from itertools import pairwise
 from math import floor, log10
 from typing import Any, Final
@@ -12,7 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from reports.base import formats
-from reports.estimates.charts import SYMBOLS, Figure, axis_of_times, base_layout
+from reports.estimates.charts import SYMBOLS, Figure, axis_of_times, base_layout, chart_text
 from reports.estimates.options import MAX_LINES
 from reports.slots import facts, texts
 from reports.slots.facts import Week
@@ -53,7 +52,7 @@ def _line(view: View, zone: SlotZone, *, place: int) -> list[dict[str, Any]]:
     """Band and line of a zone; slots without figures leave a gap."""
     found, colour = view.found, f"--chart-{place % MAX_LINES + 1}"
     people, half = found.people(zone, day=view.day), found.half_width
-    name = escape(zone.shown_name)
+    name = chart_text(zone.shown_name)
     line = {
         "type": "scatter",
         "mode": "lines+markers",
@@ -94,7 +93,7 @@ def _times(view: View) -> list[str]:
 
 
 def _dashed(view: View, people: Floats) -> dict[str, Any]:
-    name = escape(f"{view.zones[0].shown_name}: {texts.other_legend(view)}")
+    name = chart_text(f"{view.zones[0].shown_name}: {texts.other_legend(view)}")
     return {
         "type": "scatter",
         "mode": "lines",
@@ -155,5 +154,5 @@ def _heat_cell(people: float, *, step: float, title: str) -> str:
         return f'<td class="number">{formats.MISSING}</td>'
     n = max(round(people), 0)
     place = min(max(int(people / step), 0), CLASSES - 1) + 1 if step else 1
-    words, text = escape(f"{title}: {formats.number(n)}"), formats.compact(n) if n else "0"
+    words, text = chart_text(f"{title}: {formats.number(n)}"), formats.compact(n) if n else "0"
     return f'<td class="number slots-week__{place}" title="{words}">{text}</td>'

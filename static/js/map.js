@@ -161,7 +161,9 @@ function nameTraces(zones, metresPerPixel) {
   const [x, y] = [0, 1].map((axis) => named.map(({ room }) => room[axis]));
   // The outline is that of the ground, so that a name can be read on every class.
   const textfont = { size: NAME_PX, color: colour("--text"), shadow: shadowOf(colour("--bg")) };
-  return [{ type: "scatter", mode: "text", hoverinfo: "skip", text: named.map(({ name }) => name), textfont, x, y }];
+  // Plotly reads markup, and would set it with styles that the content policy refuses.
+  const text = named.map(({ name }) => name.replaceAll("&", "&amp;").replaceAll("<", "&lt;"));
+  return [{ type: "scatter", mode: "text", hoverinfo: "skip", text, textfont, x, y }];
 }
 
 function shadowOf(ground) {

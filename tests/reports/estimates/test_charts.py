@@ -91,6 +91,13 @@ def test_a_narrow_chart_has_room_for_the_text_at_each_bar() -> None:
         assert 270 * (high - end) / (high - low) >= 6 * len(text.strip())  # pixels
 
 
+def test_quotation_marks_stay_as_they_are_because_plotly_knows_no_entity_of_them() -> None:
+    assert charts.axis_label('Zone "A" & <b>') == 'Zone "A" &amp; &lt;b&gt;'
+    study = factory.published(factory.indicator("zone", 'Old "port"', "New"), days=1)
+    shown = charts.days_figure(reports_of(study, "zone"), shown=[0])
+    assert 'Old "port"' in [trace.get("name") for trace in shown["data"]]
+
+
 def test_names_are_escaped_because_plotly_reads_markup(study) -> None:
     figure = charts.report_figure(reports_of(study, "age", Window(1, 4))[0])
     assert figure["layout"]["yaxis"]["ticktext"] == ["&lt;18", "18-24", "25 &amp; older"]

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from reports.estimates import options, queries
+from reports.estimates.queries import Window
 from reports.models import Study
 from reports.privacy.statement.document import privacy_statement
 from reports.studies.studyfile.hours import HOURS, HOURS_FR
@@ -26,6 +28,19 @@ def test_hours_stay_in_their_order_on_the_page(reader) -> None:
     ]
     assert "Largest first" not in text
     assert "Largest first" in words(reader.get("/studies/fair-2024/gender/?from=2024-05-30"))
+
+
+def test_a_tile_has_the_largest_hours_in_their_order(reader) -> None:
+    study = factory.published(ARRIVAL, epsilon="8", n=6000, days=1)
+    report = queries.window_report(study.indicators.get(), Window(1, 1))
+    found = options.largest(report, options=options.ReportOptions(), most=6)
+    places = [report.estimates.index(each) for each in found]
+    assert places == sorted(places)
+    others = [each.frequency for each in report.estimates if each not in found]
+    assert min(each.frequency for each in found) >= max(others)
+    table = reader.get("/studies/fair-2024/").content.decode().split('<th scope="col">Category</th>')[1]
+    shown = re.findall(r'<th scope="row">(\d\d:00 to \d\d:59)</th>', table.split("</tbody>")[0])
+    assert shown == [each.category for each in found]
 
 
 @pytest.mark.parametrize(
