@@ -12,9 +12,8 @@ from reports.base import formats
 from reports.compare import queries
 from reports.compare.queries import Comparison, Kind
 from reports.estimates.picker import requested_window
-from reports.estimates.queries import Counts, Window, WindowError, visitor_unions
-from reports.studies.models import Indicator
-from reports.studies.queries import has_unions
+from reports.estimates.queries import Counts, Window, WindowError, shown_visitors, visitor_unions
+from reports.studies.models import Indicator, Study
 
 Asked = dict[str, Any]
 # Parameters required before there is something to compare.
@@ -49,28 +48,35 @@ def is_complete(query: QueryDict, kind: Kind) -> bool:
 def with_defaults(query: QueryDict, kind: Kind, indicator: Indicator) -> QueryDict:
     """Add two windows to an address that names none, and the other one to an address that names one.
 
-    Of a whole study: its second half, compared with the first; else the longer of the periods before and
-    after the window. An indicator without unions: a day at the end, with one at the start.
+    Of a whole study: its last day with visitors, compared with the first; of another day: with the first one,
+    too; else the longer of the periods before and after the window.
     """
     study = indicator.study
     if kind != Kind.WINDOWS or query.get("with_from") or study.days == 1:
         return query
     visitors = visitor_unions(study)
     window = requested_window(query, indicator=indicator, visitors=visitors)
+    early, late = _ends(study, visitors)
     if not query.get("from") or window.days == study.days:
-        half = study.days // 2 if has_unions(indicator) else 1
-        window, other = Window(half + 1, study.days), Window(1, half)
+        window, other = late, early
+    elif window.days == 1:
+        other = late if window == early else early
     else:
         before, after = (1, window.first_day - 1), (window.last_day + 1, study.days)
         other = Window(*max(before, after, key=lambda days: days[1] - days[0]))
-    if not has_unions(indicator):
-        window, other = Window(window.last_day, window.last_day), Window(other.first_day, other.first_day)
     sides = {"from": window.first_day, "to": window.last_day}
     sides |= {"with_from": other.first_day, "with_to": other.last_day}
     filled = query.copy()
     for name, day in sides.items():
         filled[name] = study.date_of(day).isoformat()
     return filled
+
+
+def _ends(study: Study, visitors: Counts) -> tuple[Window, Window]:
+    """First and last day whose visitors are shown; of the study, where there are no two."""
+    shown = [day for day in range(1, study.days + 1) if shown_visitors(study, int(visitors[day, day]))]
+    first, last = (shown[0], shown[-1]) if len(shown) > 1 else (1, study.days)
+    return Window(first, first), Window(last, last)
 
 
 def asked_of(query: QueryDict, kind: Kind, *, indicator: Indicator, others: Sequence[Indicator]) -> Asked:

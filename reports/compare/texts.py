@@ -5,6 +5,7 @@ from datetime import date
 from django.utils.translation import gettext, ngettext, pgettext
 
 from ldp.estimation.joint.association import Association
+from ldp.estimation.noisy_estimators import NoisyTotal
 from ldp.estimation.windows import Quantity
 from reports.base import formats
 from reports.base.status import Status
@@ -113,6 +114,59 @@ def summary(comparison: Comparison) -> str:
         held,
     ) % {"held": held, "n": n}
     return f"{_largest(comparison)} {text}"
+
+
+def total_words(comparison: Comparison) -> str:
+    """Say if the totals of two windows differ, which are exact; empty for other comparisons."""
+    now, then = comparison.report.n_visitors, comparison.reference.n_visitors
+    if comparison.kind != Kind.WINDOWS or now is None or not then:
+        return ""
+    values = {
+        "now": formats.number(now),
+        "day": value_title(comparison),
+        "then": formats.number(then),
+        "other": reference_title(comparison),
+        "change": formats.number(abs(now - then)),
+        "share": f"{_signed(now / then - 1, 'frequency')}{formats.percent_sign()}",
+    }
+    if now == then:
+        text = gettext("The total number of visitors is the same: %(now)s (%(day)s and %(other)s).")
+    elif now > then:
+        text = gettext(
+            "%(change)s more visitors in total (%(share)s): %(now)s (%(day)s) against %(then)s (%(other)s)."
+        )
+    else:
+        text = gettext(
+            "%(change)s fewer visitors in total (%(share)s): %(now)s (%(day)s) against %(then)s (%(other)s)."
+        )
+    exact = gettext("Both totals are exact, so the difference needs no interval.")
+    return f"{text % values} {exact}"
+
+
+def noisy_total_words(now: NoisyTotal, then: NoisyTotal) -> str:
+    """Say if two totals with presence noise differ: only their intervals can be compared."""
+    values = {
+        "now": formats.noisy_number(now),
+        "now_range": formats.noisy_range(now),
+        "then": formats.noisy_number(then),
+        "then_range": formats.noisy_range(then),
+    }
+    if now.ci_low > then.ci_high:
+        text = gettext(
+            "More visitors in total: about %(now)s (95%% interval %(now_range)s) against about %(then)s "
+            "(%(then_range)s)."
+        )
+    elif now.ci_high < then.ci_low:
+        text = gettext(
+            "Fewer visitors in total: about %(now)s (95%% interval %(now_range)s) against about %(then)s "
+            "(%(then_range)s)."
+        )
+    else:
+        text = gettext(
+            "No difference between the totals was detected: about %(now)s visitors (95%% interval "
+            "%(now_range)s) against about %(then)s (%(then_range)s). The intervals overlap."
+        )
+    return text % values
 
 
 def overall_words(overall: Association | NoTest | None) -> str:

@@ -28,9 +28,10 @@ from reports.compare.query import (
     name_of,
     with_defaults,
 )
+from reports.estimates.noise import noisy_window
 from reports.estimates.page import indicator_page
-from reports.estimates.picker import window_query, window_title
-from reports.estimates.queries import UnionNotAvailableError, Window, WindowError
+from reports.estimates.picker import MAX_TRIANGLE_DAYS, window_query, window_title
+from reports.estimates.queries import UnionNotAvailableError, Window, WindowError, visitor_unions
 from reports.studies.models import Indicator, Study
 from reports.studies.queries import has_unions
 
@@ -64,6 +65,7 @@ def _answer(
         return {
             "state": "not_comparable",
             "reason": texts.not_comparable(NotComparableError(Reason.NOISY)),
+            "total_words": _noisy_totals(indicator.study, asked) if kind == Kind.WINDOWS else "",
         }
     if not is_complete(query, kind):
         return {"state": "ask"}
@@ -74,6 +76,15 @@ def _answer(
     except UnionNotAvailableError:
         return {"state": "union_not_available"}
     return {"state": "result"} | result_context(result)
+
+
+def _noisy_totals(study: Study, asked: Mapping[str, Any]) -> str:
+    visitors, sides = visitor_unions(study), (asked["window"], asked["with_window"])
+    now, then = (noisy_window(study, visitors, **side._asdict()) for side in sides)
+    if now is None or then is None or sides[0] == sides[1]:
+        return ""
+    titles = " / ".join(window_title(study, side) for side in sides)
+    return f"{titles}: {texts.noisy_total_words(now, then)}"
 
 
 def result_context(result: Comparison) -> dict[str, Any]:
@@ -87,6 +98,7 @@ def result_context(result: Comparison) -> dict[str, Any]:
         "differing": differing,
         "undecided": undecided,
         "better": _better(result),
+        "total_words": texts.total_words(result),
         "summary": texts.summary(result),
         "overall_words": texts.overall_words(result.overall),
         "test_words": texts.test_words() if isinstance(result.overall, Association) else "",
@@ -105,17 +117,22 @@ def _better(result: Comparison) -> dict[str, str] | None:
     if found is None:
         return None
     study, (window, reference, then, now) = result.report.study, found
-    address = {"kind": result.kind.value, "measure": result.of}
-    for prefix, side in (("", window), ("with_", reference)):
-        address[f"{prefix}from"] = study.date_of(side.first_day).isoformat()
-        address[f"{prefix}to"] = study.date_of(side.last_day).isoformat()
     return {
         "first": window_title(study, window),
         "second": window_title(study, reference),
         "then": texts.width(then, result.of),
         "now": texts.width(now, result.of),
-        "query": urlencode(address),
+        "query": _two_windows(study, window, reference, measure=result.of),
     }
+
+
+def _two_windows(study: Study, window: Window, reference: Window, *, measure: str) -> str:
+    """Part of an address that names two windows to compare."""
+    address = {"kind": Kind.WINDOWS.value, "measure": measure}
+    for prefix, side in (("", window), ("with_", reference)):
+        address[f"{prefix}from"] = study.date_of(side.first_day).isoformat()
+        address[f"{prefix}to"] = study.date_of(side.last_day).isoformat()
+    return urlencode(address)
 
 
 def _dates(result: Comparison, days: tuple[int, ...]) -> str:
@@ -148,6 +165,9 @@ def _form(
         "days": [study.date_of(day) for day in range(1, study.days + 1)],
         "unions": has_unions(indicator),
         "chosen": _ends(study, window),
+        "sides": _sides(study, window, with_window, measure=measure_of(query))
+        if kind == Kind.WINDOWS
+        else [],
         "with_days": [with_study.date_of(day) for day in range(1, with_study.days + 1)],
         "with_unions": has_unions(other or indicator),
         "with_chosen": _ends(with_study, with_window),
@@ -158,6 +178,34 @@ def _form(
         "other": name_of(other) if other else "",
         "query": kept,
     }
+
+
+def _sides(
+    study: Study, window: Window | None, reference: Window | None, *, measure: str
+) -> list[dict[str, Any]]:
+    """Links that put one day on a side of two windows, for a study with few days."""
+    if study.days > MAX_TRIANGLE_DAYS or window is None or reference is None:
+        return []
+    days = [Window(day, day) for day in range(1, study.days + 1)]
+    sides = (
+        (gettext("Days to compare"), window, [(each, reference) for each in days]),
+        (gettext("compared with"), reference, [(window, each) for each in days]),
+    )
+    return [
+        {
+            "name": name,
+            "days": [
+                {
+                    "date": study.date_of(day.first_day),
+                    "is_current": day == current,
+                    # No window is compared with itself.
+                    "query": _two_windows(study, *both, measure=measure) if both[0] != both[1] else "",
+                }
+                for day, both in zip(days, pairs, strict=True)
+            ],
+        }
+        for name, current, pairs in sides
+    ]
 
 
 def _ends(study: Study, window: Window | None) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The list of studies, and the page of one."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -7,6 +8,7 @@ from django.shortcuts import render
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
+from ldp import PlanSpec
 from ldp.geo.location import LocationSpec
 from reports.accounts.access import account, readable, readers_only, saved_views_of, study_or_404
 from reports.boards.contents import shown_tiles, study_tiles
@@ -27,7 +29,7 @@ from reports.privacy.statement.document import certified
 from reports.slots.queries import has_slots
 from reports.studies import policies
 from reports.studies import texts as studies_texts
-from reports.studies.models import Area, Study
+from reports.studies.models import Area, Indicator, Study
 from reports.studies.policies import Role
 from reports.studies.queries import current_plan
 from reports.studies.texts import crumbs_to
@@ -70,6 +72,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "tiles": tiles if has_data else [],
         "has_maps": has_data and any(tile.map for tile in tiles),
         **(_places(found, spec.location, window) if has_data and not has_zones else {}),
+        "compared": _compared(indicators, spec) if found.days > 1 else None,
         "boards": boards_of(found, reader=account(request)),
         "visitor_rule": studies_texts.visitor_rule(found),
         "has_slots": has_slots(found),
@@ -90,6 +93,13 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     }
     context |= window_page(widest_indicator(indicators), window, visitors=visitors, options=ReportOptions())
     return render(request, "estimates/study.html", context, status=status)
+
+
+def _compared(indicators: Sequence[Indicator], spec: PlanSpec) -> Indicator | None:
+    """Return the indicator whose comparison of days the page leads to; numbers and moves have none."""
+    numbers = {each.slug for each in spec.indicators if each.scale is not None}
+    found = [each for each in indicators if each.max_moves is None and each.slug not in numbers]
+    return widest_indicator(found) if found else None
 
 
 def _places(study: Study, spec: LocationSpec | None, window: Window) -> dict[str, Any]:

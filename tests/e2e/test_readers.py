@@ -30,7 +30,7 @@ def test_two_windows_are_compared_and_the_verdict_is_that_of_the_table(site, rep
     page.goto(f"{site.address}/studies/{report_study}/gender/?from=2017-06-01&to=2017-06-01")
     press_on(page, "a", "Compare")
     expect(page).to_have_url(re.compile(r"/gender/compare/\?from=2017-06-01&to=2017-06-01$"))
-    tab_to(page, "summary:has(#question-title)")
+    tab_to(page, "#more-title")
     page.keyboard.press("Enter")
     tab_to(page, "#with_from")
     page.keyboard.type("Wed 31 May")

@@ -205,6 +205,48 @@ def test_pages_files_and_programs_tell_the_test_of_a_table(reader) -> None:
     assert "/both/compare/?kind=windows&amp;from=2024-05-30&amp;to=2024-05-31" in table
 
 
+def test_the_page_opens_with_two_days_and_each_other_day_is_one_press_away(reader) -> None:
+    factory.published(gap=4)
+    page = "/studies/fair-2024/gender/compare/"
+
+    def sides(query: str) -> list[list[str]]:
+        html = reader.get(f"{page}{query}").content.decode().replace("&amp;", "&")
+        found = re.findall(r'aria-labelledby="side-\d">.*?</nav>', html, re.DOTALL)
+        return [re.findall(r'href="([^"]+)" title="([^"]+)"( aria-current="true")?', each) for each in found]
+
+    def chosen(query: str) -> list[str]:
+        return [title for side in sides(query) for _, title, is_current in side if is_current]
+
+    first, last = "Thu 30 May 2024", "Sat 1 Jun 2024"  # the last one has no visitors
+    assert chosen("") == chosen("?from=2024-05-30&to=2024-06-02") == [last, first]
+    assert chosen("?from=2024-05-31") == ["Fri 31 May 2024", first]
+    assert chosen("?from=2024-05-30") == [first, last]
+    assert chosen("?from=2024-05-30&to=2024-05-31") == []  # ranges have a form
+    one, other = sides("")
+    assert [len(one), len(other)] == [3, 3]  # no day is compared with itself
+    (friday,) = [link for link, title, _ in one if title == "Fri 31 May 2024"]
+    assert chosen(friday) == ["Fri 31 May 2024", first]
+    assert "Fri 31 May 2024 compared with Thu 30 May 2024" in words(reader.get(f"{page}{friday}"))
+
+
+def test_the_totals_are_compared_first_and_are_exact(reader) -> None:
+    study = factory.published(n=900)
+    found = by_windows(study.indicators.get(slug="gender"), BUSY, CALM)
+    now, then = found.report.n_visitors, found.reference.n_visitors
+    share = f"{formats.MINUS if now < then else '+'}{abs(now / then - 1):.1%}"
+    word = "more" if now > then else "fewer"
+    said = texts.total_words(found)
+    assert said.startswith(f"{abs(now - then):,} {word} visitors in total ({share}): {now:,} (")
+    days = "from=2024-05-31&to=2024-06-02&with_from=2024-05-30&with_to=2024-05-31"
+    page = words(reader.get(f"/studies/fair-2024/gender/compare/?{days}"))
+    assert page.index(said) < page.index(texts.summary(found))
+    turned = texts.total_words(by_windows(study.indicators.get(slug="gender"), CALM, BUSY))
+    assert f"{abs(now - then):,} {'fewer' if word == 'more' else 'more'} visitors in total" in turned
+    same = replace(found, reference=replace(found.reference, n_visitors=now))
+    assert texts.total_words(same).startswith(f"The total number of visitors is the same: {now:,}")
+    assert texts.total_words(by_categories(study.indicators.get(slug="gender"), CALM, 0)) == ""
+
+
 def test_baseline_leaves_out_days_without_numbers() -> None:
     gender = factory.published(gap=3).indicators.get(slug="gender")
     found = by_baseline(gender, 1)

@@ -165,10 +165,12 @@ def test_pages_say_about_give_intervals_and_why_there_are_no_differences(closed,
     days = "from=2024-05-30&to=2024-05-30&with_from=2024-05-31&with_to=2024-05-31"
     moved = body_of(reader, f"/studies/{closed.slug}/gender/movement/")
     assert "New and returning visitors are not available for this study" in moved
-    for asked in (f"?kind=windows&{days}", ""):
+    for asked, day in ((f"?kind=windows&{days}", 2), ("", 1)):  # without days: the last day with the first
         text = body_of(reader, f"/studies/{closed.slug}/gender/compare/{asked}")
         assert "This study adds presence noise" in text
-    assert "Select what to compare" not in text  # which asks nothing
+        other = report(closed, day, day).noisy_visitors
+        assert f"against about {other.value:,} ({other.ci_low:,} to {other.ci_high:,})" in text
+    assert "shares of visitors" not in text  # the form that asks for them
     for ending in ("csv", "json"):
         assert reader.get(f"/studies/{closed.slug}/gender/movement.{ending}").status_code in {400, 404, 409}
 
