@@ -82,6 +82,38 @@ def day_overlaps(tally: Any) -> Overlap:
     )
 
 
+def several_days_bounds(unions: Any, days: Days) -> tuple[int, int]:
+    """Least and largest number of subscribers who are there on more than one day of a window.
+
+    Parameters
+    ----------
+    unions : ndarray of int64, shape (days + 1, days + 1); as `all_unions` returns it
+
+    Notes
+    -----
+    Each of them has one first day in the window, and is seen again after it: of the subscribers of a day,
+    those seen first and those seen again are known, and in common they have what Frechet's inequality allows.
+    The same holds backwards, from the last day. Of two days that have all subscribers the number is exact.
+    """
+    first_day, last_day = days
+
+    def count(first: int, last: int) -> int:
+        return int(unions[first, last]) if first <= last else 0
+
+    forwards, backwards, least = [0, 0], [0, 0], 0
+    for day in range(first_day, last_day + 1):
+        here, until, since = count(day, day), count(first_day, day), count(day, last_day)
+        earlier, later = count(first_day, day - 1), count(day + 1, last_day)
+        for bounds, once, other in (
+            (forwards, until - earlier, here + later - since),
+            (backwards, since - later, here + earlier - until),
+        ):
+            bounds[0] += max(once + other - here, 0)
+            bounds[1] += min(once, other)
+        least = max(least, until + later - count(first_day, last_day))  # those of both sides of an evening
+    return max(least, forwards[0], backwards[0]), min(forwards[1], backwards[1])
+
+
 def is_few(number: Any, *, small_cell: Any) -> Any:
     """Return whether a number of people is above 0 and below the limit of small cells (0 = no limit)."""
     return (number > 0) & (number < small_cell)

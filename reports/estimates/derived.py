@@ -14,6 +14,18 @@ from reports.studies.models import Study
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Returning:
+    """Visitors of a window who come back: exact where both bounds are equal, None where they are hidden."""
+
+    least: int | None = None
+    most: int | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        return self.least == self.most
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KeyFigures:
     """Key figures of a study; all exact, in visitors of the operator (not scaled).
 
@@ -21,6 +33,9 @@ class KeyFigures:
     else a return; there are as many first visits as visitors. None where no one has been there yet, or where
     the small-cell rule suppresses so few; `status` says which. Where it suppresses a single day, or few
     visits are returns, `n_visits` and what is made of it are None, too: they would reveal these few.
+
+    `several_days` are visitors of more than one day of the window, None if it has only one day; `before` are
+    those who were there on an earlier day of the study, too, None if there is none.
     """
 
     status: Status
@@ -30,6 +45,8 @@ class KeyFigures:
     busiest_day: date | None = None
     busiest_visitors: int | None = None
     mean_days: float | None = None
+    several_days: Returning | None = None
+    before: Returning | None = None
 
     @property
     def return_visits(self) -> int | None:
@@ -75,4 +92,16 @@ def key_figures(study: Study, *, visitors: Counts | None = None, window: Window 
         busiest_day=None if busiest_visitors is None else study.date_of(busiest),
         busiest_visitors=busiest_visitors,
         mean_days=None if n_visits is None else n_visits / n_visitors,
+        several_days=_several_days(shown, first, last) if last > first else None,
+        before=_before(shown, first, last) if first > 1 else None,
     )
+
+
+def _several_days(shown: ShownVisitors, first: int, last: int) -> Returning:
+    bounds = shown.several_days(first, last)
+    return Returning() if bounds is None else Returning(least=bounds[0], most=bounds[1])
+
+
+def _before(shown: ShownVisitors, first: int, last: int) -> Returning:
+    cut = shown.cut((1, first - 1), (first, last))
+    return Returning() if cut is None else Returning(least=cut.both, most=cut.both)

@@ -11,7 +11,7 @@ are hidden, too, if either has so few.
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ldp.estimation.overlaps import overlap_of, shared_bounds, tells_of_few
+from ldp.estimation.overlaps import overlap_of, several_days_bounds, shared_bounds, tells_of_few
 from ldp.estimation.unions import Counts
 from reports.base.status import Status, is_suppressed, window_status
 from reports.studies.models import Study
@@ -72,6 +72,17 @@ class ShownVisitors:
         if len(shown) < len(daily) or everyone is None or self._is_few(sum(shown) - everyone):
             return None
         return sum(shown)
+
+    def several_days(self, first_day: int, last_day: int) -> tuple[int, int] | None:
+        """Least and largest number of visitors of more than one day of a window, equal for two days in a row.
+
+        None where the rule may hide some.
+        """
+        if self.study.small_cell:
+            is_pair = last_day == first_day + 1
+            cut = self.cut((first_day, first_day), (last_day, last_day)) if is_pair else None
+            return None if cut is None else (cut.both, cut.both)
+        return several_days_bounds(self.unions, (first_day, last_day))
 
     def on_both(self, tally: Counts, early: int, late: int) -> tuple[int, int] | None:
         """Least and largest number of visitors whom two days have in common; None where they are few.

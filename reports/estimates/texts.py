@@ -10,7 +10,7 @@ from ldp.estimation.noisy_estimators import NoisyTotal
 from reports.base import formats
 from reports.base.formats import noisy_number, number, number_range, percent, percent_range, status_word
 from reports.base.status import Status
-from reports.estimates.derived import KeyFigures
+from reports.estimates.derived import KeyFigures, Returning
 from reports.estimates.options import ReportOptions, shown_value
 from reports.estimates.queries import Estimate, WindowReport, surely_present
 from reports.estimates.small_categories import below
@@ -45,6 +45,8 @@ def key_facts(figures: KeyFigures) -> list[KeyFact]:
         busy,
         _mean_days(figures),
         _repeats(figures),
+        *_returning(gettext("Present on more than one day"), figures.several_days, of=figures.n_visitors),
+        *_returning(gettext("Also present before these days"), figures.before, of=figures.n_visitors),
     ]
 
 
@@ -69,6 +71,21 @@ def _repeats(figures: KeyFigures) -> KeyFact:
     return KeyFact(
         label=label, value=percent(figures.return_share), more=gettext("%(n)s of %(all)s visits") % n
     )
+
+
+def _returning(label: str, found: Returning | None, *, of: int | None) -> list[KeyFact]:
+    if found is None or not of:
+        return []
+    if found.least is None or found.most is None:
+        return [KeyFact(label=label, status=Status.SUPPRESSED)]
+    if found.is_exact:
+        share = {"share": percent(found.least / of)}
+        return [
+            KeyFact(label=label, value=number(found.least), more=gettext("%(share)s of visitors") % share)
+        ]
+    share = {"share": percent_range(found.least / of, found.most / of)}
+    more = gettext("%(share)s of visitors; the exact number is not known")
+    return [KeyFact(label=label, value=number_range(found.least, found.most), more=more % share)]
 
 
 def share_range(estimate: Estimate) -> str:

@@ -8,9 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldp import NO_ANSWER, IndicatorTallies, NoReportsError, Window, grr_channel, tally_visitors
+from ldp import (
+    NO_ANSWER,
+    IndicatorTallies,
+    NoReportsError,
+    Window,
+    all_unions,
+    grr_channel,
+    tally_visitors,
+)
 from ldp.errors import FewVisitorsError
 from ldp.estimation import movement
+from ldp.estimation.overlaps import several_days_bounds
 from ldp.estimation.ratios import Limits, difference_low, quadratic_range, ratio_of, share_of
 from tests.ldp.estimation.test_windows import SURE, inside, tallies_of
 from tests.ldp.exact import refuses
@@ -46,6 +55,30 @@ def test_visitors_who_leave_are_counted_without_error(people, window, until) -> 
         found = movement.leaving_visitors(tallies, window=window, until=until)
         assert found.is_exact
         assert found.value == pytest.approx(by_value(values, left), abs=1e-6)
+
+
+@given(people=populations, window=windows)
+@settings(max_examples=60)
+def test_visitors_of_several_days_of_a_window_lie_between_their_bounds(people, window) -> None:
+    presence, _, tallies = everyone(people)
+    unions = all_unions(tallies.visitors)
+    days = [on(presence, day, day) for day in range(window.first_day, window.last_day + 1)]
+    expected = int((np.sum(days, axis=0) > 1).sum())
+    least, most = several_days_bounds(unions, window)
+    assert least <= expected <= most
+    if sum(bool(day.any()) for day in days) <= 2:
+        assert least == most
+    assert most <= sum(day.sum() for day in days) - inside(presence, window).sum()  # all repeat visits
+
+
+def test_bounds_of_visitors_of_several_days_are_as_near_as_neighbouring_days_tell() -> None:
+    # Of three days: 4 people on all, 3 on the first two, 2 on the last two, 5 on the first and the last.
+    bitmaps = [0b111] * 4 + [0b011] * 3 + [0b110] * 2 + [0b101] * 5 + [0b010] * 6
+    _, _, tallies = everyone([(bits, 0) for bits in bitmaps])
+    unions = all_unions(tallies.visitors)
+    assert several_days_bounds(unions, (1, 2)) == (7, 7)
+    assert several_days_bounds(unions, (1, 3)) == (12, 18)
+    assert several_days_bounds(unions, (3, 3)) == (0, 0)
 
 
 @given(people=populations, first=windows, second=windows)

@@ -15,10 +15,12 @@ from reports.estimates.derived import KeyFigures, key_figures
 from reports.estimates.notes import note_day
 from reports.estimates.queries import Window, visitor_unions
 from reports.estimates.small_cells import ShownVisitors
+from reports.estimates.texts import key_facts
 from reports.models import DayNote, Indicator, Study
 from reports.movement.figures import Movement, Show, Unit
 from reports.movement.queries import available_shows, movement
 from tests.reports import report_factory as factory
+from tests.reports.page_texts import words
 
 pytestmark = pytest.mark.django_db
 
@@ -259,6 +261,35 @@ def test_key_figures_are_those_of_the_people(fair) -> None:
     factory.publish(study, factory.of_days(study, {0b110: 50}))
     found = key_figures(study)
     assert (found.busiest_day, found.busiest_visitors, found.mean_days) == (date(2024, 5, 31), 50, 2)
+
+
+def test_returning_visitors_are_exact_for_two_days_and_between_bounds_for_more(fair, reader) -> None:
+    presence = factory.crowd(fair).bitmaps[:, np.newaxis] >> np.arange(4, dtype=np.uint64) & np.uint64(1)
+    weekend, all_days = key_figures(fair, window=Window(3, 4)), key_figures(fair)
+    both = int((presence[:, 2:].sum(axis=1) > 1).sum())
+    assert (weekend.several_days.least, weekend.several_days.most) == (both, both)
+    before = int((presence[:, :2].any(axis=1) & presence[:, 2:].any(axis=1)).sum())
+    assert (weekend.before.least, weekend.before.most) == (before, before)
+    found = all_days.several_days
+    assert found.least < (presence.sum(axis=1) > 1).sum() < found.most and all_days.before is None
+    page = "/studies/fair-2024/"
+    text = words(reader.get(f"{page}?from=2024-06-01&to=2024-06-02"))
+    n = weekend.n_visitors
+    assert f"Present on more than one day {both:,} {both / n:.1%} of visitors" in text
+    assert f"Also present before these days {before:,} {before / n:.1%} of visitors" in text
+    assert "the exact number is not known" not in text
+    assert f"Present on more than one day {found.least:,} to {found.most:,}" in words(reader.get(page))
+    text = words(reader.get(f"{page}?from=2024-05-30&to=2024-05-30"))
+    assert "Present on more than one day" not in text and "Also present before" not in text
+
+
+def test_few_returning_visitors_are_suppressed() -> None:
+    study = factory.create(slug="few", days=3, small_cell=10)
+    factory.publish(study, factory.of_days(study, {0b011: 5, 0b001: 50, 0b010: 50, 0b110: 50}))
+    few, enough, longer = (key_figures(study, window=Window(*days)) for days in ((1, 2), (2, 3), (1, 3)))
+    assert (few.several_days.least, enough.several_days.least) == (None, 50)
+    assert longer.several_days.least is None and key_facts(longer)[4].status == Status.SUPPRESSED
+    assert enough.before.least is None  # 5 of them
 
 
 def test_key_figures_of_few_visitors_are_suppressed_and_a_study_without_data_has_none() -> None:
