@@ -461,7 +461,13 @@ def promise(certificate: Certificate, *, unit: Unit) -> Fraction:
 
 @lru_cache(maxsize=256)
 def rank_plans(
-    indicators: tuple[IndicatorRequest, ...], *, unit: Unit, days: int, promised: Fraction, crowd: Crowd
+    indicators: tuple[IndicatorRequest, ...],
+    *,
+    unit: Unit,
+    days: int,
+    promised: Fraction,
+    crowd: Crowd,
+    among: Sequence[Mechanism] = get_args(Mechanism),
 ) -> tuple[Candidate, ...]:
     """Mechanisms that can ask these indicators under one promise, the one with the smallest errors first.
 
@@ -476,6 +482,7 @@ def rank_plans(
     promised : Fraction; epsilon of the unit, to which each mechanism's own epsilon is fitted: answers to a
         daily indicator add up, and under Spl so do those to different indicators
     crowd : Crowd
+    among : sequence of Mechanism; those to rank
 
     Raises
     ------
@@ -487,7 +494,7 @@ def rank_plans(
     """
     alike = tuple(replace(each, epsilon=None, weight=None) for each in indicators)
     found = []
-    for mechanism in get_args(Mechanism):
+    for mechanism in among:
         try:
             each = _candidate(mechanism, alike, unit=unit, days=days, promised=promised, crowd=crowd)
         except LdpError:  # not for daily indicators, or out of the range of epsilon

@@ -277,26 +277,46 @@ def simulate(setting: Setting) -> Simulation:
     return Simulation(setting=setting, plan=plan, certificate=certificate, rows=tuple(rows))
 
 
-def recommended(setting: Setting) -> Mechanism:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendation:
+    """The mechanism that pages propose for a study.
+
+    other, gain : what it was compared with, and by which share its intervals are narrower; None and 0 where
+        nothing had to be compared
+    """
+
+    mechanism: Mechanism = "smp-adp"
+    other: Mechanism | None = None
+    gain: float = 0
+
+
+def recommended(setting: Setting) -> Recommendation:
     """Mechanism for a study by the formulas: that of permanent questions where it is the more exact one.
 
     It is compared with what else asks one indicator per person, under the epsilon that it certifies for all
     of a person's values.
     """
     if setting.presence_epsilon is not None:
-        return "smp-grr"
+        return Recommendation(mechanism="smp-grr")
     try:
         plan = replace(setting, mechanism="smp-question").plan_at(setting.epsilon)
     except LdpError:  # too many categories to tally
-        return "smp-adp"
+        return Recommendation()
     if not plan.asks_questions:
-        return "smp-adp"
+        return Recommendation()
     promised = certify(plan).nominal_profile
-    ranking = rank_plans(
-        setting.requests, unit="profile", days=setting.days, promised=promised, crowd=setting.crowd
+    first, *others = rank_plans(
+        setting.requests,
+        unit="profile",
+        days=setting.days,
+        promised=promised,
+        crowd=setting.crowd,
+        among=("smp-question", "smp-adp"),
     )
-    order = [each.mechanism for each in ranking if each.mechanism in ("smp-question", "smp-adp")]
-    return order[0]
+    if not others:
+        return Recommendation(mechanism=first.mechanism)
+    gain = 1 - first.mean_half_width / others[0].mean_half_width
+    return Recommendation(mechanism=first.mechanism, other=others[0].mechanism, gain=gain)
 
 
 def epsilon_wanted(setting: Setting, *, half_width: float, slugs: Sequence[str], of_union: bool) -> Decimal:

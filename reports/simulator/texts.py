@@ -19,7 +19,7 @@ from ldp.protocols.repeated.question import QuestionChannel
 from ldp.protocols.two_round import TwoRoundGrr
 from reports.base import formats
 from reports.privacy.days_texts import repeated, two_categories
-from reports.simulator.model import Reading, Row, Setting, Simulation, simulate
+from reports.simulator.model import Reading, Recommendation, Row, Setting, Simulation, simulate
 from reports.studies.texts import wave_words
 
 ALIKE = 1.005  # errors that differ by less are called equal
@@ -291,6 +291,56 @@ def mechanism_words(mechanism: str) -> str:
         ),
     }[method]
     return gettext("%(mechanism)s: %(who)s; %(how)s") % {"mechanism": mechanism, "who": who, "how": how}
+
+
+def purpose_words(mechanism: str) -> str:
+    """Say in one sentence what a mechanism is for."""
+    return {
+        "smp-grr": gettext("Use it for indicators with few categories, or to add noise to visitor numbers."),
+        "spl-grr": gettext(
+            "Use it if every person must report on every indicator. Epsilon is divided among the "
+            "indicators if the guarantee covers all of a person's values."
+        ),
+        "smp-oue": gettext("Use it if all indicators have many categories."),
+        "smp-adp": gettext(
+            "Use it for values that do not change during the study, with any number of categories."
+        ),
+        "smp-question": gettext(
+            "Use it for daily indicators in studies of several days: the total epsilon does not grow with "
+            "the number of days."
+        ),
+        "smp-loloha": gettext(
+            "Use it for daily indicators if identical reports must not prove that a value stayed the same."
+        ),
+        "rsfd-grr": gettext(
+            "Use it to hide which indicator a person really reports on, if all indicators have few "
+            "categories."
+        ),
+        "rsfd-ouez": gettext(
+            "Use it to hide which indicator a person really reports on, if all indicators have many "
+            "categories."
+        ),
+        "rsfd-adp": gettext(
+            "Use it to hide which indicator a person really reports on, if the numbers of categories differ."
+        ),
+    }[mechanism]
+
+
+def recommendation_words(found: Recommendation) -> str:
+    """Explain why a mechanism is the recommended one."""
+    if found.mechanism == "smp-grr":
+        return gettext("Noise on visitor numbers needs answers that name one category each.")
+    if found.other is None:
+        return gettext(
+            "Each person spends the whole epsilon on one indicator, which is answered by the method with "
+            "the smaller error: GRR or OUE."
+        )
+    if found.gain < 1 - 1 / ALIKE:
+        return gettext("By the simulator's formulas, no mechanism of this kind is more accurate.")
+    return gettext(
+        "By the simulator's formulas, its intervals are %(share)s narrower on average than those of "
+        "%(other)s with the same total epsilon per person."
+    ) % {"other": found.other, "share": formats.percent(found.gain)}
 
 
 def cells_words(cells: str) -> str:

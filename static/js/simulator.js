@@ -16,6 +16,18 @@ function placeOf(slider, value) {
   return Math.round(share * STEPS);
 }
 
+// The mechanism that the settings recommend stands outside the folded ones.
+document.addEventListener("htmx:oobAfterSwap", () => {
+  const name = document.querySelector("[data-mechanism]").dataset.mechanism;
+  const first = document.querySelector("[data-recommended]");
+  const others = first.nextElementSibling;
+  const found = document.querySelector(`.mechanisms input[value="${name}"]`).closest("div");
+  if (first.contains(found)) return;
+  others.append(...first.children);
+  first.append(found);
+  if (others.querySelector(":checked")) others.open = true;
+});
+
 // Two digits, or whole numbers where nothing else is taken.
 function rounded(value, digits) {
   if (digits === "0") return value < 100 ? String(Math.round(value)) : String(Number(value.toPrecision(2)));

@@ -13,8 +13,16 @@ from mobility.extracts.form_fields import Field
 from mobility.extracts.profiles.sample import Sample
 from mobility.plans.new_study.samples import columns_for, offers, values_of
 from mobility.plans.pages.draft_fields import LABELS as DRAFT_LABELS
-from mobility.plans.pages.draft_fields import Errors, field_of, keys_of_rows, row_of
+from mobility.plans.pages.draft_fields import (
+    MECHANISM,
+    Errors,
+    field_of,
+    keys_of_rows,
+    mechanism_field,
+    row_of,
+)
 from mobility.plans.pages.draft_typed import STATIC, Typed, lines
+from reports.simulator.model import Recommendation
 from reports.studies.studyfile import Problem
 
 LABELS: Final[dict[str, Promise]] = {
@@ -121,7 +129,12 @@ class Step:
 
 
 def new_study_form(
-    typed: Typed, *, problems: Sequence[Problem], sample: Sample | None, is_final: bool
+    typed: Typed,
+    *,
+    problems: Sequence[Problem],
+    sample: Sample | None,
+    recommendation: Recommendation,
+    is_final: bool,
 ) -> dict[str, Any]:
     """Lay out the form; what is missing is an error only at the last check (`is_final`)."""
     missing = [each for each in problems if _is_missing(each)]
@@ -130,12 +143,18 @@ def new_study_form(
         _row(row_of(typed, row, errors=errors, key=key), sample)
         for row, key in zip(typed.rows, keys_of_rows(typed), strict=True)
     ]
+
+    def field_named(name: str) -> Field:
+        if name == MECHANISM:
+            return mechanism_field(typed, errors=errors.of(name), recommendation=recommendation)
+        return _field(typed, name, errors, sample)
+
     steps = {
         key: Step(
             key=key,
             title=str(title),
-            fields=[_field(typed, name, errors, sample) for name in names],
-            more=[_field(typed, name, errors, sample) for name in more],
+            fields=[field_named(name) for name in names],
+            more=[field_named(name) for name in more],
             todo=_todo([each for each in missing if _is_in(each, key)]),
         )
         for key, (title, names, more) in STEPS.items()

@@ -40,6 +40,8 @@ from mobility.plans.new_study.text import (
 )
 from mobility.plans.pages.draft_edit import ADDS
 from mobility.plans.pages.draft_typed import STATIC, Typed
+from mobility.plans.pages.simulator_form import recommendation_for
+from mobility.plans.pages.simulator_source import typed_source
 from mobility.vault.queries import find_study
 from reports.accounts.access import administrators_only
 from reports.privacy.location_texts import noise_words
@@ -266,11 +268,18 @@ def _page(
     }
     if answer.typed is not None:
         problems = at_fields(answer.problems, answer.tables, filename=form.filename)
-        fields = new_study_form(answer.typed, problems=problems, sample=sample, is_final=is_final)
+        simulated = _simulator_query(answer.tables)
+        fields = new_study_form(
+            answer.typed,
+            problems=problems,
+            sample=sample,
+            recommendation=recommendation_for(typed_source(), query=simulated),
+            is_final=is_final,
+        )
         context |= {
             "fields": fields,
             "without_field": without_field(answer.tables),
-            "simulator": _simulator_query(answer.tables),
+            "simulator": simulated,
         }
     if request.htmx:  # type: ignore[attr-defined]
         response = render(request, "plans/_new_study_answer.html", context)

@@ -13,6 +13,8 @@ from mobility.plans.pages.draft_fields import draft_form
 from mobility.plans.pages.draft_typed import DAILY, JOINT, ORIGIN, STATIC, Typed
 from mobility.plans.pages.drafts import crumbs, revision_of
 from mobility.plans.pages.simulated import USED, use
+from mobility.plans.pages.simulator_form import recommendation_for
+from mobility.plans.pages.simulator_source import source_of_draft
 from reports.accounts.access import administrators_only
 from reports.studies.studyfile import Problem, StudyDefinition, StudyFileError
 from reports.studies.studyfile.numbers import NUMBER
@@ -88,7 +90,12 @@ def _page(
 ) -> HttpResponse:
     context = {
         "draft": found,
-        "form": draft_form(typed, problems=problems or (), slug_is_fixed=not found.is_new_study),
+        "form": draft_form(
+            typed,
+            problems=problems or (),
+            slug_is_fixed=not found.is_new_study,
+            recommendation=recommendation_for(source_of_draft(found)),
+        ),
         "revision": revision,
         "conflict": conflict,
         "new": new,

@@ -10,6 +10,8 @@ from django.utils.translation import gettext, gettext_lazy
 from ldp.privacy.first_reports import HASH_CELLS
 from mobility.extracts.form_fields import Field
 from mobility.plans.pages.draft_typed import KEYS, Typed
+from mobility.plans.pages.mechanism_field import MechanismField
+from reports.simulator.model import Recommendation
 from reports.simulator.texts import cells_words
 from reports.studies.studyfile import (
     EVENTS,
@@ -24,9 +26,10 @@ from reports.studies.studyfile.definition import DERIVED
 from reports.studies.studyfile.hours import BUSIEST_HOUR, FIRST_HOUR, LAST_HOUR
 from reports.studies.studyfile.numbers import DERIVED_NUMBERS, NUMBER
 from reports.studies.studyfile.origins import VISITOR_CATEGORY
-from reports.studies.studyfile.sections import MECHANISMS, SLOT_NOISES, UNITS
+from reports.studies.studyfile.sections import SLOT_NOISES, UNITS
 from reports.studies.texts import tallies_words
 
+MECHANISM: Final = "plan.mechanism"
 NIGHT: Final = gettext_lazy(
     "This time is used only for the night zone and for the distance from home. Default:"
 )
@@ -229,7 +232,6 @@ HINTS: Final[dict[str, Promise | str]] = {
 CONTROLS: Final = {
     "first_day": "date",
     "key_until": "date",
-    "mechanism": "select",
     "unit": "select",
     "noise": "select",
     "hash_cells": "select",
@@ -246,7 +248,13 @@ CONTROLS: Final = {
 }
 
 
-def draft_form(typed: Typed, *, problems: Iterable[Problem] = (), slug_is_fixed: bool) -> dict[str, Any]:
+def draft_form(
+    typed: Typed,
+    *,
+    problems: Iterable[Problem] = (),
+    slug_is_fixed: bool,
+    recommendation: Recommendation,
+) -> dict[str, Any]:
     """Return the form with the problems next to their fields; `errors` belong to none of them."""
     found = list(problems)
     errors = Errors(found)
@@ -254,7 +262,7 @@ def draft_form(typed: Typed, *, problems: Iterable[Problem] = (), slug_is_fixed:
         [
             field_of(typed, key, name=key, errors=errors.of(key))
             for key in LABELS
-            if key.startswith(section) and not (slug_is_fixed and key == "study.slug")
+            if key.startswith(section) and key != MECHANISM and not (slug_is_fixed and key == "study.slug")
         ]
         for section in ("study.", "plan.", "slots.")
     )
@@ -265,6 +273,7 @@ def draft_form(typed: Typed, *, problems: Iterable[Problem] = (), slug_is_fixed:
     has_slots = any(name.startswith("slots.") for name in typed.values)
     return {
         "study": study,
+        "mechanism": mechanism_field(typed, errors=errors.of(MECHANISM), recommendation=recommendation),
         "plan": plan,
         "slots": slots if has_slots else [],
         "rows": rows,
@@ -340,10 +349,18 @@ def field_of(typed: Typed, key: str, *, name: str, errors: Sequence[str], kind: 
     )
 
 
+def mechanism_field(typed: Typed, *, errors: Sequence[str], recommendation: Recommendation) -> MechanismField:
+    return MechanismField(
+        name=MECHANISM,
+        label=str(LABELS[MECHANISM]),
+        value=typed.values.get(MECHANISM, ""),
+        errors=errors,
+        recommendation=recommendation,
+    )
+
+
 def _options(part: str) -> list[tuple[str, str]]:
     """Return the choices of a key of the study file."""
-    if part == "mechanism":
-        return [(each, _mechanism_choice(each)) for each in MECHANISMS]
     if part == "unit":
         return [(each, _unit_words(each)) for each in UNITS]
     if part == "noise":
@@ -393,38 +410,3 @@ def _noise_words(noise: str) -> str:
     if noise == "none":
         return gettext("none: presence by time slot is not protected")
     return gettext("discrete Gaussian (gaussian)")
-
-
-def _mechanism_choice(mechanism: str) -> str:
-    return gettext("%(name)s: %(figure)s") % {"name": mechanism, "figure": _mechanism_words(mechanism)}
-
-
-def _mechanism_words(mechanism: str) -> str:
-    words = {
-        "smp-grr": gettext("each person reports on one indicator"),
-        "smp-oue": gettext("each person reports on one indicator and answers yes or no for each category"),
-        "smp-adp": gettext("each person reports on one indicator, using the more accurate of GRR and OUE"),
-        "smp-question": gettext(
-            "each person reports on one indicator; for a daily indicator, each person always answers the "
-            "same yes/no question, and so gives at most two different answers"
-        ),
-        "spl-grr": gettext(
-            "each person reports on all indicators, and epsilon is divided equally among them"
-        ),
-        "smp-loloha": gettext(
-            "each person reports on one indicator; daily values are hashed into sets of categories, and "
-            "every report has new noise"
-        ),
-        "rsfd-grr": gettext(
-            "each person gives a real answer for one indicator and made-up answers for the others"
-        ),
-        "rsfd-ouez": gettext(
-            "each person answers yes or no for each category, with real answers for one indicator and "
-            "made-up answers for the others"
-        ),
-        "rsfd-adp": gettext(
-            "each person gives a real answer for one indicator and made-up answers for the others, using "
-            "the more accurate of GRR and OUE-z"
-        ),
-    }
-    return words.get(mechanism, mechanism)

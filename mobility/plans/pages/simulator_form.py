@@ -14,9 +14,10 @@ from ldp.privacy.first_reports import HashCells
 from ldp.privacy.plans import HASHED, MAX_DAYS, Kind, Mechanism
 from ldp.privacy.slots import MAX_SLOTS_PER_DAY
 from ldp.protocols.channels import MAX_DOMAIN_SIZE, Unit
+from mobility.plans.pages.mechanism_field import MechanismField
 from mobility.plans.pages.simulator_source import Source
 from reports.simulator.combinations import with_combination
-from reports.simulator.model import Question, Setting, recommended, with_sizes
+from reports.simulator.model import Question, Recommendation, Setting, recommended, with_sizes
 from reports.simulator.slots import MOST_ZONES, SlotSetting
 from reports.simulator.texts import cells_words, mechanism_words
 
@@ -154,7 +155,7 @@ class SimulatorForm(forms.Form):
         for field in self.fields.values():
             field.widget.attrs["autocomplete"] = "off"
         if not {"mechanism"} & {*source.initial, *query} and self.is_valid():
-            self.data = {**values, "mechanism": recommended(self.setting)}
+            self.data = {**values, "mechanism": recommended(self.setting).mechanism}
             self.full_clean()
 
     def clean(self) -> dict[str, Any]:
@@ -190,6 +191,23 @@ class SimulatorForm(forms.Form):
     def is_combined(self) -> bool:
         """Return whether the fields of a combination must not be folded away."""
         return any(self[name].value() or self[name].errors for name in COMBINED if name in self.fields)
+
+    @property
+    def mechanism_field(self) -> MechanismField:
+        """Return the choice of a mechanism, as it is laid out."""
+        field = self["mechanism"]
+        return MechanismField(
+            name="mechanism",
+            label=str(field.label),
+            value=str(field.value()),
+            errors=list(map(str, field.errors)),
+            recommendation=self.recommendation,
+        )
+
+    @property
+    def recommendation(self) -> Recommendation:
+        """Return the mechanism for these settings; that for most studies where they are not valid."""
+        return recommended(self.setting) if self.is_valid() else Recommendation()
 
     @property
     def setting(self) -> Setting:
@@ -315,6 +333,11 @@ class SimulatorForm(forms.Form):
             one = pgettext("end of a slider", "one indicator")
             many = pgettext("end of a slider", "many indicators, fewer answers for each")
             yield Slider(self["indicators"], Decimal(1), Decimal(20), "linear", one, many)
+
+
+def recommendation_for(source: Source, *, query: str = "") -> Recommendation:
+    """Mechanism for a study or a draft, or for numbers."""
+    return SimulatorForm(QueryDict(query), source=source).recommendation
 
 
 def _combined_fields() -> dict[str, str]:

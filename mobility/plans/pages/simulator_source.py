@@ -59,9 +59,13 @@ def source_of(request: HttpRequest) -> Source:
     if "draft" in request.GET:
         number = request.GET["draft"]
         draft = get_object_or_404(PlanDraft, pk=int(number) if number.isdecimal() else 0)
-        return _of_draft(draft)
+        return source_of_draft(draft)
     if "study" in request.GET:
         return _of_study(get_object_or_404(Study, slug=request.GET["study"]))
+    return typed_source()
+
+
+def typed_source() -> Source:
     return Source(
         name="",
         kept={},
@@ -101,7 +105,7 @@ def _of_study(study: Study) -> Source:
     )
 
 
-def _of_draft(draft: PlanDraft) -> Source:
+def source_of_draft(draft: PlanDraft) -> Source:
     # Positions of a study's cells may be megabytes, and nothing here is about places.
     definition = StudyDefinition.from_json({**draft.definition, "area": None, "location": None})
     questions, days = questions_of_definition(definition), definition.days

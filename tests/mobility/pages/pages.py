@@ -43,3 +43,9 @@ def check_markup(html: str) -> None:
 
 def text_of(html: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html)).replace("\u202f", " ")
+
+
+def mechanisms_of(html):
+    """Mechanisms of a form: those shown first, and those that are folded away."""
+    first, folded = html.partition("data-recommended>")[2].partition("</fieldset>")[0].split("<details ")
+    return [re.findall(r'type="radio"[^>]* value="([^"]*)"', part) for part in (first, folded)]

@@ -21,7 +21,16 @@ from reports.studies.studyfile import parse_study
 from tests import demo_study
 from tests.demo_study import AREA_FILES
 from tests.mobility.pages import pages
-from tests.mobility.pages.pages import check_markup, html_of, lacks, page, said, says, text_of
+from tests.mobility.pages.pages import (
+    check_markup,
+    html_of,
+    lacks,
+    mechanisms_of,
+    page,
+    said,
+    says,
+    text_of,
+)
 from tests.mobility.pages.small_study import STUDY, definition_of
 from tests.study_text import static
 
@@ -265,6 +274,25 @@ class TestSimulator:
             assert f'href="{SIMULATOR_URL}' in html_of(client, address)
         assert "This indicator has its own epsilon" in shown(client, "?study=fair&wanted=5&of=visit_duration")
 
+    def test_one_mechanism_is_recommended_and_each_says_what_it_is_for(self, client):
+        html = html_of(client, SIMULATOR_URL)
+        (first,), others = mechanisms_of(html)
+        assert first == "smp-adp" and len(others) == 8
+        assert len(set(re.findall(r'-use">([^<]+)</p>', html))) == 9
+        says(html, "Recommended: <strong>smp-adp</strong>", "answered by the method with the smaller error")
+        noisy = html_of(client, f"{SIMULATOR_URL}?presence_epsilon=1")
+        says(noisy, "Recommended: <strong>smp-grr</strong>. Noise on visitor numbers needs answers")
+        assert re.search(r'value="smp-grr" checked', noisy)
+
+    def test_the_recommendation_follows_the_settings_without_touching_the_choice(self, client):
+        query = f"{SIMULATOR_URL}?mechanism=smp-adp&daily=5&visitors=100000"
+        fragment = client.get(query, headers=HTMX).content.decode()
+        assert 'data-mechanism="smp-question" hx-swap-oob="true"' in fragment and "radio" not in fragment
+        whole = html_of(client, query)
+        assert mechanisms_of(whole)[0] == ["smp-question"] and "hx-swap-oob" not in whole
+        assert '<details id="id-mechanism-others" open>' in whole
+        assert "swap-oob" not in client.get(f"{query}&epsilon=x", headers=HTMX).content.decode()
+
     def test_hashed_daily_values_have_their_own_numbers(self, client):
         text = shown(client, "?mechanism=smp-loloha&daily=2&epsilon=1&epsilon_first=0.4&hash_cells=optimal")
         says(text, "Each report on a daily indicator has new noise", "smp-loloha")
@@ -304,7 +332,7 @@ class TestSimulator:
         assert {"study=fair", "visitors=5000", "k-age=4"} < set(tried.removeprefix("?").split("&"))
         other = html_of(client, SIMULATOR_URL + tried)
         assert value_of(other, "visitors") == "5000"
-        assert re.search(r'value="spl-grr" selected', other)
+        assert re.search(r'value="spl-grr" checked', other)
 
     def test_a_combination_says_what_it_shows_and_what_it_costs(self, client):
         draft = draft_new_study(definition_of(STUDY + static("region", "here", "elsewhere")), by="adam")

@@ -17,7 +17,16 @@ from reports.privacy.budget.actions import propose_cap
 from reports.studies.policies import Role
 from reports.studies.studyfile import AreaDefinition, StudyDefinition
 from reports.studies.studyfile.sections import RESERVED_STUDIES
-from tests.mobility.pages.pages import AS_ADMINISTRATOR, check_markup, html_of, lacks, page, said, says
+from tests.mobility.pages.pages import (
+    AS_ADMINISTRATOR,
+    check_markup,
+    html_of,
+    lacks,
+    mechanisms_of,
+    page,
+    said,
+    says,
+)
 from tests.mobility.pages.small_study import STUDY
 from tests.reports import slot_factory
 from tests.reports.page_texts import signed_in
@@ -150,6 +159,16 @@ class TestForm:
         html = edited(client, draft, plan__epsilon_profile="0.5").content.decode()
         assert '<option value="visits runs" selected>' in field_of(html, "plan.tallies")
         assert "must be &gt;= the certified loss per profile" in field_of(html, "plan.epsilon_profile")
+
+    def test_the_saved_draft_decides_which_mechanism_is_recommended(self, client, draft):
+        html = html_of(client, url(draft, "edit/"))
+        first, _others = mechanisms_of(html)
+        assert first == ["smp-question"] and 'value="smp-grr" checked' in html.partition("<details ")[2]
+        says(html, "Recommended: <strong>smp-question</strong>. By the simulator", "narrower on average than")
+        html = edited(client, draft, plan__mechanism="smp-none").content.decode()
+        says(html, "must be one of", 'value="smp-none" checked')
+        assert edited(client, draft, plan__mechanism="smp-question").status_code == 302
+        assert draft.definition["plan"]["mechanism"] == "smp-question"
 
     def test_hashed_values_have_fields_and_the_plan_says_both(self, client, draft):
         hashed = {"plan.mechanism": "smp-loloha", "plan.hash_cells": "optimal"}

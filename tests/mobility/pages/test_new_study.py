@@ -3,19 +3,22 @@
 import re
 from html import unescape
 from pathlib import Path
+from typing import get_args
 
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connections
 
+from ldp.privacy.plans import Mechanism
 from mobility.models import PlanDraft
 from mobility.plans.drafts import draft_new_study
 from reports.studies.studyfile import StudyDefinition
 from tests.mobility.pages import pages
-from tests.mobility.pages.pages import html_of, lacks, said, says
+from tests.mobility.pages.pages import html_of, lacks, mechanisms_of, said, says
 from tests.mobility.pages.small_study import STUDY, definition_of
 
 pytestmark = pages.AS_ADMINISTRATOR
 URL = "/administrator/create/"
+ORDER = get_args(Mechanism).index
 HTMX = {"HX-Request": "true"}
 DEMO = Path(__file__).parents[3] / "mobility" / "demo"
 HEADER = "msisdn,time,cell_id,age,surname\n"
@@ -30,13 +33,14 @@ def file(text, name):
 
 
 def fields_of(html):
-    """Values that a browser would send: of text fields, selects and lists."""
+    """Values that a browser would send: of text fields, radio buttons, selects and lists."""
     found = dict(
         re.findall(
             r'<input type="(?:text|hidden|date|time|number)"[^>]* name="([^"]+)" value="([^"]*)"', html
         )
     )
     found |= dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', html))
+    found |= dict(re.findall(r'<input type="radio"[^>]* name="([^"]+)" value="([^"]*)" checked', html))
     for name, body in re.findall(r'<select [^>]*name="([^"]+)"[^>]*>(.*?)</select>', html, re.DOTALL):
         chosen = re.search(r'value="([^"]*)" selected', body)
         found[name] = chosen[1] if chosen else ""
@@ -130,6 +134,29 @@ def test_a_copy_has_all_of_the_study_but_its_short_name(client, study):
     (draft,) = PlanDraft.objects.all()
     assert (draft.slug, draft.base_slug, draft.definition["days"]) == ("fair-2", "fair", 2)
     assert client.get(f"{URL}?copy=none").status_code == 404
+
+
+def test_the_recommended_mechanism_follows_the_indicators_and_the_text_keeps_what_it_says(client):
+    walk = Walk(client)
+    first, others = mechanisms_of(walk.html)
+    assert first == ["smp-adp"] and others == sorted(set(get_args(Mechanism)) - {"smp-adp"}, key=ORDER)
+    assert '<details id="id-plan.mechanism-others"><summary>' in walk.html  # folded
+    walk.change(do="add-daily")
+    walk.change(**{"indicator-0.name": "Stay", "indicator-0.derive": "visit_duration"})
+    first, others = mechanisms_of(walk.html)
+    assert first == ["smp-question"] and "smp-adp" in others
+    says(
+        walk.html, "Recommended: <strong>smp-question</strong>. By the simulator", "narrower on average than"
+    )
+    assert '<details id="id-plan.mechanism-others" open>' in walk.html  # it holds the chosen one
+    assert 'mechanism = "smp-adp"' in walk.text
+    walk.change(plan__mechanism="smp-question")
+    assert 'mechanism = "smp-question"' in walk.text
+    assert '<details id="id-plan.mechanism-others"><summary>' in walk.html
+    walk.change(text=walk.text.replace('"smp-question"', '"smp-none"'))
+    assert fields_of(walk.html)["plan.mechanism"] == "smp-none" and "must be one of" in walk.html
+    walk.change(plan__epsilon="2")
+    assert 'mechanism = "smp-none"' in walk.text
 
 
 def test_the_simulator_gives_its_values_to_a_new_study(client):

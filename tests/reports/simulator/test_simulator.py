@@ -120,6 +120,29 @@ def test_hashed_values_show_less_in_a_report_and_are_limited_over_all_days() -> 
     assert sim.epsilon_wanted(replace(setting, epsilon_first=Decimal("0.9")), **wish) == 1
 
 
+def test_a_study_has_one_recommended_mechanism_by_the_errors_of_its_rivals() -> None:
+    assert sim.recommended(make(3, 3)) == sim.Recommendation()
+    with_noise = make(3, presence_epsilon=Decimal(1))
+    assert sim.recommended(with_noise) == sim.Recommendation(mechanism="smp-grr")
+    for setting, best, other in (
+        (make(questions=(replace(DAILY, domain_size=8),), days=7), "smp-question", "smp-adp"),
+        (
+            make(questions=(replace(DAILY, domain_size=12, max_values=3),), epsilon=Decimal(8)),
+            "smp-adp",
+            "smp-question",
+        ),
+    ):
+        found = sim.recommended(setting)
+        assert (found.mechanism, found.other) == (best, other)
+        chosen = replace(setting, mechanism="smp-question")
+        ranking = {each.mechanism: each.mean_half_width for each in simulate(chosen).ranking}
+        assert found.gain == pytest.approx(1 - ranking[best] / ranking[other])
+        percent = f"{100 * found.gain:.1f}%"
+        assert f"are {percent} narrower on average than those of {other}" in words.recommendation_words(found)
+    even = sim.Recommendation(mechanism="smp-adp", other="smp-question", gain=0.001)
+    assert "no mechanism of this kind is more accurate" in words.recommendation_words(even)
+
+
 def test_made_up_reports_hide_the_answer_as_often_as_the_best_attack_fails() -> None:
     """MS-FIMU's numbers of categories; 23.2 of 100 for its shares and GRR at this epsilon (section 12.2)."""
     nothing, shares = simulate(make(3, 3, 8, 12, 37, 11, mechanism="rsfd-ouez")).recognition or ()
