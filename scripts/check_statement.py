@@ -15,6 +15,7 @@ exact fractions; a logarithm or an exponential is a pair of fractions that is pr
 import argparse
 import hashlib
 import json
+import re
 import sys
 from collections.abc import Iterator
 from datetime import date, timedelta
@@ -502,6 +503,12 @@ def n_items(moves: Json) -> int:
     return int(sizes.get(items, 0))
 
 
+def is_lookup(asked: Json) -> bool:
+    """Return whether an indicator can have its categories from a file of this hash."""
+    is_plain = asked["kind"] == "static" and not asked.get("parts") and "scale" not in asked
+    return is_plain and re.fullmatch("[0-9a-f]{64}", str(asked["lookup"])) is not None
+
+
 def check_spec(plan: Plan, found: Findings) -> None:
     """The hashed plan is one that the mechanisms can keep: no number of it makes a loss look smaller."""
     family, _, oracle = plan.mechanism.partition("-")
@@ -528,6 +535,7 @@ def check_spec(plan: Plan, found: Findings) -> None:
         "first": plan.has_valid_first(),
         "moves": plan.has_valid_moves(),
         "by_code": not any("by_code" in row for row in plan.asked) or plan.mechanism.startswith("smp-"),
+        "lookup": all(is_lookup(row) for row in plan.asked if "lookup" in row),
         "presence and location": hidden is None or "location" not in plan.spec,
         "tallies": plan.tallies == [name for name in TALLIES if name in plan.tallies],
         "presence and tallies": hidden is None or not plan.tallies,

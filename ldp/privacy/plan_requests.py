@@ -42,6 +42,7 @@ class IndicatorRequest:
     scale : of a number; None = it is none
     moves : of moves of a day or of visited places, with their size as domain_size; None = of something else
     by_code : smp only: as of `IndicatorSpec`
+    lookup : static only: as of `IndicatorSpec`
     """
 
     slug: str
@@ -54,6 +55,7 @@ class IndicatorRequest:
     scale: Scale | None = None
     moves: MoveSpec | None = None
     by_code: bool = False
+    lookup: str = ""
 
 
 def build_plan(
@@ -106,6 +108,7 @@ def build_plan(
             scale=request.scale,
             moves=request.moves,
             by_code=request.by_code,
+            lookup=request.lookup,
         )
         for request in indicators
     )

@@ -1,5 +1,6 @@
 """Plans: what is asked, by which mechanism, at which epsilon. Validated once, here, and immutable."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -75,6 +76,7 @@ class IndicatorSpec:
     is daily, and has their size. With square-wave reports (`Scale.report`) each person has one number in the
     study, and it is no part of another indicator. One `by_code` has categories whose value is reported by
     the more exact of GRR and projective response, also where others have another oracle; under smp only.
+    `lookup` is the SHA-256 (64 hexadecimal digits) of the file that gives people their categories, or empty.
 
     Raises
     ------
@@ -92,6 +94,7 @@ class IndicatorSpec:
     scale: Scale | None = None
     moves: MoveSpec | None = None
     by_code: bool = False
+    lookup: str = ""
 
     def __post_init__(self) -> None:
         if not self.slug:
@@ -111,6 +114,12 @@ class IndicatorSpec:
             )
         if self.moves is not None:
             self._check_moves(self.moves)
+        is_plain = self.kind == "static" and not self.parts and self.scale is None
+        if self.lookup and not (is_plain and re.fullmatch("[0-9a-f]{64}", self.lookup)):
+            raise PlanError(
+                f"lookup of {self.slug} must be the SHA-256 of a file, and the indicator static and of one "
+                f"column, got {self.lookup!r}"
+            )
 
     def _check_moves(self, moves: MoveSpec) -> None:
         if self.kind != "daily" or self.parts or self.scale:
@@ -586,7 +595,7 @@ def _check_range(name: str, value: int, *, low: int, high: int) -> None:
         raise PlanError(f"{name} must be in [{low}, {high}], got {value}")
 
 
-_LEFT_OUT: Final = ("parts", "scale", "moves", "by_code")
+_LEFT_OUT: Final = ("parts", "scale", "moves", "by_code", "lookup")
 
 
 def _indicator_to_json(spec: IndicatorSpec) -> dict[str, Any]:
@@ -610,6 +619,7 @@ def _indicator_from_json(entry: Mapping[str, Any]) -> IndicatorSpec:
         scale=Scale.from_json(entry.get("scale")),
         moves=MoveSpec.from_json(entry.get("moves")),
         by_code=bool(entry.get("by_code", False)),
+        lookup=entry.get("lookup", ""),
     )
 
 

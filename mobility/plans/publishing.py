@@ -185,7 +185,8 @@ def _check_copy(row: VaultStudy, draft: PlanDraft) -> None:
     new = StudyDefinition.from_json(draft.definition)
     profiles = ExtractProfile.objects.filter(study=row).order_by("name").values_list("name", flat=True)
     was, now = (
-        [(each.slug, each.categories, each.origin) for each in of.static_indicators] for of in (old, new)
+        [(each.slug, each.categories, each.origin, each.lookup) for each in of.static_indicators]
+        for of in (old, new)
     )
     if profiles and was != now:
         raise DraftError(

@@ -23,7 +23,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from reports.studies.areas import area_fields
 from reports.studies.plan_models import Plan
-from reports.studies.studyfile.definition import ExtractProfile, StudyDefinition
+from reports.studies.studyfile.definition import ExtractProfile, IndicatorDefinition, StudyDefinition
+from reports.studies.studyfile.lookups import Lookup
 from reports.studies.studyfile.table import is_one_line, with_plain_spaces
 from reports.transfer.studies import Approval
 
@@ -174,8 +175,14 @@ def public_part(definition: StudyDefinition) -> StudyDefinition:
         extract=ExtractProfile(subscriber="", timestamp="", cell=None, max_bad_share=Decimal(0)),
         subscribers=None,
         expected_subscribers=None,
-        indicators=tuple(replace(each, column=None, origin=None) for each in definition.indicators),
+        indicators=tuple(_public_indicator(each) for each in definition.indicators),
     )
+
+
+def _public_indicator(indicator: IndicatorDefinition) -> IndicatorDefinition:
+    """Without columns and codes; of a lookup the hash, which is part of the plan."""
+    lookup = indicator.lookup and Lookup(file="", sha256=indicator.lookup.sha256)
+    return replace(indicator, column=None, origin=None, lookup=lookup)
 
 
 def area_of(content: Any) -> dict[str, Any] | None:

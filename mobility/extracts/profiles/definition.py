@@ -150,6 +150,13 @@ def own_table(indicator: IndicatorDefinition) -> ValueTable | None:
     """Meaning of a column that the study alone decides, for all profiles; None where a profile may map it."""
     if indicator.scale is not None:
         return ValueTable(codes={}, cuts=indicator.scale.cuts)
+    if (lookup := indicator.lookup) is not None:
+        code_of = {name: code for code, name in enumerate(indicator.categories)} | {"": NO_ANSWER}
+        return ValueTable(
+            codes={code.encode(): code_of[category] for code, category in lookup.category_of().items()},
+            prefix_bytes=lookup.prefix,
+            otherwise=None if lookup.otherwise is None else code_of[lookup.otherwise],
+        )
     if indicator.origin is not None:
         operators = {
             code.encode(): NO_ANSWER if category is None else category

@@ -12,6 +12,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from reports.studies.studyfile import StudyDefinition
+from reports.studies.studyfile.lookups import LOOKUP_KEYS
 from reports.studies.studyfile.numbers import NUMBER
 from reports.studies.studyfile.origins import VISITOR_CATEGORY
 from reports.studies.studyfile.redraft import Tables, tables_of
@@ -73,12 +74,19 @@ class Typed:
     def tables(self, definition: StudyDefinition) -> Tables:
         """The tables that the form describes; what it has no field for stays as in `definition`."""
         tables = tables_of(definition)
+        lookups = {
+            (each["slug"], each.get("column")): {key: each[key] for key in LOOKUP_KEYS if key in each}
+            for each in tables["indicator"]
+        }
         for section, keys in (("study", STUDY), ("plan", PLAN), ("slots", SLOTS)):
             for key, read in keys.items() if section in tables else ():
                 _put(tables[section], key, self.values.get(f"{section}.{key}", ""), read)
         if definition.slug and "study.slug" not in self.values:
             tables["study"]["slug"] = definition.slug
         tables["indicator"] = [self._indicator(row) for row in self.rows]
+        for row, table in zip(self.rows, tables["indicator"], strict=True):
+            if self.kind_of(row) == STATIC:
+                table.update(lookups.get((table.get("slug"), table.get("column")), {}))
         daily = {table.get("slug") for table in tables["indicator"] if table["kind"] == DAILY}
         for table in tables["indicator"]:
             if daily.intersection(table.get("parts", [])):

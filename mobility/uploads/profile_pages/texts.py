@@ -150,6 +150,12 @@ def rule_words(rule: ValueRule, indicator: IndicatorDefinition) -> list[str]:
     if indicator.scale is not None:
         read = gettext("the values are read as numbers")
         return [read, gettext("rows with any other value are rejected")]
+    if indicator.lookup is not None:
+        lines = [
+            gettext("codes become categories as in the lookup file %(file)s")
+            % {"file": indicator.lookup.file}
+        ]
+        return [*lines, _otherwise_words(indicator.lookup.otherwise)]
     if indicator.origin is not None:
         return [
             gettext("the study file says which home codes are in the area"),
@@ -173,8 +179,10 @@ def rule_words(rule: ValueRule, indicator: IndicatorDefinition) -> list[str]:
     lines += [f"{text} → {name or gettext('no answer')}" for text, name in rule.values.items()]
     if rule.ignore_case:
         lines.append(gettext("case is ignored"))
-    if rule.otherwise is None:
-        lines.append(gettext("rows with any other value are rejected"))
-    else:
-        lines.append(gettext("any other value → %(name)s") % {"name": rule.otherwise or gettext("no answer")})
-    return lines
+    return [*lines, _otherwise_words(rule.otherwise)]
+
+
+def _otherwise_words(otherwise: str | None) -> str:
+    if otherwise is None:
+        return gettext("rows with any other value are rejected")
+    return gettext("any other value → %(name)s") % {"name": otherwise or gettext("no answer")}

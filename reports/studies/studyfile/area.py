@@ -12,6 +12,7 @@ from reports.studies.geography.layers import read_layers, read_mask, sheet_of
 from reports.studies.geography.zones import read_zones
 from reports.studies.studyfile.cells import read_cells
 from reports.studies.studyfile.definition import AreaDefinition, Cell
+from reports.studies.studyfile.lookups import file_content
 from reports.studies.studyfile.problems import Problem, Problems
 from reports.studies.studyfile.sections import DEFAULT_ZONE_COLUMN
 from reports.studies.studyfile.table import Table, text_problem
@@ -47,15 +48,7 @@ class AreaFiles:
 
     def content(self, key: str, name: str) -> bytes | None:
         """Return the content of the file that `key` names; None after a problem."""
-        path = PurePosixPath(name.replace("\\", "/"))
-        if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
-            self._table.add(key, "must name a file in the folder of the study file, or below it", name)
-            return None
-        try:
-            return self._read(name)
-        except FileNotFoundError:
-            self._table.add(key, "must name a file that is given together with the study file", name)
-            return None
+        return file_content(self._table, key, name, read=self._read)
 
     def source(self, key: str, name: str) -> Source | None:
         """Return a file of geometries; a shapefile with its other files."""

@@ -18,6 +18,7 @@ from ldp.protocols.numbers.threshold import Scale
 from reports.studies.names import in_language
 from reports.studies.studyfile.formats import ISO, Delimiter
 from reports.studies.studyfile.hours import OF_HOURS
+from reports.studies.studyfile.lookups import Lookup
 from reports.studies.studyfile.origins import OriginRule
 from reports.studies.studyfile.slots_definition import SlotsDefinition
 
@@ -47,7 +48,7 @@ DEFAULT_POPULATION = "subscribers"
 # Keys that JSON leaves out where a study file does: hashes of definitions without them stay what they were.
 _LEFT_OUT: Final = frozenset(
     {"name_fr", "categories_fr", "zones_fr", "tallies", "slots", "parts", "scale", "groups", "max_moves"}
-    | {"epsilon_first", "hash_cells", "small_category", "report", "origin"}
+    | {"epsilon_first", "hash_cells", "small_category", "report", "origin", "lookup"}
 )
 
 
@@ -98,6 +99,7 @@ class IndicatorDefinition:
     night_from, night_to : of what is derived from the night: minutes of the local evening and of the morning
         after it, which is no longer part of the night
     groups : names of groups of categories, each with its categories; reports add them up
+    lookup : of a column of codes whose categories are in a file
     origin : of a visitor category, which is static and derived from a home code and an operator's country
     """
 
@@ -119,6 +121,7 @@ class IndicatorDefinition:
     groups: Groups = ()
     max_moves: int | None = None
     origin: OriginRule | None = None
+    lookup: Lookup | None = None
 
     @property
     def moves(self) -> MoveSpec | None:
@@ -333,6 +336,7 @@ class StudyDefinition:
                     scale=indicator.scale,
                     moves=indicator.moves,
                     by_code=self.reports_code(indicator),
+                    lookup="" if indicator.lookup is None else indicator.lookup.sha256,
                 )
                 for indicator in self.indicators
             ],
@@ -434,6 +438,7 @@ def _indicator_from_json(data: Mapping[str, Any]) -> IndicatorDefinition:
         "weight": _decimal(data.get("weight")),
         "parts": tuple(data.get("parts", ())),
         "scale": Scale.from_json(data.get("scale")),
+        "lookup": Lookup.from_json(data.get("lookup")),
         "origin": OriginRule.from_json(data.get("origin")),
         "groups": tuple((name, tuple(members)) for name, members in data.get("groups", ())),
     }

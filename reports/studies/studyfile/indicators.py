@@ -1,5 +1,6 @@
 """The list [[indicator]]."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from itertools import combinations, product
@@ -25,6 +26,7 @@ from reports.studies.studyfile.definition import (
     PlanDefinition,
 )
 from reports.studies.studyfile.hours import HOURS, HOURS_FR, OF_HOURS
+from reports.studies.studyfile.lookups import LOOKUP_KEYS, lookup_of_file, read_lookup
 from reports.studies.studyfile.nights import NIGHT_KEYS, read_night, refuse_night
 from reports.studies.studyfile.numbers import NUMBER, read_number
 from reports.studies.studyfile.origins import (
@@ -34,7 +36,7 @@ from reports.studies.studyfile.origins import (
     VISITOR_CATEGORY,
     read_origin,
 )
-from reports.studies.studyfile.problems import unknown
+from reports.studies.studyfile.problems import Problem, unknown
 from reports.studies.studyfile.sections import EPSILON, WEIGHT
 from reports.studies.studyfile.table import Table, text_problem, with_plain_spaces
 
@@ -156,7 +158,7 @@ def _check_suits(table: Table, plan: PlanDefinition, *, kind: str, epsilon: Deci
 def _unread(table: Table) -> dict[str, Any]:
     for key in ("column", "categories", "categories_fr", "derive", "max_values", *NIGHT_KEYS, "cuts"):
         table.has(key)
-    for key in ("minimum", "unit", "report", *_MOST_KEYS, *ORIGIN_KEYS):
+    for key in ("minimum", "unit", "report", *_MOST_KEYS, *ORIGIN_KEYS, *LOOKUP_KEYS):
         table.has(key)
     return {"column": None, "derive": None, "categories": (), "max_values": None}
 
@@ -176,7 +178,24 @@ def _read_static(table: Table, *, days: int) -> dict[str, Any]:
         "categories": categories,
         "categories_fr": _read_french(table, categories),
         "max_values": None,
+        "lookup": read_lookup(table, categories),
     }
+
+
+def with_lookups(
+    root: Table, indicators: tuple[IndicatorDefinition, ...], *, read: Callable[[str], bytes]
+) -> tuple[tuple[IndicatorDefinition, ...], list[Problem]]:
+    """Read the lookup files; returns the problems of these files, too."""
+    found, problems = [], []
+    for each in indicators:
+        if each.lookup is not None:
+            table = Table({}, f"indicator[{each.slug}]", root.problems)
+            lookup, of_file = lookup_of_file(table, each.lookup, each.categories, read=read)
+            found.append(replace(each, lookup=lookup))
+            problems += of_file
+        else:
+            found.append(each)
+    return tuple(found), problems
 
 
 def _read_visitor_category(table: Table) -> dict[str, Any]:

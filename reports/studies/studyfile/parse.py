@@ -15,7 +15,7 @@ from reports.studies.studyfile.definition import (
     StudyDefinition,
     SubscriberExtract,
 )
-from reports.studies.studyfile.indicators import read_indicators, with_zones
+from reports.studies.studyfile.indicators import read_indicators, with_lookups, with_zones
 from reports.studies.studyfile.nights import check_one_night
 from reports.studies.studyfile.problems import Problem, Problems, StudyFileError
 from reports.studies.studyfile.sections import (
@@ -63,14 +63,15 @@ def parse_study(
     area, area_problems, notes = _read_area(area_table, parts, read=read)
     if not area_problems and "days" in parts:
         parts["indicators"] = with_zones(root, parts["indicators"], area, days=parts["days"])
+    parts["indicators"], lookup_problems = with_lookups(root, parts["indicators"], read=read)
     if location_table and not area_problems:
         parts["location"] = _read_location(location_table, area, days=parts.get("days", MAX_DAYS))
     # The problems of an area that cannot be read are said already.
     if "slots" in parts and not area_problems and (area is not None or area_table is None):
         parts["slots"], level_problems, level_notes = _read_levels(root, parts, area, read=read)
         area_problems, notes = level_problems, [*notes, *level_notes]
-    if problems.found or area_problems:
-        raise StudyFileError([*problems.all(), *area_problems])
+    if problems.found or area_problems or lookup_problems:
+        raise StudyFileError([*problems.all(), *area_problems, *lookup_problems])
     definition = StudyDefinition(**parts, area=area)
     check_plan(definition, filename=filename)
     for each in notes:

@@ -61,6 +61,7 @@ def read_tables(tables: Tables, *, like: StudyDefinition) -> StudyDefinition:
     parts = read_sections(root, has_area=like.area is not None, min_publication=DEFAULT_MIN_PUBLICATION)
     days = parts.get("days", MAX_DAYS)
     parts["indicators"] = with_zones(root, parts["indicators"], like.area, days=days)
+    parts["indicators"] = _with_lookups(problems, parts["indicators"], like)
     if like.location is not None:
         _check_places(problems, like.location, days=days)
     if "slots" in parts:
@@ -73,6 +74,30 @@ def read_tables(tables: Tables, *, like: StudyDefinition) -> StudyDefinition:
     definition = StudyDefinition(**parts, area=like.area, location=like.location)
     check_plan(definition, filename="")
     return definition
+
+
+def _with_lookups(
+    problems: Problems, indicators: tuple[IndicatorDefinition, ...], like: StudyDefinition
+) -> tuple[IndicatorDefinition, ...]:
+    """Give lookups what was read of their files; notes those that need another file."""
+    read = {each.lookup.file: each.lookup for each in like.indicators if each.lookup is not None}
+    found = []
+    for each in indicators:
+        if each.lookup is not None:
+            known, key = read.get(each.lookup.file), f"indicator[{each.slug}]"
+            if known is None or known.prefix != each.lookup.prefix:
+                problems.add(
+                    f"{key}.lookup", "must be as in the study file, which names it", each.lookup.file
+                )
+                continue
+            missing = [category for category, _ in known.codes if category not in ("", *each.categories)]
+            if missing:
+                problems.add(f"{key}.categories", "must have all categories of the lookup file", missing[0])
+            lookup = replace(each.lookup, sha256=known.sha256, codes=known.codes)
+            found.append(replace(each, lookup=lookup))
+        else:
+            found.append(each)
+    return tuple(found)
 
 
 def _check_places(problems: Problems, location: LocationDefinition, *, days: int) -> None:
@@ -96,6 +121,10 @@ def _indicator(indicator: IndicatorDefinition) -> dict[str, Any]:
     table = _plain(indicator)
     del table["scale"]
     del table["origin"]
+    del table["lookup"]
+    if indicator.lookup is not None:
+        lookup = indicator.lookup
+        table |= {"lookup": lookup.file, "prefix": lookup.prefix or None, "otherwise": lookup.otherwise}
     if indicator.origin is not None:
         table |= _plain(indicator.origin)
     if indicator.scale is not None:

@@ -18,6 +18,7 @@ from mobility.models import AnswerShard, Batch, DayState, OptOutShard, PresenceS
 from mobility.vault.studies import OpenStudy, open_study
 from reports.models import Tally
 from reports.studies.studyfile import IndicatorDefinition
+from reports.studies.studyfile.lookups import Lookup
 from reports.studies.studyfile.origins import VISITOR_CATEGORIES, VISITOR_CATEGORY, OriginRule
 from tests.mobility.pipeline import Pipeline
 
@@ -230,3 +231,34 @@ def test_visitor_categories_are_counted_as_if_files_had_held_them(make_pipeline,
     assert found["derived"] == found["plain"]
     counted = Tally.objects.get(plan__study__slug="derived", indicator__slug="who")
     assert any(counted.n_reports)
+
+
+def test_looked_up_codes_are_counted_as_if_files_had_held_their_categories(
+    make_pipeline, definition, clean, tmp_path
+):
+    """40,000 codes with their categories from a lookup file, or as a column: the same totals."""
+    categories = ("Urban", "Rural")
+    codes = tuple(
+        (name, tuple(f"{code:05}" for code in range(half, 40_000, 2))) for half, name in enumerate(categories)
+    )
+    lookup = Lookup(file="life.csv", sha256="0" * 64, prefix=5, otherwise="", codes=codes)
+    plain = IndicatorDefinition(
+        slug="life", name="Life", kind="static", column="home", derive=None, epsilon=None, max_values=None,
+        categories=categories,
+    )  # fmt: skip
+    found = {}
+    for slug, asked in {"looked-up": replace(plain, lookup=lookup), "plain": plain}.items():
+        files = []
+        for path in clean:
+            rows = rows_of(path)
+            for row in rows:
+                code = int(row["msisdn"][-5:]) % 41_000
+                category = categories[code % 2] if code < 40_000 else ""
+                row["home"] = category if asked is plain else f" {code:05} Montbéliard"
+            (tmp_path / slug).mkdir(exist_ok=True)
+            files.append(write_rows(tmp_path / slug / path.name, rows[0], rows))
+        pipeline = make_pipeline(slug=slug, indicators=(*definition.indicators, asked))
+        assert {each.state for each in pipeline.upload(*files)} == {Batch.State.DONE}
+        found[slug] = pipeline.tallies()
+    assert found["looked-up"] == found["plain"]
+    assert any(Tally.objects.get(plan__study__slug="plain", indicator__slug="life").n_reports)

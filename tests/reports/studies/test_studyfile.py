@@ -1,6 +1,7 @@
 """Study files: what is accepted, and that everything else is refused with file, key, rule and value."""
 # ruff: noqa: E501  (a table reads best with one rule a line)
 
+import hashlib
 import json
 import re
 from dataclasses import replace
@@ -531,6 +532,62 @@ def test_country_codes_are_three_digits_of_geographic_areas() -> None:
 )  # fmt: skip
 def test_visitor_categories_that_cannot_be_derived_are_refused(old, new, expected) -> None:
     found = problems(edited(old, new, text=ORIGIN))
+    assert [line for line in found if expected in line], found
+
+
+LOOKUP = STUDY.replace('column = "age"', 'column = "age"\nlookup = "life.csv"\nprefix = 5\notherwise = ""')
+LIFE = "code,category\n25000,old\n75001,young\n25200,old\n99999,\n"
+
+
+def test_a_lookup_file_says_what_codes_mean_and_its_hash_is_in_the_plan() -> None:
+    study = parse(LOOKUP, life_csv=LIFE)
+    (found,) = [each.lookup for each in study.indicators if each.lookup]
+    assert found.codes == (("young", ("75001",)), ("old", ("25000", "25200")), ("", ("99999",)))
+    assert (found.file, found.prefix, found.otherwise) == ("life.csv", 5, "")
+    sha256 = hashlib.sha256(LIFE.encode()).hexdigest()
+    spec, plain = study.plan_spec(), parse(STUDY)
+    assert spec.indicators[0].lookup == found.sha256 == sha256
+    assert PlanSpec.from_json(spec.to_json()) == spec
+    assert through_json(study) == study == read_tables(tables_of(study), like=study)
+    other = parse(LOOKUP, life_csv=LIFE.replace("25200,old", "25200,young"))
+    assert len({plan_hash(each.plan_spec()) for each in (study, other, plain)}) == 3
+    assert "lookup" not in json.dumps(
+        [plain.to_json(), plain.plan_spec().to_json()]
+    )  # as before there were any
+    crossing = public_part(study)
+    assert not {"25000", "life.csv"} & {*re.findall(r"[\w.]+", json.dumps(crossing.to_json()))}
+    assert crossing.plan_spec() == spec
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("code,category", "category,code", "life.csv: line 1: must be code,category"),
+        ("25200,old", "25000,old", 'life.csv: line 4, code: must be unique, got "25000"'),
+        ("25200,old", "2520,old", 'life.csv: line 4, code: must have 5 ASCII characters, as set by prefix, got "2520"'),
+        ("25200,old", "25200,ancient", "life.csv: line 4, category: unknown category"),
+        ("25200,old", "25200", "life.csv: line 4: must have 2 columns, got 1"),
+        (LIFE, "code,category\n", "life.csv: line 2: must list at least one code"),
+        (LIFE, "code,category\n" + "".join(f"{n:05},old\n" for n in range(40_001)), "life.csv: line 40002: must be at most 40,000 codes"),
+    ],
+    ids=range(7),
+)  # fmt: skip
+def test_lookup_files_that_break_a_rule_are_refused(old, new, expected) -> None:
+    found = problems(LOOKUP, life_csv=edited(old, new, text=LIFE))
+    assert [line for line in found if expected in line], found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('lookup = "life.csv"', "", "age_band].prefix: must be absent without lookup, got 5"),
+        ('lookup = "life.csv"', 'lookup = "../life.csv"', "age_band].lookup: must name a file in the folder of the study file"),
+        ('lookup = "life.csv"', 'lookup = "no.csv"', "age_band].lookup: must name a file that is given together with the study file"),
+        ('otherwise = ""', 'otherwise = "ancient"', "age_band].otherwise: must be one of the categories"),
+    ],
+)  # fmt: skip
+def test_lookups_that_cannot_be_read_are_refused(old, new, expected) -> None:
+    found = problems(edited(old, new, text=LOOKUP), life_csv=LIFE)
     assert [line for line in found if expected in line], found
 
 
