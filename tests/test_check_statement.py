@@ -27,6 +27,7 @@ from ldp.protocols.channels import Unit
 from reports.models import Plan, Study
 from reports.privacy.statement.document import privacy_statement
 from reports.studies.studyfile.definition import LocationDefinition, PlanDefinition
+from reports.studies.studyfile.lookups import Lookup
 from scripts import check_statement
 from scripts.check_statement import Bounds, check, exp_bounds, log_bounds, rounded_up
 from tests.reports import report_factory as factory
@@ -116,6 +117,22 @@ def test_it_agrees_with_joint_indicators(epsilon, protocol):
     for parts in (["age"], ["age", "age"], ["age", "both"], ["age", "other"]):
         statement["plan"]["spec"]["indicators"][2]["parts"] = parts
         assert any(text.startswith("plan.spec, parts") for text in texts(statement)), parts
+
+
+def test_it_agrees_with_the_hash_of_a_lookup_file():
+    looked_up = replace(factory.AGE, lookup=Lookup(file="life.csv", sha256="0a" * 32))
+    statement = written(factory.create(looked_up, factory.STAY))
+    assert texts(statement) == []
+    asked, stay = statement["plan"]["spec"]["indicators"]
+    assert asked["lookup"] == "0a" * 32
+    for row, lookup in ((asked, "0a" * 31), (asked, "life.csv"), (stay, "0a" * 32)):
+        before = dict(row)
+        row["lookup"] = lookup
+        assert any(text.startswith("plan.spec, lookup") for text in texts(statement)), lookup
+        row.clear()
+        row.update(before)
+    del asked["lookup"]
+    assert [text.split(":")[0] for text in texts(statement)] == ["plan.spec_sha256"]
 
 
 def test_it_agrees_with_permanent_questions():

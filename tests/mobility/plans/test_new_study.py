@@ -16,6 +16,7 @@ from mobility.plans.new_study.text import (
     without_field,
 )
 from mobility.plans.pages.draft_typed import Typed
+from reports.studies.studyfile import StudyFileError
 from reports.studies.studyfile.redraft import read_tables, tables_of
 from tests.mobility.pages.small_study import STUDY, definition_of
 from tests.study_text import origin
@@ -97,6 +98,23 @@ def test_a_draft_keeps_a_visitor_category():
     assert read_tables(typed.tables(study), like=study) == study
     typed.values[f"{typed.rows[-1]}.home"] = "93100"
     assert read_tables(typed.tables(study), like=study).indicators[-1].origin.home == ("93100",)
+
+
+def test_a_draft_keeps_a_lookup_unless_it_loses_a_category():
+    text = STUDY.replace('column = "age"', 'column = "age"\nlookup = "life.csv"')
+    assert text != STUDY
+    study = definition_of(text, cells=b"code,category\n1,young\n2,old\n")
+    typed = Typed.of(study)
+    assert read_tables(typed.tables(study), like=study) == study
+    typed.values["indicator-0.name"] = "Age"
+    assert read_tables(typed.tables(study), like=study).indicators[0].lookup == study.indicators[0].lookup
+    typed.values["indicator-0.categories"] = "young\nmiddle"
+    with pytest.raises(StudyFileError, match="must have all categories of the lookup file"):
+        read_tables(typed.tables(study), like=study)
+    tables = tables_of(study)
+    tables["indicator"][0]["lookup"] = "other.csv"
+    with pytest.raises(StudyFileError, match="lookup: must be as in the study file"):
+        read_tables(tables, like=study)
 
 
 @pytest.mark.parametrize(
