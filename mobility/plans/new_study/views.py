@@ -39,7 +39,7 @@ from mobility.plans.new_study.text import (
     without_field,
 )
 from mobility.plans.pages.draft_edit import ADDS
-from mobility.plans.pages.draft_typed import STATIC, Typed
+from mobility.plans.pages.draft_typed import ORIGIN, STATIC, Typed, kind_of_table
 from mobility.plans.pages.simulator_form import recommendation_for
 from mobility.plans.pages.simulator_source import typed_source
 from mobility.vault.queries import find_study
@@ -319,7 +319,7 @@ def _simulator_query(tables: Tables) -> str:
     found = {
         "days": study.get("days"),
         "indicators": len(rows) or None,
-        "daily": sum("derive" in each for each in rows),
+        "daily": sum("derive" in each and kind_of_table(each) != ORIGIN for each in rows),
         "categories": max(sizes, default=0) or None,
         **{
             key: plan.get(key)

@@ -8,6 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from mobility.extracts.cells.cells import EMPTY
 from mobility.extracts.profiles.definition import Profile
 from mobility.extracts.readers import Layout, RowBlock
 from mobility.extracts.rows.arrays import ParallelArrays
@@ -112,7 +113,7 @@ class SubscriberCoder:
         self._pseudonym_key = pseudonym_key
         self._opted_out = PseudonymSet(opted_out)
         places = [(place, spec.slug) for place, spec in enumerate(sanitiser.plan.indicators)]
-        self._columns = ValueColumns.of(profile, places)
+        self._columns = ValueColumns.of(profile, places, empty=EMPTY)
         self._values = self._columns.all
         self._joints = joints_of(sanitiser.plan, [value.place for value in self._columns.plain])
         self.words = sanitiser.words("static")
@@ -160,7 +161,8 @@ class SubscriberCoder:
         column_of |= {joint.place: joint.codes(raw, sides=sides) for joint in self._joints}
         for place in self._sanitiser.places(pseudonym, kind="static"):
             if place.indicator in column_of:
-                codes[place.rows, place.slot] = column_of[place.indicator][place.rows]
+                found = column_of[place.indicator][place.rows]
+                codes[place.rows, place.slot] = np.where(found == EMPTY, NO_VALUE, found)
         return self._sanitiser.static_answers(pseudonym, codes)
 
     def _note_empty(
@@ -173,7 +175,7 @@ class SubscriberCoder:
         """Note values that are missing."""
         columns = {self._profile.subscriber: is_empty}
         columns |= {
-            value.column: codes == NO_VALUE for value, codes in zip(self._values, values, strict=True)
+            value.column: codes == EMPTY for value, codes in zip(self._values, values, strict=True)
         }
         for name, rows in columns.items():
             if n := int((rows & alive).sum()):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from reports.studies.studyfile.problems import unknown
-from reports.studies.studyfile.table import Table
+from reports.studies.studyfile.table import Table, text_problem
 
 VISITOR_CATEGORY: Final = "visitor_category"
 VISITOR_CATEGORIES: Final = ("Resident", "National tourist", "Foreign tourist")
@@ -76,7 +76,9 @@ def read_origin(table: Table) -> OriginRule:
     """Read the keys of a visitor category."""
     home, countries = _texts(table, "home"), _texts(table, "countries")
     for place, code in enumerate(home, start=1):
-        if not code.isascii() or code.strip() != code or not 1 <= len(code) <= LONGEST_HOME:
+        if problem := text_problem(code):  # a database would refuse NUL
+            table.add(f"home[{place}]", problem, code)
+        elif not code.isascii() or len(code) > LONGEST_HOME:
             table.add(f"home[{place}]", f"must have 1 to {LONGEST_HOME} ASCII characters", code)
     if len({len(code) for code in home}) > 1:
         table.add("home", "must be of one length: the leading characters of a home code that are compared")

@@ -177,6 +177,12 @@ def test_the_simulator_gives_its_values_to_a_new_study(client):
     assert "epsilon = 2" in walk.text.splitlines()
 
 
+def test_the_simulator_is_told_that_a_visitor_category_is_not_daily(client):
+    walk = Walk(client)
+    walk.change("add-origin")
+    says(walk.html, "indicators=1&amp;daily=0")
+
+
 def test_the_simulator_gives_every_changed_value_to_the_draft(client):
     draft = draft_new_study(definition_of(), by="adam")
     start = f"/administrator/simulator/?draft={draft.pk}"

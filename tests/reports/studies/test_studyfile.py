@@ -521,6 +521,7 @@ def test_country_codes_are_three_digits_of_geographic_areas() -> None:
     [
         ('["93048", "93100"]', '["93048", "93"]', "who].home: must be of one length"),
         ('["93048", "93100"]', '["93048", "é1000"]', 'who].home[2]: must have 1 to 16 ASCII characters, got "é1000"'),
+        ('["93048", "93100"]', r'["93\u00000"]', "who].home[1]: must be one line of printable characters"),
         ('["93048", "93100"]', "[]", "who].home: must be a list of 1 to 1000 different texts"),
         ('["93048", "93100"]', '["93048", "93048"]', "who].home: must be a list of 1 to 1000 different texts"),
         ('home = ["93048", "93100"]', "", "who].home: is missing"),
