@@ -68,8 +68,13 @@ def to_csv(reports: Iterable[WindowReport]) -> str:
 
 
 def to_cumulative_csv(reports: Iterable[WindowReport]) -> str:
-    """Visitors by date and category over the 1 to CUMULATIVE_DAYS days that end on the date, a row each."""
-    found = [each for each in reports if each.window.days <= CUMULATIVE_DAYS]
+    """Visitors by date and category over the 1 to CUMULATIVE_DAYS days that end on the date, a row each.
+
+    Without moves and visits, which are shares of answers and no visitors.
+    """
+    found = [
+        each for each in reports if each.window.days <= CUMULATIVE_DAYS and each.indicator.max_moves is None
+    ]
     order = list(dict.fromkeys(each.indicator.slug for each in found))
     found.sort(key=lambda each: (order.index(each.indicator.slug), each.last_date, each.window.days))
     has_limits = any(each.study.small_category for each in found)

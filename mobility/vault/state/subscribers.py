@@ -174,9 +174,7 @@ class SubscriberCoder:
     ) -> None:
         """Note values that are missing."""
         columns = {self._profile.subscriber: is_empty}
-        columns |= {
-            value.column: codes == EMPTY for value, codes in zip(self._values, values, strict=True)
-        }
+        columns |= {value.column: codes == EMPTY for value, codes in zip(self._values, values, strict=True)}
         for name, rows in columns.items():
             if n := int((rows & alive).sum()):
                 counts.empty[name] += n

@@ -171,6 +171,10 @@ class TestEstimates:
             ends = (estimate.visitors, estimate.visitors_ci_low, estimate.visitors_ci_high)
             assert tuple(row[f"volume{end}"] for end in ("", "_ci_low", "_ci_high")) == tuple(map(str, ends))
 
+    def test_cumulative_days_have_no_rows_of_moves_which_are_no_visitors(self):
+        study = factory.published(factory.GENDER, factory.moves("flow", "East", "West"))
+        assert {row["indicator"] for row in cumulative_rows(study)} == {"gender"}
+
     def test_cumulative_days_leave_hidden_numbers_empty(self):
         study = factory.published(factory.AGE, small_category=10**6)
         rows = cumulative_rows(study)
