@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from django import template
 from django.urls import reverse
@@ -19,6 +20,9 @@ from reports.exports.formats.choosing import (
     formats_for,
 )
 from reports.exports.selection import Scope
+from reports.maps.zones import shared_zones
+from reports.studies.models import Indicator
+from reports.studies.queries import has_unions
 
 register = template.Library()
 _PRESENCE_TITLES = {
@@ -107,6 +111,65 @@ def places_groups(context: template.Context) -> list[Group]:
     return _groups(
         offered, data=gettext("Data"), drawn=gettext("Documents and images, as shown on this page")
     )
+
+
+@register.simple_tag(takes_context=True)
+def share_groups(context: template.Context) -> list[Group]:
+    """Pages that make a share link to a report or board of a study in the chosen days.
+
+    The context has `study`, `indicators`, `boards` and, of the days, `query`, `first` and `last`.
+    """
+    slug, indicators = context["study"].slug, context["indicators"]
+    reports = [
+        Link(
+            address=_in_days(reverse("access:new_share", args=[slug, each.slug]), context, each),
+            label=each.shown_name,
+            purpose="",
+        )
+        for each in indicators
+        if each.max_moves is None  # moves have no report
+    ]
+    share = reverse("access:new_share", args=[slug, indicators[0].slug])
+    boards = [
+        Link(address=f"{share}?board={each.pk}&{context['query']}", label=each.name, purpose="")
+        for each in context["boards"]
+    ]
+    groups = {
+        gettext("Create a share link to a report"): reports,
+        gettext("Create a share link to a board"): boards,
+    }
+    return [Group(title=title, links=links) for title, links in groups.items() if links]
+
+
+@register.simple_tag(takes_context=True)
+def geojson_links(context: template.Context) -> list[Link]:
+    """GeoJSON of a study in the chosen days: of each indicator of zones, and of reported places.
+
+    The context has what `share_groups` needs and `area`; `has_places` and `no_places` of the view.
+    """
+    study, area = context["study"], context["area"]
+    zones = area.zones if area is not None and area.outlines else []
+    links = [
+        Link(
+            address=_in_days(
+                reverse("reports:indicator_file", args=[study.slug, each.slug, "geojson"]), context, each
+            ),
+            label=each.shown_name,
+            purpose=gettext("zones with their estimates"),
+        )
+        for each in context["indicators"]
+        if each.max_moves is None and shared_zones(zones, each)
+    ]
+    if context.get("has_places") and not context.get("no_places"):
+        files = [link for group in places_groups(context) for link in group.links]
+        links += [link for link in files if urlsplit(link.address).path.endswith(".geojson")]
+    return links
+
+
+def _in_days(address: str, context: Any, indicator: Indicator) -> str:
+    """Address with the chosen days, if the indicator has figures for them together."""
+    is_there = context["first"] == context["last"] or has_unions(indicator)
+    return f"{address}?{context['query']}" if is_there else address
 
 
 def _groups(offered: Iterable[tuple[Format, str]], *, data: str, drawn: str) -> list[Group]:

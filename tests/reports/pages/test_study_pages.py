@@ -223,6 +223,25 @@ def test_a_study_of_zones_shows_one_map_in_the_days_chosen(reader) -> None:
     assert "js/map.js" not in reader.get(reverse("reports:study", args=[other.slug])).content.decode()
 
 
+def test_a_study_leads_to_share_links_geojson_and_qgis_unless_one_only_reads(reader, client, viewer) -> None:
+    study = map_factory.create(factory.GENDER, map_factory.HOME, factory.HALF_STAY)
+    html = get(reader, "study", **WINDOW).content.decode()
+    shares = [reverse("access:new_share", args=[study.slug, slug]) for slug in ("gender", "home", "stay")]
+    geojson = reverse("reports:indicator_file", args=[study.slug, "home", "geojson"])
+    query = "?from=2024-05-31&to=2024-06-01"
+    menus = [shares[0] + query, shares[1] + query, shares[2], geojson + query]  # no sums of days of the last
+    for address in menus:
+        assert f'href="{address.replace("&", "&amp;")}"' in html
+        assert reader.get(address).status_code == 200
+    qgis = f"http://testserver/api/v1/studies/{study.slug}/features/"
+    assert f">{qgis}</pre>" in html
+    assert reader.get(qgis).json()["links"]
+    assert html.count(".geojson") == 1
+    client.force_login(viewer)
+    read_only = get(client, "study", **WINDOW).content.decode()
+    assert not any(words in read_only for words in ("share/", ".geojson", qgis))
+
+
 # --- all days of an indicator ---------------------------------------------------------------------------
 def test_days_page_has_each_estimate_and_its_cells_are_escaped(reader, fair) -> None:
     text = page(reader, "days", "stay")
