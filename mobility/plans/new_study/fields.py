@@ -20,6 +20,7 @@ from mobility.plans.pages.draft_fields import (
     keys_of_rows,
     mechanism_field,
     row_of,
+    with_labels,
 )
 from mobility.plans.pages.draft_typed import STATIC, Typed, lines
 from reports.simulator.model import Recommendation
@@ -42,6 +43,7 @@ LABELS: Final[dict[str, Promise]] = {
     "area.water": gettext_lazy("Name of the water file (optional)"),
     "area.land": gettext_lazy("Name of the land file (optional)"),
 }
+_ALL_LABELS: Final = DRAFT_LABELS | LABELS
 HINTS: Final[dict[str, Promise]] = {
     "study.expected_subscribers": gettext_lazy(
         "The number of people across all files. It determines how the data is split among the "
@@ -138,7 +140,7 @@ def new_study_form(
 ) -> dict[str, Any]:
     """Lay out the form; what is missing is an error only at the last check (`is_final`)."""
     missing = [each for each in problems if _is_missing(each)]
-    errors = Errors([each for each in problems if is_final or not _is_missing(each)])
+    errors = Errors([each for each in problems if is_final or not _is_missing(each)], labels=_ALL_LABELS)
     rows = [
         _row(row_of(typed, row, errors=errors, key=key), sample)
         for row, key in zip(typed.rows, keys_of_rows(typed), strict=True)
@@ -168,6 +170,16 @@ def new_study_form(
         "offers": [] if sample is None else offers(sample, typed),
         "errors": errors.left(),
     }
+
+
+def listed_words(problem: Problem) -> str:
+    """A problem in the list of all: by the label of its field, if it has one, and its place in the file."""
+    label = with_labels(problem.key, _ALL_LABELS)
+    if label == problem.key:
+        return str(problem)
+    found = "" if problem.value is None else f", got {problem.value}"
+    rule = with_labels(problem.rule, _ALL_LABELS)
+    return f"{label}: {rule}{found} ({problem.file}: {problem.key})"
 
 
 def _row(row: dict[str, Any], sample: Sample | None) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from mobility.plans.drafts import DraftOpenError, draft_new_study
 from mobility.plans.models import PlanDraft
 from mobility.plans.new_study.area_map import at_fields, map_of, read_area_of
 from mobility.plans.new_study.checks import definition_of, quick_problems
-from mobility.plans.new_study.fields import new_study_form
+from mobility.plans.new_study.fields import listed_words, new_study_form
 from mobility.plans.new_study.samples import add_column, fill_in, sample_of
 from mobility.plans.new_study.sent import NewStudyForm, StudyFormError, check_given, check_size
 from mobility.plans.new_study.text import (
@@ -108,7 +108,7 @@ def create(request: HttpRequest) -> HttpResponse:
     except UnconfirmedError as unconfirmed:
         answer.promise = unconfirmed
     except StudyFileError as error:
-        answer.problems, answer.listed = error.problems, str(error).split("\n")
+        answer.problems, answer.listed = error.problems, [listed_words(each) for each in error.problems]
     except (StudyFormError, StudyExistsError, MobilityError) as error:
         answer.listed = [str(error)]
         if isinstance(error, StudyExistsError | DraftOpenError):

@@ -1,6 +1,7 @@
 """The form of a draft: its fields, what they are called, and what is wrong with each."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from django.utils.functional import Promise
@@ -282,17 +283,30 @@ def draft_form(
     }
 
 
-class Errors:
-    """Problems by key; what no field has asked for is left in the end."""
+Labels = Mapping[str, Promise]
+# A key of the study file, or the last part of one that no sentence has by chance; not what a value says.
+_KEY: Final = re.compile(
+    r"(?<![\w\".])(?:[a-z_]+(?:\[[^\]\s]*\])?\.)+[a-z_]+(?![\w.])|(?<![\w\".])[a-z]+(?:_[a-z]+)+(?![\w.])"
+)
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+
+class Errors:
+    """Problems by key; what no field has asked for is left in the end.
+
+    Parameters
+    ----------
+    labels : what the form calls its fields, by key: at a field, no problem speaks of keys of the file
+    """
+
+    def __init__(self, problems: Sequence[Problem], *, labels: Labels = LABELS) -> None:
         self._left = list(problems)
+        self._labels = labels
 
     def of(self, key: str) -> list[str]:
         """Take the problems of a key, of its entries and of everything below it."""
         own = [each for each in self._left if each.key == key or each.key.startswith((f"{key}[", f"{key}."))]
         self._left = [each for each in self._left if each not in own]
-        return [_words(each, below=key) for each in own]
+        return [with_labels(_words(each, below=key), self._labels) for each in own]
 
     def left(self) -> list[str]:
         return [f"{each.key}: {_words(each, below=each.key)}" for each in self._left]
@@ -305,6 +319,17 @@ def _words(problem: Problem, *, below: str) -> str:
         place = f"category {place}"
     found = "" if problem.value is None else f", got {problem.value}"
     return (f"{place}: " if place else "") + problem.rule + found
+
+
+def with_labels(text: str, labels: Labels) -> str:
+    """Replace the keys in a text by the labels of their fields, in quotation marks."""
+    return _KEY.sub(lambda found: _quoted(found[0], labels), text)
+
+
+def _quoted(key: str, labels: Labels) -> str:
+    whole = re.sub(r"\[[^\]]*\]", "", key)  # indicator[age].column is a column of the extract
+    known = [each for each in labels if each == whole or each.endswith(f".{whole}")]
+    return f"“{labels[known[0]]}”" if len(known) == 1 else key
 
 
 def keys_of_rows(typed: Typed) -> list[str]:

@@ -5,12 +5,14 @@ from html import unescape
 from pathlib import Path
 from typing import get_args
 
+import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connections
 
 from ldp.privacy.plans import Mechanism
 from mobility.models import PlanDraft
 from mobility.plans.drafts import draft_new_study
+from mobility.plans.pages.draft_fields import LABELS, with_labels
 from reports.studies.studyfile import StudyDefinition
 from tests.mobility.pages import pages
 from tests.mobility.pages.pages import html_of, lacks, mechanisms_of, said, says
@@ -98,7 +100,38 @@ def test_errors_of_the_parser_stand_at_their_fields_and_missing_ones_only_in_the
     assert re.search(r'<div class="field field--bad">\s*<label for="id-study.days">', walk.html)
     assert walk.change("create").status_code == 422
     assert re.search(r'<div class="field field--bad">\s*<label for="id-extract.subscriber">', walk.html)
-    says(walk.html, "study.toml: extract.subscriber: is missing")
+    says(walk.html, "“Subscriber column”: is missing (study.toml: extract.subscriber)")
+
+
+def test_errors_at_fields_speak_of_the_labels_of_the_form(client):
+    walk = Walk(client)
+    walk.change(
+        extract__subscriber="id",
+        extract__timestamp="id",
+        study__visitor__from="22:00",
+        study__visitor__to="06:00",
+    )
+    at_fields = " ".join(re.findall(r'<ul class="errorlist" id="[^"]*-errors">(.*?)</ul>', walk.html))
+    says(
+        at_fields, "must be its own column, but “Subscriber column” uses it", "later than “Count events from”"
+    )
+    lacks(at_fields, "extract.", "study.visitor")
+
+
+@pytest.mark.parametrize(
+    ("rule", "shown"),
+    [
+        ("indicator[a-b].column uses it", "“Column in the extract” uses it"),
+        ("small_cell is 5, got x", "“Minimum number of visitors for a date range to be shown” is 5, got x"),
+        (
+            'must be one of "epoch_ms", "small_cell", smp-grr',
+            'must be one of "epoch_ms", "small_cell", smp-grr',
+        ),
+        ("name and slug, manage.py, extract.attributes", "name and slug, manage.py, extract.attributes"),
+    ],
+)
+def test_labels_replace_keys_only_where_one_field_is_meant(rule, shown):
+    assert with_labels(rule, LABELS) == shown
 
 
 def test_a_text_goes_into_the_form_and_what_has_no_field_is_said(client):
