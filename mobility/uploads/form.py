@@ -4,7 +4,7 @@ from django.conf import settings
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from mobility.extracts.profiles.definition import DEFAULT, OPT_OUT, SUBSCRIBERS
+from mobility.extracts.profiles.definition import BUILT_IN, DEFAULT, OPT_OUT, SUBSCRIBERS
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultStudy
 from mobility.vault.profiles import profile_names
@@ -16,7 +16,9 @@ def upload_context(study: VaultStudy, *, by: str) -> dict[str, object]:
         state=Batch.State.RECEIVING, created_by=by, kind__in=Batch.FILES, bytes_total__isnull=False
     )
     return {
-        "profiles": [(name, _profile_words(name)) for name in profile_names(study)],
+        "profiles": [
+            (name, _profile_words(name), _profile_address(study, name)) for name in profile_names(study)
+        ],
         "unfinished": resting,
         "upload_data": {"texts": upload_texts(), "unfinished": [_facts(study, each) for each in resting]},
     }
@@ -42,6 +44,13 @@ def _profile_words(name: str) -> str:
         OPT_OUT: gettext("opt-out list"),
     }
     return words.get(name, "")
+
+
+def _profile_address(study: VaultStudy, name: str) -> str:
+    """Page of a profile; those built in have a place in the list."""
+    if name in BUILT_IN:
+        return f"{reverse('operator:profiles', args=[study.slug])}#built-in-{name}"
+    return reverse("operator:profile", args=[study.slug, name])
 
 
 def upload_texts() -> dict[str, str]:

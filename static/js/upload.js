@@ -151,6 +151,7 @@ part("file").addEventListener("change", () => {
   for (const name of ["profile", "more", "validate"]) part(name).disabled = Boolean(known);
   if (known) {
     part("profile").value = known.profile;
+    showProfile();
     part("more").checked = known.more_to_come;
     part("validate").checked = known.validate_only;
   }
@@ -181,9 +182,18 @@ part("cancel").addEventListener("click", async () => {
   }
   part("cancel").disabled = false;
 });
+// Which profile the file is read with, and the page that describes it.
+function showProfile() {
+  const chosen = part("profile").selectedOptions[0];
+  part("profile-link").textContent = chosen.value;
+  part("profile-link").href = chosen.dataset.address;
+}
+part("profile").addEventListener("change", showProfile);
+
 // A link may have chosen already: ?profile=NAME&validate_only=1
 const asked = new URLSearchParams(location.search);
 const isKnown = [...part("profile").options].some((option) => option.value === asked.get("profile"));
 if (isKnown) part("profile").value = asked.get("profile");
+showProfile();
 part("validate").checked = asked.get("validate_only") === "1";
 part("send").disabled = false;

@@ -89,7 +89,7 @@ def operators_file(tmp_path_factory):
 def test_a_profile_is_proposed_corrected_saved_and_a_file_checked_with_it(site, operators_file, sign_in):
     page = sign_in("operator")
     page.goto(f"{site.address}/operator/{STUDY}/")
-    page.get_by_role("link", name="View or create profiles").click()
+    page.get_by_role("link", name="All profiles").click()
     page.get_by_role("link", name="New profile").click()
     page.wait_for_load_state()  # the script listens to the field from then on
     page.set_input_files("#profile-file", operators_file)

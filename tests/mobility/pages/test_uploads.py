@@ -228,8 +228,14 @@ class TestWho:
 
 
 def test_page_offers_profiles_and_the_texts_of_its_script(client, study):
-    choices = html_of(client, STUDY_URL).split('id="upload-profile"')[1].split("</select>")[0]
+    form = html_of(client, STUDY_URL)
+    choices, after = form.split('id="upload-profile"')[1].split("</select>", 1)
     assert re.findall(r'<option value="([^"]*)"', choices) == ["default", "subscribers", "opt-out"]
+    profiles, new = (reverse(f"operator:{name}", args=["fair"]) for name in ("profiles", "new_profile"))
+    assert f'id="upload-profile-link" href="{profiles}#built-in-default">default</a>' in after
+    assert f'href="{new}"' in after
+    for place in re.findall(r'data-address="[^"#]*#([^"]*)"', choices):
+        assert f'id="{place}"' in html_of(client, profiles)
     script = (Path(__file__).parents[3] / "static/js/upload.js").read_text()
     assert set(re.findall(r"texts\.(\w+)", script)) == set(data_of_page(client)["texts"])
 
