@@ -84,7 +84,19 @@ SOURCES: Words = {
     "latin-1": _("Latin-1"),
 }
 NO_DATA = _("no data")
-CHECKED = _("Checked")  # instead of done: nothing was published
+# Instead of the above of a batch that is only a check: nothing of it is merged or published.
+CHECK_STATES: Words = {
+    Batch.State.MERGING: _("Counting visits and answers"),
+    Batch.State.PUBLISHING: _("Finishing the check"),
+    Batch.State.DONE: _("Checked"),
+}
+
+
+def state_of(batch: Batch) -> tuple[str, str]:
+    """State of a batch in words, and the class of its badge; a check that is done looks different."""
+    if batch.validate_only and batch.state in CHECK_STATES:
+        return str(CHECK_STATES[batch.state]), "badge--accent"
+    return str(BATCH_STATES[batch.state]), str(BATCH_BADGES[batch.state])
 
 
 def batch_title(batch: Batch, head: StudyHead) -> str:

@@ -20,10 +20,8 @@ register.filter(words.part_of_all)
 
 @register.filter
 def batch_badge(batch: Batch) -> SafeString:
-    """State of a batch; a check that is done has published nothing, so it looks different."""
-    if batch.validate_only and batch.state == Batch.State.DONE:
-        return _badge(texts.CHECKED, "badge--accent")
-    return _badge(texts.BATCH_STATES[batch.state], texts.BATCH_BADGES[batch.state])
+    """State of a batch."""
+    return _badge(*texts.state_of(batch))
 
 
 @register.filter

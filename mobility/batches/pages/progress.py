@@ -8,7 +8,7 @@ from django.utils.translation import gettext, ngettext
 
 from mobility.batches import queries
 from mobility.batches.queries import StudyHead, is_noisy
-from mobility.batches.texts import BATCH_BADGES, BATCH_STATES
+from mobility.batches.texts import state_of
 from mobility.vault.models.batch import Batch
 from reports.base.formats import number
 
@@ -37,10 +37,11 @@ def batch_progress(batch: Batch, study: StudyHead) -> BatchProgress:
     done = batch.state == Batch.State.DONE
     sentence, hint = _done(batch, study) if done else _running(batch)
     brought_nothing = batch.duplicate_of_id is not None or batch.more_to_come or batch.validate_only
+    title, badge = state_of(batch)
     waits = (queries.waiting_subscribers, _waits_for_closing, _waits_for_server)
     return BatchProgress(
-        title=str(BATCH_STATES[batch.state]),
-        badge=str(BATCH_BADGES[batch.state]),
+        title=title,
+        badge=badge,
         sentence=sentence,
         percent=_percent(batch),
         hint=hint,
@@ -70,6 +71,11 @@ def _running(batch: Batch) -> tuple[str, str]:
             sentence = gettext(
                 "The worker checks the rows and replaces each identifier with a pseudonym computed with the "
                 "study's key."
+            )
+        case _ if batch.validate_only:
+            sentence = gettext(
+                "The worker counts the visits and answers in the file. This is only a check, so nothing is "
+                "kept or published."
             )
         case Batch.State.MERGING if batch.kind == Batch.Kind.CLOSE_SLOTS:
             sentence = gettext("The worker counts the people in each zone during each time slot.")

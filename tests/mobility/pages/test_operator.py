@@ -62,6 +62,20 @@ def test_a_file_that_failed_says_what_was_expected_and_leads_to_a_new_profile(cl
     assert link not in html_of(client, url_of(uploaded))
 
 
+def test_a_check_is_never_said_to_be_merged_or_published(client, study, uploaded):
+    running = Batch.State.MERGING, Batch.State.PUBLISHING
+    for is_check, words in (
+        (False, "Merging into the study Publishing"),
+        (True, "Counting visits and answers Finishing the check"),
+    ):
+        titles = []
+        for state in running:
+            Batch.objects.filter(pk=uploaded.pk).update(state=state, validate_only=is_check)
+            titles.append(re.search(r'id="state-title">(.*?)</h2>', html_of(client, url_of(uploaded)))[1])
+            assert ("only a check" in show(client, uploaded)) == is_check
+        assert text_of(" ".join(titles)).strip() == words
+
+
 class TestStudies:
     def test_a_study_says_what_to_send_and_is_listed_with_its_batches(self, client, study, run_batches):
         assert "none yet" in page(client, "/operator/")
