@@ -16,6 +16,8 @@ from reports.estimates.queries import Estimate, WindowReport, surely_present
 from reports.estimates.small_categories import below
 from reports.studies.texts import status_reason
 
+_NOT_RECORDED, _COMBINED = "NR", " / "  # as study files name them; the second stands between names of parts
+
 MOST_NAMES = 12  # of categories in a sentence
 DEFAULT_OPTIONS = ReportOptions()
 
@@ -220,3 +222,11 @@ def _runner_up(report: WindowReport, others: Sequence[Estimate], *, options: Rep
         "category": others[0].shown_category,
         "share": share_words(report, others[0], options=options),
     }
+
+
+def not_recorded_words(report: WindowReport | None) -> str:
+    """Explain the category "NR" where a report shows it, alone or in a combination; else empty."""
+    names = [each.shown_category for each in report.estimates] if report is not None else []
+    if not any(_NOT_RECORDED in name.split(_COMBINED) for name in names):
+        return ""
+    return gettext("NR means “not recorded”: the operator does not know this value for these people.")

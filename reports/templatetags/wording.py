@@ -26,6 +26,7 @@ for function in (
     formats.plus_minus,
     studies_texts.plan_words,
     formats.points,
+    estimates_texts.not_recorded_words,
     estimates_texts.present_words,
     estimates_texts.share_range,
     formats.short_day,
