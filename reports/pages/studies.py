@@ -59,6 +59,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     except WindowError:
         window, status = Window(1, found.days), 400
     coverage = coverage_of(found, visitors=visitors, notes=found.day_notes.all())
+    shown_days = coverage.days[window.first_day - 1 : window.last_day]
     tiles = shown_tiles(indicators, study_tiles(indicators), window, visitors=visitors)
     has_zones = any(each.tile.kind == Kind.MAP for each in tiles)
     figures = key_figures(found, visitors=visitors, window=window)
@@ -80,15 +81,16 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "has_flows": any(each.parts or each.moves for each in spec.indicators) and bool(place_pairs(found)),
         "has_visited": any(each.moves and each.moves.items != "moves" for each in spec.indicators),
         "has_data": has_data,
-        "n_visitors": shown_visitors(found, int(visitors[1, found.days])),
-        "noisy_visitors": noisy_window(found, visitors, first_day=1, last_day=found.days),
+        "n_visitors": shown_visitors(found, int(visitors[window.first_day, window.last_day])),
+        "noisy_visitors": noisy_window(found, visitors, **window._asdict()),
         "coverage": coverage,
+        "shown_days": shown_days,
         "figures": figures,
         "key_facts": key_facts(figures),
         "weekdays": weekdays(),
         "may_note": bool(policies.roles_of(request.user) & {Role.ADMINISTRATOR, Role.OPERATOR}),
         "n_windows": found.days * (found.days + 1) // 2,
-        "figure": charts.visitors_figure(found, coverage.days),
+        "figure": charts.visitors_figure(found, shown_days),
         "crumbs": crumbs_to(),
     }
     context |= window_page(widest_indicator(indicators), window, visitors=visitors, options=ReportOptions())

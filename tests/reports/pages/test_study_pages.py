@@ -208,6 +208,36 @@ def test_a_study_shows_each_indicator_in_the_days_chosen(reader) -> None:
     assert get(reader, "study", **{"from": "2031-01-01"}).status_code == 400
 
 
+def test_visitors_per_day_are_those_of_the_days_chosen(reader, fair) -> None:
+    visitors = selectors.visitor_unions(fair)
+    for window, (first, last) in (({}, (1, 4)), (WINDOW, (2, 3))):
+        answer = get(reader, "study", **window)
+        html = answer.content.decode()
+        days = list(range(first, last + 1))
+        assert data_of(html)["data"][0]["x"] == days
+        rows = html.split('<caption class="visually-hidden">Visitors per day')[1].split("</table>")[0]
+        assert rows.count('<th scope="row">') == len(days)
+        total = formats.number(int(visitors[first, last]))
+        assert f"On these days together, there were {total} unique visitors." in text_of(html)
+
+
+def test_nr_is_explained_where_a_reader_sees_it(reader) -> None:
+    answered = replace(
+        factory.GENDER, categories=("F", "M", "NR"), categories_fr=("Femmes", "Hommes", "Inconnu")
+    )
+    factory.published(answered, replace(factory.MANY))
+    words = "NR means “not recorded”"
+    for name, args in (("indicator", ["gender"]), ("days", ["gender"]), ("study", [])):
+        html = page(reader, name, *args)
+        assert html.count(words) == 1, name
+    assert words not in page(reader, "indicator", "region")
+    answer = reader.get(
+        reverse("reports:indicator", args=["fair-2024", "gender"]), headers={"Accept-Language": "fr"}
+    )
+    html = answer.content.decode()
+    assert "Inconnu" in html and "NR" not in text_of(html)  # the French name says it
+
+
 def test_a_study_of_zones_shows_one_map_in_the_days_chosen(reader) -> None:
     again = replace(map_factory.HOME, slug="work", name="Work")
     map_factory.create(factory.GENDER, map_factory.HOME, again)
