@@ -16,7 +16,7 @@ from reports.estimates.queries import Estimate, WindowReport, surely_present
 from reports.estimates.small_categories import below
 from reports.studies.texts import status_reason
 
-_NOT_RECORDED, _COMBINED = "NR", " / "  # as study files name them; the second stands between names of parts
+_NOT_RECORDED, _COMBINED = "NR", " / "  # as in study files; the second separates names of parts
 
 MOST_NAMES = 12  # of categories in a sentence
 DEFAULT_OPTIONS = ReportOptions()
