@@ -161,6 +161,50 @@ def sums_of_codes(of_values: NDArray[Any], *, channel: DesignChannel) -> Floats:
     return _over_orthogonal(of_points, space, _prime(channel))[..., -channel.n_codes :]
 
 
+def common_sums(of_values: Floats, *, each: float, channel: DesignChannel) -> Floats:
+    """For each two values, the sum of what the codes have that support both.
+
+    Parameters
+    ----------
+    of_values : ndarray of float64, shape (domain_size,); a code has the sum over the values that it supports
+    each : float; what every code has in addition to that
+
+    Returns
+    -------
+    ndarray of float64, shape (domain_size, domain_size)
+
+    Notes
+    -----
+    How many codes support three values depends only on whether one is on the line through the others.
+    """
+    space, prime = space_of_codes(channel), _prime(channel)
+    of_one, of_two, of_three = (n_points(prime, max(space.point_of.ndim - n, 0)) for n in (1, 2, 3))
+    found = np.empty((channel.domain_size, channel.domain_size))
+    for value, lines in enumerate(_lines_of_values(channel)):
+        found[value] = of_values[value] + np.bincount(lines, weights=of_values)[lines]
+    total = of_values.sum()
+    found = of_two * each + of_three * total + (of_two - of_three) * found
+    np.fill_diagonal(found, of_one * each + of_two * total + (of_one - of_two) * of_values)
+    return np.asarray(found, np.float64)
+
+
+@lru_cache(maxsize=4)
+def _lines_of_values(channel: DesignChannel) -> NDArray[np.uint16]:
+    """Number of the line through each two values, among those through the first; shape (domain_size,) * 2.
+
+    A line through a point is a point of the space that remains when that point is taken as zero.
+    """
+    points = space_of_codes(channel).coordinates[points_of_values(channel)].astype(np.int64)
+    prime = _prime(channel)
+    line_of = space_of(prime, points.shape[1] - 1).point_of
+    found = np.empty((len(points), len(points)), np.uint16)
+    for value, point in enumerate(points):
+        place = int(np.flatnonzero(point)[0])  # where it is 1
+        others = (points - np.outer(points[:, place], point)) % prime
+        found[value] = line_of[tuple(np.delete(others, place, axis=1).T)]
+    return found
+
+
 def _into_lists(of_values: NDArray[Any], codes: NDArray[np.uint16], *, n_codes: int) -> Floats:
     values = np.flatnonzero(of_values)
     weights = np.repeat(of_values[values], codes.shape[1])

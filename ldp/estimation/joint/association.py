@@ -16,7 +16,7 @@ as a sample of people like them: among exactly these, no two attributes are inde
 
 from dataclasses import dataclass
 from math import exp, lgamma, log
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ldp.errors import LdpError
 from ldp.estimation.estimators import ENDLESS, project_simplex
 from ldp.estimation.joint.crosstab import Codes, Reports
-from ldp.estimation.joint.linear import linear_covariance_matrix
+from ldp.estimation.joint.linear import frequency_covariances, linear_covariance_matrix
 
 Floats = NDArray[np.float64]
 MAX_TESTED_CELLS: Final = 1000  # the covariances of more take seconds
@@ -176,14 +176,28 @@ def _table_covariance(reports: Reports, layout: Codes, rows: Margin, columns: Ma
     f[layout] = np.repeat(cells[:, :, np.newaxis] / n, n, axis=2)
     left = np.setdiff1d(np.arange(f.size), layout)
     f[left] = max(1 - f.sum(), 0.0) / max(left.size, 1)
-    pairs = np.kron(contrasts(n_rows), contrasts(n_columns))
-    weights = np.zeros((len(pairs), f.size))
-    weights[:, layout.reshape(-1, n)] = pairs[:, :, np.newaxis]
-    sizes = {"n_reports": reports.n_reports, "n_population": ENDLESS}
-    return linear_covariance_matrix(project_simplex(f), weights=weights, channel=reports.channel, **sizes)
+    f = project_simplex(f)
+    asked: Any = {"channel": reports.channel, "n_reports": reports.n_reports, "n_population": ENDLESS}
+    of_rows, of_columns = contrasts(n_rows), contrasts(n_columns)
+    if n > 1:  # of many values, too many to keep the covariances of each two
+        pairs = np.kron(of_rows, of_columns)
+        weights = np.zeros((len(pairs), f.size))
+        weights[:, layout.reshape(-1, n)] = pairs[:, :, np.newaxis]
+        return linear_covariance_matrix(f, weights=weights, **asked)
+    of_cells = frequency_covariances(f, **asked)[np.ix_(layout.ravel(), layout.ravel())]
+    # The contrasts of one axis after the other: those of all cells at once are a far larger product.
+    return _contrasted(_contrasted(of_cells, of_rows, of_columns).T, of_rows, of_columns)
+
+
+def _contrasted(of_cells: Floats, of_rows: Floats, of_columns: Floats) -> Floats:
+    """Contrasts of the cells, which are in the first axis."""
+    table = of_cells.reshape(of_rows.shape[1], of_columns.shape[1], -1)
+    by_row = np.tensordot(of_rows, table, axes=1)
+    return np.asarray(of_columns @ by_row, np.float64).reshape(-1, table.shape[2])
 
 
 def _margin_covariance(margin: Margin, of_values: Floats) -> Floats:
     reports = margin.reports
     sizes = {"n_reports": reports.n_reports, "n_population": ENDLESS}
-    return linear_covariance_matrix(margin.shares, weights=of_values, channel=reports.channel, **sizes)
+    of_shares = frequency_covariances(margin.shares, channel=reports.channel, **sizes)
+    return np.asarray(of_values @ of_shares @ of_values.T, np.float64)

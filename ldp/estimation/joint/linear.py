@@ -20,7 +20,13 @@ from numpy.typing import NDArray
 from ldp.errors import LdpError
 from ldp.estimation.estimators import Estimates, pure_frequencies, score_interval
 from ldp.protocols.channels import GrrChannel
-from ldp.protocols.projective_space import DesignChannel, sums_of_codes, sums_of_values, value_counts
+from ldp.protocols.projective_space import (
+    DesignChannel,
+    common_sums,
+    sums_of_codes,
+    sums_of_values,
+    value_counts,
+)
 from ldp.protocols.unary import UnaryChannel
 
 Counts = NDArray[np.int64]
@@ -185,6 +191,39 @@ def linear_covariance_matrix(
         noise = (of_code * code_chances(f, channel=channel)) @ of_code.T - squares
     sampling = _sampling(n_reports=n_reports, n_population=n_population)
     return np.asarray(noise / n_reports + (squares - np.outer(means, means)) * sampling, np.float64)
+
+
+def frequency_covariances(f: Floats, *, channel: LinearChannel, n_reports: int, n_population: int) -> Floats:
+    """Exact covariances of the frequencies of all values: `linear_covariance_matrix` of one answer for each.
+
+    For up to thousands of values: several times as fast, but its memory grows with their square.
+
+    Parameters
+    ----------
+    f : ndarray of float64, shape (domain_size,); true frequencies
+    n_population : int; `ENDLESS` where the visitors are a sample themselves
+
+    Returns
+    -------
+    ndarray of float64, shape (domain_size, domain_size)
+    """
+    p, q = float(channel.p), float(channel.q)
+    if isinstance(channel, UnaryChannel):  # bits are independent
+        noise = np.diag((f * p * (1 - p) + (1 - f) * q * (1 - q)) / (p - q) ** 2)
+    else:
+        both = _chances_of_both(f, channel=channel)
+        one = np.diag(both)
+        noise = (both - q * np.add.outer(one, one) + q**2) / (p - q) ** 2 - np.diag(f)
+    spread = (np.diag(f) - np.outer(f, f)) * _sampling(n_reports=n_reports, n_population=n_population)
+    return np.asarray(noise / n_reports + spread, np.float64)
+
+
+def _chances_of_both(f: Floats, *, channel: CodeChannel) -> Floats:
+    """Chance that a report supports two values, for each two; shape (domain_size, domain_size)."""
+    if isinstance(channel, GrrChannel):
+        return np.diag(code_chances(f, channel=channel))
+    inside, outside = _code_chances(channel)
+    return common_sums((inside - outside) * f, each=outside, channel=channel)
 
 
 def linear_noise(weights: Floats, *, channel: LinearChannel) -> Floats:

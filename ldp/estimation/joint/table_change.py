@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ldp.errors import FewReportsError
 from ldp.estimation.estimators import ENDLESS, pure_frequencies
 from ldp.estimation.joint.association import Association, chi_square_tail, contrasts
-from ldp.estimation.joint.linear import LinearChannel, linear_covariance_matrix
+from ldp.estimation.joint.linear import LinearChannel, frequency_covariances
 from ldp.estimation.unions import union
 from ldp.estimation.windows import IndicatorTallies, Part, Window
 
@@ -68,8 +68,8 @@ def table_change(
         sizes = {"n_reports": part.n_reports, "n_population": ENDLESS}
         found = pure_frequencies(part.counts, channel=channel, **sizes)
         z += factor * (of_values @ found.frequency)
-        covariance: NDArray[np.float64] = linear_covariance_matrix(
-            found.consistent, weights=of_values, channel=channel, **sizes
+        covariance = (
+            of_values @ frequency_covariances(found.consistent, channel=channel, **sizes) @ of_values.T
         )
         apart = scale * (of_values @ (found.consistent - common))
         variance += factor**2 * covariance + part.n_visitors * np.outer(apart, apart)

@@ -27,6 +27,8 @@ from ldp.estimation.joint.consistency import (
 )
 from ldp.estimation.joint.crosstab import Reports, cross_table, shares_of
 from ldp.estimation.joint.linear import (
+    code_chances,
+    frequency_covariances,
     linear_answer,
     linear_covariance_matrix,
     linear_covariances,
@@ -39,7 +41,13 @@ from ldp.keyed.choices import choose_indicator
 from ldp.privacy.joint import joint_codes
 from ldp.protocols import projective_space
 from ldp.protocols.channels import noise_at_zero
-from ldp.protocols.projective_space import sums_of_codes, sums_of_values, support_of, value_counts
+from ldp.protocols.projective_space import (
+    is_orthogonal,
+    sums_of_codes,
+    sums_of_values,
+    support_of,
+    value_counts,
+)
 from tests.ldp.exact import refuses
 from tests.ldp.protocols.test_families import law
 
@@ -225,7 +233,7 @@ def test_the_covariance_is_that_of_all_estimates_it_is_made_of() -> None:
     blocks = []
     for shares, each in zip((f, rows.shares, columns.shares), (reports, *singles), strict=True):
         asked = {"channel": each.channel, "n_reports": each.n_reports, "n_population": 2**60}
-        blocks.append(linear_covariance_matrix(shares, weights=np.eye(shares.size), **asked))
+        blocks.append(frequency_covariances(shares, **asked))
     together = linalg.block_diag(*blocks, 1e-4, 1e-4)
     assert variance == pytest.approx(slope.T @ together @ slope, rel=1e-6)
 
@@ -409,6 +417,40 @@ def test_variances_are_the_diagonal_of_the_covariances(channel) -> None:
     found = linear_variances(shares(), weights=weights, channel=channel, **SIZES)
     matrix = linear_covariance_matrix(shares(), weights=weights, channel=channel, **SIZES)
     assert found == pytest.approx(np.diag(matrix), rel=1e-12)
+    of_values = frequency_covariances(shares(), channel=channel, **SIZES)
+    assert weights @ of_values @ weights.T == pytest.approx(matrix, rel=1e-12, abs=1e-15)
+
+
+BY_CODE = {
+    "GRR": CHANNELS["GRR"],
+    "PGR": CHANNELS["PGR"],
+    "PGR-lines-of-3": ldp.projective_channel(epsilon=Fraction(1, 4), domain_size=40),
+    "PGR-wide": FIVE["PGR-wide"],
+    "PGR-listed": ldp.projective_channel(epsilon=Fraction(4), domain_size=60),
+    "question": ldp.question_channel(epsilon=ONE, domain_size=20),
+    "question-hashed": ldp.hash_channel(epsilon=Fraction(3), first=ONE, domain_size=20),
+}
+
+
+@pytest.mark.parametrize("channel", BY_CODE.values(), ids=BY_CODE)
+def test_covariances_of_frequencies_are_those_over_all_codes(channel) -> None:
+    k = channel.domain_size
+    f = np.random.default_rng(8).dirichlet(np.ones(k))
+    p, q = float(channel.p), float(channel.q)
+    adds = (code_sets(channel) - q) / (p - q)  # of a report of each code, to each value
+    chances = code_chances(f, channel=channel)
+    noise = (adds.T * chances) @ adds - np.diag(f)
+    spread = (np.diag(f) - np.outer(f, f)) * (2500 - 900) / 2499
+    found = frequency_covariances(f, channel=channel, **SIZES)
+    assert found == pytest.approx((noise + spread) / 900, rel=1e-12, abs=1e-15)
+
+
+def code_sets(channel) -> np.ndarray:
+    """1 where a code supports a value, else 0; shape (n_codes, domain_size)."""
+    if isinstance(channel, ldp.GrrChannel):
+        return np.eye(channel.domain_size)
+    values = range(channel.domain_size)
+    return np.stack([is_orthogonal(value, channel=channel) for value in values], axis=1).astype(float)
 
 
 def test_errors_are_as_stated_and_smaller_than_those_of_the_table() -> None:
