@@ -116,6 +116,13 @@ def blank_sentence(status: Status, study: Study) -> str:
     return gettext("%(name)s: %(figure)s") % words
 
 
+def no_cut_sentence(asked: str, shown: int, scale: Scale) -> str:
+    """Say that an address asks for a value that is no cut, and which one is shown."""
+    return gettext(
+        "“%(asked)s” is not a threshold of this indicator. This is the share at or above %(shown)s."
+    ) % {"asked": asked[:40], "shown": figure_text(shown, scale)}
+
+
 def above_sentence(found: Estimate) -> str:
     """Share of the visitors whose number reaches a cut."""
     if found.frequency is None or found.ci_low is None or found.ci_high is None:

@@ -35,7 +35,8 @@ def number_context(report: WindowReport, *, query: QueryDict | None) -> dict[str
     number = number_report(report.indicator, report.window)
     cuts = number.scale.cuts
     above = asked.get("above", "")
-    place = next((i for i, cut in enumerate(cuts) if str(cut) == above), len(cuts) // 2)
+    chosen = next((i for i, cut in enumerate(cuts) if str(cut) == above), None)
+    place = len(cuts) // 2 if chosen is None else chosen
     return {
         "number": number,
         "number_facts": texts.facts_of(number),
@@ -46,6 +47,7 @@ def number_context(report: WindowReport, *, query: QueryDict | None) -> dict[str
         "rounding": texts.rounding_words(number.scale),
         "cuts": [(cut, texts.figure_text(cut, number.scale), i == place) for i, cut in enumerate(cuts)],
         "above": texts.above_sentence(report.estimates[place]),
+        "above_error": above and chosen is None and texts.no_cut_sentence(above, cuts[place], number.scale),
         "with_days": [report.study.date_of(day) for day in range(1, report.study.days + 1)],
         "with_unions": has_unions(report.indicator),
         "by_links": _by_links(report),

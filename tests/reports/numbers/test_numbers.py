@@ -78,6 +78,9 @@ def test_pages_show_mean_median_shares_and_differences(reader, study) -> None:
     assert reader.get(f"{PAGE}movement/").status_code == 200
     bad = words(reader.get(f"{PAGE}?from=2024-05-30&with_from=2024-05-30"))
     assert "Both date ranges are the same." in bad
+    not_there = words(reader.get(f"{PAGE}?from=2024-05-30&above=77"))
+    assert "“77” is not a threshold of this indicator. This is the share at or above " in not_there
+    assert "is not a threshold" not in text
 
 
 def test_files_and_api_have_the_same_rows(reader, study, ask) -> None:
