@@ -121,7 +121,7 @@ def change_roles(request: HttpRequest, account_id: int) -> HttpResponse:
         account_id,
         form,
         lambda found, by: people.set_roles(found, roles=form.cleaned_data["roles"], by=by),
-        gettext("The roles were changed. The change applies immediately."),
+        gettext("The roles were changed. The change takes effect immediately."),
     )
 
 

@@ -110,7 +110,7 @@ def _invalid(request: HttpRequest, error: Any) -> HttpResponse:
         for found in error.errors
     ]
     if any(found["loc"][0] == "body" for found in error.errors):
-        return problem(400, gettext("Some fields of the question are invalid."), errors=errors)
+        return problem(400, gettext("Some fields in the question are invalid."), errors=errors)
     return problem(_unprocessable(request), gettext("Some parameters are invalid."), errors=errors)
 
 
@@ -121,7 +121,7 @@ def _name_of(place: Sequence[str | int]) -> str:
 
 def _misasked(_request: HttpRequest, error: FieldError) -> HttpResponse:
     errors = [{"parameter": error.field, "detail": str(error)}]
-    return problem(400, gettext("Some fields of the question are invalid."), errors=errors)
+    return problem(400, gettext("Some fields in the question are invalid."), errors=errors)
 
 
 def _broken(request: HttpRequest, error: Any) -> HttpResponse:

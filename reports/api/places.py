@@ -24,7 +24,7 @@ def located_window(study: Study, window: Window) -> Window:
     """The window; ProblemError if the study has no reported places, WindowError if not in that window."""
     spec = location_spec(study)
     if spec is None:
-        raise ProblemError(404, gettext("This study does not collect reported places."))
+        raise ProblemError(404, gettext("In this study, people do not report places."))
     check_mapped(window, study, spec)
     return window
 

@@ -64,9 +64,9 @@ def weight_words(found: Visited) -> str:
 def error_words() -> str:
     """Describe how intervals are computed."""
     return gettext(
-        "The 95% interval is shown below each figure. Only some visitors were asked, and each person reports "
-        "only one randomly chosen visit per day. The interval accounts for both facts and for the random "
-        "noise. New noise is drawn every day, so the errors of several days partly cancel out."
+        "The 95% interval is shown below each figure. It accounts for three sources of error: only some "
+        "visitors were asked, each person reports only one randomly chosen visit per day, and noise is "
+        "added. New noise is drawn every day, so the errors of several days partly cancel out."
     )
 
 

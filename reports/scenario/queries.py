@@ -117,8 +117,8 @@ def refusal(study: Study, indicator: Indicator | None = None) -> str:
         )
     if noise is not None and noise.max_days < days:
         return gettext(
-            "Each person is counted only on the first %(most)d days they are present, so longer stays "
-            "are not recorded. Use the report for each day instead."
+            "This page needs to know on which days each person was present, but the plan counts a person "
+            "on at most %(most)d of them. Use the reports of single days instead."
         ) % {"most": noise.max_days}
     if indicator is not None and indicator.kind == Indicator.Kind.DAILY:
         return gettext(

@@ -477,9 +477,9 @@ def _other_unit_words(best: Candidate, simulation: Simulation) -> str:
     if simulation.setting.unit != "attribute" or Fraction(then) <= Fraction(now) * Fraction(101, 100):
         return ""
     return gettext(
-        "The plan's guarantee covers only one value. For all of a person's values together, the "
-        "selected mechanism has a total privacy loss of epsilon %(now)s. With the most accurate "
-        "mechanism, this loss would be epsilon %(then)s."
+        "The plan's guarantee applies to each value separately, not to all of a person's values together. "
+        "For all of them together, the selected mechanism has a total privacy loss of epsilon %(now)s. "
+        "With the most accurate mechanism, this loss would be epsilon %(then)s."
     ) % {"then": formats.epsilon(then, decimals=2), "now": formats.epsilon(now, decimals=2)}
 
 

@@ -185,7 +185,7 @@ def status_reason(status: SlotStatus, view: View) -> str:
         return gettext("This time slot has not ended, or its counts have not been published yet.")
     if status == SlotStatus.NOT_COLLECTED:
         return gettext(
-            "No file was received for this day, so its counts do not show how many people were present."
+            "No file was received for this day, so the day's counts do not show how many people were present."
         )
     return studies_texts.status_reason(Status(status), view.found.study)
 

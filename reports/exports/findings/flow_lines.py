@@ -17,7 +17,7 @@ def to_geojson(findings: FlowFindings) -> bytes:
     points = {} if area is None else {name: _point(each) for name, each in area.zone_shapes.items()}
     if not points:
         raise ExportError(
-            gettext("The zones of this study have no known boundaries, so there is no map to export.")
+            gettext("No boundaries are available for the zones of this study, so there is no map to export.")
         )
     origins, destinations = flows.pair.origin.file_names, flows.pair.destination.file_names
     features = []

@@ -73,7 +73,7 @@ def _shapes(table: SlotTable) -> dict[SlotZone, Any]:
     known = {} if area is None else {name: shape(each) for name, each in area.zone_shapes.items()}
     if area is None or not known:
         raise ExportError(
-            gettext("The zones of this study have no known boundaries, so there is no map to export.")
+            gettext("No boundaries are available for the zones of this study, so there is no map to export.")
         )
     found: dict[SlotZone, Any] = {}
     for zone in table.zones:

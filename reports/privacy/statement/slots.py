@@ -67,8 +67,8 @@ def slots_limits(spec: PlanSpec) -> dict[str, str]:
     if spec.slots.noise is None:
         return {
             "slots": gettext(
-                "Presence by time slot is not protected. The counts by slot and zone are exact. No "
-                "epsilon limits what they reveal about when and where a person was."
+                "Presence by time slot is not protected: the counts by slot and zone are exact, and "
+                "nothing limits what they reveal about when and where a person was."
             )
         }
     if spec.presence is None:

@@ -382,7 +382,7 @@ def rows(study: Study, title: str) -> dict[str, tuple[str, ...]]:
 
 
 ONLY_SLOTS = "The epsilon for time slots covers only the counts by time slot."
-NOT_AT_ALL = "Presence by time slot is not protected. The counts by slot and zone are exact"
+NOT_AT_ALL = "Presence by time slot is not protected: the counts by slot and zone are exact"
 HIDDEN = {"presence_epsilon": Decimal(1), "presence_days": 2}
 
 
