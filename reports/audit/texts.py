@@ -74,7 +74,7 @@ BOARDS = {
 DIGESTS = {
     "created": _("E-mail delivery of board %(board)s was set up. Addresses: %(n)s."),
     "changed": _("E-mail delivery of board %(board)s was changed. Addresses: %(n)s."),
-    "sent": _("Board %(board)s was sent by e-mail. Addresses: %(n)s."),
+    "sent": _("Board %(board)s was sent by e-mail. Number of addresses: %(n)s."),
     "ended": _("E-mail delivery of board %(board)s was stopped."),
 }
 CAPS = {

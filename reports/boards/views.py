@@ -73,12 +73,12 @@ class BoardForm(forms.Form):
         figures: Any = self.fields["figures"]
         figures.choices = [(value, "") for value in self.offers]
 
-    def clean_figures(self) -> list[str]:
-        figures: list[str] = self.cleaned_data["figures"]
-        if len(figures) > MAX_TILES:
+    def clean(self) -> None:
+        super().clean()
+        is_chosen = self.cleaned_data.get("start") == Start.CHOSEN
+        if is_chosen and len(self.cleaned_data.get("figures", ())) > MAX_TILES:
             text = gettext("A board has at most %(n)d tiles. Select fewer figures.")
-            raise forms.ValidationError(text % {"n": MAX_TILES})
-        return figures
+            self.add_error("figures", text % {"n": MAX_TILES})
 
     def tiles(self) -> list[Tile] | None:
         """Tiles that were asked for; None: all figures."""

@@ -117,9 +117,12 @@ def summary(comparison: Comparison) -> str:
 
 
 def total_words(comparison: Comparison) -> str:
-    """Say if the totals of two windows differ, which are exact; empty for other comparisons."""
+    """Say if the totals of two windows differ, which are exact; empty for others, and to hide few people."""
     now, then = comparison.report.n_visitors, comparison.reference.n_visitors
     if comparison.kind != Kind.WINDOWS or now is None or not then:
+        return ""
+    # Where one range holds the other, the change is a number of people.
+    if _is_nested(comparison) and 0 < abs(now - then) < comparison.report.study.small_cell:
         return ""
     values = {
         "now": formats.number(now),
@@ -129,18 +132,29 @@ def total_words(comparison: Comparison) -> str:
         "change": formats.number(abs(now - then)),
         "share": f"{_signed(now / then - 1, 'frequency')}{formats.percent_sign()}",
     }
+    n = abs(now - then)
     if now == then:
         text = gettext("The total number of visitors is the same: %(now)s (%(day)s and %(other)s).")
     elif now > then:
-        text = gettext(
-            "%(change)s more visitors in total (%(share)s): %(now)s (%(day)s) against %(then)s (%(other)s)."
+        text = ngettext(
+            "%(change)s more visitor in total (%(share)s): %(now)s (%(day)s) against %(then)s (%(other)s).",
+            "%(change)s more visitors in total (%(share)s): %(now)s (%(day)s) against %(then)s (%(other)s).",
+            n,
         )
     else:
-        text = gettext(
-            "%(change)s fewer visitors in total (%(share)s): %(now)s (%(day)s) against %(then)s (%(other)s)."
+        text = ngettext(
+            "%(change)s fewer visitor in total (%(share)s): %(now)s (%(day)s) against %(then)s (%(other)s).",
+            "%(change)s fewer visitors in total (%(share)s): %(now)s (%(day)s) against %(then)s (%(other)s).",
+            n,
         )
     exact = gettext("Both totals are exact, so the difference needs no interval.")
     return f"{text % values} {exact}"
+
+
+def _is_nested(comparison: Comparison) -> bool:
+    sides = [(each.first_date, each.last_date) for each in (comparison.report, comparison.reference)]
+    around = min(first for first, _ in sides), max(last for _, last in sides)
+    return around in sides
 
 
 def noisy_total_words(now: NoisyTotal, then: NoisyTotal) -> str:
@@ -167,6 +181,16 @@ def noisy_total_words(now: NoisyTotal, then: NoisyTotal) -> str:
             "%(now_range)s) against about %(then)s (%(then_range)s). The intervals overlap."
         )
     return text % values
+
+
+def counted_days(limit: int) -> str:
+    """Say what noisy totals leave out where people count on their first days only."""
+    return ngettext(
+        "Each visitor is counted only on the first day they are present, so later days count fewer visitors.",
+        "Each visitor is counted only on the first %(n)d days they are present, so later days count fewer "
+        "visitors.",
+        limit,
+    ) % {"n": limit}
 
 
 def overall_words(overall: Association | NoTest | None) -> str:

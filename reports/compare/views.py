@@ -81,10 +81,13 @@ def _answer(
 def _noisy_totals(study: Study, asked: Mapping[str, Any]) -> str:
     visitors, sides = visitor_unions(study), (asked["window"], asked["with_window"])
     now, then = (noisy_window(study, visitors, **side._asdict()) for side in sides)
-    if now is None or then is None or sides[0] == sides[1]:
+    are_closed = all(side.last_day <= study.noisy_through for side in sides)
+    if now is None or then is None or sides[0] == sides[1] or not are_closed:
         return ""
     titles = " / ".join(window_title(study, side) for side in sides)
-    return f"{titles}: {texts.noisy_total_words(now, then)}"
+    words = f"{titles}: {texts.noisy_total_words(now, then)}"
+    limit = study.presence["max_days"]
+    return f"{words} {texts.counted_days(limit)}" if limit < study.days else words
 
 
 def result_context(result: Comparison) -> dict[str, Any]:

@@ -120,8 +120,8 @@ def _categories(study: Study) -> Section:
 def _opt_outs(study: Study) -> str:
     if study.presence is not None:
         return gettext(
-            "When subscribers opt out, their presence and answers are deleted immediately. The "
-            "totals for days already closed still include these subscribers."
+            "When subscribers opt out, their presence records and answers are deleted immediately. The "
+            "totals for days already closed still include them."
         )
     text = gettext(
         "When subscribers opt out, their presence and answers are deleted immediately. The totals still "

@@ -83,6 +83,8 @@ def key_figures(study: Study, *, visitors: Counts | None = None, window: Window 
     busiest_visitors = shown.of(busiest, busiest)
     # The rule of small cells looks at the visits of all days only.
     is_whole = last - first + 1 == study.days
+    # The rule hides the bounds of longer ranges whatever they are.
+    has_several = last == first + 1 or (last > first and not study.small_cell)
     n_visits = shown.visits() if is_whole else None if study.small_cell else int(daily.sum())
     return KeyFigures(
         status=status,
@@ -92,7 +94,7 @@ def key_figures(study: Study, *, visitors: Counts | None = None, window: Window 
         busiest_day=None if busiest_visitors is None else study.date_of(busiest),
         busiest_visitors=busiest_visitors,
         mean_days=None if n_visits is None else n_visits / n_visitors,
-        several_days=_several_days(shown, first, last) if last > first else None,
+        several_days=_several_days(shown, first, last) if has_several else None,
         before=_before(shown, first, last) if first > 1 else None,
     )
 

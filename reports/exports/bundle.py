@@ -110,8 +110,8 @@ def _refuse_hidden(study: Study) -> None:
         raise ExportError(
             gettext(
                 "No bundle is available for this study. Its small-cell rule suppresses date ranges with "
-                "fewer than %(small_cell)d visitors, but the tallies in a bundle would show them. Choose "
-                "another format."
+                "fewer than %(small_cell)d visitors, but the tallies in a bundle would reveal the "
+                "suppressed figures. Choose another format."
             )
             % {"small_cell": study.small_cell}
         )

@@ -103,11 +103,11 @@ def _questions(spec: PlanSpec) -> str:
     if not slugs:
         return ""
     return gettext(
-        "Permanent questions (%(indicators)s): the question that a person is asked is public. If the "
-        "person's reports for two days differ, the true answer was “yes” on one day and “no” on the "
-        "other. The epsilon per attribute therefore gives no guarantee for a day if its report is "
-        "seen together with the report for another day. The epsilon per profile covers any number of "
-        "days."
+        "Permanent questions (%(indicators)s): the question that each person is asked is public. If a "
+        "person's reports for two days differ, they reveal that the true answer was “yes” on one day and "
+        "“no” on the other. The epsilon per attribute therefore gives no guarantee for a day if its "
+        "report is seen together with the report for another day. The epsilon per profile covers any "
+        "number of days."
     ) % {"indicators": ", ".join(slugs)}
 
 
@@ -141,13 +141,13 @@ def _hashes(spec: PlanSpec) -> str:
     if not found:
         return ""
     return gettext(
-        "Hashed values (%(indicators)s): each person's categories are divided into sets, and the "
-        "division is public. New noise is added to every report. Two reports alone therefore do not show "
-        "for certain whether the value has moved to a different set, but many reports together can. The "
-        "stated guarantee does not cover such changes. Each report adds at most epsilon %(each)s to what "
-        "is revealed about them. Suppose that an attacker sees all reports and knows the values on all "
-        "days except one. Each report for that day then reveals at most epsilon %(each)s about the value "
-        "on that day. The epsilon per attribute does not limit this loss."
+        "Hashed values (%(indicators)s): for each person, the list of categories is divided into sets in "
+        "a different way, and how it is divided is public. New noise is added to every report. Two "
+        "reports alone therefore do not show for certain whether the person's value has moved to a "
+        "different set, but many reports together can. The stated guarantee does not cover such changes; "
+        "each report reveals at most epsilon %(each)s more about them. If an attacker sees all reports "
+        "and knows the values on all days except one, each report for that day reveals at most epsilon "
+        "%(each)s about the value on that day. The epsilon per attribute does not limit this loss."
     ) % {"indicators": ", ".join(found), "each": formats.epsilon(epsilon_of(max(found.values())))}
 
 

@@ -122,7 +122,8 @@ def share_groups(context: template.Context) -> list[Group]:
     slug, indicators = context["study"].slug, context["indicators"]
     reports = [
         Link(
-            address=_in_days(reverse("access:new_share", args=[slug, each.slug]), context, each),
+            address=reverse("access:new_share", args=[slug, each.slug])
+            + (f"?{context['query']}" if _has_days(context, each) else ""),
             label=each.shown_name,
             purpose="",
         )
@@ -151,14 +152,13 @@ def geojson_links(context: template.Context) -> list[Link]:
     zones = area.zones if area is not None and area.outlines else []
     links = [
         Link(
-            address=_in_days(
-                reverse("reports:indicator_file", args=[study.slug, each.slug, "geojson"]), context, each
-            ),
+            address=reverse("reports:indicator_file", args=[study.slug, each.slug, "geojson"])
+            + f"?{context['query']}",
             label=each.shown_name,
             purpose=gettext("zones with their estimates"),
         )
         for each in context["indicators"]
-        if each.max_moves is None and shared_zones(zones, each)
+        if each.max_moves is None and _has_days(context, each) and shared_zones(zones, each)
     ]
     if context.get("has_places") and not context.get("no_places"):
         files = [link for group in places_groups(context) for link in group.links]
@@ -166,10 +166,9 @@ def geojson_links(context: template.Context) -> list[Link]:
     return links
 
 
-def _in_days(address: str, context: Any, indicator: Indicator) -> str:
-    """Address with the chosen days, if the indicator has figures for them together."""
-    is_there = context["first"] == context["last"] or has_unions(indicator)
-    return f"{address}?{context['query']}" if is_there else address
+def _has_days(context: Any, indicator: Indicator) -> bool:
+    """Return whether an indicator has figures for the chosen days together."""
+    return context["first"] == context["last"] or has_unions(indicator)
 
 
 def _groups(offered: Iterable[tuple[Format, str]], *, data: str, drawn: str) -> list[Group]:

@@ -204,7 +204,7 @@ def counts(summary):
 def of_page(page, site):
     page.wait_for_url("**/operator/batches/**", timeout=60_000)
     batch = page.url.rstrip("/").split("/")[-1]
-    expect(page.locator("main")).to_contain_text("Done", timeout=60_000)
+    expect(page.locator("#state-title")).to_have_text("Checked", timeout=60_000)
     code = (
         "import json; from mobility.models import Batch; from mobility.batches import outcomes; "
         f"print(json.dumps(outcomes.summary(Batch.objects.get(pk='{batch}'))))"

@@ -77,7 +77,7 @@ LABELS: Final[dict[str, Promise]] = {
     "indicator.column": gettext_lazy("Column in the extract"),
     "indicator.operator_column": gettext_lazy("Column with the country of the operator"),
     "indicator.home": gettext_lazy("First characters of home codes in the area, one entry per line"),
-    "indicator.countries": gettext_lazy("Countries that are not foreign (ISO codes), one per line"),
+    "indicator.countries": gettext_lazy("Countries that count as domestic (ISO codes), one per line"),
     "indicator.parts": gettext_lazy("Parts: short names of the indicators to combine, one per line"),
     "indicator.unit": gettext_lazy("Unit of measurement"),
     "indicator.minimum": gettext_lazy("Minimum (optional)"),

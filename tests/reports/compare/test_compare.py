@@ -247,6 +247,15 @@ def test_the_totals_are_compared_first_and_are_exact(reader) -> None:
     assert texts.total_words(by_categories(study.indicators.get(slug="gender"), CALM, 0)) == ""
 
 
+def test_totals_of_a_range_within_another_do_not_tell_of_few_people() -> None:
+    study = factory.create(slug="few", days=3, small_cell=10)
+    factory.publish(study, factory.of_days(study, {0b011: 50, 0b110: 50, 0b100: 3}))
+    gender = study.indicators.get(slug="gender")
+    apart, within = (by_windows(gender, Window(1, 3), Window(*days)) for days in ((3, 3), (1, 2)))
+    assert texts.total_words(apart).startswith("50 more visitors in total")
+    assert texts.total_words(within) == ""  # 3 of them
+
+
 def test_baseline_leaves_out_days_without_numbers() -> None:
     gender = factory.published(gap=3).indicators.get(slug="gender")
     found = by_baseline(gender, 1)

@@ -128,7 +128,7 @@ def test_the_page_shows_the_list_and_all_others(reader, items: str, title: str, 
     what = "zones" if items == "places" else "pairs of zones"
     for part in (
         title, weight, f"The figures for {len(found.listed)} of {n} {what} can be distinguished from zero",
-        "Visitor-days", "Share of visitor-days", "mistake is at most 5%", "zones they visited that day",
+        "Visitor-days", "Share of visitor-days", "mistake is at most 5%", "they visited that day",
         "To add up the figures of several days, choose the first and last day above.",
     ):  # fmt: skip
         assert part in text, part

@@ -211,7 +211,7 @@ def test_statement_says_what_reports_on_hashed_values_tell(reader) -> None:
     (shown,) = protections(Plan.objects.get(study=study)).values()
     changes = told(statement(study)["not_protected"])["changes"]
     assert changes.startswith(
-        "Hashed values (place): each person's categories are divided into sets, and the division is public"
+        "Hashed values (place): for each person, the list of categories is divided into sets in a different way"
     )
     assert "same answer" not in changes and "The epsilon per attribute does not limit this loss" in changes
     assert shown.epsilon_odds == shown.epsilon_answer < shown.epsilon_value
