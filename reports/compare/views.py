@@ -61,11 +61,13 @@ def comparison(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResp
 def _answer(
     query: QueryDict, kind: Kind, *, indicator: Indicator, asked: Mapping[str, Any]
 ) -> dict[str, Any]:
-    if indicator.study.presence is not None:  # in any case: say so before a form is filled in
+    if (presence := indicator.study.presence) is not None:  # in any case: say so before a form is filled in
         return {
             "state": "not_comparable",
             "reason": texts.not_comparable(NotComparableError(Reason.NOISY)),
-            "total_words": _noisy_totals(indicator.study, asked) if kind == Kind.WINDOWS else "",
+            "total_words": _noisy_totals(indicator.study, asked, limit=presence["max_days"])
+            if kind == Kind.WINDOWS
+            else "",
         }
     if not is_complete(query, kind):
         return {"state": "ask"}
@@ -78,7 +80,7 @@ def _answer(
     return {"state": "result"} | result_context(result)
 
 
-def _noisy_totals(study: Study, asked: Mapping[str, Any]) -> str:
+def _noisy_totals(study: Study, asked: Mapping[str, Any], *, limit: int) -> str:
     visitors, sides = visitor_unions(study), (asked["window"], asked["with_window"])
     now, then = (noisy_window(study, visitors, **side._asdict()) for side in sides)
     are_closed = all(side.last_day <= study.noisy_through for side in sides)
@@ -86,7 +88,6 @@ def _noisy_totals(study: Study, asked: Mapping[str, Any]) -> str:
         return ""
     titles = " / ".join(window_title(study, side) for side in sides)
     words = f"{titles}: {texts.noisy_total_words(now, then)}"
-    limit = study.presence["max_days"]
     return f"{words} {texts.counted_days(limit)}" if limit < study.days else words
 
 
