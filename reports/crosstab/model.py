@@ -162,8 +162,8 @@ def model_table(view: ModelView) -> ModelTable:
     if order is None:
         raise NoCrosstabError(
             gettext(
-                "No model is available, because the joint indicators list the three indicators in "
-                "conflicting orders."
+                "No model is available, because the joint indicators do not put their indicators in one "
+                "consistent order."
             )
         )
     place = {axis: order.index(axis) for axis in range(MAX_PARTS)}

@@ -83,7 +83,7 @@ def key_figures(study: Study, *, visitors: Counts | None = None, window: Window 
     busiest_visitors = shown.of(busiest, busiest)
     # The rule of small cells looks at the visits of all days only.
     is_whole = last - first + 1 == study.days
-    # The rule hides the bounds of longer ranges whatever they are.
+    # The rule hides the bounds of longer ranges in any case.
     has_several = last == first + 1 or (last > first and not study.small_cell)
     n_visits = shown.visits() if is_whole else None if study.small_cell else int(daily.sum())
     return KeyFigures(
