@@ -112,11 +112,14 @@ class TestCreate:
         response = client.post(CREATE_URL, {"study_file": file(bad, "fair.toml")})
         assert response.status_code == 422
         shown = said(response)
-        rule = "fair.toml: study.days: must be a whole number from 1 to 62, got 0"
         says(
-            shown, "Nothing was created. 4 problems were found:", rule, "fair.toml: extract.cell: is missing"
+            shown,
+            "Nothing was created. 4 problems were found:",
+            "“Number of days”: must be a whole number from 1 to 62, got 0 (fair.toml: study.days)",
+            "“Cell column”: is missing (fair.toml: extract.cell)",
+            "“Name of the cell file”: must name a file that is given together",
+            "days = 0",
         )
-        says(shown, "fair.toml: area.cells: must name a file that is given together", "days = 0")
         assert 'name="filename" value="fair.toml"' in response.content.decode()
         assert not PlanDraft.objects.exists()
         corrected = {"text": STUDY.replace("\n", "\r\n"), "filename": "fair.toml"}

@@ -121,10 +121,10 @@ class TestComparisons:
 
     def test_windows_have_an_answer_from_the_start(self, reader, fair):
         for query, sides in (
-            ({}, (Window(3, 4), Window(1, 2))),
+            ({}, (Window(4, 4), Window(1, 1))),
             (BUSY, (Window(2, 4), Window(1, 1))),
-            ({"from": "2024-05-30", "to": "2024-06-02"}, (Window(3, 4), Window(1, 2))),
-            ({"from": "2024-05-31", "to": "2024-05-31"}, (Window(2, 2), Window(3, 4))),
+            ({"from": "2024-05-30", "to": "2024-06-02"}, (Window(4, 4), Window(1, 1))),
+            ({"from": "2024-05-31", "to": "2024-05-31"}, (Window(2, 2), Window(1, 1))),
         ):
             found = get(reader, **query).context["comparison"]
             assert (found.report.window, found.reference.window) == sides
