@@ -383,7 +383,7 @@ class TestPlaces:
 
         for path in (PLACES, SQUARES):
             answer = program.get(path)
-            assert "reported places" in refusal(answer, 404)["detail"]
+            assert "people do not report places" in refusal(answer, 404)["detail"]
         assert "/places" not in "".join(tried())
         located_study(slug="located")
         assert {"/api/v1/studies/located/places", "/api/v1/studies/located/places/grid"} <= tried()
