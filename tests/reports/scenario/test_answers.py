@@ -168,7 +168,7 @@ def test_with_presence_noise_only_published_days_count_and_bounds_have_a_confide
     assert texts.sentence(question, found).startswith("With 95% confidence")
     capped = factory.create_noisy(presence_days=2, slug="capped")
     factory.close(capped, people, first=1, last=3)
-    assert "the first 2" in refusal(capped)
+    assert "on at most 2 of them" in refusal(capped)
 
 
 def test_categories_hold_the_truth_and_are_scaled_by_the_market_share() -> None:

@@ -161,4 +161,4 @@ def test_a_share_link_says_why_it_has_no_answer_any_more(client, reader) -> None
     link = re.search(r"http://testserver(/[^<\s]+)</pre>", made)[1]
     assert "With 95% confidence" in shown(client, link)
     factory.close(study, people, first=3, last=3)
-    assert "counted only on the first 2 days" in shown(client, link)
+    assert "on at most 2 of them" in shown(client, link)
