@@ -16,7 +16,7 @@ pytestmark = pytest.mark.e2e
 WINDOW = "from=2017-05-31&to=2017-06-01"
 BEGINNINGS = {
     "xlsx": b"PK\3\4", "parquet": b"PAR1", "png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF-", "json": b"[",
-    "csv": b"study,", "sdmx.csv": b"STRUCTURE,", "cumulative.csv": b"study,",
+    "csv": b"study,", "sdmx.csv": b"STRUCTURE,",
 }  # fmt: skip
 LOCATION = """
 [location]
