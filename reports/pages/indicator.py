@@ -113,14 +113,15 @@ def window_context(
 
 def _report_context(report: WindowReport, options: ReportOptions) -> dict[str, Any]:
     half_width, spec = mean_half_width(report.estimates), PlanSpec.from_json(report.plan.spec)
-    is_joint = spec.is_table(spec.index(report.indicator.slug))
+    index = spec.index(report.indicator.slug)
+    is_joint = spec.is_table(index)
     pairs = place_pairs(report.study) if is_joint else []
     return {
         "is_joint": is_joint,
         "is_flow": any(pair.indicator == report.indicator for pair in pairs),
         "is_number": report.cuts is not None,
         "protection": protections(report.plan)[report.indicator.slug],
-        "spec": spec,
+        "mechanism_words": studies_texts.plan_words(spec, [index]),
         "visitor_rule": studies_texts.visitor_rule(report.study),
         "estimates": ordered(report, options=options),
         "figure": charts.report_figure(report, options=options)

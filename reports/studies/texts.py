@@ -1,7 +1,8 @@
 """Texts about a study's measurements and protection."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import time
+from itertools import product
 
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
@@ -30,10 +31,11 @@ def crumbs_to(study: Study | None = None) -> Crumbs:
     )
 
 
-def plan_words(spec: PlanSpec) -> str:
-    """Explain a plan's mechanism, in plain words."""
-    how = (_how, _how_repeated, _how_joint, _how_number, _how_wave, _how_number_part, _how_hours, _how_moves)
-    return " ".join(filter(None, (_who_answers(spec), *(of(spec) for of in how), _what_fakes_hide(spec))))
+def plan_words(spec: PlanSpec, indexes: Iterable[int] = ()) -> str:
+    """Explain how people report on the indicators at these positions of a plan, by default on all."""
+    ways = (_how, _how_repeated, _how_joint, _how_number, _how_wave, _how_number_part, _how_hours, _how_moves)
+    how = dict.fromkeys(way(spec, index) for way, index in product(ways, indexes or range(spec.d)))
+    return " ".join(filter(None, (_who_answers(spec), *how, _what_fakes_hide(spec))))
 
 
 def tallies_words(tallies: Sequence[str]) -> str:
@@ -187,7 +189,18 @@ def _who_answers(spec: PlanSpec) -> str:
     ) % {"d": spec.d}
 
 
-def _how(spec: PlanSpec) -> str:
+def _how(spec: PlanSpec, index: int) -> str:
+    """Explain the oracle of the mechanism, unless the indicator has a way that the others explain."""
+    asked = spec.indicators[index]
+    if (
+        asked.moves is not None
+        or asked.scale is not None
+        or spec.has_question(index)
+        or spec.is_hashed(index)
+    ):
+        return ""
+    if (asked.parts or asked.by_code) and not spec.has_codes:
+        return ""
     if spec.mechanism == "spl-grr":
         return gettext(
             "Each of a person's answers is randomised once (GRR). The randomised answer is reused "
@@ -218,8 +231,8 @@ def _how(spec: PlanSpec) -> str:
     )
 
 
-def _how_repeated(spec: PlanSpec) -> str:
-    if spec.hashes_values:
+def _how_repeated(spec: PlanSpec, index: int) -> str:
+    if spec.is_hashed(index):
         return gettext(
             "For a daily indicator, the categories are divided at random into a few sets. Each person has "
             "their own division, which stays the same for the whole study. There are two sets, unless the "
@@ -229,7 +242,7 @@ def _how_repeated(spec: PlanSpec) -> str:
             "the values are the same. However long the study lasts, the total epsilon never exceeds epsilon "
             "multiplied by the number of sets."
         )
-    if not spec.asks_questions:
+    if not spec.has_question(index):
         return ""
     return gettext(
         "For a daily indicator, each person is assigned one yes/no question at random for the whole "
@@ -263,8 +276,8 @@ def wave_words(channel: WaveChannel) -> str:
     )
 
 
-def _how_joint(spec: PlanSpec) -> str:
-    if spec.has_codes or not any(asked.parts for asked in spec.indicators):
+def _how_joint(spec: PlanSpec, index: int) -> str:
+    if spec.has_codes or not spec.indicators[index].parts:
         return ""
     return gettext(
         "An answer on a joint indicator combines the values of several indicators. The combination "
@@ -274,8 +287,8 @@ def _how_joint(spec: PlanSpec) -> str:
     )
 
 
-def _how_number_part(spec: PlanSpec) -> str:
-    if all(spec.number_part(index) is None for index in range(spec.d)):
+def _how_number_part(spec: PlanSpec, index: int) -> str:
+    if spec.number_part(index) is None:
         return ""
     return gettext(
         "For an indicator that combines a number with another indicator, the answer says whether the number "
@@ -283,8 +296,8 @@ def _how_number_part(spec: PlanSpec) -> str:
     )
 
 
-def _how_wave(spec: PlanSpec) -> str:
-    if not any(asked.is_wave for asked in spec.indicators):
+def _how_wave(spec: PlanSpec, index: int) -> str:
+    if not spec.indicators[index].is_wave:
         return ""
     return gettext(
         "For a number that each person reports once, the report is a randomised value on the scale of "
@@ -293,8 +306,9 @@ def _how_wave(spec: PlanSpec) -> str:
     )
 
 
-def _how_number(spec: PlanSpec) -> str:
-    if all(asked.scale is None or asked.is_wave for asked in spec.indicators):
+def _how_number(spec: PlanSpec, index: int) -> str:
+    asked = spec.indicators[index]
+    if asked.scale is None or asked.is_wave:
         return ""
     return gettext(
         "For an indicator with numeric values, each person is assigned one threshold at random for "
@@ -305,8 +319,8 @@ def _how_number(spec: PlanSpec) -> str:
     )
 
 
-def _how_hours(spec: PlanSpec) -> str:
-    if spec.has_codes or not any(asked.by_code for asked in spec.indicators):
+def _how_hours(spec: PlanSpec, index: int) -> str:
+    if spec.has_codes or not spec.indicators[index].by_code:
         return ""
     return gettext(
         "An hour of the day is randomised with the more accurate of two methods: GRR or projective geometry "
@@ -314,29 +328,24 @@ def _how_hours(spec: PlanSpec) -> str:
     )
 
 
-def _how_moves(spec: PlanSpec) -> str:
-    asked = {each.moves.items for each in spec.indicators if each.moves is not None}
-    texts = []
-    if "moves" in asked:
-        texts.append(
-            gettext(
-                "For moves between zones, one of each person's moves is drawn at random every day. This move "
-                "is randomised with the more accurate of two methods: GRR or projective geometry response "
-                "(PGR). New noise is drawn every day, so the answers do not show whether a move is repeated. "
-                "The epsilons of all days add up."
-            )
+def _how_moves(spec: PlanSpec, index: int) -> str:
+    moves = spec.indicators[index].moves
+    if moves is None:
+        return ""
+    if moves.items == "moves":
+        return gettext(
+            "For moves between zones, one of each person's moves is drawn at random every day. This move "
+            "is randomised with the more accurate of two methods: GRR or projective geometry response "
+            "(PGR). New noise is drawn every day, so the answers do not show whether a move is repeated. "
+            "The epsilons of all days add up."
         )
-    if asked - {"moves"}:
-        texts.append(
-            gettext(
-                "For visited zones, one of the zones that each person visits, or one pair of these zones, "
-                "is drawn at random every day. The drawn zone or pair is randomised with the more "
-                "accurate of two methods: GRR or projective geometry response (PGR). New noise is drawn "
-                "every day, so answers do not show whether a person repeats a visit. The epsilons of all "
-                "days add up."
-            )
-        )
-    return " ".join(texts)
+    return gettext(
+        "For visited zones, one of the zones that each person visits, or one pair of these zones, "
+        "is drawn at random every day. The drawn zone or pair is randomised with the more "
+        "accurate of two methods: GRR or projective geometry response (PGR). New noise is drawn "
+        "every day, so answers do not show whether a person repeats a visit. The epsilons of all "
+        "days add up."
+    )
 
 
 def _what_fakes_hide(spec: PlanSpec) -> str:

@@ -47,7 +47,8 @@ def add_privacy(document: Document, selection: Selection) -> None:
     plan = selection.reports[0].plan
     spec, _ = certified(plan)
     document.heading(gettext("Method"))
-    document.paragraph(studies_texts.plan_words(spec))
+    indexes = {spec.index(report.indicator.slug) for report in selection.reports}
+    document.paragraph(studies_texts.plan_words(spec, sorted(indexes)))
     facts = {fact.name: fact for fact in facts_of(selection)}
     rows = [[facts[name].label, _readable(facts[name])] for name in _METHOD_FACTS]
     document.grid([gettext("Setting"), gettext("Value")], rows, widths=(110, 60), texts=2)
