@@ -19,6 +19,7 @@ from reports.crosstab.joints import Joint, Part
 from reports.crosstab.queries import Figure, Measured, Table
 from reports.crosstab.query import View
 from reports.estimates.picker import window_title
+from reports.estimates.texts import beyond_words
 from reports.studies.texts import status_reason
 
 CLASSES: Final = 5  # of colours
@@ -97,7 +98,7 @@ def sentence(measured: Measured, figure: Figure, choice: Mapping[int, Sequence[i
         "%(days)s: an estimated %(share)s of visitors (95%% interval %(range)s) match “%(conditions)s”. "
         "This is about %(people)s people (%(people_range)s)."
     )
-    return text % values
+    return " ".join(filter(None, (text % values, beyond_words(figure.share))))
 
 
 def base_titles() -> list[tuple[Base, str]]:

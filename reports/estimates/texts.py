@@ -148,12 +148,15 @@ def report_summary(report: WindowReport, *, options: ReportOptions = DEFAULT_OPT
         "share": share_words(report, largest, options=options),
         "category": largest.shown_category,
     }
-    beyond = (
-        gettext("The noise can push an estimate above 100%; read such an estimate as a large share.")
-        if share > 1 and options.values == "unbiased"
-        else ""
-    )
+    beyond = beyond_words(share) if options.values == "unbiased" else ""
     return " ".join(filter(None, (text, beyond, _runner_up(report, others, options=options), hidden)))
+
+
+def beyond_words(share: float | None) -> str:
+    """Say what an estimated share above 100% is; empty for any other."""
+    if share is None or share <= 1:
+        return ""
+    return gettext("The noise can push an estimate above 100%; read such an estimate as a large share.")
 
 
 def hidden_words(report: WindowReport) -> str:

@@ -10,8 +10,11 @@ from django.urls import reverse
 
 from reports.accounts.access_models import ShareLink
 from reports.base import formats
+from reports.base.status import Status
 from reports.crosstab import queries
 from reports.crosstab.joints import joint_indicators
+from reports.crosstab.texts import sentence
+from reports.estimates.queries import Window
 from reports.ledger.models import LedgerKind
 from reports.models import LedgerEntry, Study
 from reports.studies.grant_models import StudyGrant
@@ -43,6 +46,15 @@ def ask(token):
         return answer.json()
 
     return asking
+
+
+def test_an_estimate_above_all_visitors_is_said_to_be_noise(study) -> None:
+    (joint,) = joint_indicators(study)
+    measured = queries.measure(joint, Window(1, 1))
+    figure = replace(measured.answer({0: [0]}), status=Status.OK, share=1.012, ci_low=0.9, ci_high=1.1)
+    beyond = "The noise can push an estimate above 100%; read such an estimate as a large share."
+    assert sentence(measured, figure, {0: [0]}).endswith(f"). {beyond}")
+    assert beyond not in sentence(measured, replace(figure, share=1.0), {0: [0]})
 
 
 def test_the_page_has_table_answer_and_a_link_to_the_answer(reader, study) -> None:
