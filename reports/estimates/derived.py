@@ -34,8 +34,8 @@ class KeyFigures:
     the small-cell rule suppresses so few; `status` says which. Where it suppresses a single day, or few
     visits are returns, `n_visits` and what is made of it are None, too: they would reveal these few.
 
-    `several_days` are visitors of more than one day of the window, None if it has only one day; `before` are
-    those who were there on an earlier day of the study, too, None if there is none.
+    `several_days` are visitors of more than one day of the window, None if it has no such figure; `before`
+    are those who were there on an earlier day of the study, too, None if there is none.
     """
 
     status: Status
@@ -83,8 +83,7 @@ def key_figures(study: Study, *, visitors: Counts | None = None, window: Window 
     busiest_visitors = shown.of(busiest, busiest)
     # The rule of small cells looks at the visits of all days only.
     is_whole = last - first + 1 == study.days
-    # The rule hides the bounds of longer ranges in any case.
-    has_several = last == first + 1 or (last > first and not study.small_cell)
+    several = shown.several_days(first, last)
     n_visits = shown.visits() if is_whole else None if study.small_cell else int(daily.sum())
     return KeyFigures(
         status=status,
@@ -94,14 +93,9 @@ def key_figures(study: Study, *, visitors: Counts | None = None, window: Window 
         busiest_day=None if busiest_visitors is None else study.date_of(busiest),
         busiest_visitors=busiest_visitors,
         mean_days=None if n_visits is None else n_visits / n_visitors,
-        several_days=_several_days(shown, first, last) if has_several else None,
+        several_days=None if several is None else Returning(least=several[0], most=several[1]),
         before=_before(shown, first, last) if first > 1 else None,
     )
-
-
-def _several_days(shown: ShownVisitors, first: int, last: int) -> Returning:
-    bounds = shown.several_days(first, last)
-    return Returning() if bounds is None else Returning(least=bounds[0], most=bounds[1])
 
 
 def _before(shown: ShownVisitors, first: int, last: int) -> Returning:

@@ -73,15 +73,17 @@ class ShownVisitors:
             return None
         return sum(shown)
 
-    def several_days(self, first_day: int, last_day: int) -> tuple[int, int] | None:
+    def several_days(self, first_day: int, last_day: int) -> tuple[int | None, int | None] | None:
         """Least and largest number of visitors of more than one day of a window, equal for two days in a row.
 
-        None where the rule may hide some.
+        None of a single day, and under the rule of a window of more than two, whose bounds it hides in any
+        case; (None, None) where they are few.
         """
+        if last_day == first_day or (self.study.small_cell and last_day > first_day + 1):
+            return None
         if self.study.small_cell:
-            is_pair = last_day == first_day + 1
-            cut = self.cut((first_day, first_day), (last_day, last_day)) if is_pair else None
-            return None if cut is None else (cut.both, cut.both)
+            cut = self.cut((first_day, first_day), (last_day, last_day))
+            return (None, None) if cut is None else (cut.both, cut.both)
         return several_days_bounds(self.unions, (first_day, last_day))
 
     def on_both(self, tally: Counts, early: int, late: int) -> tuple[int, int] | None:
