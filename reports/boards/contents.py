@@ -102,14 +102,13 @@ class Shown:
         ) % {"n": self.left_out}
 
     @property
-    def largest(self) -> list[tuple[str, tuple[str, ...], str, str]]:
-        """Rows of the largest flows: first name, other names, and cells of the table."""
+    def largest(self) -> list[tuple[str, str, str]]:
+        """Rows of the largest flows: names, and cells of the table."""
         if self.top is None:
             return []
         return [
             (
-                names[0],
-                names[1:],
+                self.top.between.join(names),
                 flows_texts.people_cell(figure),
                 flows_texts.share_cell(figure, of_moves=self.top.of_moves),
             )
