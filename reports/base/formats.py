@@ -137,9 +137,18 @@ def percent_range(low: float | None, high: float | None) -> str:
 @_remembered
 def number_range(low: float | None, high: float | None) -> str:
     """Both bounds of a number of visitors."""
-    if low is None or high is None:
-        return MISSING
-    return gettext("%(low)s to %(high)s") % {"low": number(low), "high": number(high)}
+    return number_ranges([(low, high)])[0]
+
+
+def number_ranges(bounds: Iterable[tuple[float | None, float | None]]) -> list[str]:
+    """Bounds as `number_range` writes them: a table of flows has thousands."""
+    signs, words = _signs(get_language()), gettext("%(low)s to %(high)s")
+    return [
+        MISSING
+        if low is None or high is None
+        else words % {"low": f"{round(low):,}".translate(signs), "high": f"{round(high):,}".translate(signs)}
+        for low, high in bounds
+    ]
 
 
 def people_bounds(low: float, high: float) -> tuple[float, float]:

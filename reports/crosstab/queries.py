@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Final
 
 import numpy as np
@@ -105,8 +106,11 @@ def measure(joint: Joint, window: Window) -> Measured:
     return measure_all(joint, [window])[0]
 
 
-def measure_all(joint: Joint, windows: Sequence[Window]) -> list[Measured]:
-    """Read the answers of some windows; NoCrosstabError if they have presence noise."""
+def measure_all(joint: Joint, windows: Sequence[Window], *, is_bare: bool = False) -> list[Measured]:
+    """Read the answers of some windows; NoCrosstabError if they have presence noise.
+
+    `is_bare` as of `reports_with_tallies`.
+    """
     study = joint.indicator.study
     if study.presence is not None:
         raise NoCrosstabError(
@@ -115,7 +119,7 @@ def measure_all(joint: Joint, windows: Sequence[Window]) -> list[Measured]:
                 "noise, and the error of a sum of such counts is not computed."
             )
         )
-    ((reports, tallies),) = reports_with_tallies([joint.indicator], [list(windows)])
+    ((reports, tallies),) = reports_with_tallies([joint.indicator], [list(windows)], is_bare=is_bare)
     return [
         Measured(
             joint=joint,
@@ -129,6 +133,8 @@ def measure_all(joint: Joint, windows: Sequence[Window]) -> list[Measured]:
 
 def blank_figure(reports: Sequence[WindowReport], codes: Codes) -> Figure | None:
     """Return what stands for a sum over some codes if one of them is hidden; None if none is."""
+    if not reports[0].study.small_category:
+        return None
     hidden = [
         each
         for report in reports
@@ -267,10 +273,10 @@ def _with_statuses(shares: Shares, statuses: Sequence[Status], *, scale: float |
 
 def _figure(numbers: Sequence[float], *, status: Status, scale: float | None) -> Figure:
     """A figure of value, error and interval; a value that is nan is unknown."""
-    share, std_error, low, high = (None if np.isnan(each) else each for each in numbers)
-    people, people_low, people_high = (
+    share, std_error, low, high = [None if isnan(each) else each for each in numbers]
+    people, people_low, people_high = [
         None if each is None or scale is None else each * scale for each in (share, low, high)
-    )
+    ]
     return Figure(
         status=Status.NOT_RELIABLE if share is None and status == Status.OK else status,
         share=share,

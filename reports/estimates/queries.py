@@ -247,14 +247,15 @@ def indicator_reports(indicator: Indicator, windows: Iterable[Window]) -> list[W
 
 
 def reports_with_tallies(
-    indicators: Sequence[Indicator], windows: Sequence[Sequence[Window]]
+    indicators: Sequence[Indicator], windows: Sequence[Sequence[Window]], *, is_bare: bool = False
 ) -> list[tuple[list[WindowReport], IndicatorTallies]]:
     """Estimates of several indicators in their windows, and the tallies that they come from.
 
-    Both are of the same publication, so that what is computed from the tallies fits the estimates.
+    Both are of the same publication, so that what is computed from the tallies fits the estimates. Bare
+    reports have estimates only where the small-category rule may hide some: thousands a day take long.
     """
     return [
-        ([_window_report(loaded, window) for window in chosen], tallies_of(loaded))
+        ([_window_report(loaded, window, is_bare=is_bare) for window in chosen], tallies_of(loaded))
         for loaded, chosen in zip(load(indicators), windows, strict=True)
     ]
 
@@ -288,7 +289,7 @@ def check_union(indicator: Indicator, window: Window) -> None:
         raise UnionNotAvailableError(text % {**got, "indicator": indicator.slug, "n": indicator.max_values})
 
 
-def _window_report(loaded: Loaded, window: Window) -> WindowReport:
+def _window_report(loaded: Loaded, window: Window, *, is_bare: bool = False) -> WindowReport:
     indicator, study = loaded.indicator, loaded.indicator.study
     check_union(indicator, window)
     days = window._asdict()
@@ -301,7 +302,11 @@ def _window_report(loaded: Loaded, window: Window) -> WindowReport:
         small_cell=study.small_cell,
         is_outage=loaded.outages.issuperset(range(window.first_day, window.last_day + 1)),
     )
-    estimates = _estimates(loaded, window, n_reports=n_reports, n_visitors=n_visitors, status=status)
+    estimates = (
+        ()
+        if is_bare and not study.small_category
+        else _estimates(loaded, window, n_reports=n_reports, n_visitors=n_visitors, status=status)
+    )
     is_hidden = status == Status.SUPPRESSED
     return WindowReport(
         study=study,

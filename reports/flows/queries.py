@@ -137,7 +137,7 @@ def flows_of(pair: PlacePair, window: Window) -> Flows:
 
 
 def _people(pair: PlacePair, window: Window, windows: Sequence[Window], *, joint: Joint) -> Flows:
-    measured = measure_all(joint, windows)
+    measured = measure_all(joint, windows, is_bare=True)
     there = [each for each in measured if each.reports is not None and each.report.status != Status.OUTAGE]
     if not there:
         raise NoFlowsError(measured[0].report.status)
@@ -149,7 +149,9 @@ def _people(pair: PlacePair, window: Window, windows: Sequence[Window], *, joint
         return _of_whole(found, total=total, scale=scale)
 
     codes, of_days = pair.codes, [each.report for each in there]
-    hidden = np.array([[each.is_hidden for each in report.estimates] for report in of_days]).any(axis=0)
+    hidden = np.zeros(codes.size, np.bool_)
+    if pair.indicator.study.small_category:
+        hidden = np.any([[each.is_hidden for each in report.estimates] for report in of_days], axis=0)
 
     def kept(found: list[Figure], sets: Iterable[Codes]) -> list[Figure]:
         """Figures that are made of shown pairs only."""
@@ -212,7 +214,7 @@ class DaysOfItems:
 def days_of_items(indicator: Indicator, window: Window) -> DaysOfItems:
     """Read the days of a window. NoFlowsError if none has answers that may be shown."""
     windows = [Window(day, day) for day in range(window.first_day, window.last_day + 1)]
-    ((reports, tallies),) = reports_with_tallies([indicator], [windows])
+    ((reports, tallies),) = reports_with_tallies([indicator], [windows], is_bare=True)
     there = [each for each in reports if each.n_reports and each.status != Status.OUTAGE]
     if not there:
         raise NoFlowsError(reports[0].status)

@@ -1,5 +1,7 @@
 """Texts of flows: what is counted, what the list says, and cells of the tables."""
 
+from collections.abc import Sequence
+
 from django.utils.html import escape
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
@@ -161,21 +163,43 @@ def flow_names(flows: Flows, flow: Flow) -> tuple[str, str]:
 
 
 def people_cell(figure: Figure, *, is_listed: bool = True) -> SafeString:
-    """Cell of people with their interval; in Python, since there are thousands. Faded unless listed."""
-    interval = formats.number_range(figure.visitors_ci_low, figure.visitors_ci_high)
+    """Cell of people with their interval; faded unless listed."""
+    return people_cells([figure], is_listed=[is_listed])[0]
+
+
+def people_cells(figures: Sequence[Figure], *, is_listed: Sequence[bool]) -> list[SafeString]:
+    """`people_cell` of each figure; in Python and together, since there are thousands."""
+    filled = [each for each in figures if _is_filled(each)]
+    people = formats.numbers(each.visitors or 0.0 for each in filled)
+    ranges = formats.number_ranges((each.visitors_ci_low, each.visitors_ci_high) for each in filled)
+    texts = zip(people, ranges, strict=True)
+    return [
+        _filled_cell(*next(texts), is_listed=listed) if _is_filled(each) else _blank_cell(each)
+        for each, listed in zip(figures, is_listed, strict=True)
+    ]
+
+
+def _is_filled(figure: Figure) -> bool:
+    return figure.status == Status.OK and figure.visitors is not None and figure.below is None
+
+
+def _filled_cell(people: str, interval: str, *, is_listed: bool) -> SafeString:
+    faded = "" if is_listed else " crosstab-0"
+    # Numbers, and the words between two, have nothing to escape.
+    return SafeString(f'<td class="number{faded}">{people}<br><span class="small">{interval}</span></td>')
+
+
+def _blank_cell(figure: Figure) -> SafeString:
+    """Cell without people: the reason, and the interval if it may be shown."""
     if figure.below is not None:
         return SafeString(f'<td class="number crosstab-0">&lt;{formats.number(figure.below)}</td>')
-    interval = escape("" if figure.is_hidden else interval)
-    if figure.status != Status.OK or figure.visitors is None:
-        sign, word = formats.status_sign(figure.status), formats.status_word(figure.status)
-        return SafeString(
-            f'<td class="number crosstab-0"><span aria-hidden="true">{escape(sign)}</span>'
-            f'<span class="visually-hidden">{escape(word)}</span>'
-            f'<br><span class="small">{interval}</span></td>'
-        )
-    faded = "" if is_listed else " crosstab-0"
-    people = escape(formats.number(figure.visitors))
-    return SafeString(f'<td class="number{faded}">{people}<br><span class="small">{interval}</span></td>')
+    interval = formats.number_range(figure.visitors_ci_low, figure.visitors_ci_high)
+    sign, word = formats.status_sign(figure.status), formats.status_word(figure.status)
+    return SafeString(
+        f'<td class="number crosstab-0"><span aria-hidden="true">{escape(sign)}</span>'
+        f'<span class="visually-hidden">{escape(word)}</span>'
+        f'<br><span class="small">{escape("" if figure.is_hidden else interval)}</span></td>'
+    )
 
 
 def share_cell(figure: Figure | None, *, of_moves: bool = False) -> SafeString:

@@ -6,11 +6,11 @@ holds on its day, is wide enough for nearly normal errors, however they depend; 
 """
 
 from collections.abc import Sequence
-from dataclasses import astuple
 
 import numpy as np
 
 from ldp.estimation.joint.crosstab import Codes, Floats, Reports, Shares
+from ldp.estimation.joint.linear import NUMBERS
 
 
 def sums_of_values(days: Sequence[Reports]) -> Shares:
@@ -21,7 +21,7 @@ def sums_of_values(days: Sequence[Reports]) -> Shares:
 
 def sums_of_sets(days: Sequence[Reports], sets: Sequence[Codes]) -> Shares:
     """Visitor-days with any value of each set, shape (len(sets),); linear questions with exact variances."""
-    answers = [[astuple(day.answer(codes)) for codes in sets] for day in days]
+    answers = [[NUMBERS(day.answer(codes)) for codes in sets] for day in days]
     return _summed(days, [np.array(each, np.float64).reshape(-1, 4).T for each in answers])
 
 

@@ -12,7 +12,9 @@ fakes, so their sums have no such variance.
 from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
+from operator import attrgetter
 from statistics import NormalDist
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +50,9 @@ class LinearEstimate:
     std_error: float
     ci_low: float
     ci_high: float
+
+
+NUMBERS: Final = attrgetter(*LinearEstimate.__slots__)  # all of an answer, as a tuple
 
 
 def linear_query(
@@ -283,12 +288,13 @@ def _event_noise(weights: Floats, *, channel: LinearChannel) -> tuple[float, flo
 
     With other codes it depends on how many of two values or more a report supports.
     """
-    if set(np.unique(weights)) != {0.0, 1.0}:
+    inside, outside = weights == 1, weights == 0
+    if not (inside | outside).all() or inside.all() or outside.all():
         return None
     if isinstance(channel, DesignChannel) and weights.sum() > 1:
         return None
     noise = linear_noise(weights, channel=channel)
-    return float(noise[weights == 0][0]), float(noise[weights == 1][0])
+    return float(noise[outside][0]), float(noise[inside][0])
 
 
 def _sampling(*, n_reports: int, n_population: int) -> float:

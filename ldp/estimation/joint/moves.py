@@ -21,7 +21,7 @@ same people are asked on all days, so samples of days may err alike. How far is 
 """
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final
 
@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from ldp.errors import LdpError
 from ldp.estimation.estimators import ENDLESS, project_simplex, pure_frequencies
 from ldp.estimation.joint.crosstab import Codes, Floats, Reports, Shares
+from ldp.estimation.joint.linear import NUMBERS
 from ldp.privacy.moves import MoveSpec
 from ldp.protocols.projective import CodeChannel
 
@@ -93,7 +94,7 @@ def moves_of_values(days: Sequence[MoveDay], *, spec: MoveSpec) -> Shares:
 
 def moves_of_sets(days: Sequence[MoveDay], sets: Sequence[Codes], *, spec: MoveSpec) -> Shares:
     """Moves of all visitors along any edge of each set, shape (len(sets),): arrivals at a place, for one."""
-    answers = [[astuple(day.reports.answer(codes)) for codes in sets] for day in days]
+    answers = [[NUMBERS(day.reports.answer(codes)) for codes in sets] for day in days]
     columns = [np.array(each, np.float64).reshape(-1, 4).T for each in answers]
     return _summed(days, columns, spec=spec)
 
