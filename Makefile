@@ -58,6 +58,9 @@ soak: setup-dev  ## errors are as stated (half an hour; ARGS="--keys 200": less)
 	@$(python) -m benchmarks.scenario_coverage
 	@$(python) -m benchmarks.number_coverage
 	@$(python) -m benchmarks.joint_coverage
+	@$(python) -m benchmarks.derived_coverage
+	@$(python) -m benchmarks.compare_coverage
+	@$(python) -m benchmarks.association
 	@$(python) -m benchmarks.table_change
 	@$(python) -m benchmarks.synthesise
 	@$(python) -m benchmarks.exactly_once --runs $(or $(RUNS),100)

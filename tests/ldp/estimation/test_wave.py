@@ -30,6 +30,7 @@ SCALE = Scale(cuts=(60, 120, 180, 240, 300, 450, 600), unit="min", report="wave"
 CHANNEL = wave_channel(epsilon=Fraction(2), n_levels=8)
 N = 3000
 STAYS = np.minimum(30 + (np.arange(N) * 7919) % 700, 650)  # of visitors; half of them are asked
+SKEWED = np.exp(((np.arange(N) * 7919) % N) / N * 7).astype(int)  # most of them short, a few above all cuts
 PEOPLE = np.arange(N, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
 ENDS = np.array([SCALE.ends], np.float64)
 ABOVE = np.tri(8, 7, -1).T
@@ -133,15 +134,16 @@ def test_reports_are_those_of_the_keyed_block() -> None:
     refuses(r"value must be in \[-1, 8\)", wave.answers, levels + 1, pseudonyms=people, **fields)
 
 
-def test_figures_are_unbiased_and_as_exact_as_they_say() -> None:
+@pytest.mark.parametrize("stays", [STAYS, SKEWED], ids=["spread", "skewed"])
+def test_figures_are_unbiased_and_as_exact_as_they_say(stays: Any) -> None:
     """Over the noise and the sample of 200 keys, in standard errors."""
-    shares, n = shares_of(STAYS), N // 2
+    shares, n = shares_of(stays), N // 2
     asked = {"channel": CHANNEL, "n_population": N}
     weights = np.vstack([ENDS, ABOVE])
     exact = wave_variance(shares, weights=weights, channel=CHANNEL, n_reports=n, n_population=N)
     scores, told = [], []
     for run in range(200):
-        counts = counts_of(run)
+        counts = counts_of(run, stays=stays)
         value, variance = wave_query(counts, weights=weights, **asked)
         scores.append((value - weights @ shares) / exact**0.5)
         told.append(variance / exact)
