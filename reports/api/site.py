@@ -24,7 +24,7 @@ from reports.api.comparisons import change_answer
 from reports.api.crosstab import association_answer, model_answer, query_answer
 from reports.api.document import DocumentedApi
 from reports.api.features.operations import router as features
-from reports.api.flows import flows_answer
+from reports.api.flows import findings_answer
 from reports.api.numbers import means_answer, number_answer
 from reports.api.parameters import (
     AllSquares,
@@ -47,7 +47,6 @@ from reports.api.presence.answers import presence_answer
 from reports.api.presence.forecasts import days_answer, slots_answer
 from reports.api.records import indicator_record, outages_of, study_line, study_record, visitors_record
 from reports.api.scenarios import scenario_answer
-from reports.api.visited import visited_answer
 from reports.base.problems import ProblemError
 from reports.estimates.fingerprints import state_of
 from reports.estimates.queries import (
@@ -61,6 +60,8 @@ from reports.estimates.queries import (
     windows_of,
     windows_of_indicator,
 )
+from reports.exports.findings.flows import asked_flows
+from reports.exports.findings.visited import asked_visits
 from reports.exports.places.selection import select_places, zones_document
 from reports.maps.actions import state_of_places
 from reports.privacy.composition import composition_facts
@@ -449,8 +450,8 @@ def flows(
     """Return people by origin and destination, or moves."""
     refuse_unknown(request, "from", "to", "indicator")
     found = study_of(request, study)
-    window = None if first is None and last is None else _window(found, first, last)
-    return flows_answer(request, found, window, indicator=indicator)
+    window = _window(found, first, last)
+    return findings_answer(request, found, window, indicator=indicator, asked=asked_flows)
 
 
 @api.get(STUDY + "/visited", response=answers(schemas.Visited), summary=gettext_noop("Visited zones"))
@@ -460,8 +461,8 @@ def visited(
     """Return people by zone that they visit on a day, or by pair of such zones."""
     refuse_unknown(request, "from", "to", "indicator")
     found = study_of(request, study)
-    window = None if first is None and last is None else _window(found, first, last)
-    return visited_answer(request, found, window, indicator=indicator)
+    window = _window(found, first, last)
+    return findings_answer(request, found, window, indicator=indicator, asked=asked_visits)
 
 
 @api.get(STUDY + "/places", response=answers(schemas.Places), summary=gettext_noop("Reported places"))

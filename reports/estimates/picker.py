@@ -71,12 +71,17 @@ def requested_window(query: QueryDict, *, indicator: Indicator, visitors: Counts
 
     WindowError if it is not a date, or not a day of the study.
     """
+    return window_in_address(query, indicator.study) or default_window(indicator, visitors)
+
+
+def window_in_address(query: QueryDict, study: Study) -> Window | None:
+    """Window named by `from` and `to`; None without them. WindowError as of `requested_window`."""
     first = query.get("from", "")
     if not first:
-        return default_window(indicator, visitors)
+        return None
     days = day_in_address(first), day_in_address(query.get("to") or first)
     # Anyone who picks the days in the wrong order means the window between them.
-    return window_from_dates(indicator.study, min(days), max(days))
+    return window_from_dates(study, min(days), max(days))
 
 
 def window_query(study: Study, window: Window) -> str:

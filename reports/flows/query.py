@@ -9,9 +9,10 @@ from django.http import QueryDict
 from django.utils.translation import gettext
 
 from reports.crosstab.query import INDICATOR
-from reports.estimates.picker import requested_window, window_query
-from reports.estimates.queries import Counts, Window, WindowError
+from reports.estimates.picker import window_in_address, window_query
+from reports.estimates.queries import Window, WindowError
 from reports.flows.pairs import PlacePair
+from reports.studies.models import Study
 
 ZONE: Final = "zone"
 _SHOWN: Final = 40  # characters of a parameter in a refusal
@@ -33,21 +34,25 @@ class FlowView:
         return f"{days}&{urlencode({name: text for name, text in (values | changes).items() if text})}"
 
 
-def flow_view(query: QueryDict, pairs: Sequence[PlacePair], *, visitors: Counts) -> FlowView:
+def flow_view(query: QueryDict, pairs: Sequence[PlacePair]) -> FlowView:
     """The view that an address asks for, by default of all days and the first pair.
 
     Parameters
     ----------
     pairs : at least one
-    visitors : of every window of the study
 
     Raises
     ------
     WindowError : the address names something that there is not
     """
     pair = pair_of(query.get(INDICATOR, ""), pairs)
-    window = requested_window(query, indicator=pair.indicator, visitors=visitors)
+    window = asked_days(query, pair.indicator.study)
     return FlowView(pair=pair, window=window, zone=_zone(query.get(ZONE, ""), pair))
+
+
+def asked_days(query: QueryDict, study: Study) -> Window:
+    """Days of an address, by default all: flows and visits of several days are added up."""
+    return window_in_address(query, study) or Window(1, study.days)
 
 
 def pair_of(slug: str, pairs: Sequence[PlacePair]) -> PlacePair:

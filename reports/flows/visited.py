@@ -16,9 +16,10 @@ from ldp.estimation.joint.moves import moves_of_values
 from ldp.privacy.moves import MoveSpec
 from reports.crosstab.queries import Figure
 from reports.crosstab.query import INDICATOR
-from reports.estimates.picker import requested_window, window_query
-from reports.estimates.queries import Counts, Window, WindowError, WindowReport
+from reports.estimates.picker import window_query
+from reports.estimates.queries import Window, WindowError, WindowReport
 from reports.flows.queries import days_of_items, items_figures
+from reports.flows.query import asked_days
 from reports.studies.models import Area, Indicator, Study
 from reports.studies.queries import current_plan
 
@@ -122,7 +123,7 @@ def visited_items(study: Study) -> list[VisitedItems]:
     ]
 
 
-def visited_view(query: QueryDict, found: Sequence[VisitedItems], *, visitors: Counts) -> VisitedView:
+def visited_view(query: QueryDict, found: Sequence[VisitedItems]) -> VisitedView:
     """The view that an address asks for, by default of all days and the first of `found`.
 
     Raises
@@ -137,8 +138,7 @@ def visited_view(query: QueryDict, found: Sequence[VisitedItems], *, visitors: C
             "This study has no indicator of visited zones named “%(name)s”. Available indicators: %(known)s."
         )
         raise WindowError(text % {"name": slug[:40], "known": known})
-    window = requested_window(query, indicator=items.indicator, visitors=visitors)
-    return VisitedView(items=items, window=window)
+    return VisitedView(items=items, window=asked_days(query, items.indicator.study))
 
 
 def visited_of(items: VisitedItems, window: Window) -> Visited:

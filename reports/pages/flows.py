@@ -34,13 +34,13 @@ def flows(request: HttpRequest, slug: str) -> HttpResponse:
     context: dict[str, Any] = {"study": study, "crumbs": crumbs_to(study), "pairs": pairs}
     if not pairs:
         return render(request, "flows/flows.html", context | {"state": "no_pair"})
-    visitors, status = visitor_unions(study), 200
+    status = 200
     try:
-        view = flow_view(request.GET, pairs, visitors=visitors)
+        view = flow_view(request.GET, pairs)
     except WindowError as error:
-        view, status = flow_view(QueryDict(), pairs, visitors=visitors), 400
+        view, status = flow_view(QueryDict(), pairs), 400
         context["problem"] = str(error)
-    window = window_page(view.pair.indicator, view.window, visitors=visitors, options=view)
+    window = window_page(view.pair.indicator, view.window, visitors=visitor_unions(study), options=view)
     context |= window | {"view": view, "pair": view.pair, "weekdays": weekdays()}
     context |= {"zone_name": ZONE, "zones": list(enumerate(view.pair.destination.names[:-1]))}
     context["of_moves"] = view.pair.moves is not None
@@ -101,31 +101,29 @@ def _matrix(found: Flows) -> dict[str, Any]:
     origins, destinations = found.pair.origin.names, found.pair.destination.names
     is_listed = found.is_listed.tolist()
 
-    def cell(row: int, column: int) -> SafeString:
-        if not found.is_possible(row, column):
-            return texts.no_cell()
-        return texts.people_cell(found.cells[row][column], is_listed=is_listed[row][column])
+    def cells(row: int) -> SafeString:
+        made = texts.people_cells(found.cells[row], is_listed=is_listed[row])
+        if not found.is_possible(row, row):
+            made[row] = texts.no_cell()
+        return SafeString("".join(made))
 
     return {
         "column_names": destinations,
-        "rows": [
-            (name, SafeString("".join(cell(row, column) for column in range(len(destinations)))))
-            for row, name in enumerate(origins)
-        ],
+        "rows": [(name, cells(row)) for row, name in enumerate(origins)],
         "balanced": _balanced(found, origins),
     }
 
 
-def _balanced(found: Flows, origins: list[str]) -> list[tuple[str, list[str]]]:
-    """Balanced moves from each place to all others, and their sum, as whole numbers."""
+def _balanced(found: Flows, origins: list[str]) -> list[tuple[str, SafeString]]:
+    """Cells of balanced moves from each place to all others, and of their sum, as whole numbers."""
     if found.balanced is None:
         return []
     moves = found.balanced * ~np.eye(len(origins), dtype=np.bool_)
     rows = []
     for row, (name, cells) in enumerate(zip(origins, moves.tolist(), strict=True)):
-        numbers = [formats.number(each) for each in (*cells, sum(cells))]
+        numbers = formats.numbers([*cells, sum(cells)])
         numbers[row] = formats.MISSING
-        rows.append((name, numbers))
+        rows.append((name, SafeString("".join(f'<td class="number">{each}</td>' for each in numbers))))
     return rows
 
 

@@ -26,13 +26,13 @@ def visited(request: HttpRequest, slug: str) -> HttpResponse:
     context: dict[str, Any] = {"study": study, "crumbs": crumbs_to(study), "all_items": found}
     if not found:
         return render(request, "flows/visited.html", context | {"state": "none"})
-    visitors, status = visitor_unions(study), 200
+    status = 200
     try:
-        view = visited_view(request.GET, found, visitors=visitors)
+        view = visited_view(request.GET, found)
     except WindowError as error:
-        view, status = visited_view(QueryDict(), found, visitors=visitors), 400
+        view, status = visited_view(QueryDict(), found), 400
         context["problem"] = str(error)
-    context |= window_page(view.items.indicator, view.window, visitors=visitors, options=view)
+    context |= window_page(view.items.indicator, view.window, visitors=visitor_unions(study), options=view)
     context |= {"view": view, "items": view.items, "weekdays": weekdays()}
     try:
         context |= _figures(visited_of(view.items, view.window))

@@ -1,25 +1,27 @@
 """Flows as files: a row for each pair and each total, and lines of the listed pairs."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils.translation import gettext
 
 from reports.accounts.access import study_or_404
 from reports.base.attachments import attachment
 from reports.crosstab.queries import Figure, NoCrosstabError
-from reports.estimates.queries import WindowError, visitor_unions
+from reports.estimates.options import Addressed
+from reports.estimates.queries import WindowError
 from reports.exports.errors import ExportError
 from reports.exports.file_views import file_of_study, format_or_404, refused
 from reports.exports.findings.tables import Findings, Record, head_of, tail_of
-from reports.exports.formats.choosing import FLOWS
+from reports.exports.formats.choosing import FLOWS, Format
 from reports.exports.formats.columns import Kind
 from reports.flows import texts
 from reports.flows.pairs import place_pairs
 from reports.flows.queries import Flows, NoFlowsError, flows_of
-from reports.flows.query import flow_view
+from reports.flows.query import FlowView, flow_view
+from reports.studies.models import Study
 from reports.studies.texts import status_reason
 
 _KINDS_OF_MOVES: Final = {
@@ -27,6 +29,9 @@ _KINDS_OF_MOVES: Final = {
     **dict.fromkeys(("moves_per_visitor_day", "std_error", "ci_low", "ci_high"), Kind.NUMBER),
     "max_moves": Kind.COUNT,
 }
+
+
+Asked = Callable[[Study, QueryDict], tuple[Addressed, Callable[[], Findings]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,26 +44,33 @@ class FlowFindings(Findings):
 @file_of_study
 def download_flows(request: HttpRequest, slug: str, file_format: str) -> HttpResponse:
     """Flows that the address names; GeoJSON has the listed pairs only."""
-    study, found = study_or_404(request, slug), format_or_404(FLOWS, file_format)
+    return download(request, slug, format_or_404(FLOWS, file_format), asked=asked_flows)
+
+
+def asked_flows(study: Study, query: QueryDict) -> tuple[FlowView, Callable[[], "FlowFindings"]]:
+    """View of an address, and what computes it. ExportError if there are no flows, WindowError."""
     pairs = place_pairs(study)
     if not pairs:
-        return refused(ExportError(no_pairs()))
+        raise ExportError(
+            gettext(
+                "This study has no flows, because it has neither moves nor a joint indicator of two places."
+            )
+        )
+    view = flow_view(query, pairs)
+    return view, lambda: flow_findings(flows_of(view.pair, view.window))
+
+
+def download(request: HttpRequest, slug: str, found: Format, *, asked: Asked) -> HttpResponse:
+    """File of what the address asks for, or the reason why there is none."""
+    study = study_or_404(request, slug)
     try:
-        view = flow_view(request.GET, pairs, visitors=visitor_unions(study))
-        findings = flow_findings(flows_of(view.pair, view.window))
-    except (WindowError, NoCrosstabError) as error:
+        findings = asked(study, request.GET)[1]()
+    except (ExportError, WindowError, NoCrosstabError) as error:
         return refused(error)
     except NoFlowsError as error:
         return refused(ExportError(status_reason(error.status, study)))
     return attachment(
         found.write(findings), content_type=found.content_type, name=f"{findings.name}.{found.ending}"
-    )
-
-
-def no_pairs() -> str:
-    """Say that a study has no flows."""
-    return gettext(
-        "This study has no flows, because it has neither moves nor a joint indicator of two places."
     )
 
 

@@ -1,24 +1,21 @@
 """Visited zones as files: a row for each zone, or for each pair of zones."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils.translation import gettext
 
-from reports.accounts.access import study_or_404
-from reports.base.attachments import attachment
-from reports.estimates.queries import WindowError, visitor_unions
 from reports.exports.errors import ExportError
-from reports.exports.file_views import file_of_study, format_or_404, refused
+from reports.exports.file_views import file_of_study, format_or_404
+from reports.exports.findings.flows import download
 from reports.exports.findings.tables import Findings, Record, head_of, tail_of
 from reports.exports.formats.choosing import MOVEMENT
 from reports.exports.formats.columns import Kind
 from reports.flows import visited_texts as texts
-from reports.flows.queries import NoFlowsError
 from reports.flows.texts import missing_words
-from reports.flows.visited import Visited, visited_items, visited_of, visited_view
-from reports.studies.texts import status_reason
+from reports.flows.visited import Visited, VisitedView, visited_items, visited_of, visited_view
+from reports.studies.models import Study
 
 _KINDS: Final = {"market_share": Kind.NUMBER, "n_days": Kind.COUNT, "max_visits": Kind.COUNT}
 
@@ -26,25 +23,16 @@ _KINDS: Final = {"market_share": Kind.NUMBER, "n_days": Kind.COUNT, "max_visits"
 @file_of_study
 def download_visited(request: HttpRequest, slug: str, file_format: str) -> HttpResponse:
     """Visits that the address names."""
-    study, found = study_or_404(request, slug), format_or_404(MOVEMENT, file_format)
+    return download(request, slug, format_or_404(MOVEMENT, file_format), asked=asked_visits)
+
+
+def asked_visits(study: Study, query: QueryDict) -> tuple[VisitedView, Callable[[], Findings]]:
+    """View of an address, and what computes it. ExportError if there are no visited zones, WindowError."""
     items = visited_items(study)
     if not items:
-        return refused(ExportError(no_visits()))
-    try:
-        view = visited_view(request.GET, items, visitors=visitor_unions(study))
-        findings = visited_findings(visited_of(view.items, view.window))
-    except WindowError as error:
-        return refused(error)
-    except NoFlowsError as error:
-        return refused(ExportError(status_reason(error.status, study)))
-    return attachment(
-        found.write(findings), content_type=found.content_type, name=f"{findings.name}.{found.ending}"
-    )
-
-
-def no_visits() -> str:
-    """Say that a study has no visited zones."""
-    return gettext("This study has no indicator of visited zones.")
+        raise ExportError(gettext("This study has no indicator of visited zones."))
+    view = visited_view(query, items)
+    return view, lambda: visited_findings(visited_of(view.items, view.window))
 
 
 def visited_findings(visited: Visited) -> Findings:

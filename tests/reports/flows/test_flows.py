@@ -10,7 +10,7 @@ from django.http import QueryDict
 
 from reports.base import formats
 from reports.base.status import Status
-from reports.estimates.queries import Window, WindowError, surely_present, visitor_unions, window_report
+from reports.estimates.queries import Window, WindowError, surely_present, window_report
 from reports.flows.pairs import place_pairs
 from reports.flows.queries import NoFlowsError, flows_of
 from reports.flows.query import flow_view
@@ -123,9 +123,9 @@ def test_only_pairs_with_a_zone_are_flows() -> None:
 def test_what_an_address_names_wrongly_is_said(query: str, message: str) -> None:
     study, _ = published(n=20)
     with pytest.raises(WindowError, match=message.replace(".", r"\.")):
-        flow_view(QueryDict(query), place_pairs(study), visitors=visitor_unions(study))
+        flow_view(QueryDict(query), place_pairs(study))
     asked = "from=2024-05-31&to=2024-06-01&indicator=trip&zone=2"
-    found = flow_view(QueryDict(asked), place_pairs(study), visitors=visitor_unions(study))
+    found = flow_view(QueryDict(asked), place_pairs(study))
     assert found.query() == asked
 
 

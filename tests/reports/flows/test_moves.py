@@ -164,6 +164,10 @@ def test_pages_of_an_indicator_lead_to_the_flows(reader, study) -> None:
     assert moved.headers["Location"] == f"{PAGE}?indicator=trips&from=2024-05-31&to=2024-05-31"
     for name in ("days", "compare", "movement", "scenario", "forecast_indicator"):
         assert reader.get(reverse(f"reports:{name}", args=[SLUG, "trips"])).status_code == 404, name
+    for name in ("days", "compare", "movement"):
+        menu = Markup(reader.get(reverse(f"reports:{name}", args=[SLUG, "home"])).content.decode()).links
+        assert any(link.startswith(f"/studies/{SLUG}/trips/") for link in menu)
+        assert not any(f"/trips/{name}" in link for link in menu)
     overview = reader.get(f"/studies/{SLUG}/")
     assert f'href="{PAGE}' in overview.content.decode() and "pairs of places" in words(overview)
     asked = {str(each.question): each for each in answers(Facts(study))}
@@ -191,6 +195,15 @@ def test_files_and_programs_get_all_moves_and_the_balanced_ones(reader, study) -
     check_document(reader, "/api/v1/studies/{study}/flows", answer=answer)
 
 
+def test_without_days_page_files_and_programs_add_up_the_whole_study(reader, study) -> None:
+    assert "Thu 30 May 2024 to Sun 2 Jun 2024 (4 days)" in words(reader.get(PAGE))
+    whole = reader.get(f"/api/v1/studies/{SLUG}/flows").json()
+    assert (whole["first_day"], whole["last_day"], whole["n_days"]) == ("2024-05-30", "2024-06-02", 4)
+    assert whole["rows"][0]["moves"] == pytest.approx(flows(study, 1, 4).cells[0][1].visitors)
+    assert {row["n_days"] for row in csv_rows(reader.get(f"/studies/{SLUG}/flows.csv"))} == {"4"}
+    assert reader.get(f"/api/v1/studies/{SLUG}/flows?to=2024-05-31").json()["n_days"] == 2
+
+
 @pytest.mark.parametrize("name", ["indicator_file", "days_file"])
 def test_reports_as_files_have_no_visitors(reader, study, name) -> None:
     rows = csv_rows(reader.get(reverse(f"reports:{name}", args=[SLUG, "trips", "csv"])))
@@ -216,6 +229,8 @@ def test_what_is_said_of_protection_is_true_of_moves(reader, study) -> None:
     """New noise each day: nothing says that answers repeat, and the simulator and the pack know moves."""
     text = words(reader.get(f"{PAGE}?indicator=trips"))
     assert "one of the moves they made that day, drawn at random" in text.replace("&#x27;", "'")
+    assert "For moves between zones, one of each person" not in words(reader.get(f"/studies/{SLUG}/home/"))
+    assert "For moves between zones, one of each person" in words(reader.get(f"/studies/{SLUG}/"))
     assert "daily value changed" not in text and "knows the value on one day" not in text
     statement = words(reader.get(f"/studies/{SLUG}/statement/"))
     assert "New noise is drawn every day" in statement and "Whether a value changes from one" not in statement
