@@ -50,6 +50,7 @@ class BoardDigest(models.Model):
     every_days = models.PositiveSmallIntegerField(help_text="days between two e-mails, and in each")
     language = models.CharField(max_length=8)
     next_at = models.DateTimeField(db_index=True)
+    retry_at = models.DateTimeField(null=True, help_text="of the last attempt, if it failed")
     sent_at = models.DateTimeField(null=True)
     sent_state = models.CharField(max_length=64, blank=True, help_text="hash of what was sent last")
     error = models.CharField(max_length=64, blank=True, help_text="kind of the error of the last attempt")

@@ -85,7 +85,7 @@ def digest(request: HttpRequest, slug: str, board_id: int) -> HttpResponse:
 
 def _save(board: Board, owner: User, asked: dict[str, Any]) -> None:
     values = asked | {"language": translation.get_language() or settings.LANGUAGE_CODE}
-    values |= {"next_at": timezone.now(), "sent_state": "", "error": ""}
+    values |= {"next_at": timezone.now(), "retry_at": None, "sent_state": "", "error": ""}
     found, is_new = BoardDigest.objects.update_or_create(board=board, owner=owner, defaults=values)
     facts: dict[str, Json] = {"addresses": len(asked["addresses"]), "every_days": asked["every_days"]}
     record_digest(found, "created" if is_new else "changed", actor=owner.get_username(), facts=facts)

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.mail import EmailMessage
 from django.db import transaction
+from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.translation import gettext
@@ -50,12 +51,11 @@ def send_due(now: datetime | None = None) -> None:
         as failed and the alert channels report it
     """
     now = now or timezone.now()
-    due = BoardDigest.objects.filter(next_at__lte=now).select_related("board__study", "owner")
+    is_due = Q(next_at__lte=now) | Q(retry_at__lte=now)
+    due = BoardDigest.objects.filter(is_due).select_related("board__study", "owner")
     failed = []
     for digest in due if settings.MOBILITY_DIGEST_DOMAINS else ():
-        step = timedelta(days=digest.every_days)
-        following = digest.next_at + step * ((now - digest.next_at) // step + 1)
-        if not BoardDigest.objects.filter(pk=digest.pk, next_at=digest.next_at).update(next_at=following):
+        if not _claim(digest, now=now):
             continue
         try:
             _send_or_end(digest, now=now)
@@ -64,6 +64,15 @@ def send_due(now: datetime | None = None) -> None:
             failed.append(str(digest.pk))
     if failed:
         raise DigestsError(f"digests {', '.join(failed)} were not sent")
+
+
+def _claim(digest: BoardDigest, *, now: datetime) -> bool:
+    """Return whether this worker sends it now; the next regular time stays that of the schedule."""
+    following, step = digest.next_at, timedelta(days=digest.every_days)
+    if following <= now:
+        following += step * ((now - following) // step + 1)
+    found = BoardDigest.objects.filter(pk=digest.pk, next_at=digest.next_at, retry_at=digest.retry_at)
+    return bool(found.update(next_at=following, retry_at=None))
 
 
 def _send_or_end(digest: BoardDigest, *, now: datetime) -> None:
@@ -95,7 +104,7 @@ def _note_failure(digest: BoardDigest, error: Exception, *, now: datetime) -> No
     """Note the kind of the error, never its words: they may have addresses. Try again in an hour."""
     kind = type(error).__name__
     log.warning("digest_not_sent digest=%d error=%s", digest.pk, kind)
-    BoardDigest.objects.filter(pk=digest.pk).update(next_at=now + RETRY, error=kind[:64])
+    BoardDigest.objects.filter(pk=digest.pk).update(retry_at=now + RETRY, error=kind[:64])
 
 
 def _may_go_on(digest: BoardDigest) -> bool:

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pypdf
 import pytest
+from django.test import override_settings
 from django.utils import timezone
 
 from reports.boards.actions import remove_board
@@ -104,9 +105,30 @@ def test_a_refused_mail_is_tried_again_and_its_error_has_no_words(reader, board,
     send_due(later(minutes=1))
     row = BoardDigest.objects.get()
     assert (row.error, row.sent_at, ledger()) == ("ConnectionRefusedError", None, ["created"])
-    assert later(minutes=50) < row.next_at < later(minutes=70)
+    assert later(minutes=50) < row.retry_at < later(minutes=70) < row.next_at
     assert "example.org" not in caplog.text
     assert "ConnectionRefusedError" in words(reader.get(page(board)))
+
+
+def test_a_failure_does_not_move_the_next_regular_time(reader, board, mailoutbox) -> None:
+    """It is tried again after an hour, and on the days after at the hour of the schedule."""
+    set_up(reader, board)
+    regular = BoardDigest.objects.get().next_at
+    smtp = "django.core.mail.backends.smtp.EmailBackend"
+    with override_settings(EMAIL_BACKEND=smtp, EMAIL_HOST="127.0.0.1", EMAIL_PORT=1):
+        send_due(regular + timedelta(minutes=10))
+        send_due(regular + timedelta(minutes=50))  # not yet
+    due = BoardDigest.objects.get()
+    assert (due.next_at, due.retry_at) == (regular + timedelta(days=1), regular + timedelta(minutes=70))
+    send_due(regular + timedelta(minutes=60))
+    assert mailoutbox == []
+    send_due(regular + timedelta(minutes=75))
+    sent = BoardDigest.objects.get()
+    assert (sent.next_at, sent.retry_at, sent.error) == (regular + timedelta(days=1), None, "")
+    Study.objects.update(small_cell=10_000_000)  # news
+    send_due(regular + timedelta(days=1, minutes=1))
+    assert len(mailoutbox) == 2
+    assert BoardDigest.objects.get().next_at == regular + timedelta(days=2)
 
 
 def test_only_allowed_addresses_are_written_to(reader, board, settings, mailoutbox) -> None:
@@ -140,7 +162,7 @@ def test_a_board_that_fails_stops_no_other(reader, board, analyst, monkeypatch, 
         send_due(now)
     assert [mail.subject.partition(":")[0] for mail in mailoutbox] == ["Second"]
     failed = BoardDigest.objects.get(board=board)
-    assert (failed.error, failed.next_at, failed.sent_at) == ("KeyError", now + timedelta(hours=1), None)
+    assert (failed.error, failed.retry_at, failed.sent_at) == ("KeyError", now + timedelta(hours=1), None)
     assert BoardDigest.objects.get(board=other).error == ""
     assert "example.org" not in caplog.text + str(error.value)
     assert "could not be sent (KeyError)" in words(reader.get(page(board)))
