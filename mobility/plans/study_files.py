@@ -17,8 +17,10 @@ from mobility.plans.models import PlanDraft
 from mobility.plans.studies import create_study
 from mobility.vault.models.subscribers import VaultStudy
 from reports.base.version import software
+from reports.studies.models import Area
 from reports.studies.plan_models import Plan
 from reports.studies.studyfile import StudyDefinition
+from reports.studies.studyfile.definition import MapLayer
 from reports.studies.studyfile.redraft import read_tables, tables_of
 from reports.transfer.studies import FIRST_VERSION, plan_hash
 
@@ -32,7 +34,7 @@ class StudyImportError(MobilityError):
 
 def export_study(row: VaultStudy) -> dict[str, Any]:
     """Return the study as `import_study` reads it; its schema is docs/study_export.schema.json."""
-    definition = StudyDefinition.from_json(row.definition)
+    definition = _with_layers(StudyDefinition.from_json(row.definition))
     plans = [_plan(each) for each in Plan.objects.filter(study__slug=row.slug).order_by("version")]
     return _file(STUDY, definition, version=int(row.plan["version"]), plans=plans)
 
@@ -85,6 +87,15 @@ def _file(
         "plans": plans,
         "definition": definition.to_json(),
     }
+
+
+def _with_layers(definition: StudyDefinition) -> StudyDefinition:
+    """Give a definition the base layers of its maps, which may have been imported after it was created."""
+    layers = Area.objects.filter(study__slug=definition.slug).values_list("layers", flat=True).first()
+    if definition.area is None or layers is None:
+        return definition
+    shown = tuple(MapLayer(**layer) for layer in layers)
+    return replace(definition, area=replace(definition.area, layers=shown))
 
 
 def _plan(plan: Plan) -> dict[str, Any]:

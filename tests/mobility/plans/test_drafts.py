@@ -21,11 +21,14 @@ from mobility.plans.studies import create_study
 from mobility.plans.study_files import StudyImportError, export_draft, export_study, import_study
 from reports.ledger.actions import record
 from reports.management.arguments import naming_files
-from reports.models import LedgerEntry, LedgerKind, Plan, Study
+from reports.maps.base_layers import import_layers
+from reports.models import Area, LedgerEntry, LedgerKind, Plan, Study
 from reports.studies.studyfile import StudyDefinition
+from reports.studies.studyfile.definition import MapLayer
 from reports.transfer.studies import StudyExistsError
 from tests.mobility.commands import printed
 from tests.mobility.pipeline import fresh
+from tests.reports import map_factory
 
 pytestmark = [pytest.mark.django_db(databases=["default", "vault"]), pytest.mark.usefixtures("data_dir")]
 
@@ -215,6 +218,26 @@ def test_an_export_keeps_its_schema_and_comes_back_under_another_name(exported, 
     assert StudyDefinition.from_json(copy.definition) == replace(definition, slug="fimu-copy")
     with pytest.raises(StudyExistsError):
         import_study(as_text(export_study(copy)), by="adam")
+
+
+@pytest.mark.parametrize("names", [["river.geojson"], []], ids=["imported", "removed"])
+def test_base_layers_of_now_travel_with_a_study(definition, names):
+    drawn_before = MapLayer(name="roads", kind="lines", paths=[[[0.0, 0.0], [100.0, 50.0]]])
+    definition = replace(definition, area=replace(map_factory.area(), layers=(drawn_before,)))
+    create_study(definition, by="adam")
+    line = {"type": "LineString", "coordinates": [[6.79, 47.6], [6.81, 47.61], [6.82, 47.6]]}
+    feature = {"type": "Feature", "properties": {}, "geometry": line}
+    river = json.dumps({"type": "FeatureCollection", "features": [feature]}).encode()
+    import_layers(Study.objects.get(), names, files={"river.geojson": river}, by="adam")
+    drawn = Area.objects.get().layers
+    assert [(layer["name"], layer["kind"]) for layer in drawn] == [("river", "lines")] * len(names)
+    content = export_study(VaultStudy.objects.get())
+    jsonschema.Draft202012Validator(SCHEMA).validate(content)
+    for model in (VaultStudy, Plan, Study):
+        model.objects.all().delete()
+    import_study(as_text(content), by="adam")
+    assert Area.objects.get().layers == drawn
+    assert StudyDefinition.from_json(VaultStudy.objects.get().definition) == definition
 
 
 def test_a_draft_comes_back_as_a_draft(definition):
