@@ -28,6 +28,7 @@ from reports.studies.studyfile.problems import Problems, nearest
 ENDING: Final = ".pmtiles"
 MAX_TILES: Final = 64
 MAX_TILE_BYTES: Final = 20_000_000
+MAX_VERTICES: Final = 5_000_000  # of all tiles that are read: a few seconds, and some 100 MB
 MAX_DIRECTORY_BYTES: Final = 1_000_000
 MAX_METADATA_BYTES: Final = 5_000_000
 MAX_ZOOM: Final = 26
@@ -236,6 +237,7 @@ def _shapes(archive: Archive, layer: str, *, rules: Rules) -> Iterator[Any]:
     tiles = [] if rules.view is None else tiles_of(rules.view, zooms=archive.zooms)
     if tiles and tiles[0].zoom < archive.zooms[0]:
         raise TilesError(f"must have tiles of zoom {tiles[0].zoom} for an area of this size")
+    n_vertices = 0
     with TemporaryDirectory(prefix="geography-") as folder:
         for tile in tiles:
             data = archive.tile(tile)
@@ -247,6 +249,12 @@ def _shapes(archive: Archive, layer: str, *, rules: Rules) -> Iterator[Any]:
                 continue
             most = rules.max_features + 1
             frame = pyogrio.read_dataframe(path, layer=layer, columns=[], max_features=most, CLIP="NO")
+            n_vertices += int(shapely.get_num_coordinates(frame.geometry.to_numpy()).sum())
+            if n_vertices > MAX_VERTICES:
+                raise TilesError(
+                    f"must have at most {MAX_VERTICES} vertices near the area: keep main features only, such "
+                    "as large rivers and motorways"
+                )
             drawn = (_drawn(shape, tile=tile) for shape in frame.geometry)
             yield from (shape for shape in drawn if shape is not None and not shape.is_empty)
 

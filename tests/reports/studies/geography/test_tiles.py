@@ -242,6 +242,11 @@ def test_broken_tiles_no_fitting_zoom_and_too_many_lines_are_refused(contents, m
     fine = bytearray(archive(contents))
     fine[100] = 16  # the least zoom
     assert said(bytes(fine)).startswith("content: must have tiles of zoom")
+    n_drawn = sum(map(len, drawn(archive(contents), "basemap.pmtiles#roads").area.layers[0].paths))
+    with monkeypatch.context() as limited:
+        limited.setattr(reading, "MAX_VERTICES", n_drawn - 1)
+        rule = f"content: must have at most {n_drawn - 1} vertices near the area: keep main features only"
+        assert said(archive(contents)).startswith(rule)
     monkeypatch.setattr("reports.studies.geography.layers.MAX_FEATURES", 1)
     assert said(archive(contents)).startswith("features: must be at most 1 lines, got 2")
 
