@@ -16,9 +16,12 @@ names.
 
 def page() -> str:
     """The page, in Markdown."""
-    from mobility.batches.texts import BATCH_STATES
+    from mobility.batches.texts import BATCH_STATES, CHECK_STATES
 
-    shown = [["state", "shown as"], *([f"`{name}`", str(text)] for name, text in BATCH_STATES.items())]
+    shown = [
+        ["state", "shown as", "shown as, if the file is only checked"],
+        *([f"`{name}`", str(text), str(CHECK_STATES.get(name, text))] for name, text in BATCH_STATES.items()),
+    ]
     return (
         HEAD
         + _in_markdown(shown)
