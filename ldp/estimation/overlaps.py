@@ -91,27 +91,25 @@ def several_days_bounds(unions: Any, days: Days) -> tuple[int, int]:
 
     Notes
     -----
-    Each of them has one first day in the window, and is seen again after it: of the subscribers of a day,
-    those seen first and those seen again are known, and in common they have what Frechet's inequality allows.
-    The same holds backwards, from the last day. Of two days that have all subscribers the number is exact.
+    The bounds are sharp: of all studies with the same tallies, one has the least number and one the largest.
+    Each of them is first seen on one day of the window, and is seen again after it. Of the subscribers of a
+    day the tallies say how many are first seen, and how many are seen again, but not how many are both: there
+    Frechet's inequality holds. On each day, any way in can go with any way out, so days do not limit each
+    other: all days can have their least, or their largest, number at the same time.
     """
     first_day, last_day = days
 
     def count(first: int, last: int) -> int:
         return int(unions[first, last]) if first <= last else 0
 
-    forwards, backwards, least = [0, 0], [0, 0], 0
+    least, most = 0, 0
     for day in range(first_day, last_day + 1):
-        here, until, since = count(day, day), count(first_day, day), count(day, last_day)
-        earlier, later = count(first_day, day - 1), count(day + 1, last_day)
-        for bounds, once, other in (
-            (forwards, until - earlier, here + later - since),
-            (backwards, since - later, here + earlier - until),
-        ):
-            bounds[0] += max(once + other - here, 0)
-            bounds[1] += min(once, other)
-        least = max(least, until + later - count(first_day, last_day))  # those of both sides of an evening
-    return max(least, forwards[0], backwards[0]), min(forwards[1], backwards[1])
+        here = count(day, day)
+        new = count(first_day, day) - count(first_day, day - 1)
+        again = here + count(day + 1, last_day) - count(day, last_day)
+        least += max(new + again - here, 0)
+        most += min(new, again)
+    return least, most
 
 
 def is_few(number: Any, *, small_cell: Any) -> Any:

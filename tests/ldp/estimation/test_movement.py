@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
@@ -79,6 +80,23 @@ def test_bounds_of_visitors_of_several_days_are_as_near_as_neighbouring_days_tel
     assert several_days_bounds(unions, (1, 2)) == (7, 7)
     assert several_days_bounds(unions, (1, 3)) == (12, 18)
     assert several_days_bounds(unions, (3, 3)) == (0, 0)
+
+
+def test_bounds_of_visitors_of_several_days_are_those_of_all_studies_with_the_same_tallies() -> None:
+    """Compare with all studies of four people and four days that have the same tally."""
+    days, ranges = 4, [(a, b) for a in range(1, 5) for b in range(a, 5)]
+    alike: dict[bytes, tuple[np.ndarray, list[list[int]]]] = {}
+    for bitmaps in combinations_with_replacement(range(1, 1 << days), 4):
+        presence = np.array(bitmaps)
+        tally = np.zeros((days + 1, days + 1), np.int64)
+        tally_visitors(presence.astype(np.uint64), tally, sign=1)
+        present = presence[:, np.newaxis] >> np.arange(days) & 1
+        several = [int((present[:, a - 1 : b].sum(axis=1) > 1).sum()) for a, b in ranges]
+        alike.setdefault(tally.tobytes(), (tally, []))[1].append(several)
+    assert max(len(studies) for _, studies in alike.values()) > 3
+    for tally, studies in alike.values():
+        true = list(zip(np.min(studies, axis=0).tolist(), np.max(studies, axis=0).tolist(), strict=True))
+        assert [several_days_bounds(all_unions(tally), each) for each in ranges] == true
 
 
 @given(people=populations, first=windows, second=windows)
