@@ -1,12 +1,14 @@
 """Comparing: what with what is in the address, so that a link names the result."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
@@ -33,7 +35,7 @@ from reports.estimates.page import indicator_page
 from reports.estimates.picker import MAX_TRIANGLE_DAYS, window_query, window_title
 from reports.estimates.queries import UnionNotAvailableError, Window, WindowError, visitor_unions
 from reports.studies.models import Indicator, Study
-from reports.studies.queries import has_unions
+from reports.studies.queries import has_unions, scale_of
 
 
 @require_safe
@@ -43,6 +45,8 @@ def comparison(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResp
     found, context = indicator_page(request, slug, indicator_slug, is_below=True)
     query: QueryDict = request.GET
     kind = kind_of(query)
+    if scale_of(found) is not None:
+        return redirect(_means_address(query, kind, found))
     others = queries.comparable_indicators(found, among=readable(request)) if kind == Kind.STUDIES else []
     status = 200
     try:
@@ -56,6 +60,16 @@ def comparison(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResp
     if status == 200:
         context |= _answer(query, kind, indicator=found, asked=asked)
     return render(request, "compare/compare.html", context, status=status)
+
+
+def _means_address(query: QueryDict, kind: Kind, number: Indicator) -> str:
+    """Address of the same comparison of a number: its report compares the means of two date ranges."""
+    with suppress(WindowError):  # the report says what is wrong with the days
+        query = with_defaults(query, kind, number)
+    names = ("from", "to", "with_from", "with_to") if kind == Kind.WINDOWS else ("from", "to")
+    days = urlencode({name: query[name] for name in names if query.get(name)})
+    report = reverse("reports:indicator", args=[number.study.slug, number.slug])
+    return f"{report}?{days}#means"
 
 
 def _answer(
@@ -181,6 +195,9 @@ def _form(
         "others": [(name_of(each), f"{each.study.shown_name}: {each.shown_name}") for each in others],
         "other": name_of(other) if other else "",
         "query": kept,
+        "switch": _two_windows(study, window, with_window, measure=measure_of(query))
+        if kind == Kind.WINDOWS and window and with_window
+        else _kind_query(kind, kept, query),
     }
 
 
@@ -193,7 +210,7 @@ def _sides(
     days = [Window(day, day) for day in range(1, study.days + 1)]
     sides = (
         (gettext("Days to compare"), window, [(each, reference) for each in days]),
-        (gettext("compared with"), reference, [(window, each) for each in days]),
+        (gettext("Compared with"), reference, [(window, each) for each in days]),
     )
     return [
         {

@@ -229,6 +229,23 @@ def test_the_page_opens_with_two_days_and_each_other_day_is_one_press_away(reade
     assert "Fri 31 May 2024 compared with Thu 30 May 2024" in words(reader.get(f"{page}{friday}"))
 
 
+@pytest.mark.parametrize(
+    ("asked", "kept"),
+    [
+        ("kind=windows&measure=visitors&from=2024-05-30&to=2024-05-31&with_from=2024-06-01&with_to=2024-06-02", None),
+        ("from=2024-05-31", "kind=windows&measure=frequency&from=2024-05-31&to=2024-05-31&with_from=2024-05-30&with_to=2024-05-30"),
+        ("kind=categories&measure=visitors&from=2024-05-31&to=2024-05-31&reference=1", "kind=categories&measure=visitors&from=2024-05-31&to=2024-05-31"),
+    ],
+)  # fmt: skip
+def test_another_indicator_is_compared_on_the_same_days(reader, age, asked, kept) -> None:
+    page = (
+        reader.get(f"/studies/{age.study.slug}/age/compare/?{asked}").content.decode().replace("&amp;", "&")
+    )
+    other = f"/studies/{age.study.slug}/gender/compare/?{kept or asked}"
+    assert f'href="{other}"' in page
+    assert reader.get(other).status_code == 200
+
+
 def test_the_totals_are_compared_first_and_are_exact(reader) -> None:
     study = factory.published(n=900)
     found = by_windows(study.indicators.get(slug="gender"), BUSY, CALM)

@@ -73,14 +73,33 @@ def test_pages_show_mean_median_shares_and_differences(reader, study) -> None:
     assert "largest category" not in text
     days = words(reader.get(f"{PAGE}days/"))
     assert days.count(" to less than ") >= 4
-    apart = "from=2024-05-30&to=2024-05-30&with_from=2024-05-31&with_to=2024-05-31"
-    assert "This indicator is a number." in words(reader.get(f"{PAGE}compare/?{apart}"))
-    assert reader.get(f"{PAGE}movement/").status_code == 200
+    movement = reader.get(f"{PAGE}movement/")
+    assert (movement.status_code, f"{PAGE}compare/" in movement.content.decode()) == (200, False)
     bad = words(reader.get(f"{PAGE}?from=2024-05-30&with_from=2024-05-30"))
     assert "Both date ranges are the same." in bad
     not_there = words(reader.get(f"{PAGE}?from=2024-05-30&above=77"))
     assert "“77” is not a threshold of this indicator. This is the share at or above " in not_there
     assert "is not a threshold" not in text
+
+
+@pytest.mark.parametrize(
+    ("asked", "days"),
+    [
+        ("kind=windows&from=2024-05-30&to=2024-05-30&with_from=2024-05-31&with_to=2024-05-31", None),
+        ("", "from=2024-06-02&to=2024-06-02&with_from=2024-05-30&with_to=2024-05-30"),
+        ("kind=studies&from=2024-05-30&to=2024-05-31&with=x/y&with_from=2023-01-01", None),
+        ("kind=windows&from=1999-01-01", "from=1999-01-01"),
+    ],
+)
+def test_comparing_a_number_opens_its_report_with_the_same_days(reader, study, asked, days) -> None:
+    """The report compares means; days of another study are left out, and bad ones are named there."""
+    if days is None:
+        days = asked.partition("&")[2].partition("&with=")[0]
+    answer = reader.get(f"{PAGE}compare/?{asked}")
+    assert answer.headers["Location"] == f"{PAGE}?{days}#means"
+    page = reader.get(answer.headers["Location"])
+    assert page.status_code == (400 if "1999" in asked else 200)
+    assert ("Mean of the other days" in words(page)) == ("with_from" in days)
 
 
 def test_files_and_api_have_the_same_rows(reader, study, ask) -> None:
