@@ -178,6 +178,15 @@ def test_the_chart_starts_high_and_tabs_never_move(fair, opened) -> None:
         assert len(tops) == 1, tops
 
 
+@pytest.mark.parametrize("locale", ["en-GB", "fr-FR"])
+def test_a_study_starts_high_on_a_phone(locale, fair, opened) -> None:
+    Study.objects.update(is_demo=True)  # its page says so
+    page = opened("/studies/fair-2024/", locale=locale, viewport=SIZES["narrow"])
+    tops = {page.locator(".toolbar > *").nth(place).bounding_box()["y"] // 20 for place in range(5)}
+    assert len(tops) <= 2, tops
+    assert page.locator("#figures-title").bounding_box()["y"] <= 320
+
+
 def test_window_is_chosen_without_javascript(fair, signed_in) -> None:
     watched = signed_in(java_script_enabled=False)
     page = watched.page
