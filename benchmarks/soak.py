@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ldp
+from ldp.estimation.simulation import has_union
 from ldp.privacy.plans import Mechanism
 from ldp.protocols.channels import Unit
 from mobility.demo.population import Population, build_population
@@ -174,14 +175,19 @@ def sanitise(plan: ldp.PlanSpec, *, key: bytes) -> ldp.Delta:
     sanitiser = ldp.Sanitiser(plan, ldp.KeyedPrf(key))
     nothing = np.full(people().n_subscribers, -1, np.int32)
 
-    def reports(static: Sequence[Values], daily: Values) -> tuple[Reports, ...]:
-        return sanitiser.reports(truth().pseudonyms, [*static, daily][: plan.d])
+    def reports(static: Sequence[Values], daily: Values, *, day: int = 0) -> tuple[Reports, ...]:
+        return sanitiser.reports(truth().pseudonyms, [*static, daily][: plan.d], day=day)
 
     words = list(reports([*people().static.values()], nothing))
     if plan.indicators[-1].slug == DAILY:
+        answered = sanitiser.answer_days(plan.d - 1, truth().pseudonyms)
         durations = np.ascontiguousarray(people().durations.T)
-        no_static = [nothing] * (plan.d - 1)
-        words[-1] = np.stack([reports(no_static, durations[day])[-1] for day in range(plan.days)], axis=1)
+        no_static, by_day = [nothing] * (plan.d - 1), []
+        for day in range(plan.days):
+            answers = answered >> np.uint64(day) & np.uint64(1) == 1
+            values = np.where(answers, durations[day], nothing)
+            by_day.append(reports(no_static, values, day=day + 1)[-1])
+        words[-1] = np.stack(by_day, axis=1)
     unary = {index for index in range(plan.d) if plan.is_unary(index)}
     return tally(words, plan=plan, unary=unary)
 
@@ -204,7 +210,7 @@ def errors_of(delta: ldp.Delta, *, plan: ldp.PlanSpec) -> Sums:
         channel = plan.channel(index)
         unions, n_reports = ldp.all_unions(delta.counts[index]), ldp.all_unions(delta.n_reports[index])
         for a in range(1, plan.days + 1):
-            for b in range(a, plan.days + 1):
+            for b in range(a, plan.days + 1 if has_union(plan, index) else a + 1):
                 f = truth().frequencies[index][:, a, b]
                 counts = unions[:, a, b]
                 n, n_population = int(n_reports[a, b]), int(visitors[a, b])

@@ -140,6 +140,8 @@ def has_union(plan: PlanSpec, index: int) -> bool:
 def _answered_days(plan: PlanSpec, index: int) -> Fraction:
     if plan.indicators[index].kind == "static":
         return Fraction(1)
+    if plan.window_days is not None:
+        return Fraction(1, plan.window_days)
     return Fraction(plan.values_per_person(index), plan.days)
 
 
@@ -471,7 +473,7 @@ def rank_plans(
 ) -> tuple[Candidate, ...]:
     """Mechanisms that can ask these indicators under one promise, the one with the smallest errors first.
 
-    Permanent questions and hashes are among them if there is a daily indicator to use them for.
+    Permanent questions, hashes and streams are among them if there is a daily indicator to use them for.
 
     Parameters
     ----------
@@ -499,7 +501,8 @@ def rank_plans(
             each = _candidate(mechanism, alike, unit=unit, days=days, promised=promised, crowd=crowd)
         except LdpError:  # not for daily indicators, or out of the range of epsilon
             continue
-        if not each.plan.has_codes or each.plan.asks_questions or each.plan.hashes_values:
+        uses_days = each.plan.asks_questions or each.plan.hashes_values or each.plan.has_streams
+        if uses_days or not each.plan.has_codes:
             found.append(each)
     if not found:
         raise PlanError(f"promised must be within reach of a mechanism, got {float(promised):.6g}")

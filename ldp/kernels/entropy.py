@@ -28,9 +28,10 @@ LOCATION: Final = 9
 CHOOSE_LOCATION_DAYS: Final = 10
 PRESENCE_NOISE: Final = 11  # the first 64 bits are the place of a count, not a pseudonym
 CHOOSE_CUT: Final = 12
+CHOOSE_SLOT: Final = 13  # one of the days of a window; not a slot of time
 TRIP_PICK: Final = 14
 TRIP_ANSWER: Final = 15
-SLOT_NOISE: Final = 16  # as with PRESENCE_NOISE; 13 is kept for another question
+SLOT_NOISE: Final = 16  # as with PRESENCE_NOISE
 CHOOSE_QUESTION: Final = 17
 
 BUFFER_BLOCKS: Final = 16_384  # 256 KiB of AES blocks: the fastest size, and it stays in the L2 cache

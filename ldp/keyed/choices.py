@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ldp.errors import LdpError
 from ldp.kernels import codes
-from ldp.kernels.entropy import CHOOSE_DAYS, CHOOSE_INDICATOR, KeyedPrf, slices, word_bounds
+from ldp.kernels.entropy import CHOOSE_DAYS, CHOOSE_INDICATOR, CHOOSE_SLOT, KeyedPrf, slices, word_bounds
 from ldp.privacy.plans import MAX_DAYS, MAX_INDICATORS
 from ldp.protocols.channels import WORD
 
@@ -101,3 +101,39 @@ def choose_days(
             )
             codes.shuffle_step(order, step, drawn, bitmaps[part])
     return bitmaps
+
+
+def slot_days(pseudonyms: Words, *, prf: KeyedPrf, days: int, window_days: int, indicator: int) -> Words:
+    """Days on which each subscriber answers a stream, for the whole study and every plan version.
+
+    A subscriber has one slot s for ever, and answers on the days t with t mod window_days = s: on one of any
+    `window_days` consecutive days. So those who answer on one of these days are a random part of all
+    subscribers, and no one answers twice (population division).
+
+    Parameters
+    ----------
+    pseudonyms : ndarray of uint64, shape (n,)
+    days : int; days of the study, in [1, 62]
+    window_days : int; in [1, days]
+    indicator : int; position in the plan
+
+    Returns
+    -------
+    ndarray of uint64, shape (n,); bit t-1 = day t; every slot is equally likely
+
+    Raises
+    ------
+    LdpError : days or window_days is out of range
+
+    Notes
+    -----
+    Source: LPU of Ren et al., LDP-IDS, SIGMOD 2022.
+    """
+    if not 1 <= window_days <= days <= MAX_DAYS:
+        raise LdpError(f"1 <= window_days <= days <= {MAX_DAYS} must hold, got {window_days} and {days}")
+    bitmaps = np.zeros(window_days, np.uint64)
+    for day in range(1, days + 1):
+        bitmaps[day % window_days] |= np.uint64(1 << (day - 1))
+    fields = {"purpose": CHOOSE_SLOT, "indicator": indicator, "plan_version": 0}
+    slots = prf.below(pseudonyms, bound=window_days, value=0, **fields)
+    return np.asarray(bitmaps[slots.astype(np.int64)], np.uint64)

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.errors import LdpError
-from ldp.kernels.entropy import KeyedPrf
+from ldp.kernels.entropy import ANSWER, TRIP_ANSWER, KeyedPrf
 from ldp.keyed import grr, oracles
-from ldp.keyed.choices import choose_days, choose_indicator
+from ldp.keyed.choices import choose_days, choose_indicator, slot_days
 from ldp.keyed.designs import moves, question, threshold, wave
+from ldp.keyed.designs.fresh import fresh_answers
 from ldp.keyed.fakes import data as fake_data
 from ldp.keyed.words import to_words
 from ldp.privacy.plans import PlanSpec
@@ -73,8 +74,8 @@ class Sanitiser:
         LdpError : shapes differ, a value is out of range, or an answer is not a code or may be a fake
         """
         channel = self._channels[index]
-        is_of_moves = self._plan.indicators[index].moves is not None
-        if self._plan.has_fakes or is_of_moves or not isinstance(channel, GrrChannel):
+        is_fresh = self._plan.indicators[index].moves is not None or self._plan.is_stream(index)
+        if self._plan.has_fakes or is_fresh or not isinstance(channel, GrrChannel):
             raise LdpError(f"answer needs a mechanism whose reports are codes, got {self._plan.mechanism}")
         return grr.answers(values, channel=channel, **self._fields(index, pseudonyms))
 
@@ -123,7 +124,7 @@ class Sanitiser:
 
         Parameters
         ----------
-        day : int; of the study: moves and hashed values have fresh bits on each, nothing else asks for it
+        day : int; of the study: moves, hashed values and streams have fresh bits on each, nothing else does
 
         Returns
         -------
@@ -141,8 +142,10 @@ class Sanitiser:
             return threshold.answers(values, channel=channel, **fields).reshape(-1, 1)
         if isinstance(channel, WaveChannel):
             return wave.answers(values, channel=channel, **fields).reshape(-1, 1)
-        if self._plan.indicators[index].moves is not None and isinstance(channel, CodeChannel):
-            return moves.answers(values, channel=channel, day=day, **fields).reshape(-1, 1)
+        is_of_moves = self._plan.indicators[index].moves is not None
+        if (is_of_moves or self._plan.is_stream(index)) and isinstance(channel, CodeChannel):
+            fields["purpose"] = TRIP_ANSWER if is_of_moves else ANSWER
+            return fresh_answers(values, channel=channel, day=day, **fields).reshape(-1, 1)
         if isinstance(channel, QuestionChannel):
             return question.answers(values, channel=channel, day=day, **fields).reshape(-1, 1)
         answers = oracles.oracle_answers(values, channel=channel, **fields)
@@ -199,6 +202,14 @@ class Sanitiser:
         spec = self._plan.indicators[index]
         if spec.kind != "daily":
             raise LdpError(f"answer_days needs a daily indicator, got {spec.slug}, which is {spec.kind}")
+        if self._plan.window_days is not None:
+            return slot_days(
+                pseudonyms,
+                prf=self._prf,
+                days=self._plan.days,
+                window_days=self._plan.window_days,
+                indicator=index,
+            )
         return choose_days(
             pseudonyms,
             prf=self._prf,

@@ -10,6 +10,7 @@ from ldp.errors import LdpError, PlanError
 from ldp.privacy.certificates import worst_ratio
 from ldp.privacy.plans import PlanSpec
 from ldp.privacy.presence import CountNoise, replaced_cells
+from ldp.privacy.streams import most_answers
 from ldp.protocols.channels import epsilon_of
 from ldp.protocols.repeated.question import QuestionChannel
 from ldp.protocols.two_round import TwoRoundGrr
@@ -55,6 +56,8 @@ class Certificate:
     epsilon_profile : Decimal; all values of a person in the study
     nominal_attribute, nominal_profile : Fraction; the same from the plan's epsilons, never below: with fake
         data the epsilon that the plan promises for the unit attribute, and that of the answers for a profile
+    epsilon_window : Decimal or None; of a plan with streams: all values on any `window_days` consecutive days
+    nominal_window : Fraction or None; the same from the plan's epsilons, never below
     """
 
     indicators: tuple[IndicatorCertificate, ...]
@@ -62,6 +65,8 @@ class Certificate:
     epsilon_profile: Decimal
     nominal_attribute: Fraction
     nominal_profile: Fraction
+    epsilon_window: Decimal | None = None
+    nominal_window: Fraction | None = None
 
 
 def certify(plan: PlanSpec, *, extra_daily_values: int = 0) -> Certificate:
@@ -70,7 +75,8 @@ def certify(plan: PlanSpec, *, extra_daily_values: int = 0) -> Certificate:
     Values are protected; *whether* a daily value changed is not, since an unchanged value keeps its answer.
     Of a number, so does one on the same side of the cut: it has two answers, on any number of days. So does a
     value on the same side of a permanent question. A hashed value is protected as its cell: for sequences of
-    cells that change on the same days, a profile loses what the worst days of each cell do.
+    cells that change on the same days, a profile loses what the worst days of each cell do. Of a stream the
+    loss is against all other values on any days, changes too: there is one answer in a window of days.
     Where a person answers one indicator, a profile loses at most the largest of the indicators' losses;
     otherwise the losses add up. Fake reports are added to an answer without knowing the value, so they never
     add to a loss. If all indicators are static, what they hide is certified exactly (`FakeDataChannel`).
@@ -87,6 +93,11 @@ def certify(plan: PlanSpec, *, extra_daily_values: int = 0) -> Certificate:
     attributes, profile = _ratios(plan, n_values, whole=whole, extra_reports=extra_daily_values)
     answers_one = plan.is_sampled or plan.has_fakes
     losses = [spec.epsilon * n for spec, n in zip(plan.indicators, n_values, strict=True)]
+    window = (
+        _window_answers(plan, days=plan.window_days, extra_daily_values=extra_daily_values)
+        if plan.window_days is not None and plan.has_streams
+        else None
+    )
     return Certificate(
         indicators=tuple(
             _certify_indicator(plan, index, n_values=n, attribute=attribute, whole=ratio)
@@ -101,7 +112,47 @@ def certify(plan: PlanSpec, *, extra_daily_values: int = 0) -> Certificate:
             for place, n in of_value
         ),
         nominal_profile=max(losses) if answers_one else sum(losses, start=Fraction(0)),
+        epsilon_window=None if window is None else epsilon_of(max(ratio for ratio, _ in window)),
+        nominal_window=None if window is None else max(loss for _, loss in window),
     )
+
+
+def window_epsilon(plan: PlanSpec, *, days: int, extra_daily_values: int = 0) -> Decimal:
+    """Realised loss of all values on any so many consecutive days, rounded up.
+
+    Parameters
+    ----------
+    days : int; in [1, days of the study]
+    extra_daily_values : as of `certify`; all of them may lie in the window
+
+    Raises
+    ------
+    LdpError : the plan has no streams, or days are out of range. Answers that are kept have no such limit:
+        a constant value and one that changes give reports of which the other never gives some
+    """
+    if not plan.has_streams:
+        raise LdpError(
+            f"a plan must have streams to limit the loss of {days} days in a row, got {plan.mechanism}: "
+            "whether a kept answer changes is not protected"
+        )
+    if not 1 <= days <= plan.days:
+        raise LdpError(f"days must be in [1, {plan.days}], got {days}")
+    found = _window_answers(plan, days=days, extra_daily_values=extra_daily_values)
+    return epsilon_of(max(ratio for ratio, _ in found))
+
+
+def _window_answers(plan: PlanSpec, *, days: int, extra_daily_values: int) -> list[tuple[Fraction, Fraction]]:
+    """Ratio and nominal epsilon of a person's answers to each indicator on consecutive days.
+
+    Of a static indicator it is that of its one answer, which belongs to all days.
+    """
+    found = []
+    for index, spec in enumerate(plan.indicators):
+        n = 1
+        if plan.is_stream(index) and plan.window_days is not None:
+            n = most_answers(days, window_days=plan.window_days) + extra_daily_values
+        found.append((plan.answer_channel(index).ratio ** n, spec.epsilon * n))
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from ldp.privacy.moves import MoveSpec
 from ldp.privacy.plans import (
     FAKED,
     HASHED,
+    STREAM,
     IndicatorSpec,
     Kind,
     Mechanism,
@@ -21,6 +22,7 @@ from ldp.privacy.plans import (
 )
 from ldp.privacy.presence import PresenceSpec
 from ldp.privacy.slots import SlotSpec
+from ldp.privacy.streams import check_window, default_window, most_answers
 from ldp.protocols.channels import Unit
 from ldp.protocols.fake_data import hidden_epsilon
 from ldp.protocols.numbers.threshold import Scale, nearest_shares
@@ -73,6 +75,7 @@ def build_plan(
     slots: SlotSpec | None = None,
     epsilon_first: Decimal | None = None,
     hash_cells: HashCells | None = None,
+    window_days: int | None = None,
 ) -> PlanSpec:
     """Plan from what an administrator typed; the one conversion of epsilon to an exact fraction.
 
@@ -87,6 +90,7 @@ def build_plan(
     slots : counts by slot and zone
     epsilon_first, hash_cells : smp-loloha only: of one report on a daily indicator, None = half of its
         epsilon, and the cells that its values are hashed to, None = two
+    window_days : smp-stream only: consecutive days on which a person answers once, None = seven, or all
 
     Raises
     ------
@@ -95,6 +99,8 @@ def build_plan(
     if not mechanism.startswith("smp-"):
         for request in indicators:
             _check_shares_epsilon(request, mechanism=mechanism)
+    if mechanism == STREAM and window_days is None:
+        window_days = default_window(days)
     promised = _exact(epsilon)
     answers = _answers_epsilon(promised, mechanism=mechanism, unit=unit, indicators=indicators)
     specs = tuple(
@@ -103,7 +109,7 @@ def build_plan(
             kind=request.kind,
             domain_size=request.domain_size,
             epsilon=answers if request.epsilon is None else _exact(request.epsilon),
-            max_values=request.max_values,
+            max_values=_max_values(request, mechanism=mechanism, days=days, window_days=window_days),
             parts=request.parts,
             scale=request.scale,
             moves=request.moves,
@@ -125,7 +131,19 @@ def build_plan(
         tallies=tallies,
         slots=slots,
         first=_first(epsilon_first, hash_cells, mechanism=mechanism),
+        window_days=window_days,
     )
+
+
+def _max_values(
+    request: IndicatorRequest, *, mechanism: Mechanism, days: int, window_days: int | None
+) -> int | None:
+    """Days on which a person answers: of a stream they follow from the window."""
+    is_stream = mechanism == STREAM and request.kind == "daily"
+    if window_days is None or not is_stream or request.max_values is not None:
+        return request.max_values
+    check_window(window_days, days=days)
+    return most_answers(days, window_days=window_days)
 
 
 def _first(epsilon: Decimal | None, cells: HashCells | None, *, mechanism: Mechanism) -> FirstReports | None:

@@ -14,6 +14,7 @@ from ldp.privacy.joint import SIDES, joint_size
 from ldp.privacy.moves import MoveSpec
 from ldp.privacy.presence import CountNoise, PresenceSpec
 from ldp.privacy.slots import SlotSpec
+from ldp.privacy.streams import check_window, most_answers
 from ldp.protocols.adaptive import adp_channel
 from ldp.protocols.channels import (
     WORD,
@@ -42,6 +43,7 @@ Mechanism = Literal[
     "smp-adp",
     "smp-question",
     "smp-loloha",
+    "smp-stream",
     "rsfd-grr",
     "rsfd-ouez",
     "rsfd-adp",
@@ -57,6 +59,7 @@ MAX_VERSION = 255  # so is the plan version
 MAX_TALLY_CELLS = 8_000_000  # of one indicator: 64 MB, read and written whole
 MAX_PARTS = 3
 HASHED: Final[Mechanism] = "smp-loloha"
+STREAM: Final[Mechanism] = "smp-stream"
 
 ORACLES: Final[dict[str, Callable[..., AnswerChannel]]] = {
     "grr": grr_channel,
@@ -151,8 +154,8 @@ class PlanSpec:
     ----------
     mechanism : who answers (smp: each person one indicator; spl: all; rsfd: one, with fake reports on the
         others) and how (grr; oue: unary encoding; adp: the one with the smaller variance; question: of daily
-        values one permanent question, loloha: a hash of them with fresh noise every day, both: of static ones
-        the code with the smallest variance)
+        values one permanent question, loloha: a hash of them with fresh noise every day, stream: one day of
+        each window with fresh noise, all three: of static ones the code with the smallest variance)
     unit : "profile" or "attribute"; what the promise is about
     version : int; in [1, 255]
     days : int; days of the study, in [1, 62]
@@ -168,6 +171,7 @@ class PlanSpec:
         none with presence noise
     slots : SlotSpec or None; counts by slot and zone, with separate noise; None = none
     first : FirstReports or None; smp-loloha only: of the fresh noise
+    window_days : int or None; smp-stream only: consecutive days on which a person answers once, in [1, days]
 
     Raises
     ------
@@ -175,6 +179,9 @@ class PlanSpec:
 
     Notes
     -----
+    Under smp-stream all of a person's answers to daily indicators have fresh noise: what keeps an answer to a
+    daily value (numbers, places), and moves, which are reported every day, are refused. The `max_values` of a
+    daily indicator is then the number of answers that a study of these days has.
     With fake data and the unit attribute all indicators are static: a fake stays when the value changes, so a
     report that changes would be the answer.
     """
@@ -191,6 +198,7 @@ class PlanSpec:
     tallies: tuple[PresenceTally, ...] = ()
     slots: SlotSpec | None = None
     first: FirstReports | None = None
+    window_days: int | None = None
 
     def __post_init__(self) -> None:
         if self.mechanism not in get_args(Mechanism):
@@ -214,6 +222,7 @@ class PlanSpec:
             self._check_shares(self.shares)
         self._check_parts()
         self._check_first()
+        self._check_stream()
         self._check_questions()
         self._check_tallies()
         if self.presence is not None:
@@ -291,6 +300,41 @@ class PlanSpec:
                     f"epsilon_first must be below the epsilon of {spec.slug}, {float(spec.epsilon):.6g}, "
                     f"got {float(first):.6g}"
                 )
+
+    def _check_stream(self) -> None:
+        """Raise PlanError unless a stream has a window and nothing that keeps answers to daily values."""
+        if self.mechanism != STREAM:
+            if self.window_days is not None:
+                raise PlanError(f"window_days must be absent under {self.mechanism}: use {STREAM}")
+            return
+        if self.window_days is None:
+            raise PlanError(f"window_days of a {STREAM} plan must be present, got None")
+        check_window(self.window_days, days=self.days)
+        most = most_answers(self.days, window_days=self.window_days)
+        for spec in self.indicators:
+            if spec.kind != "daily":
+                continue
+            if spec.scale is not None or spec.moves is not None:
+                what = "moves" if spec.scale is None else "daily numbers"
+                raise PlanError(
+                    f"{spec.slug} must be no indicator of {what} under {STREAM}: they do not keep the "
+                    "promise about a window of days"
+                )
+            if spec.max_values != most:
+                raise PlanError(
+                    f"max_values of {spec.slug} must be {most} under {STREAM}, one answer in each window, "
+                    f"got {spec.max_values}"
+                )
+        if self.location is not None:
+            raise PlanError(
+                f"[location] must be absent under {STREAM}: a person's noisy place is kept, and shows for "
+                "certain when the true one changes"
+            )
+        if self.presence is not None:
+            raise PlanError(
+                f"presence_epsilon must be absent under {STREAM}: the estimates of its days are weighted by "
+                "exact numbers of visitors"
+            )
 
     def _check_questions(self) -> None:
         """Raise PlanError where there are more codes of answers to questions than can be tallied."""
@@ -467,10 +511,19 @@ class PlanSpec:
         """Return whether values of an indicator are hashed."""
         return any(self.is_hashed(index) for index in range(self.d))
 
+    def is_stream(self, index: int) -> bool:
+        """Return whether a person answers an indicator once in each window, with fresh noise."""
+        return self.mechanism == STREAM and self.indicators[index].kind == "daily"
+
+    @property
+    def has_streams(self) -> bool:
+        """Return whether an indicator is a stream."""
+        return any(self.is_stream(index) for index in range(self.d))
+
     @property
     def has_codes(self) -> bool:
         """Return whether every answer is one code, also where values last."""
-        return self.mechanism in ("smp-question", HASHED)
+        return self.mechanism in ("smp-question", HASHED, STREAM)
 
     @property
     def asks_questions(self) -> bool:
@@ -526,6 +579,7 @@ class PlanSpec:
         more = {"tallies": list(self.tallies)} if self.tallies else {}
         by_slot = {} if self.slots is None else {"slots": self.slots.to_json()}
         fresh = {} if self.first is None else {"first": self.first.to_json()}
+        stream = {} if self.window_days is None else {"window_days": self.window_days}
         return {
             "mechanism": self.mechanism,
             "unit": self.unit,
@@ -539,6 +593,7 @@ class PlanSpec:
             **more,
             **by_slot,
             **fresh,
+            **stream,
         }
 
     @classmethod
@@ -562,6 +617,7 @@ class PlanSpec:
                 tallies=tuple(data.get("tallies", ())),
                 slots=SlotSpec.from_json(data["slots"]) if "slots" in data else None,
                 first=FirstReports.from_json(data["first"]) if "first" in data else None,
+                window_days=data.get("window_days"),
             )
         except LdpError:
             raise

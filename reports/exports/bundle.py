@@ -51,6 +51,7 @@ LDP_MODULES: Final = (
     "privacy/plans.py",
     "privacy/presence.py",
     "privacy/slots.py",
+    "privacy/streams.py",
     "protocols/__init__.py",
     "protocols/adaptive.py",
     "protocols/channels.py",

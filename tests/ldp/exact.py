@@ -143,4 +143,6 @@ def requests_of(*indicators: tuple[Kind, int], max_values: int | None = None) ->
 def make_plan(*indicators: tuple[Kind, int], max_values: int | None = None, **changes) -> PlanSpec:
     """Plan of (kind, domain_size) indicators, "i0", "i1", ...; static keywords may be changed."""
     settings = {"mechanism": "smp-grr", "unit": "profile", "version": 1, "days": 7, "epsilon": Decimal(1)}
+    if changes.get("mechanism") == "smp-stream":
+        max_values = None  # it follows from the window
     return build_plan(**settings | changes, indicators=requests_of(*indicators, max_values=max_values))

@@ -227,7 +227,7 @@ class TestRanking:
     @pytest.mark.parametrize("unit", ["profile", "attribute"])
     def test_all_keep_the_same_promise_and_the_best_comes_first(self, unit: Unit) -> None:
         found = self.ranked(requests_of(("static", 3), ("static", 37)), unit=unit)
-        of_daily = {"smp-question", "smp-loloha"}
+        of_daily = {"smp-question", "smp-loloha", "smp-stream"}
         assert {each.mechanism for each in found} == {*get_args(Mechanism)} - of_daily
         assert [each.mean_half_width for each in found] == sorted(each.mean_half_width for each in found)
         for each in found:

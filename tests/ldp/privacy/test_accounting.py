@@ -40,7 +40,7 @@ def test_certified_never_exceeds_nominal(indicators, mechanism, epsilon, days, m
         assert 0 < entry.epsilon <= entry.nominal == spec.epsilon
         assert entry.epsilon_attribute <= (entry.nominal if mechanism == "smp-loloha" else entry.epsilon)
         assert entry.slug == spec.slug
-        n_values = 1 if spec.kind == "static" else max_values or days
+        n_values = 1 if spec.kind == "static" else spec.max_values or days
         assert entry.n_values == (min(n_values, 2) if of_two else n_values)
     assert certificate.epsilon_attribute <= certificate.nominal_attribute
     assert certificate.epsilon_profile <= certificate.nominal_profile

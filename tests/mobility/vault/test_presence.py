@@ -52,6 +52,7 @@ SAMPLED, SPLIT = sanitiser_of("smp-grr"), sanitiser_of("spl-grr")
 SANITISERS = {
     mechanism: sanitiser_of(mechanism, location=LOCATION, tallies=PRESENCE_TALLIES)
     for mechanism in get_args(Mechanism)
+    if mechanism != "smp-stream"  # which takes no places
 }
 ASKED = {pseudonym: keyed.asked(KEY, pseudonym, SAMPLED.plan) for pseudonym in FEW}
 

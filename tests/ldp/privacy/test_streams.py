@@ -1,0 +1,245 @@
+"""Streams: who answers on which days, what any days in a row lose, by enumeration, and estimates of a day."""
+
+from decimal import Decimal
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ldp
+from ldp.codes import NO_ANSWER
+from ldp.errors import PlanError
+from ldp.kernels.entropy import ANSWER, CHOOSE_SLOT
+from ldp.keyed.choices import slot_days
+from ldp.privacy.accounting import window_epsilon
+from ldp.privacy.moves import MoveSpec
+from ldp.privacy.plans import PlanSpec
+from ldp.protocols.channels import GrrChannel, epsilon_of, noise_at_zero
+from ldp.protocols.numbers.threshold import Scale
+from ldp.protocols.projective import ProjectiveChannel
+from tests.ldp.exact import digest, reference_below, reference_grr, refuses
+from tests.ldp.privacy.test_joint import law_of
+from tests.ldp.privacy.test_plans import built
+
+KEY = bytes(range(16))
+GOLDEN = "ad88e3b0db351ed2"
+NOISE = {"presence_epsilon": Decimal(1), "presence_days": 7}
+PEOPLE = np.arange(1, 41, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+
+
+def stream(k: int = 3, **settings: Any) -> PlanSpec:
+    return built({"kind": "daily", "domain_size": k}, **{"mechanism": "smp-stream"} | settings)
+
+
+def answered_days(plan: PlanSpec) -> np.ndarray:
+    """Whether each of the people answers on each day."""
+    bitmaps = ldp.Sanitiser(plan, ldp.KeyedPrf(KEY)).answer_days(0, PEOPLE)
+    return (bitmaps[:, None] >> np.arange(plan.days, dtype=np.uint64) & np.uint64(1)).astype(bool)
+
+
+# --- who answers, and what ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("days", "window"), [(7, 7), (7, 3), (62, 20), (5, 1), (62, 62)])
+def test_everyone_answers_once_in_any_window(days: int, window: int) -> None:
+    is_answered = answered_days(stream(days=days, window_days=window))
+    for first in range(days - window + 1):
+        assert (is_answered[:, first : first + window].sum(axis=1) == 1).all()
+    assert is_answered.sum(axis=1).max() == -(-days // window)
+
+
+def test_slots_are_those_of_the_block() -> None:
+    fields = {"purpose": CHOOSE_SLOT, "indicator": 0, "plan_version": 0, "value": 0}
+    expected = [reference_below(KEY, 7, pseudonym=int(person), **fields) for person in PEOPLE]
+    assert (answered_days(stream(version=4)).argmax(axis=1) + 1) % 7 == pytest.approx(expected)
+    prf = ldp.KeyedPrf(KEY)
+    for days, window in ((7, 8), (7, 0), (63, 7)):
+        wrong = {"days": days, "window_days": window, "indicator": 0}
+        refuses("window_days <= days <= 62 must hold", slot_days, PEOPLE, prf=prf, **wrong)
+
+
+def test_answers_are_those_of_the_block_and_new_every_day() -> None:
+    plan = stream(k=5, version=2)
+    channel, sanitiser = plan.answer_channel(0), ldp.Sanitiser(plan, ldp.KeyedPrf(KEY))
+    assert isinstance(channel, GrrChannel)
+    values = (np.arange(len(PEOPLE)) % 5).astype(np.int32)
+    of_day = {day: sanitiser.report(0, PEOPLE, values, day=day)[:, 0] for day in (1, 2, 7)}
+    for day, found in of_day.items():
+        fields = {"purpose": ANSWER, "indicator": 0, "plan_version": 2, "counter": 256 * day}
+        expected = [
+            reference_grr(KEY, truth, channel=channel, pseudonym=int(person), value=truth, **fields)
+            for person, truth in zip(PEOPLE, values.tolist(), strict=True)
+        ]
+        assert found.tolist() == expected
+    assert (of_day[1] != of_day[2]).mean() > 0.2
+    assert set(sanitiser.report(0, PEOPLE, values * 0 - 1, day=1)[:, 0].tolist()) == {NO_ANSWER}
+    refuses("reports are codes", sanitiser.answer, 0, PEOPLE, values)
+    refuses("day must be in", sanitiser.report, 0, PEOPLE, values)
+
+
+def test_projective_answers_are_the_frozen_ones() -> None:
+    plan = stream(k=40, days=30)
+    assert isinstance(plan.answer_channel(0), ProjectiveChannel)
+    sanitiser = ldp.Sanitiser(plan, ldp.KeyedPrf(KEY))
+    values = (np.arange(len(PEOPLE)) % 40).astype(np.int32)
+    sent = [sanitiser.report(0, PEOPLE, values, day=day) for day in (1, 30)]
+    assert digest(*sent) == GOLDEN
+
+
+# --- what it loses --------------------------------------------------------------------------
+
+
+def ratio_of(plan: PlanSpec, first: tuple[int, ...], second: tuple[int, ...], *, slot: int) -> Fraction:
+    """Largest ratio of the probabilities of a person's reports, over all reports; slots are public."""
+    channel = plan.answer_channel(0)
+    window = plan.window_days or plan.days
+    days = [day for day in range(plan.days) if (day + 1) % window == slot]
+    laws = [[law_of(channel, values[day]) for day in days] for values in (first, second)]
+    worst = Fraction(0)
+    for reports in product(range(channel.domain_size), repeat=len(days)):
+        a, b = (np.prod([law[y] for law, y in zip(of, reports, strict=True)] or [Fraction(1)]) for of in laws)
+        worst = max(worst, a / b)
+    return worst
+
+
+@pytest.mark.parametrize(("days", "window"), [(2, 2), (2, 1), (3, 2), (4, 2), (4, 3)])
+@pytest.mark.parametrize("k", [2, 3])
+def test_days_in_a_row_lose_what_is_certified(days: int, window: int, k: int) -> None:
+    """All pairs of series of values, of all slots; changes are protected, too."""
+    plan = stream(k=k, days=days, window_days=window, epsilon=Decimal("0.7"))
+    worst = dict.fromkeys(range(1, days + 1), Fraction(0))
+    for first, second in product(product(range(k), repeat=days), repeat=2):
+        differing = [day for day in range(days) if first[day] != second[day]]
+        if not differing:
+            continue
+        length = differing[-1] - differing[0] + 1
+        found = max(ratio_of(plan, first, second, slot=slot) for slot in range(window))
+        for longer in range(length, days + 1):
+            worst[longer] = max(worst[longer], found)
+    certificate = ldp.certify(plan)
+    for length, ratio in worst.items():
+        assert epsilon_of(ratio) == window_epsilon(plan, days=length)
+    assert epsilon_of(worst[window]) == certificate.epsilon_window <= certificate.nominal_window
+    assert certificate.nominal_window == Fraction(7, 10)
+    assert epsilon_of(worst[days]) == certificate.epsilon_profile
+    assert certificate.nominal_profile == Fraction(7, 10) * -(-days // window)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_kept_answer_has_no_limit_on_days_in_a_row(k: int) -> None:
+    """The same bits for the same value: two reports that differ never come from a value that stays."""
+    plan = built({"kind": "daily", "domain_size": k}, days=2)
+    law = law_of(plan.answer_channel(0), 0)
+    stays = {(a, b): law[a] if a == b else Fraction(0) for a, b in product(range(k), repeat=2)}
+    other = law_of(plan.answer_channel(0), 1)
+    changes = {(a, b): law[a] * other[b] for a, b in product(range(k), repeat=2)}
+    assert any(stays[pair] == 0 < changes[pair] for pair in stays)
+    refuses("must have streams", window_epsilon, plan, days=2)
+    assert ldp.certify(plan).epsilon_window is None
+    # A stream on the same days: both are possible, and the ratio is that of two answers.
+    assert ratio_of(stream(k=k, days=2, window_days=1), (0, 0), (0, 1), slot=0) < 3
+
+
+def test_a_day_that_is_given_again_adds_an_answer() -> None:
+    certificate = ldp.certify(stream(days=14), extra_daily_values=1)
+    assert (certificate.nominal_window, certificate.nominal_profile) == (2, 3)
+
+
+def test_a_window_counts_static_answers_once() -> None:
+    plan = built({"epsilon": Decimal(2)}, {"kind": "daily"}, mechanism="smp-stream", days=14, window_days=7)
+    certificate = ldp.certify(plan)
+    assert (certificate.nominal_window, certificate.nominal_profile) == (2, 2)
+    assert [entry.n_values for entry in certificate.indicators] == [1, 2]
+    static = built({}, mechanism="smp-stream")
+    assert ldp.certify(static).epsilon_window is None
+    refuses("days must be in", window_epsilon, plan, days=15)
+
+
+# --- plans ----------------------------------------------------------------------------------
+
+
+def test_plans_have_a_window_of_seven_days_by_default() -> None:
+    assert [stream(days=days).window_days for days in (1, 3, 7, 62)] == [1, 3, 7, 7]
+    plan = stream(days=62, window_days=20)
+    assert PlanSpec.from_json(plan.to_json()) == plan
+    assert plan.to_json()["window_days"] == 20
+    assert plan.indicators[0].max_values == 4
+    assert "window_days" not in built({}).to_json()
+
+
+def test_what_keeps_answers_is_refused() -> None:
+    scale = Scale(cuts=(1, 2), minimum=0, unit="h")
+    moves = MoveSpec(places=2, per_day=2)
+    for message, indicator, settings in (
+        ("window_days must be absent under smp-grr", {}, {"mechanism": "smp-grr", "window_days": 7}),
+        ("window_days must be in", {"kind": "daily"}, {"window_days": 8}),
+        ("window_days must be in", {"kind": "daily"}, {"window_days": 0}),
+        ("no indicator of daily numbers", {"kind": "daily", "domain_size": 2, "scale": scale}, {}),
+        ("no indicator of moves", {"kind": "daily", "domain_size": moves.size, "moves": moves}, {}),
+        ("max_values of i0 must be 1", {"kind": "daily", "max_values": 3}, {}),
+        ("presence_epsilon must be absent", {"kind": "daily"}, NOISE),
+    ):
+        refuses(message, built, indicator, error=PlanError, **{"mechanism": "smp-stream"} | settings)
+    data = stream().to_json() | {"window_days": None}
+    refuses("window_days of a smp-stream plan must be present", PlanSpec.from_json, data, error=PlanError)
+
+
+# --- errors ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("window", "budget", "people", "ratio"),
+    [(7, 195.7, 25.8, 7.6), (20, 1599.7, 73.7, 21.7), (62, 15376, 228.3, 67.3)],
+)
+def test_dividing_people_is_better_than_dividing_epsilon(
+    window: int, budget: float, people: float, ratio: float
+) -> None:
+    """n times the variance of a day at epsilon 1 in any window, unary encoding (OUE); everyone, or a part."""
+    by_budget = float(noise_at_zero(ldp.oue_channel(epsilon=Fraction(1, window), domain_size=12)))
+    by_people = window * float(noise_at_zero(ldp.oue_channel(epsilon=Fraction(1), domain_size=12)))
+    assert (round(by_budget, 1), round(by_people, 1)) == pytest.approx(
+        (budget, people), abs=0.5 * (window > 60)
+    )
+    assert round(by_budget / by_people, 1) == ratio
+
+
+def test_days_are_estimated_without_bias_and_with_their_variance() -> None:
+    """200 keys: the mean error, and the squared error over the stated variance, of each day and category.
+
+    And how many of all 95% intervals hold the truth; in full: `benchmarks/soak.py`.
+    """
+    n, days, k, keys = 3_000, 4, 4, 200
+    plan = stream(k=k, days=days, window_days=3)
+    generator = np.random.default_rng(26)
+    values = generator.choice(k, size=(n, days), p=[0.5, 0.3, 0.15, 0.05]).astype(np.int32)
+    bitmaps = np.full(n, 2**days - 1, np.uint64)
+    errors, covered = np.zeros((keys, days, k)), np.zeros((keys, days, k), np.bool_)
+    channel = plan.answer_channel(0)
+    truth = np.array([np.bincount(values[:, day], minlength=k) for day in range(days)]) / n
+    for key in range(keys):
+        people = generator.integers(0, 2**63, n, dtype=np.uint64)
+        sanitiser = ldp.Sanitiser(plan, ldp.KeyedPrf(generator.bytes(16)))
+        is_on = sanitiser.answer_days(0, people)[:, None] >> np.arange(days, dtype=np.uint64) & np.uint64(1)
+        asked = np.where(is_on == 1, values, -1).astype(np.int32)
+        words = np.stack(
+            [sanitiser.report(0, people, asked[:, day], day=day + 1) for day in range(days)], axis=1
+        )
+        delta = ldp.Delta.zero(plan)
+        ldp.tally_reports(bitmaps, words, delta, index=0, is_unary=False, sign=1)
+        for day in range(days):
+            counts, n_reports = (
+                ldp.union(tally, first_day=day + 1, last_day=day + 1)
+                for tally in (delta.counts[0], delta.n_reports[0])
+            )
+            assert int(n_reports) == int(is_on[:, day].sum())
+            found = ldp.pure_frequencies(counts, n_reports=int(n_reports), n_population=n, channel=channel)
+            exact = ldp.pure_variance(truth[day], n_reports=int(n_reports), n_population=n, channel=channel)
+            errors[key, day] = (found.frequency - truth[day]) / np.sqrt(exact)
+            covered[key, day] = (found.ci_low <= truth[day]) & (truth[day] <= found.ci_high)
+    # Within 5.5 standard errors: of a mean of 200, and of a mean of squares.
+    assert np.abs(errors.mean(axis=0)).max() < 5.5 / np.sqrt(keys)
+    assert np.abs((errors**2).mean(axis=0) - 1).max() < 5.5 * np.sqrt(2 / keys)
+    # The shares of a day add up to 1, so they count as one.
+    assert abs(covered.mean() - 0.95) < 3.5 * np.sqrt(0.95 * 0.05 / (keys * days))
