@@ -6,6 +6,8 @@ follows it (Durbin and Koopman 2012, chapter 4); q and h have the greatest likel
 figures only, so it costs no epsilon.
 """
 
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final, Literal, Self
@@ -126,37 +128,65 @@ def design_of(weekdays: NDArray[np.int64], *, has_weekdays: bool) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """State after the last day under each pair of variances.
+    """State after a day under each pair of variances.
 
     mean : float64 (pairs, states); covariance : (pairs, states, states); log_likelihood : (pairs,)
+    error, error_variance : (pairs,), of the day's figure around what was expected of it; NaN without a figure
     """
 
     mean: Floats
     covariance: Floats
     log_likelihood: Floats
+    error: Floats
+    error_variance: Floats
 
 
 def follow(figures: DayFigures, *, design: Floats, moves: Floats, own: Floats) -> State:
-    """Kalman filter over all days, for several pairs of variances at once.
+    """State after all days, for several pairs of variances at once; parameters as of `states`."""
+    shape = (len(figures.values), len(moves))
+    values, variances = (
+        np.broadcast_to(each[:, np.newaxis], shape) for each in (figures.values, figures.variances)
+    )
+    prior = np.full(len(moves), DIFFUSE * scale_of(figures))
+    last = deque(states(values, variances, prior=prior, design=design, moves=moves, own=own), maxlen=1)
+    if not last:
+        raise LdpError("figures must be of at least one day, got none")
+    return last[0]
 
+
+def states(
+    values: Floats, variances: Floats, *, prior: Floats, design: Floats, moves: Floats, own: Floats
+) -> Iterator[State]:
+    """Yield the state after each day, by a Kalman filter for several series, or pairs of variances, at once.
+
+    values, variances : float64 (days, pairs); NaN where there is no figure
+    prior : float64 (pairs,), variance of each part of the state before the first day
     design : float64 (days, states), of `design_of`
-    moves, own : float64 (pairs,), of the level from day to day, and of days around it
+    moves : float64 (pairs,) or (days, pairs), of the level from the day before to each
+    own : float64 (pairs,), of days around the level
     """
-    n_states = design.shape[1]
-    mean = np.zeros((len(moves), n_states))
-    covariance = np.tile(DIFFUSE * scale_of(figures) * np.eye(n_states), (len(moves), 1, 1))
-    log_likelihood = np.zeros(len(moves))
-    for value, noise, shown in zip(figures.values, figures.variances, design, strict=True):
-        covariance[:, 0, 0] += moves
-        if np.isnan(value):
-            continue
+    mean = np.zeros((values.shape[1], design.shape[1]))
+    covariance = prior[:, np.newaxis, np.newaxis] * np.eye(design.shape[1])
+    log_likelihood = np.zeros(values.shape[1])
+    steps = np.broadcast_to(moves, values.shape)
+    for value, noise, shown, step in zip(values, variances, design, steps, strict=True):
+        covariance[:, 0, 0] += step
         along = covariance @ shown
         variance = along @ shown + own + noise
         error = value - mean @ shown
-        mean += along * (error / variance)[:, None]
-        covariance -= along[:, :, None] * along[:, None, :] / variance[:, None, None]
-        log_likelihood -= (np.log(2 * np.pi * variance) + error**2 / variance) / 2
-    return State(mean=mean, covariance=covariance, log_likelihood=log_likelihood)
+        known = ~np.isnan(value)
+        gain = np.where(known[:, np.newaxis], along / variance[:, np.newaxis], 0.0)
+        mean = mean + gain * np.where(known, error, 0.0)[:, np.newaxis]
+        covariance = covariance - gain[:, :, np.newaxis] * along[:, np.newaxis, :]
+        density = np.log(2 * np.pi * variance) + error**2 / variance
+        log_likelihood = log_likelihood - np.where(known, density, 0.0) / 2
+        yield State(
+            mean=mean,
+            covariance=covariance.copy(),
+            log_likelihood=log_likelihood,
+            error=error,
+            error_variance=variance,
+        )
 
 
 def most_likely(figures: DayFigures, *, design: Floats) -> tuple[float, float]:

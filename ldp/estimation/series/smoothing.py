@@ -1,0 +1,173 @@
+"""Smoothed shares of days: a level that wanders, and noise whose variance is known; and days of a change.
+
+Each category is a level that moves by a variance q a day, seen with the known variance of the day's estimate
+(`ldp.estimation.series.levels`). q is one for all categories, with the greatest likelihood of all of them
+together. The filter uses a day and those before it; the smoother, of Rauch, Tung and Striebel (Durbin and
+Koopman 2012, chapter 4), uses all days. Published figures only, so it costs no epsilon.
+
+Where the share of a day is unlike the days before it, the level lags behind: smoothed figures are biased
+then, and estimates are not. Such days are flagged.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldp.errors import LdpError
+from ldp.estimation.series.grid import Floats
+from ldp.estimation.series.levels import (
+    COARSE,
+    DIFFUSE,
+    FINE,
+    LEVEL_DAYS,
+    DayFigures,
+    State,
+    scale_of,
+    states,
+)
+
+FALSE_ALARMS: Final = 0.01  # probability that an ordinary day is flagged, for any category
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SmoothedDays:
+    """Levels of categories on consecutive days; NaN before the first figure of a category.
+
+    filtered, smoothed : float64, shape (days, categories); by the days until then, and by all days
+    filtered_variances, smoothed_variances : same shape; of the level around them
+    moves : variance of a level from one day to the next, of all categories
+    changes : bool, same shape; days on which a figure is unlike the days before
+    """
+
+    filtered: Floats
+    filtered_variances: Floats
+    smoothed: Floats
+    smoothed_variances: Floats
+    moves: float
+    changes: NDArray[np.bool_]
+
+
+def smooth_days(values: Floats, variances: Floats, *, false_alarms: float = FALSE_ALARMS) -> SmoothedDays:
+    """Filter and smooth the estimates of consecutive days.
+
+    Parameters
+    ----------
+    values : float64, shape (days, categories); NaN where there is no estimate
+    variances : float64, same shape; exact variance of each estimate, above 0
+    false_alarms : probability that a day is flagged on which no level moves more than it usually does, in
+        (0, 1): that of a category is less, since all of them are compared
+
+    Raises
+    ------
+    LdpError : shapes do not fit, no estimate at all, or false_alarms is out of range
+
+    Notes
+    -----
+    Flags are found one by one, the largest first: each lets all levels jump on its day, so that one event
+    does not hide itself, or another one, by making days look restless. The levels themselves have no jumps.
+    """
+    if values.ndim != 2 or values.shape != variances.shape:
+        raise LdpError(
+            f"values and variances must have one shape (days, categories), got {values.shape} and "
+            f"{variances.shape}"
+        )
+    if not 0 < false_alarms < 1:
+        raise LdpError(f"false_alarms must be in (0, 1), got {false_alarms}")
+    series = _Series(values, variances)
+    no_jumps = np.zeros(len(values), np.bool_)
+    moves = series.most_likely(no_jumps)
+    found = np.full((4, *values.shape), np.nan)
+    found[:, :, series.has_any] = series.smooth(moves)
+    for code in np.flatnonzero(series.has_any):
+        found[:, : np.flatnonzero(~np.isnan(values[:, code]))[0], code] = np.nan
+    return SmoothedDays(
+        filtered=found[0],
+        filtered_variances=found[1],
+        smoothed=found[2],
+        smoothed_variances=found[3],
+        moves=moves,
+        changes=_changes(series, values.shape, false_alarms=false_alarms),
+    )
+
+
+class _Series:
+    """Estimates of the categories that have any."""
+
+    def __init__(self, values: Floats, variances: Floats) -> None:
+        self.has_any = ~np.isnan(values).all(axis=0)
+        self.values, self.variances = values[:, self.has_any], variances[:, self.has_any]
+        figures = [
+            DayFigures(values=value, variances=variance, weekdays=np.zeros(len(value), np.int64))
+            for value, variance in zip(self.values.T, self.variances.T, strict=True)
+        ]
+        if not figures:
+            raise LdpError("values must have an estimate, got none")
+        self.scales = np.array([scale_of(each) for each in figures])
+
+    def states(self, moves: Floats, jumps: NDArray[np.bool_]) -> Iterator[State]:
+        """Yield the filtered levels after each day: for each of some variances, those of all categories."""
+        n, k = len(moves), len(self.scales)
+        prior = np.tile(DIFFUSE * self.scales, n)
+        steps = np.repeat(moves, k) + np.where(jumps[:, np.newaxis], prior, 0.0)
+        values, variances = np.tile(self.values, n), np.tile(self.variances, n)
+        design = np.ones((len(values), 1))
+        return states(values, variances, prior=prior, design=design, moves=steps, own=np.zeros(n * k))
+
+    def most_likely(self, jumps: NDArray[np.bool_]) -> float:
+        """Variance of the levels from day to day with the greatest likelihood of all categories together."""
+        best = float(self.scales.mean())
+        for grid in (COARSE, FINE):
+            moves = best * grid
+            *_, last = self.states(moves, jumps)
+            likelihood = last.log_likelihood.reshape(len(moves), -1).sum(axis=1)
+            best = float(moves[int(np.argmax(likelihood))])
+        return best
+
+    def errors(self, moves: float, jumps: NDArray[np.bool_]) -> Floats:
+        """Error of each figure by the days before, in standard deviations; on days of a jump, as if none."""
+        found = np.full(self.values.shape, np.nan)
+        jump = DIFFUSE * self.scales
+        for day, each in enumerate(self.states(np.array([moves]), jumps)):
+            variance = each.error_variance - (jump if jumps[day] else 0.0)
+            found[day] = each.error / np.sqrt(np.maximum(variance, self.variances[day]))
+        return found
+
+    def smooth(self, moves: float) -> Floats:
+        """Filtered levels and variances, and smoothed ones; shape (4, days, categories)."""
+        after = list(self.states(np.array([moves]), np.zeros(len(self.values), np.bool_)))
+        mean = np.array([each.mean[:, 0] for each in after])
+        variance = np.array([each.covariance[:, 0, 0] for each in after])
+        smooth, spread = mean.copy(), variance.copy()
+        for day in range(len(mean) - 2, -1, -1):
+            gain = variance[day] / (variance[day] + moves)
+            smooth[day] += gain * (smooth[day + 1] - mean[day])
+            spread[day] += gain**2 * (spread[day + 1] - variance[day] - moves)
+        return np.array([mean, variance, smooth, spread])
+
+
+def _changes(series: _Series, shape: tuple[int, ...], *, false_alarms: float) -> NDArray[np.bool_]:
+    """Days on which a figure is unlike the days before, shape (days, categories)."""
+    far = NormalDist().inv_cdf(1 - false_alarms / (2 * len(series.scales)))
+    is_early = np.cumsum(~np.isnan(series.values), axis=0) <= LEVEL_DAYS
+    jumps = np.zeros(shape[0], np.bool_)
+    errors = _sizes(series, jumps, is_early)
+    while not jumps.all():
+        tried = jumps.copy()
+        tried[int(np.argmax(np.where(jumps, -1.0, errors.max(axis=1))))] = True
+        of_tried = _sizes(series, tried, is_early)
+        if (of_tried[tried].max(axis=1) <= far).any():  # the new one is not, or explains one found before
+            break
+        jumps, errors = tried, of_tried
+    found = np.zeros(shape, np.bool_)
+    found[:, series.has_any] = (errors > far) & jumps[:, np.newaxis]
+    return found
+
+
+def _sizes(series: _Series, jumps: NDArray[np.bool_], is_early: NDArray[np.bool_]) -> Floats:
+    """Return errors without their sign, 0 where there is none or too few days are before."""
+    errors = np.abs(series.errors(series.most_likely(jumps), jumps))
+    return np.where(is_early | np.isnan(errors), 0.0, errors)
