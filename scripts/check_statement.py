@@ -45,7 +45,7 @@ THRESHOLDS = {
     "loloha": ("threshold", "threshold_second", "prime", "dimension", "codes"),
 }
 ORACLES = {
-    "smp": ("grr", "oue", "adp", "question", "loloha"),
+    "smp": ("grr", "oue", "adp", "question", "loloha", "stream"),
     "spl": ("grr",),
     "rsfd": ("grr", "ouez", "adp"),
 }
@@ -334,6 +334,7 @@ class Plan:
         self.is_static = all(each["kind"] == "static" for each in self.asked)
         self.voided: int = statement["guarantee"]["voided_days"]
         self.first: Json | None = self.spec.get("first")
+        self.window: int | None = self.spec.get("window_days")
         # Of hashed values the number of sets, which is checked with the other numbers of the indicator.
         self.primes: list[int] = [entry.get("prime", 1) for entry in statement["indicators"]]
 
@@ -383,6 +384,21 @@ class Plan:
         if not self.is_hashed(index):
             return channel.ratio**n
         return worst_ratio(channel, reports=self.reports(index), sets=n)
+
+    def is_stream(self, index: int) -> bool:
+        """Return whether a person answers once in each window of days, with new noise."""
+        return self.mechanism == "smp-stream" and self.asked[index]["kind"] == "daily"
+
+    def has_valid_window(self) -> bool:
+        """Return whether streams have a window, and nothing in the plan keeps answers to daily values."""
+        if self.mechanism != "smp-stream" or self.window not in range(1, self.days + 1):
+            return self.window is None and self.mechanism != "smp-stream"
+        most = _up(self.days, self.window)
+        return not self.spec.keys() & {"location", "presence"} and all(
+            asked["max_values"] == most and not asked.keys() & {"scale", "moves"}
+            for index, asked in enumerate(self.asked)
+            if self.is_stream(index)
+        )
 
     def has_question(self, index: int) -> bool:
         """Return whether people have one permanent question: on categories reported more than twice."""
@@ -533,6 +549,7 @@ def check_spec(plan: Plan, found: Findings) -> None:
         "parts": plan.has_valid_parts(),
         "scale": plan.has_valid_scales(),
         "first": plan.has_valid_first(),
+        "window_days": plan.has_valid_window(),
         "moves": plan.has_valid_moves(),
         "by_code": not any("by_code" in row for row in plan.asked) or plan.mechanism.startswith("smp-"),
         "lookup": all(is_lookup(row) for row in plan.asked if "lookup" in row),
@@ -625,7 +642,7 @@ def check_indicator(entry: Json, plan: Plan, index: int, said_epsilon: str, foun
         asked.get("parts")
         or "moves" in asked
         or asked.get("by_code")
-        or plan.mechanism in ("smp-question", "smp-loloha")
+        or plan.mechanism in ("smp-question", "smp-loloha", "smp-stream")
     ):
         possible = codes(epsilon, k, days=plan.days)
     else:
@@ -724,9 +741,29 @@ def check_guarantee(statement: Json, plan: Plan, used: list[Channel], found: Fin
         found.equal(f"guarantee.nominal_{unit}", Fraction(said[f"nominal_{unit}"]), value)
     is_kept = Fraction(said["epsilon"]) <= nominal[plan.unit]
     found.holds("guarantee.epsilon", is_kept, f"is above the nominal one, {float(nominal[plan.unit])}")
+    check_window(said, plan, used, found)
     cap = statement["plan"]["epsilon_profile_cap"]
     is_kept = cap is None or Fraction(said["epsilon_profile"]) <= Fraction(cap)
     found.holds("plan.epsilon_profile_cap", is_kept, f"is {cap}, below the certified loss per profile")
+
+
+def check_window(said: Json, plan: Plan, used: list[Channel], found: Findings) -> None:
+    """Loss of any days in a row under a stream: one answer, and those of days that were given again."""
+    window, streams = said.get("window"), [index for index in range(plan.d) if plan.is_stream(index)]
+    found.equal("guarantee.window", window is not None, bool(streams))
+    if window is None or not streams:
+        return
+    found.equal("guarantee.window.days", window["days"], plan.window)
+    n_values = [1 + plan.voided * (index in streams) for index in range(plan.d)]
+    losses = [
+        Bounds(*(n * bound for bound in log_bounds(channel.ratio)))
+        for n, channel in zip(n_values, used, strict=True)
+    ]
+    nominal = max(Fraction(row["epsilon"]) * n for row, n in zip(plan.asked, n_values, strict=True))
+    found.up("guarantee.window.epsilon", window["epsilon"], Bounds(*map(max, zip(*losses, strict=True))))
+    found.equal("guarantee.window.nominal", Fraction(window["nominal"]), nominal)
+    is_kept = Fraction(window["epsilon"]) <= nominal
+    found.holds("guarantee.window.epsilon", is_kept, f"is above the nominal one, {float(nominal)}")
 
 
 def sum_bounds(ratio: Fraction, n_reports: int, delta: Fraction) -> Bounds | None:

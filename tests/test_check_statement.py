@@ -174,6 +174,49 @@ def test_it_agrees_with_hashed_values(fresh):
     assert any(text.startswith("plan.spec, first") for text in texts(forged))
 
 
+@pytest.mark.parametrize("window", [None, 3, 1])
+def test_it_agrees_with_streams(window):
+    """Also on combinations; other windows, numbers of answers and losses are noticed, and kept answers."""
+    both = factory.joint("both", MANY, factory.STAY, kind="daily")
+    plan = planned("smp-stream", unit="attribute", epsilon=Decimal(2), window_days=window)
+    statement = written(factory.create(MANY, factory.STAY, both, plan=plan, days=8))
+    assert texts(statement) == []
+    most = {None: 2, 3: 3, 1: 8}[window]
+    assert [each["values_per_person"] for each in statement["indicators"]] == [1, most, most]
+    assert [each["unions_of_days"] for each in statement["indicators"]] == [True, window == 1, window == 1]
+    found = statement["guarantee"]["window"]
+    assert (found["days"], found["nominal"]) == (window or 7, "2/1")
+    assert Decimal("1.99") < Decimal(found["epsilon"]) <= 2
+    # The value that lasts is in all combinations of a person.
+    assert Decimal(statement["indicators"][0]["epsilon_attribute"]) > Decimal("1.99") * most
+    assert set(believed(statement)) - {"first_day", "spec_sha256"} == {"voided_days"}
+    stay = statement["plan"]["spec"]["indicators"][1]
+    for change in ({"max_values": most + 1}, {"scale": {}}, {"moves": {}}):
+        before = dict(stay)
+        stay |= change
+        assert any(text.startswith("plan.spec, window_days") for text in texts(statement)), change
+        stay.clear()
+        stay |= before
+    for change in ({"window_days": None}, {"window_days": 9}, {"window_days": 0}):
+        forged = copy.deepcopy(statement)
+        forged["plan"]["spec"] |= change
+        assert any(text.startswith("plan.spec, window_days") for text in texts(forged)), change
+    forged = copy.deepcopy(statement)
+    forged["plan"]["spec"]["location"] = {}
+    assert not check_statement.Plan(forged).has_valid_window()
+    del statement["guarantee"]["window"]
+    assert [text.split(":")[0] for text in texts(statement)] == ["guarantee.window"]
+
+
+def test_a_plan_without_streams_has_no_window():
+    statement = written(factory.create(factory.GENDER, factory.STAY))
+    assert "window" not in statement["guarantee"]
+    statement["guarantee"]["window"] = {"days": 7, "epsilon": "1", "nominal": "1/1"}
+    assert [text.split(":")[0] for text in texts(statement)] == ["guarantee.window"]
+    statement["plan"]["spec"]["window_days"] = 7
+    assert any(text.startswith("plan.spec, window_days") for text in texts(statement))
+
+
 def test_keys_of_hashed_values_leave_other_plans_and_statements_as_they_were():
     """The hash of a plan is that of these keys, whose values have not changed."""
     statement = written(factory.create(factory.GENDER, factory.STAY))

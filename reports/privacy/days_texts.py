@@ -10,11 +10,13 @@ from reports.base import formats
 
 
 def repeated(spec: PlanSpec) -> list[int]:
-    """Positions of daily indicators on which a person repeats answers; moves have new noise every day."""
+    """Positions of daily indicators on which a person repeats answers; moves and streams have new noise."""
     return [
         index
         for index, asked in enumerate(spec.indicators)
-        if asked.kind == "daily" and asked.moves is None and spec.values_per_person(index) > 1
+        if asked.kind == "daily"
+        and not (asked.moves or spec.is_stream(index))
+        and spec.values_per_person(index) > 1
     ]
 
 
@@ -30,7 +32,7 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
     daily = [
         index for index, asked in enumerate(spec.indicators) if asked.kind == "daily" and not asked.moves
     ]
-    if any(not spec.is_hashed(index) for index in daily):
+    if any(not (spec.is_hashed(index) or spec.is_stream(index)) for index in daily):
         sentences.append(
             gettext(
                 "Changes: the values of a daily indicator are protected. Whether a value changes from one "
@@ -39,6 +41,8 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
         )
     if hashed := _hashes(spec):
         sentences.append(hashed)
+    if streams := _streams(spec):
+        sentences.append(streams)
     if moves:
         text = gettext(
             "Moves (%(indicators)s): new noise is drawn every day, so reports do not show whether a "
@@ -149,6 +153,20 @@ def _hashes(spec: PlanSpec) -> str:
         "and knows the values on all days except one, each report for that day reveals at most epsilon "
         "%(each)s about the value on that day. The epsilon per attribute does not limit this loss."
     ) % {"indicators": ", ".join(found), "each": formats.epsilon(epsilon_of(max(found.values())))}
+
+
+def _streams(spec: PlanSpec) -> str:
+    """Return what a stream does not protect; empty without one."""
+    slugs = [spec.indicators[index].slug for index in range(spec.d) if spec.is_stream(index)]
+    if not slugs:
+        return ""
+    return gettext(
+        "Streams (%(indicators)s): new noise is drawn for every answer, so answers do not show whether a "
+        "value has changed. The only exception is a day that is processed again after its uploads are "
+        "undone. If the value is the same, so are the noise and the answer. The days on which a person "
+        "answers are public. The limit for consecutive days does not apply to longer periods: the epsilons "
+        "of all of a person's answers add up."
+    ) % {"indicators": ", ".join(slugs)}
 
 
 def _known_day(spec: PlanSpec, index: int) -> str:

@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext, ngettext
 
-from ldp import IndicatorCertificate
+from ldp import Certificate, IndicatorCertificate, PlanSpec
 from reports.base import formats
 from reports.privacy.statement.document import certified
 from reports.studies.plan_models import Plan
@@ -51,9 +51,23 @@ def total_words(plan: Plan) -> str:
             largest.n_values,
         )
     name = plan.study.indicators.get(slug=asked.slug).shown_name
-    return text % {
+    found = text % {
         "total": total, "n": largest.n_values, "each": formats.epsilon(each), "name": name,
     }  # fmt: skip
+    return " ".join(filter(None, (found, window_words(spec, certificate))))
+
+
+def window_words(spec: PlanSpec, certificate: Certificate) -> str:
+    """State the limit for the days of a window; empty in a plan without streams."""
+    if certificate.epsilon_window is None:
+        return ""
+    values = {"window": spec.window_days, "epsilon": formats.epsilon(certificate.epsilon_window)}
+    if spec.window_days == 1:
+        return gettext("For the answers of any single day, the limit is epsilon %(epsilon)s.") % values
+    return (
+        gettext("For the answers of any %(window)d consecutive days, the limit is epsilon %(epsilon)s.")
+        % values
+    )
 
 
 def _product(entry: IndicatorCertificate) -> str:

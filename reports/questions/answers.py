@@ -89,6 +89,8 @@ def _not_over_days(facts: Facts) -> Missing | None:
         "Only single days are available for: %(names)s. Each person reports on only some of the days "
         "they are present. Figures for a date range would need reports for all of those days."
     ) % {"names": ", ".join(limited)}
+    if facts.spec.has_streams:
+        return Missing(why=why, keys=("window_days",), anchor="streams")
     return Missing(why=why, keys=("max_values",), anchor="indicator")
 
 

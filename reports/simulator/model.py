@@ -41,7 +41,7 @@ from ldp.privacy.attacker import (
 )
 from ldp.privacy.first_reports import HashCells
 from ldp.privacy.joint import SIDES, joint_size
-from ldp.privacy.plans import HASHED, Mechanism, ReportChannel
+from ldp.privacy.plans import HASHED, STREAM, Mechanism, ReportChannel
 from ldp.protocols.channels import Unit
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.numbers.wave import WaveChannel
@@ -94,6 +94,7 @@ class Setting:
     small_cell : least visitors of a window that is shown; 0 = no such rule
     presence_epsilon, presence_days : of the noise that hides who was there; None = totals are exact
     epsilon_first, hash_cells : of smp-loloha, which others leave out; None = half of epsilon, and two
+    window_days : of smp-stream, which others leave out; None = seven, or all days of a shorter study
     """
 
     mechanism: Mechanism
@@ -107,6 +108,7 @@ class Setting:
     presence_days: int | None = None
     epsilon_first: Decimal | None = None
     hash_cells: HashCells | None = None
+    window_days: int | None = None
 
     @property
     def has_own(self) -> bool:
@@ -122,7 +124,7 @@ class Setting:
                 each,
                 epsilon=each.epsilon if is_sampled else None,
                 weight=each.weight if is_sampled else None,
-                max_values=None if each.kind == "static" else each.max_values,
+                max_values=None if each.kind == "static" or self.mechanism == STREAM else each.max_values,
                 by_code=each.by_code and is_sampled and self.presence_epsilon is None,
             )
             for each in self.questions
@@ -141,6 +143,7 @@ class Setting:
             presence_days=None if self.presence_epsilon is None else self.presence_days,
             epsilon_first=self.epsilon_first if self.mechanism == HASHED else None,
             hash_cells=self.hash_cells if self.mechanism == HASHED else None,
+            window_days=self.window_days if self.mechanism == STREAM else None,
         )
 
 
@@ -390,7 +393,7 @@ def questions_of_study(study: Study) -> tuple[Question, ...]:
             domain_size=len(each.categories),
             epsilon=typed.get(each.pk),
             weight=None if spec.shares is None else Decimal(spec.shares[index]),
-            max_values=spec.indicators[index].max_values,
+            max_values=None if spec.is_stream(index) else spec.indicators[index].max_values,
             parts=spec.indicators[index].parts,
             scale=spec.indicators[index].scale,
             moves=spec.indicators[index].moves,
@@ -410,7 +413,7 @@ def questions_of_definition(definition: StudyDefinition) -> tuple[Question, ...]
             domain_size=len(each.categories),
             epsilon=each.epsilon,
             weight=each.weight,
-            max_values=each.max_values,
+            max_values=None if definition.plan.mechanism == STREAM else each.max_values,
             parts=each.parts,
             scale=each.scale,
             moves=each.moves,

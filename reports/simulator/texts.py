@@ -8,7 +8,7 @@ from math import floor, log10
 
 from django.utils.translation import gettext, ngettext, pgettext
 
-from ldp import FakedChannel, GrrChannel, PlanSpec
+from ldp import FakedChannel, GrrChannel, PlanSpec, certify
 from ldp.estimation.simulation import LARGEST_EPSILON, Candidate
 from ldp.privacy.accounting import certify_presence
 from ldp.privacy.plans import ReportChannel
@@ -19,6 +19,7 @@ from ldp.protocols.repeated.question import QuestionChannel
 from ldp.protocols.two_round import TwoRoundGrr
 from reports.base import formats
 from reports.privacy.days_texts import repeated, two_categories
+from reports.privacy.total_texts import window_words
 from reports.simulator.model import Reading, Recommendation, Row, Setting, Simulation, simulate
 from reports.studies.texts import wave_words
 
@@ -205,6 +206,14 @@ def odds_words(simulation: Simulation) -> list[str]:
 
 def _days_words(plan: PlanSpec) -> list[str]:
     """Between whom the factors hold if values change from day to day."""
+    if plan.has_streams:
+        return [
+            gettext(
+                "Each report on a daily indicator has new noise. The limits on the odds of a correct guess "
+                "therefore also apply to guesses about whether a value has changed."
+            ),
+            *filter(None, [window_words(plan, certify(plan))]),
+        ]
     if not repeated(plan):
         return []
     if all(plan.is_hashed(index) for index in repeated(plan)):
@@ -251,7 +260,8 @@ def winner_words(simulation: Simulation) -> list[str]:
     first, *others = simulation.ranking
     found = [_family_words(first), _method_words(first, simulation)]
     chosen = next((each for each in others if each.mechanism == simulation.setting.mechanism), None)
-    is_ranked = simulation.setting.epsilon_first is None and simulation.setting.hash_cells is None
+    own = (simulation.setting.epsilon_first, simulation.setting.hash_cells, simulation.setting.window_days)
+    is_ranked = own == (None, None, None)
     if chosen is not None and is_ranked:
         ratio = chosen.mean_half_width / first.mean_half_width
         if ratio < ALIKE:
@@ -289,6 +299,10 @@ def mechanism_words(mechanism: str) -> str:
             "how it is answered",
             "daily values hashed into sets of categories, with new noise in every report",
         ),
+        "stream": pgettext(
+            "how it is answered",
+            "daily values on one day in each window of days, with new noise in every report",
+        ),
     }[method]
     return gettext("%(mechanism)s: %(who)s; %(how)s") % {"mechanism": mechanism, "who": who, "how": how}
 
@@ -311,6 +325,10 @@ def purpose_words(mechanism: str) -> str:
         ),
         "smp-loloha": gettext(
             "Use it for daily indicators if identical reports must not prove that a value stayed the same."
+        ),
+        "smp-stream": gettext(
+            "Use it for daily indicators if any week of a person's values, including its changes, must have "
+            "the same limit (w-event privacy)."
         ),
         "rsfd-grr": gettext(
             "Use it to hide which indicator a person really reports on, if all indicators have few "
@@ -449,6 +467,14 @@ def _method_words(best: Candidate, simulation: Simulation) -> str:
             "A person therefore gives at most two different answers, however many days the study "
             "lasts. This limit allows an epsilon of %(answer)s per answer."
         ) % {"answer": formats.epsilon(best.plan.indicators[0].epsilon, decimals=2)}
+    if best.plan.has_streams:
+        return gettext(
+            "For a daily indicator, each person answers once in any %(window)d consecutive days. Few answers "
+            "per person allow an epsilon of %(answer)s per answer."
+        ) % {
+            "window": best.plan.window_days,
+            "answer": formats.epsilon(best.plan.indicators[0].epsilon, decimals=2),
+        }
     if not best.mechanism.endswith("-adp") or any(each.parts or each.scale for each in best.plan.indicators):
         return ""
     questions = simulation.setting.questions

@@ -197,6 +197,7 @@ def _how(spec: PlanSpec, index: int) -> str:
         or asked.scale is not None
         or spec.has_question(index)
         or spec.is_hashed(index)
+        or spec.is_stream(index)
     ):
         return ""
     if (asked.parts or asked.by_code) and not spec.has_codes:
@@ -232,6 +233,8 @@ def _how(spec: PlanSpec, index: int) -> str:
 
 
 def _how_repeated(spec: PlanSpec, index: int) -> str:
+    if spec.is_stream(index):
+        return _how_stream(spec)
     if spec.is_hashed(index):
         return gettext(
             "For a daily indicator, the categories are divided at random into a few sets. Each person has "
@@ -251,6 +254,22 @@ def _how_repeated(spec: PlanSpec, index: int) -> str:
         "drawn for a true “yes” and one for a true “no”, and both are then reused. A person "
         "therefore never has more than two randomised answers, however many days the study lasts."
     )
+
+
+def _how_stream(spec: PlanSpec) -> str:
+    if spec.window_days == 1:
+        return gettext(
+            "For a daily indicator, each person answers on every day of presence. Each answer is "
+            "randomised with GRR or PGR and the full epsilon, and with new noise, so answers do not show "
+            "whether a value has changed (w-event privacy, for a window of one day)."
+        )
+    return gettext(
+        "For a daily indicator, each person answers on at most one of any %(window)d consecutive days, "
+        "always at the same interval. The first of these days is drawn at random for each person. Each "
+        "answer is randomised with GRR or PGR and the full epsilon, and with new noise, so answers do not "
+        "show whether a value has changed. Any %(window)d consecutive days therefore reveal at most epsilon "
+        "(w-event privacy)."
+    ) % {"window": spec.window_days}
 
 
 def wave_words(channel: WaveChannel) -> str:

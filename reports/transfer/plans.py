@@ -75,14 +75,15 @@ def _check_replaceable(study: Study, old: Plan, *, replaces: str) -> None:
 def _replace_indicators(study: Study, definition: StudyDefinition) -> list[Indicator]:
     """Indicators that ask the same stay, and what people keep of them; the others are made again."""
     kept: dict[str, Indicator] = {}
+    answered_days = definition.answered_days()
     for row in study.indicators.all():
         asked = next((each for each in definition.indicators if each.slug == row.slug), None)
-        if asked is not None and (asked.kind, list(asked.categories), asked.max_values, asked.max_moves) == (
-            row.kind,
-            row.categories,
-            row.max_values,
-            row.max_moves,
-        ):
+        if asked is not None and (
+            asked.kind,
+            list(asked.categories),
+            answered_days[asked.slug],
+            asked.max_moves,
+        ) == (row.kind, row.categories, row.max_values, row.max_moves):
             kept[row.slug] = row
         else:
             row.delete()

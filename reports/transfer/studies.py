@@ -156,14 +156,14 @@ def create_indicators(
     study: Study, definition: StudyDefinition, *, kept: Mapping[str, Indicator] = MappingProxyType({})
 ) -> list[Indicator]:
     """Write the indicators in their order; those of `kept`, by slug, only take their names and place."""
-    rows = []
+    rows, answered_days = [], definition.answered_days()
     for position, indicator in enumerate(definition.indicators):
         row = kept.get(indicator.slug) or Indicator(
             study=study,
             slug=indicator.slug,
             kind=indicator.kind,
             categories=list(indicator.categories),
-            max_values=indicator.max_values,
+            max_values=answered_days[indicator.slug],
             max_moves=indicator.max_moves,
         )
         row.position, row.name, row.name_fr = position, indicator.name, indicator.name_fr

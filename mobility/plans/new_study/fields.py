@@ -89,8 +89,8 @@ STEPS: Final[dict[str, tuple[Promise, tuple[str, ...], tuple[str, ...]]]] = {
         gettext_lazy("Plan"),
         ("plan.mechanism", "plan.unit", "plan.epsilon"),
         (
-            "plan.epsilon_profile", "plan.epsilon_first", "plan.hash_cells", "plan.presence_epsilon",
-            "plan.presence_days", "plan.tallies",
+            "plan.epsilon_profile", "plan.epsilon_first", "plan.hash_cells", "plan.window_days",
+            "plan.presence_epsilon", "plan.presence_days", "plan.tallies",
         ),
     ),
 }  # fmt: skip

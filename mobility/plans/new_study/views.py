@@ -323,7 +323,7 @@ def _simulator_query(tables: Tables) -> str:
         "categories": max(sizes, default=0) or None,
         **{
             key: plan.get(key)
-            for key in ("mechanism", "unit", "epsilon", "epsilon_first", "presence_epsilon")
+            for key in ("mechanism", "unit", "epsilon", "epsilon_first", "window_days", "presence_epsilon")
         },
     }
     query.update({key: str(value) for key, value in found.items() if value is not None})

@@ -57,6 +57,7 @@ LABELS: Final[dict[str, Promise]] = {
     "plan.epsilon_profile": gettext_lazy("Maximum epsilon per profile (epsilon_profile, optional)"),
     "plan.epsilon_first": gettext_lazy("Epsilon of one report (smp-loloha, optional)"),
     "plan.hash_cells": gettext_lazy("Number of sets of categories (smp-loloha, optional)"),
+    "plan.window_days": gettext_lazy("Window length in days (smp-stream, optional)"),
     "plan.presence_epsilon": gettext_lazy("Presence epsilon (optional)"),
     "plan.presence_days": gettext_lazy("Maximum days counted per subscriber (with presence epsilon)"),
     "plan.tallies": gettext_lazy("Additional exact counts"),
@@ -131,6 +132,11 @@ HINTS: Final[dict[str, Promise | str]] = {
         "Enter a number lower than epsilon. This number limits what one report reveals. Epsilon "
         "limits what all reports with the same value reveal together. If you leave this field empty, "
         "half of epsilon is used."
+    ),
+    "plan.window_days": gettext_lazy(
+        "Each person answers daily indicators at most once in this many consecutive days. Any such days "
+        "together reveal at most epsilon. If you leave this field empty, a window has 7 days, or all days of "
+        "a shorter study."
     ),
     "plan.presence_epsilon": gettext_lazy(
         "This epsilon sets the noise that is added to visitor counts. If you leave this field empty, "

@@ -194,6 +194,7 @@ PLAN: Final[Mapping[str, Callable[[str], Any]]] = {
     "tallies": str.split,
     "epsilon_first": _number,
     "hash_cells": str,
+    "window_days": whole,
 }
 SLOTS: Final[Mapping[str, Callable[[str], Any]]] = {
     "minutes": whole,

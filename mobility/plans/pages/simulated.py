@@ -6,7 +6,7 @@ from typing import Final
 
 from django.http import QueryDict
 
-from ldp.privacy.plans import HASHED
+from ldp.privacy.plans import HASHED, STREAM
 from mobility.plans.pages.draft_typed import JOINT, ORIGIN, Typed, lines
 from mobility.plans.pages.simulator_form import COMBINED, SimulatorForm
 
@@ -14,7 +14,8 @@ from mobility.plans.pages.simulator_form import COMBINED, SimulatorForm
 PLAN: Final = {
     name: f"plan.{name}"
     for name in (
-        "mechanism", "unit", "epsilon", "epsilon_first", "hash_cells", "presence_epsilon", "presence_days"
+        "mechanism", "unit", "epsilon", "epsilon_first", "hash_cells", "window_days", "presence_epsilon",
+        "presence_days",
     )
 }  # fmt: skip
 SLOTS: Final = {"slots_epsilon": "slots.epsilon_day", "slots_per_day": "slots.slots_per_day"}
@@ -46,10 +47,15 @@ def query_for_new_study(form: SimulatorForm) -> str:
 def _plan(form: SimulatorForm) -> dict[str, str]:
     """The plan as a study file has it: keys of another mechanism, or of no noise, are absent there."""
     values = {key: _text(form, name) for name, key in PLAN.items()}
-    if form.cleaned_data["mechanism"] != HASHED:
-        values |= {PLAN["epsilon_first"]: "", PLAN["hash_cells"]: ""}
+    values |= dict.fromkeys(_not_of(form.cleaned_data["mechanism"]), "")
     days = values[PLAN["presence_days"]] or str(form.setting.days)
     return values | {PLAN["presence_days"]: days if values[PLAN["presence_epsilon"]] else ""}
+
+
+def _not_of(mechanism: str | None) -> list[str]:
+    """Keys of the plan that only another mechanism has."""
+    of_one = {HASHED: ("epsilon_first", "hash_cells"), STREAM: ("window_days",)}
+    return [PLAN[name] for other, names in of_one.items() if other != mechanism for name in names]
 
 
 def unlike_the_draft(form: SimulatorForm) -> bool:
@@ -67,9 +73,11 @@ def use(typed: Typed, query: QueryDict) -> None:
         for name, value in query.items()
         if isinstance(value, str) and name in known and (has_slots or name not in SLOTS.values())
     }
-    if typed.values.get(PLAN["mechanism"]) != HASHED:
-        typed.values |= {PLAN["epsilon_first"]: "", PLAN["hash_cells"]: ""}
+    mechanism = typed.values.get(PLAN["mechanism"])
+    typed.values |= dict.fromkeys(_not_of(mechanism), "")
     cap, parts = query.get(CAP), query.get(PARTS, "").split()
+    if mechanism == STREAM:
+        cap = ""  # it follows from the window
     if cap is not None:
         rows = [row for row in typed.rows if typed.kind_of(row) != ORIGIN]
         derived = {typed.values.get(f"{row}.slug") for row in rows if typed.values.get(f"{row}.derive")}

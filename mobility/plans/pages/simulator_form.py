@@ -78,6 +78,12 @@ class SimulatorForm(forms.Form):
         required=False,
         choices=lambda: [("", cells_words("two")), ("optimal", cells_words("optimal"))],
     )
+    window_days = forms.IntegerField(
+        label=gettext_lazy("Window length in days (leave empty for 7 days, or all days of a shorter study)"),
+        required=False,
+        min_value=1,
+        max_value=MAX_DAYS,
+    )
     visitors = forms.IntegerField(
         label=gettext_lazy("Visitors per day"), min_value=1, max_value=MOST_VISITORS
     )
@@ -164,7 +170,12 @@ class SimulatorForm(forms.Form):
         days = given.get("days", self.source.days)
         too_long = gettext("Enter at most %(days)d. This is the number of days in the study.")
         stays = gettext("A person cannot be present on more days than the study has. Enter at most %(days)d.")
-        for name, text in (("stay", stays), ("cap", too_long), ("presence_days", too_long)):
+        for name, text in (
+            ("stay", stays),
+            ("cap", too_long),
+            ("presence_days", too_long),
+            ("window_days", too_long),
+        ):
             if given.get(name) is not None and given[name] > days:
                 self.add_error(name, text % {"days": days})
         if given.get("daily", 0) > given.get("indicators", MOST_INDICATORS):
@@ -228,6 +239,7 @@ class SimulatorForm(forms.Form):
             presence_days=given["presence_days"] or days,
             epsilon_first=given["epsilon_first"],
             hash_cells=cast(HashCells, given["hash_cells"]) or None,
+            window_days=given["window_days"],
         )
         return with_combination(setting, parts) if parts else setting
 

@@ -96,6 +96,7 @@ def _of_study(study: Study) -> Source:
             "epsilon": f"{plan.epsilon.normalize():f}",
             **_presence(spec.presence),
             **_first(spec.first),
+            **_window(spec),
             **_slots(spec.slots, n_zones=n_zones),
         },
         questions=questions_of_study(study),
@@ -123,6 +124,7 @@ def source_of_draft(draft: PlanDraft) -> Source:
             "epsilon": f"{definition.plan.epsilon.normalize():f}",
             **_presence(spec.presence),
             **_first(spec.first),
+            **_window(spec),
             **_slots(spec.slots, n_zones=len(area["zones"]) if area else 0),
         },
         questions=questions,
@@ -153,6 +155,11 @@ def _first(first: FirstReports | None) -> dict[str, Any]:
         return {}
     epsilon = "" if first.epsilon is None else f"{float(first.epsilon):g}"
     return {"epsilon_first": epsilon, "hash_cells": "" if first.cells == "two" else first.cells}
+
+
+def _window(spec: PlanSpec) -> dict[str, Any]:
+    """Field of the days of a window."""
+    return {} if spec.window_days is None else {"window_days": spec.window_days}
 
 
 def _slots(slots: SlotSpec | None, *, n_zones: int) -> dict[str, Any]:

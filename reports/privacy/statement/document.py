@@ -72,7 +72,7 @@ class Protection:
 
     `epsilon_value` is what this value loses, all reports of a person seen together. `parts` are the names of
     the indicators that a joint one combines; `scale` is that of a number, and `moves` are those of a day.
-    `n_sets` are those into which hashed values fall.
+    `n_sets` are those into which hashed values fall; in `window_days` a person has one answer to a stream.
     """
 
     unit: str
@@ -89,6 +89,8 @@ class Protection:
     is_daily: bool
     has_question: bool = False
     n_sets: int | None = None
+    window_days: int | None = None
+    epsilon_window: Decimal | None = None
     parts: tuple[str, ...] = ()
     scale: Scale | None = None
     moves: MoveSpec | None = None
@@ -168,6 +170,8 @@ def protections(plan: Plan) -> dict[str, Protection]:
             is_daily=asked.kind == "daily",
             has_question=spec.has_question(index),
             n_sets=_n_sets(spec, index),
+            window_days=spec.window_days if spec.is_stream(index) else None,
+            epsilon_window=certificate.epsilon_window if spec.is_stream(index) else None,
             parts=tuple(names[part] for part in asked.parts),
             scale=asked.scale,
             moves=asked.moves,
@@ -362,7 +366,20 @@ def _guarantee(plan: Plan, spec: PlanSpec, certificate: Certificate) -> dict[str
         "nominal_attribute": exact_text(certificate.nominal_attribute),
         "nominal_profile": exact_text(certificate.nominal_profile),
         "voided_days": plan.voided_days,
+        **_window(spec, certificate),
     }
+
+
+def _window(spec: PlanSpec, certificate: Certificate) -> dict[str, Any]:
+    """Loss of any consecutive days of a plan with streams."""
+    if certificate.epsilon_window is None or certificate.nominal_window is None:
+        return {}
+    window = {
+        "days": spec.window_days,
+        "epsilon": str(certificate.epsilon_window),
+        "nominal": exact_text(certificate.nominal_window),
+    }
+    return {"window": window}
 
 
 def _definition(spec: PlanSpec) -> str:
@@ -396,6 +413,16 @@ def _definition(spec: PlanSpec) -> str:
             "for the other. For any number of days, epsilon is at most the number of sets multiplied "
             "by the epsilon of one kept answer."
         )
+    if spec.has_streams:
+        text += " " + gettext(
+            "For a daily indicator that is a stream, the guarantee also covers changes. The values of the "
+            "two people may differ in any way, because every answer has new noise."
+        )
+        if spec.window_days != 1:
+            text += " " + gettext(
+                "If their values differ only within %(window)d consecutive days, the epsilon for these days "
+                "applies (w-event privacy)."
+            ) % {"window": spec.window_days}
     return text
 
 

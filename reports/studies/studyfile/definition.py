@@ -48,7 +48,7 @@ DEFAULT_POPULATION = "subscribers"
 # Keys that JSON leaves out where a study file does: hashes of definitions without them stay what they were.
 _LEFT_OUT: Final = frozenset(
     {"name_fr", "categories_fr", "zones_fr", "tallies", "slots", "parts", "scale", "groups", "max_moves"}
-    | {"epsilon_first", "hash_cells", "small_category", "report", "origin", "lookup"}
+    | {"epsilon_first", "hash_cells", "window_days", "small_category", "report", "origin", "lookup"}
 )
 
 
@@ -150,6 +150,7 @@ class PlanDefinition:
         that count; None = totals are exact
     tallies : further tallies of presence, in the order of the library
     epsilon_first, hash_cells : of smp-loloha; None = half of epsilon, and two
+    window_days : of smp-stream; None = seven, or all days of a shorter study
     """
 
     mechanism: Mechanism
@@ -161,6 +162,7 @@ class PlanDefinition:
     tallies: tuple[PresenceTally, ...] = ()
     epsilon_first: Decimal | None = None
     hash_cells: HashCells | None = None
+    window_days: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,8 +348,16 @@ class StudyDefinition:
             tallies=self.plan.tallies,
             epsilon_first=self.plan.epsilon_first,
             hash_cells=self.plan.hash_cells,
+            window_days=self.plan.window_days,
             slots=None if self.slots is None else self.slots.spec,
         )
+
+    def answered_days(self) -> dict[str, int | None]:
+        """Return the days on which a person reports on each indicator, by slug; None = all, or static.
+
+        As typed, or as they follow from the window of a stream.
+        """
+        return {asked.slug: asked.max_values for asked in self.plan_spec().indicators}
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; decimals and dates become text, so that nothing is rounded."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from ldp.privacy.joint import joint_size
 from ldp.privacy.moves import DEFAULT_MOVES, MOST_MOVES
-from ldp.privacy.plans import MAX_PARTS, MAX_TALLY_CELLS
+from ldp.privacy.plans import MAX_PARTS, MAX_TALLY_CELLS, STREAM
 from reports.studies.studyfile.definition import (
     DERIVED,
     HOME_DISTANCE,
@@ -147,10 +147,26 @@ def _check_suits(table: Table, plan: PlanDefinition, *, kind: str, epsilon: Deci
             table.add("derive", f"must not be {derive} under {mechanism}: only smp plans have {what}", derive)
         if kind == NUMBER:
             table.add("kind", f"must not be {NUMBER} under {mechanism}: only smp plans have numbers", kind)
+    if mechanism == STREAM:
+        _check_suits_stream(table, kind=kind)
     if kind == "daily" and mechanism.startswith("rsfd-") and plan.unit == "attribute":
         rule = (
             f"must be static under {mechanism} with the unit attribute: a made-up report does not change "
             "with the value, so one that changes would be the answer (choose the unit profile, or smp)"
+        )
+        table.add("kind", rule, kind)
+
+
+def _check_suits_stream(table: Table, *, kind: str) -> None:
+    table.refuse("max_values", f"must be absent under {STREAM}: it follows from window_days of [plan]")
+    derive = table.values.get("derive")
+    if derive in ONE_A_DAY:
+        rule = f"must not be {derive} under {STREAM}: moves and visits are reported on every day of presence"
+        table.add("derive", rule, derive)
+    if kind == NUMBER and derive is not None:
+        rule = (
+            f"must not be {NUMBER} with derive under {STREAM}: the answer to a daily number is kept, and "
+            "shows for certain when the number crosses the person's cut"
         )
         table.add("kind", rule, kind)
 

@@ -175,6 +175,7 @@ def read_plan(table: Table) -> PlanDefinition:
         tallies=_read_tallies(table),
         epsilon_first=table.decimal("epsilon_first", EPSILON, required=False),
         hash_cells=_read_hash_cells(table),
+        window_days=table.integer("window_days", low=1, high=MAX_DAYS) if table.has("window_days") else None,
     )
     table.finish()
     return plan

@@ -15,7 +15,7 @@ from django.db import connections
 
 from ldp import derive_subkey, union
 from ldp.geo.grid import Grid
-from ldp.kernels.entropy import KeyedPrf
+from ldp.kernels.entropy import CHOOSE_SLOT, KeyedPrf
 from ldp.keyed.designs.threshold import choose_cut
 from ldp.keyed.noise.locations import LocationSanitiser
 from mobility.extracts.rows.events import NO_VALUE
@@ -232,6 +232,28 @@ def test_totals_are_exact_and_no_cell_reaches_the_main_database(pipeline, files,
     state = DayState.objects.filter(day=1).first()
     seen = open_study(pipeline.study).unseal_day(state)
     assert seen.stays.pseudonym[0].tobytes() not in bytes(state.blob)
+
+
+def test_streams_count_answers_on_one_day_of_each_window(make_pipeline, definition, files, truth):
+    """Each person has a slot for the whole study; other days have the others."""
+    window = 3
+    pipeline = make_pipeline(plan=replace(definition.plan, mechanism="smp-stream", window_days=window))
+    upload_all(pipeline, files)
+    for index, slug in enumerate(INDICATORS):
+        if slug not in ("stayed_in", "slept_in", "trip"):
+            continue
+        fields = {"purpose": CHOOSE_SLOT, "indicator": index, "plan_version": 0, "value": 0}
+        slot_of = {
+            name: reference_below(SANITISE_KEY, window, pseudonym=pseudonym(name), **fields)
+            for name in who_answers(slug)
+        }
+        for day in range(1, DAYS + 1):
+            who = {name for name, slot in slot_of.items() if slot == day % window}
+            expected = truth.counts(getattr(truth, slug), day=day, who=who)
+            assert counted(pipeline, slug, day) == expected
+            assert pipeline.answers(slug, day, day) == expected.total()
+        assert sum(pipeline.answers(slug, day, day) for day in range(1, DAYS + 1)) > 0
+        assert Indicator.objects.get(study__slug=pipeline.study.slug, slug=slug).max_values == 2
 
 
 def test_rows_add_up(pipeline, rows, truth, tmp_path):

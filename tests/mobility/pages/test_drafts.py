@@ -185,6 +185,18 @@ class TestForm:
         edited(client, draft, hashed | {"plan.hash_cells": ""}, plan__epsilon_first="")
         assert "epsilon_first" not in draft.definition["plan"]
 
+    def test_streams_have_a_field_and_the_plan_says_what_a_window_loses(self, client, draft):
+        stream = {"plan.mechanism": "smp-stream"}
+        html = edited(client, draft, stream, plan__window_days="63").content.decode()
+        assert "must be a whole number from 1 to 62" in field_of(html, "plan.window_days")
+        assert edited(client, draft, stream, plan__window_days="2").status_code == 302
+        plan = StudyDefinition.from_json(draft.definition).plan
+        assert (plan.mechanism, plan.window_days) == ("smp-stream", 2)
+        text = said(client.get(url(draft)))
+        says(text, "Window length in days 2", "on at most one of any 2 consecutive days")
+        edited(client, draft, stream, plan__window_days="")
+        assert "window_days" not in draft.definition["plan"]
+
     def test_slots_have_fields_by_the_rules_of_the_study_file_and_the_page_says_what_they_promise(
         self, client, draft
     ):

@@ -210,6 +210,15 @@ def test_the_simulator_gives_its_values_to_a_new_study(client):
     assert "epsilon = 2" in walk.text.splitlines()
 
 
+def test_the_simulator_gives_the_window_of_a_stream_to_a_new_study(client):
+    query = "?mechanism=smp-stream&epsilon=2&window_days=3&days=5&daily=2&cap=5&visitors=1000&stay=1"
+    html = html_of(client, f"/administrator/simulator/{query}")
+    assert "For the answers of any 3 consecutive days, the limit is epsilon 2" in html
+    (link,) = re.findall(r'href="/administrator/create/(\?[^"]+)"', html)
+    walk = Walk(client, unescape(link))
+    assert {'mechanism = "smp-stream"', "window_days = 3"} <= set(walk.text.splitlines())
+
+
 def test_the_simulator_is_told_that_a_visitor_category_is_not_daily(client):
     walk = Walk(client)
     walk.change("add-origin")

@@ -47,7 +47,7 @@ def test_a_tile_has_the_largest_hours_in_their_order(reader) -> None:
 
 
 @pytest.mark.parametrize(
-    "mechanism", ["smp-grr", "smp-oue", "smp-question", "smp-loloha", "spl-grr", "rsfd-grr"]
+    "mechanism", ["smp-grr", "smp-oue", "smp-question", "smp-loloha", "smp-stream", "spl-grr", "rsfd-grr"]
 )
 def test_the_statement_is_confirmed_under_each_mechanism(mechanism) -> None:
     factory.create(ARRIVAL, factory.GENDER, mechanism=mechanism, epsilon="1.3")

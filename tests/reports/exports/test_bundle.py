@@ -50,7 +50,8 @@ def recompute(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "mechanism", ["spl-grr", "smp-oue", "smp-adp", "smp-loloha", "rsfd-grr", "rsfd-ouez", "rsfd-adp"]
+    "mechanism",
+    ["spl-grr", "smp-oue", "smp-adp", "smp-loloha", "smp-stream", "rsfd-grr", "rsfd-ouez", "rsfd-adp"],
 )
 def test_recomputes_the_export_bit_for_bit(mechanism, tmp_path, recompute):
     share = Decimal("0.37") if mechanism == "spl-grr" else Decimal(1)

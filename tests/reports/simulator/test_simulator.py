@@ -120,6 +120,26 @@ def test_hashed_values_show_less_in_a_report_and_are_limited_over_all_days() -> 
     assert sim.epsilon_wanted(replace(setting, epsilon_first=Decimal("0.9")), **wish) == 1
 
 
+def test_streams_promise_a_window_of_days_and_are_shown_beside_the_others() -> None:
+    setting = make(questions=(replace(DAILY, domain_size=8, max_values=2),), mechanism="smp-stream", days=14)
+    simulation = simulate(setting)
+    (row,) = simulation.rows
+    certificate = simulation.certificate
+    assert (certificate.nominal_window, certificate.nominal_profile) == (1, 2)
+    assert row.forecast.day.n_reports == pytest.approx(row.forecast.day.n_visitors / 7)
+    assert row.knowing_a_day is None and row.union_half_width is None
+    said = words.odds_words(simulation)
+    assert "also apply to guesses about whether a value has changed" in said[-2]
+    assert "any 7 consecutive days, the limit is epsilon 1" in said[-1]
+    found = {each.mechanism: each for each in simulation.ranking}
+    assert found["smp-stream"].mean_half_width < found["smp-adp"].mean_half_width
+    assert found["smp-question"].mean_half_width < found["smp-stream"].mean_half_width
+    longer = simulate(replace(setting, window_days=14))
+    assert longer.certificate.nominal_profile == 1
+    assert longer.rows[0].day_half_width > row.day_half_width
+    assert simulate(replace(setting, mechanism="smp-grr", window_days=14)).plan.window_days is None
+
+
 def test_a_study_has_one_recommended_mechanism_by_the_errors_of_its_rivals() -> None:
     assert sim.recommended(make(3, 3)) == sim.Recommendation()
     with_noise = make(3, presence_epsilon=Decimal(1))

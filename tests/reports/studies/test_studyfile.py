@@ -142,6 +142,33 @@ def test_keys_of_hashed_values_are_taken_exactly() -> None:
     assert plain.plan_spec().to_json()["first"] == {"epsilon": None, "cells": "two"}
 
 
+def test_a_stream_has_a_window_from_which_the_days_of_answers_follow() -> None:
+    study = parse(edited('smp-grr"', 'smp-stream"\nwindow_days = 2'))
+    assert study.plan_spec().to_json()["window_days"] == 2
+    assert study.answered_days() == {"age_band": None, "visit_duration": 2}
+    assert through_json(study) == study
+    assert read_tables(tables_of(study), like=study) == study
+    plain = parse(edited('smp-grr"', 'smp-stream"'))
+    assert (plain.plan.window_days, plain.plan_spec().window_days) == (None, 3)
+    assert "window_days" not in parse(STUDY).to_json()["plan"]
+
+
+def test_what_keeps_answers_to_daily_values_is_no_stream() -> None:
+    daily = 'derive = "visit_duration"'
+    for new, expected in (
+        (
+            f"{daily}\nmax_values = 2",
+            "max_values: must be absent under smp-stream: it follows from window_days",
+        ),
+        (f'{daily}\nunit = "min"\ncuts = [60, 120]', "kind: must not be number with derive under smp-stream"),
+    ):
+        pairs = [daily, new, 'smp-grr"', 'smp-stream"']
+        if "cuts" in new:
+            pairs += ['kind = "daily"', 'kind = "number"']
+        found = problems(edited(*pairs))
+        assert any(expected in line for line in found), found
+
+
 def test_a_population_and_the_day_of_the_key_s_end() -> None:
     text = edited("days = 3", 'days = 3\npopulation = "roamers-be"\nkey_until = 2024-04-01')
     study = parse(text)
@@ -197,7 +224,7 @@ def test_the_plan_is_the_library_s_with_exact_epsilons() -> None:
         ('subscriber = "msisdn"', 'subscriber = "time"', 'extract.timestamp: must be its own column, but extract.subscriber uses it, got "time"'),
         ('column = "age"', 'column = "msisdn"', 'indicator[age_band].column: must be its own column, but extract.subscriber uses it, got "msisdn"'),
         ('timestamp = "time"', 'timestamp = "time"\nmax_bad_share = 2', "extract.max_bad_share: must be a number from 0 to 1, got 2"),
-        ("smp-grr", "grr", 'plan.mechanism: must be one of smp-grr, spl-grr, smp-oue, smp-adp, smp-question, smp-loloha, rsfd-grr, rsfd-ouez, rsfd-adp, got "grr"'),
+        ("smp-grr", "grr", 'plan.mechanism: must be one of smp-grr, spl-grr, smp-oue, smp-adp, smp-question, smp-loloha, smp-stream, rsfd-grr, rsfd-ouez, rsfd-adp, got "grr"'),
         ('unit = "profile"', 'unit = "person"', 'plan.unit: must be one of profile, attribute, got "person"'),
         ("epsilon = 1.0", "epsilon = 0", "plan.epsilon: must be a number > 0 and <= 20 (above 20 an answer is as good as the raw value), got 0"),
         ("epsilon = 1.0", "epsilon = 20.1", "plan.epsilon: must be a number > 0 and <= 20"),
@@ -210,6 +237,9 @@ def test_the_plan_is_the_library_s_with_exact_epsilons() -> None:
         ('smp-grr"', 'smp-loloha"\nepsilon_first = 0', "plan.epsilon_first: must be a number > 0 and <= 20"),
         ('smp-grr"', 'smp-loloha"\nhash_cells = 3', "plan.hash_cells: must be one of two, optimal, got 3"),
         ('smp-grr"', 'smp-grr"\nhash_cells = "two"', "plan: epsilon_first and hash_cells must be absent under smp-grr: use smp-loloha"),
+        ('smp-grr"', 'smp-grr"\nwindow_days = 3', "plan: window_days must be absent under smp-grr: use smp-stream"),
+        ('smp-grr"', 'smp-stream"\nwindow_days = 4', "plan: window_days must be in [1, 3], got 4"),
+        ('smp-grr"', 'smp-stream"\nwindow_days = 0', "plan.window_days: must be a whole number from 1 to 62, got 0"),
         ("epsilon = 1.0", 'epsilon = 1.0\ntallies = "visits"', 'plan.tallies: must be a list of some of visits, runs, got "visits"'),
         ("epsilon = 1.0", 'epsilon = 1.0\ntallies = ["weeks"]', "plan.tallies: must be a list of some of visits, runs, got"),
         (PRESENCE[0], PRESENCE[1] + '\ntallies = ["visits"]', "plan: tallies must be absent with presence_epsilon: they are exact"),
