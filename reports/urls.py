@@ -9,6 +9,7 @@ from reports.boards import views as boards
 from reports.compare import views as compare
 from reports.dpia import views as dpia
 from reports.exports import forecasts as forecast_downloads
+from reports.exports import smoothed as smoothed_downloads
 from reports.exports import views as downloads
 from reports.exports.boards import views as board_downloads
 from reports.exports.findings import crosstabs as crosstab_downloads
@@ -107,6 +108,7 @@ urlpatterns = [
     file(f"{INDICATOR}/forecast", forecast_downloads.download_days, name="forecast_indicator_file"),
     path("<slug:slug>/<slug:indicator_slug>/scenario/", scenario.scenario, name="scenario"),
     file(f"{INDICATOR}/days", downloads.download_days, name="days_file"),
+    file(f"{INDICATOR}/smoothed", smoothed_downloads.download_smoothed, name="smoothed_file"),
     file(f"{INDICATOR}/compare", downloads.download_comparison, name="compare_file"),
     file(f"{INDICATOR}/means", means_downloads.download_means, name="means_file"),
     file(f"{INDICATOR}/number", number_downloads.download_number, name="number_file"),

@@ -45,6 +45,7 @@ from reports.api.places import located_window, page_of_squares
 from reports.api.presence import schemas as slot_schemas
 from reports.api.presence.answers import presence_answer
 from reports.api.presence.forecasts import days_answer, slots_answer
+from reports.api.presence.smoothed import smoothed_answer
 from reports.api.records import indicator_record, outages_of, study_line, study_record, visitors_record
 from reports.api.scenarios import scenario_answer
 from reports.base.problems import ProblemError
@@ -363,6 +364,17 @@ def forecast(request: HttpRequest, study: str, indicator: str = "") -> HttpRespo
         found = _indicator(request, study, indicator)
         return days_answer(request, found.study, found)
     return days_answer(request, study_of(request, study), None)
+
+
+@api.get(
+    INDICATOR + "/smoothed",
+    response=answers(slot_schemas.Smoothed),
+    summary=gettext_noop("Smoothed shares by day"),
+)
+def smoothed(request: HttpRequest, study: str, indicator: str) -> HttpResponseBase:
+    """Return estimates and smoothed shares of a daily indicator of an smp-stream plan, and visitor-days."""
+    refuse_unknown(request)
+    return smoothed_answer(request, _indicator(request, study, indicator))
 
 
 @api.post(

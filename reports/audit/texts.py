@@ -97,6 +97,7 @@ API_WORDS = {
     "presence": pgettext_lazy("what the API gave", "presence by time slot"),
     "presence_forecast": pgettext_lazy("what the API gave", "forecast of presence by time slot"),
     "forecast": pgettext_lazy("what the API gave", "forecast of daily visitors"),
+    "smoothed": pgettext_lazy("what the API gave", "smoothed shares"),
     "queries": pgettext_lazy("what the API gave", "share of selected categories"),
     "association": pgettext_lazy("what the API gave", "association of two indicators"),
     "change": pgettext_lazy("what the API gave", "test of two date ranges"),

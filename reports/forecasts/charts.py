@@ -9,7 +9,10 @@ from django.utils.translation import gettext
 from ldp.estimation.series.forecast import LEVELS
 from reports.base import formats
 from reports.estimates.charts import Figure, axis_of_times, base_layout, chart_text
+from reports.estimates.options import MAX_LINES
+from reports.estimates.queries import WindowReport
 from reports.forecasts.queries import Expected
+from reports.forecasts.smoothing import SmoothedCategory
 from reports.forecasts.texts import NONE, expected_text
 
 _TICKS: Final = 5  # two lines each: more overlap on a phone
@@ -46,6 +49,64 @@ def fan_figure(fan: Fan) -> Figure:
     layout["yaxis"] |= {"ticksuffix": formats.percent_sign()} if fan.is_share else {"tickformat": ",.0f"}
     layout["legend"] = {"orientation": "h", "y": -0.16, "yanchor": "top", "x": 0, "itemclick": "toggle"}
     return {"data": data, "layout": layout | {"hovermode": "closest", "showlegend": True}}
+
+
+def add_smoothed(
+    figure: Figure,
+    reports: Sequence[WindowReport],
+    smoothed: SmoothedCategory | None,
+    *,
+    place: int,
+    measure: str,
+) -> None:
+    """Draw the smoothed line of a category over its points, in place, and rings around days of a change.
+
+    Points are then no longer joined: their line would only show the noise.
+    """
+    if smoothed is None:
+        return
+    colour, name = f"--chart-{place % MAX_LINES + 1}", chart_text(smoothed.shown_category)
+    scales = [100.0 if measure == "frequency" else (report.scale or 0.0) for report in reports]
+    points = next(
+        each for each in figure["data"] if (each.get("name"), each["mode"]) == (name, "lines+markers")
+    )
+    points["mode"] = "markers"
+    rings = [y if day.is_change else None for y, day in zip(points["y"], smoothed.days, strict=True)]
+    days = [day.day for day in smoothed.days]
+    plain = {"type": "scatter", "x": days, "legendgroup": name, "showlegend": False, "hoverinfo": "text"}
+    values = [
+        None if day.smoothed is None else round(day.smoothed * scale, 4)
+        for day, scale in zip(smoothed.days, scales, strict=True)
+    ]
+    figure["data"].append(
+        plain
+        | {
+            "mode": "lines",
+            "y": values,
+            "name": gettext("%(name)s, smoothed") % {"name": name},
+            "line": {"color": colour, "width": 3},
+            "connectgaps": False,
+            "hovertext": [
+                gettext("%(name)s, smoothed") % {"name": name}
+                + f"<br>{chart_text(formats.day_title(day.date))}<br>{formats.percent(day.smoothed)}"
+                for day in smoothed.days
+            ],
+        }
+    )
+    if any(ring is not None for ring in rings):
+        figure["data"].append(
+            plain
+            | {
+                "mode": "markers",
+                "y": rings,
+                "name": gettext("Change"),
+                "marker": {"symbol": "circle-open", "size": 15, "color": "--text", "line": {"width": 2}},
+                "hovertext": [
+                    gettext("Change") + f"<br>{chart_text(formats.day_title(day.date))}"
+                    for day in smoothed.days
+                ],
+            }
+        )
 
 
 def _drawn(value: float | None, *, is_share: bool) -> float | None:

@@ -1,5 +1,6 @@
 """All days of an indicator: how its categories move over the study, day by day or cumulated."""
 
+from datetime import date
 from typing import Any
 
 from django.core.paginator import Page, Paginator
@@ -8,6 +9,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext, pgettext
 from django.views.decorators.http import require_safe
 
+from ldp.estimation.series.smoothing import FALSE_ALARMS
 from reports.accounts.access import readers_only
 from reports.base import formats
 from reports.base.status import Status
@@ -24,6 +26,8 @@ from reports.estimates.options import (
 )
 from reports.estimates.page import indicator_page
 from reports.estimates.queries import Estimate, WindowReport, indicator_reports
+from reports.forecasts.charts import add_smoothed
+from reports.forecasts.smoothing import SmoothedCategory, smoothed_categories, visitor_days_of
 from reports.pages.number import means_of
 from reports.privacy.statement.document import protections
 from reports.studies.queries import has_unions
@@ -42,6 +46,8 @@ def days(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
     reports = indicator_reports(found, windows_shown(found, options=options))
     asked = asked_categories(request.GET, n_categories=len(found.categories))
     shown = shown_categories(asked, reports=reports, options=options)
+    smoothed = smoothed_categories(reports)
+    n_summed, summed = visitor_days_of(reports)
     context |= {
         "reports": reports,
         "options": options,
@@ -60,8 +66,26 @@ def days(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
         "protection": protections(reports[0].plan)[found.slug],
         "is_number": reports[0].cuts is not None,
         "means": means_of(found, reports) if reports[0].cuts is not None else [],
+        "smoothed": smoothed,
+        "smoothed_rows": [each for each in smoothed if each.code in shown],
+        "false_alarms": FALSE_ALARMS,
+        "changes": _changes(smoothed),
+        "n_summed": n_summed,
+        "summed": summed,
     }
-    return render(request, "estimates/days.html", context | _figures(reports, shown, options))
+    return render(request, "estimates/days.html", context | _figures(reports, shown, options, smoothed))
+
+
+def _changes(smoothed: list[SmoothedCategory]) -> list[tuple[date, str]]:
+    """Days on which estimates are unlike the days before, each with the names of the categories."""
+    if not smoothed:
+        return []
+    found = []
+    for of_day in zip(*(each.days for each in smoothed), strict=True):
+        names = [each.shown_category for each, day in zip(smoothed, of_day, strict=True) if day.is_change]
+        if names:
+            found.append((of_day[0].date, ", ".join(names)))
+    return found
 
 
 def shown_rows(reports: list[WindowReport], *, page: str | None) -> Page[Row]:
@@ -100,11 +124,19 @@ def days_switches(query: QueryDict, options: DaysOptions) -> list[Switch]:
     return switches(options, titles=titles, labels=labels, choices=DAYS_CHOICES, kept=kept)
 
 
-def _figures(reports: list[WindowReport], shown: list[int], options: DaysOptions) -> dict[str, Any]:
+def _figures(
+    reports: list[WindowReport], shown: list[int], options: DaysOptions, smoothed: list[SmoothedCategory]
+) -> dict[str, Any]:
     """One figure, or one per category: (name of the data, name of the category, figure)."""
+    of_code = {each.code: each for each in smoothed}
     if options.form == "lines":
-        return {"figure": charts.days_figure(reports, shown=shown, measure=options.measure)}
+        figure = charts.days_figure(reports, shown=shown, measure=options.measure)
+        for place, code in enumerate(shown):
+            add_smoothed(figure, reports, of_code.get(code), place=place, measure=options.measure)
+        return {"figure": figure}
     made = charts.small_multiples(reports, shown=shown, measure=options.measure)
+    for code, each in zip(shown, made, strict=True):
+        add_smoothed(each, reports, of_code.get(code), place=0, measure=options.measure)
     categories = reports[0].indicator.shown_categories
     return {
         "multiples": [

@@ -108,3 +108,42 @@ class Forecast(Strict):
     backtest: list[PastErrors]
     software_version: str
     market_share: float | None
+
+
+class SmoothedDay(Strict):
+    """A category on one day: its estimate, and the share after smoothing."""
+
+    category: str
+    date: str
+    frequency: float | None = Field(description="unbiased; null: no estimate on this day")
+    std_error: float | None
+    live: float | None = Field(description="by the days until this one")
+    live_std_error: float | None
+    smoothed: float | None = Field(description="by all days; biased where shares change suddenly")
+    smoothed_std_error: float | None = Field(description="under the model of small changes")
+    smoothed_ci_low: float | None
+    smoothed_ci_high: float | None
+    is_change: bool = Field(description="the estimate is unlike the days before")
+
+
+class VisitorDaysSum(Strict):
+    """Visitors of a category, added over days, scaled; a person of two days counts twice."""
+
+    category: str
+    days: int = Field(description="number of days with figures")
+    value: float
+    low: float
+    high: float
+
+
+class Smoothed(Strict):
+    """Smoothed shares of a stream; no rows for another indicator."""
+
+    study: Slug
+    indicator: str
+    plan_version: int
+    window_days: int | None
+    false_alarms: float = Field(description="probability that a day without a sudden change is marked")
+    rows: list[SmoothedDay]
+    visitor_days: list[VisitorDaysSum]
+    software_version: str

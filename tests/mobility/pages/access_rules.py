@@ -104,7 +104,8 @@ RULES = {
         about=STUDY, **NONE_YET,
     ),
     **of(
-        "reports:number_file reports:means_file reports:forecast_indicator_file", about=INDICATOR, **NONE_YET
+        "reports:number_file reports:means_file reports:forecast_indicator_file reports:smoothed_file",
+        about=INDICATOR, **NONE_YET,
     ),
     "reports:dpia": Rule(roles=OVERSEERS, about=STUDY),
     "reports:dpia_file": Rule(roles=OVERSEERS, about=STUDY, kwargs={"ending": "md"}),
@@ -191,7 +192,7 @@ ELSEWHERE = {
 READING = {
     "/studies": False, "/openapi.json": False, "/studies/{study}": True, "/studies/{study}/visitors": True,
     "/studies/{study}/presence": True, "/studies/{study}/presence/forecast": True,
-    "/studies/{study}/forecast": True,
+    "/studies/{study}/forecast": True, "/studies/{study}/indicators/{indicator}/smoothed": True,
     "/studies/{study}/scenario": True, "/studies/{study}/indicators/{indicator}/scenario": True,
     "/studies/{study}/statement": True, "/studies/{study}/indicators": True,
     "/studies/{study}/indicators/{indicator}": True,
