@@ -605,6 +605,33 @@ SlotZone = TypedDict("SlotZone", {  # noqa: UP013
 }, total=False)
 
 
+Smoothed = TypedDict("Smoothed", {  # noqa: UP013
+    "study": Required[str],
+    "indicator": Required[str],
+    "plan_version": Required[int],
+    "window_days": Required[int | None],
+    "false_alarms": Required[float],
+    "rows": Required[list["SmoothedDay"]],
+    "visitor_days": Required[list["VisitorDaysSum"]],
+    "software_version": Required[str],
+}, total=False)
+
+
+SmoothedDay = TypedDict("SmoothedDay", {  # noqa: UP013
+    "category": Required[str],
+    "date": Required[str],
+    "frequency": Required[float | None],
+    "std_error": Required[float | None],
+    "live": Required[float | None],
+    "live_std_error": Required[float | None],
+    "smoothed": Required[float | None],
+    "smoothed_std_error": Required[float | None],
+    "smoothed_ci_low": Required[float | None],
+    "smoothed_ci_high": Required[float | None],
+    "is_change": Required[bool],
+}, total=False)
+
+
 Square = TypedDict("Square", {  # noqa: UP013
     "square": Required[int],
     "x_m": Required[float],
@@ -715,6 +742,15 @@ VisitedRow = TypedDict("VisitedRow", {  # noqa: UP013
     "ci_high": Required[float | None],
     "larger_than_noise": Required[Literal["yes", "no"]],
     "status": Required[Literal["ok", "not_reliable", "not_collected", "suppressed", "small", "outage"]],
+}, total=False)
+
+
+VisitorDaysSum = TypedDict("VisitorDaysSum", {  # noqa: UP013
+    "category": Required[str],
+    "days": Required[int],
+    "value": Required[float],
+    "low": Required[float],
+    "high": Required[float],
 }, total=False)
 
 
@@ -836,6 +872,11 @@ class Operations(Caller):
     def forecast_of_indicator(self, study: str, *, indicator: str | None = None) -> Forecast:
         """Forecast by day."""
         found: Forecast = self.get(f"studies/{segment(study)}/forecast", {"indicator": indicator})
+        return found
+
+    def smoothed(self, study: str, indicator: str) -> Smoothed:
+        """Smoothed shares by day."""
+        found: Smoothed = self.get(f"studies/{segment(study)}/indicators/{segment(indicator)}/smoothed", {})
         return found
 
     def queries(self, study: str, question: Query) -> QueryAnswer:
