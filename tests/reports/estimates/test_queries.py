@@ -118,7 +118,9 @@ def test_numbers_are_those_of_the_library_for_the_same_counts(mechanism) -> None
                 assert found == pytest.approx(values * n_visitors / 0.4)
     # Everyone reports as the plan says.
     n_reports = [report.n_reports for report in reports]
-    if mechanism.startswith("smp"):
+    if mechanism == "smp-stream":  # people report on stay on some days, so there is no union
+        assert [report.indicator.slug for report in reports] == ["gender", "age"]
+    elif mechanism.startswith("smp"):
         assert sum(n_reports) == reports[0].n_visitors
     else:
         assert set(n_reports) == {reports[0].n_visitors}
@@ -128,7 +130,7 @@ def test_numbers_are_those_of_the_library_for_the_same_counts(mechanism) -> None
         assert report.has_fakes == mechanism.startswith("rsfd")
     unary = {"grr": [False] * 3, "oue": [True] * 3, "ouez": [True] * 3}
     expected_unary = unary.get(mechanism.partition("-")[2], [False, True, False])
-    assert [report.is_unary for report in reports] == expected_unary
+    assert [report.is_unary for report in reports] == expected_unary[: len(reports)]
 
 
 def test_old_plans_are_read_as_they_were_stored_and_the_newest_is_used() -> None:

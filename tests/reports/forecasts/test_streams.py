@@ -7,6 +7,7 @@ from html import unescape
 import numpy as np
 import pytest
 
+from reports.api.presence.schemas import Smoothed
 from reports.estimates.queries import indicator_reports, single_days_of
 from reports.forecasts.smoothing import smoothed_categories, visitor_days_of
 from reports.studies.models import Indicator
@@ -105,3 +106,25 @@ def test_a_hidden_category_is_not_smoothed(stream) -> None:
         code for code in (0, 1) if code not in hidden
     ]
     assert visitor_days_of(reports) == (0, [])
+
+
+def test_files_and_the_api_hold_estimates_beside_smoothed_shares(reader, stream) -> None:
+    answered = reader.get("/api/v1/studies/fair-2024/indicators/stay/smoothed").json()
+    Smoothed.model_validate_json(json.dumps(answered))  # as the API's document describes it
+    file = reader.get("/studies/fair-2024/stay/smoothed.json")
+    assert json.loads(file.content) == answered
+    rows = answered["rows"]
+    assert (len(rows), answered["window_days"]) == (2 * DAYS, 3)
+    first = reports_of(stream)[0].estimates[0]
+    assert (rows[0]["frequency"], rows[0]["std_error"]) == (first.frequency, first.std_error)
+    assert [row["date"] for row in rows if row["is_change"]] == ["2024-06-08", "2024-06-09"] * 2
+    assert [row["days"] for row in answered["visitor_days"]] == [DAYS] * 2
+    lines = reader.get("/studies/fair-2024/stay/smoothed.csv").content.decode().splitlines()
+    assert len(lines) == 1 + 2 * DAYS and "smoothed_ci_low" in lines[0]
+
+
+def test_there_is_no_file_of_another_indicator(reader) -> None:
+    factory.published(factory.STAY)
+    found = reader.get("/studies/fair-2024/stay/smoothed.csv")
+    assert found.status_code == 400 and "There are no smoothed shares" in found.content.decode()
+    assert reader.get("/api/v1/studies/fair-2024/indicators/stay/smoothed").json()["rows"] == []
