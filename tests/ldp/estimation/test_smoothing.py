@@ -76,7 +76,7 @@ def test_ordinary_days_are_flagged_as_seldom_as_stated() -> None:
 def test_an_event_is_flagged_when_it_begins_and_when_it_ends() -> None:
     shares = np.tile([0.5, 0.3, 0.2], (40, 1))
     shares[20:23] = [0.2, 0.6, 0.2]
-    values = shares + RANDOM(3).normal(0, 0.03, shares.shape)
+    values = shares + RANDOM(1).normal(0, 0.03, shares.shape)
     found = smooth_days(values, np.full(shares.shape, 9e-4))
     assert np.flatnonzero(found.changes.any(axis=1)).tolist() == [20, 23]
     assert found.changes[[20, 23], :2].all() and not found.changes[:, 2].any()
