@@ -281,7 +281,7 @@ class TestSimulator:
         html = html_of(client, SIMULATOR_URL)
         (first,), others = mechanisms_of(html)
         assert first == "smp-adp" and len(others) == 9
-        assert len(set(re.findall(r'-use">([^<]+)</p>', html))) == 9
+        assert len(set(re.findall(r'-use">([^<]+)</p>', html))) == 10
         says(html, "Recommended: <strong>smp-adp</strong>", "answered by the method with the smaller error")
         noisy = html_of(client, f"{SIMULATOR_URL}?presence_epsilon=1")
         says(noisy, "Recommended: <strong>smp-grr</strong>. Noise on visitor numbers needs answers")

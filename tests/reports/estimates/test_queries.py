@@ -119,7 +119,7 @@ def test_numbers_are_those_of_the_library_for_the_same_counts(mechanism) -> None
     # Everyone reports as the plan says.
     n_reports = [report.n_reports for report in reports]
     if mechanism == "smp-stream":  # people report on stay on some days, so there is no union
-        assert [report.indicator.slug for report in reports] == ["gender", "age"]
+        assert [report.indicator.slug for report in reports] == ["gender", "region"]
     elif mechanism.startswith("smp"):
         assert sum(n_reports) == reports[0].n_visitors
     else:
