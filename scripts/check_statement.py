@@ -391,8 +391,10 @@ class Plan:
 
     def has_valid_window(self) -> bool:
         """Return whether streams have a window, and nothing in the plan keeps answers to daily values."""
-        if self.mechanism != "smp-stream" or self.window not in range(1, self.days + 1):
-            return self.window is None and self.mechanism != "smp-stream"
+        if self.mechanism != "smp-stream" or self.window is None:
+            return self.mechanism != "smp-stream" and self.window is None
+        if self.window not in range(1, self.days + 1):
+            return False
         most = _up(self.days, self.window)
         return not self.spec.keys() & {"location", "presence"} and all(
             asked["max_values"] == most and not asked.keys() & {"scale", "moves"}
