@@ -2,8 +2,8 @@
 
 Each category is a level that moves by a variance q a day, seen with the known variance of the day's estimate
 (`ldp.estimation.series.levels`). q is one for all categories, with the greatest likelihood of all of them
-together. The filter uses a day and those before it; the smoother, of Rauch, Tung and Striebel (Durbin and
-Koopman 2012, chapter 4), uses all days. Published figures only, so it costs no epsilon.
+together. The filter uses a day and those before it; the smoother uses all days (Durbin and Koopman
+2012, chapter 4). Published figures only, so it costs no epsilon.
 
 Where the share of a day is unlike the days before it, the level lags behind: smoothed figures are biased
 then, and estimates are not. Such days are flagged.
