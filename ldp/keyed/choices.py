@@ -106,7 +106,7 @@ def choose_days(
 def slot_days(pseudonyms: Words, *, prf: KeyedPrf, days: int, window_days: int, indicator: int) -> Words:
     """Days on which each subscriber answers a stream, for the whole study and every plan version.
 
-    A subscriber has one slot s for ever, and answers on the days t with t mod window_days = s: on one of any
+    A subscriber has one permanent slot s, and answers on the days t with t mod window_days = s: on one of any
     `window_days` consecutive days. So those who answer on one of these days are a random part of all
     subscribers, and no one answers twice (population division).
 

@@ -118,7 +118,7 @@ def certify(plan: PlanSpec, *, extra_daily_values: int = 0) -> Certificate:
 
 
 def window_epsilon(plan: PlanSpec, *, days: int, extra_daily_values: int = 0) -> Decimal:
-    """Realised loss of all values on any so many consecutive days, rounded up.
+    """Realised loss of all values on any `days` consecutive days, rounded up.
 
     Parameters
     ----------

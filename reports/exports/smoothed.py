@@ -1,4 +1,4 @@
-"""Smoothed shares of a stream as files: beside the estimates, which they never replace."""
+"""Smoothed shares of a stream as files, in addition to the estimates."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final

@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DayShares:
-    """Estimates of one day: unbiased shares, shape (domain_size,), of so many reports and visitors.
+    """Estimates of one day: unbiased shares, shape (domain_size,), with its reports and visitors.
 
     day : number in the study, from 1
     """

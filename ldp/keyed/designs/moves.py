@@ -1,4 +1,4 @@
-"""Choice of the one move of a day that a person reports, anew each day."""
+"""Choice of the one move of each day that a person reports."""
 
 import numpy as np
 from numpy.typing import NDArray

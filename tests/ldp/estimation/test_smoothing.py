@@ -83,7 +83,7 @@ def test_an_event_is_flagged_when_it_begins_and_when_it_ends() -> None:
 
 
 def test_one_day_that_is_unlike_all_others_does_not_hide_itself() -> None:
-    """Its jump would make every day look restless if levels were thought to move as much always."""
+    """A jump makes every day look restless if levels are thought to move as much always."""
     values = 0.5 + RANDOM(4).normal(0, 0.01, (14, 2))
     values[9] += [0.4, -0.4]
     assert smooth_days(values, np.full((14, 2), 1e-4)).changes.any(axis=1).nonzero()[0].tolist() == [9, 10]

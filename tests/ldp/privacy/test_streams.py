@@ -1,4 +1,4 @@
-"""Streams: who answers on which days, what any days in a row lose, by enumeration, and estimates of a day."""
+"""Streams: days of answers, losses of days in a row by enumeration, and estimates of a day."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -34,12 +34,12 @@ def stream(k: int = 3, **settings: Any) -> PlanSpec:
 
 
 def answered_days(plan: PlanSpec) -> np.ndarray:
-    """Whether each of the people answers on each day."""
+    """Answers of each of the people on each day: True where there is one."""
     bitmaps = ldp.Sanitiser(plan, ldp.KeyedPrf(KEY)).answer_days(0, PEOPLE)
     return (bitmaps[:, None] >> np.arange(plan.days, dtype=np.uint64) & np.uint64(1)).astype(bool)
 
 
-# --- who answers, and what ------------------------------------------------------------------
+# --- days and answers -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("days", "window"), [(7, 7), (7, 3), (62, 20), (5, 1), (62, 62)])
@@ -88,7 +88,7 @@ def test_projective_answers_are_the_frozen_ones() -> None:
     assert digest(*sent) == GOLDEN
 
 
-# --- what it loses --------------------------------------------------------------------------
+# --- losses ---------------------------------------------------------------------------------
 
 
 def ratio_of(plan: PlanSpec, first: tuple[int, ...], second: tuple[int, ...], *, slot: int) -> Fraction:
@@ -129,7 +129,7 @@ def test_days_in_a_row_lose_what_is_certified(days: int, window: int, k: int) ->
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_a_kept_answer_has_no_limit_on_days_in_a_row(k: int) -> None:
-    """The same bits for the same value: two reports that differ never come from a value that stays."""
+    """Two reports that differ never come from a value that stays, since it keeps its bits."""
     plan = built({"kind": "daily", "domain_size": k}, days=2)
     law = law_of(plan.answer_channel(0), 0)
     stays = {(a, b): law[a] if a == b else Fraction(0) for a, b in product(range(k), repeat=2)}

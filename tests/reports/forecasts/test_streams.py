@@ -1,4 +1,4 @@
-"""Streams on the page of all days: smoothed lines, days of a change, visitor-days, and what there is not."""
+"""Streams on the page of all days: smoothed lines, days of a change, visitor-days, and no unions."""
 
 import json
 from dataclasses import replace
