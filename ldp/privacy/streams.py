@@ -1,6 +1,6 @@
 """Promise about any days in a row: a person answers once in a window, with fresh noise (w-event privacy).
 
-A stream promises epsilon for any `window_days` consecutive days, however the values of a person change on them
+A stream promises epsilon for any `window_days` consecutive days, also if a person's values change on them
 (Kellaris et al., VLDB 2014). That holds for answers with independent noise only. An answer that is kept for a
 value says for certain that the value changed, and so promises nothing about a window: both are never mixed.
 """
