@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -280,11 +281,9 @@ def no_worker(*_task: object, **_options: object) -> None:
     """Take a request for a worker, which no page waits for."""
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--slots-only", action="store_true", help="only the pages of presence by slot")
-    asked = parser.parse_args()
+@contextmanager
+def fresh_site() -> Iterator[None]:
+    """An empty installation on SQLite, without workers."""
     with tempfile.TemporaryDirectory(prefix="mobility-pages-") as folder:
         os.environ |= {"DJANGO_SETTINGS_MODULE": "mobility.settings", "MOBILITY_DATA_DIR": str(Path(folder))}
         django.setup()
@@ -295,6 +294,15 @@ def main() -> None:
             call_command("migrate", database=alias, verbosity=0)
         call_command("collectstatic", interactive=False, verbosity=0)
         settings.TASK_SENDER = f"benchmarks.pages.{no_worker.__name__}"
+        yield
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--slots-only", action="store_true", help="only the pages of presence by slot")
+    asked = parser.parse_args()
+    with fresh_site():
         pages: list[Page] = []
         reader = make_analyst()
         for slug, days, budget_ms in () if asked.slots_only else (WEEK, SEASON):
