@@ -35,6 +35,11 @@ RUN_AXE = """async () => {
     id, impact, help, nodes: nodes.map((node) => `${node.target.join(" ")} | ${node.failureSummary}`),
   }));
 }"""
+# Menus are closed when another one of their name opens: here all are open.
+UNFOLD = """() => document.querySelectorAll("details").forEach((part) => {
+  part.removeAttribute("name");
+  part.open = true;
+})"""
 BYTES = """() => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
   .filter(({ name }) => !name.includes("/plotly"))
   .reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)"""
@@ -81,12 +86,15 @@ def shortcomings(page, *, is_wide, is_french, slug):
     weight = page.evaluate(BYTES)
     found = [f"{weight} bytes"] if weight > MAX_PAGE_BYTES else []
     found += barriers(page)
-    found += english_lines(page, slug=slug) if is_french else []
     found += unreachable(page) if is_wide else []
     for size in ("wide", "narrow") if is_wide else ("narrow",):
         page.set_viewport_size(SIZES[size])
         if is_wider_than_the_screen(page):
             found.append(f"the page scrolls sideways when it is {size}")
+    if is_french:  # look into menus and folded parts
+        page.set_viewport_size(SIZES["wide" if is_wide else "narrow"])
+        page.evaluate(UNFOLD)
+        found += [f"unfolded: {line}" for line in barriers(page)] + english_lines(page, slug=slug)
     return found
 
 
