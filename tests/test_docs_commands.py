@@ -261,7 +261,6 @@ def prepared(days, tmp_path_factory):
         yield kept
 
 
-@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=name)
 def test_commands_of_a_page_do_what_it_says(page, prepared, days, tmp_path):

@@ -28,7 +28,7 @@ from tests.e2e.deployment import wait_until
 from tests.e2e.machines import CODE, ROOT, Machine, machine, why_not
 from tests.e2e.traces import Search
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.skipif(bool(why_not()), reason=why_not())]
+pytestmark = [pytest.mark.e2e, pytest.mark.skipif(bool(why_not()), reason=why_not())]
 
 ASK: Final = "runuser -u postgres -- psql --tuples-only --no-align --command"
 MARK: Final = "planted-subscriber-4711"

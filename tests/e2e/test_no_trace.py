@@ -21,7 +21,7 @@ from tests.e2e.deployment import Deployment, wait_until
 from tests.e2e.several import outcomes
 from tests.e2e.traces import Search, content_of, files_below
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+pytestmark = pytest.mark.e2e
 
 # A subscriber who is present, one in a rejected row, and a value outside the categories.
 VISITOR, REFUSED, VALUE = "33699887766", "33655443322", "planted-Wärt/4711"

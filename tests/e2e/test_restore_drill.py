@@ -19,7 +19,7 @@ from tests.demo_study import STUDY, write_study
 from tests.e2e.deployment import URLS, Deployment
 from tests.e2e.several import outcomes
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+pytestmark = pytest.mark.e2e
 SECOND = "second-2017"
 TOTALS = ("export_report", STUDY)
 

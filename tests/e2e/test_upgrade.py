@@ -11,7 +11,7 @@ from scripts import services
 from tests.e2e.deployment import Running
 from tests.e2e.several import code_of, outcomes, texts
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+pytestmark = pytest.mark.e2e
 RELEASES = json.loads((ROOT / "docs" / "releases.json").read_text())["releases"]
 STUDY = "fimu-2017"
 SHELL = ("shell", "--no-imports", "--command")

@@ -20,7 +20,7 @@ from tests.e2e.deployment import AnalystServer, Certificate, Running, certificat
 from tests.e2e.lines import Line, line_to
 from tests.e2e.several import outcomes, put_databases
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+pytestmark = pytest.mark.e2e
 
 
 @dataclass

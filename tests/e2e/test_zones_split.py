@@ -18,7 +18,7 @@ from tests.docs_pages import blocks
 from tests.e2e.deployment import AnalystServer, Running, wait_until
 from tests.e2e.several import code_of, outcomes, texts, values
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+pytestmark = pytest.mark.e2e
 SHARED = "d4f86febdc0988a01d451a6542df5b55613f57a0"  # the last one that serves a shared main database
 CLOSED = "closed-before"
 SELF = "tests/e2e/test_zones_split.py"

@@ -13,7 +13,6 @@ ROWS = 200_000
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_whatever_is_killed_tallies_end_the_same() -> None:
     done = subprocess.run(
         [

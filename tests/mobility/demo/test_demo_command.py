@@ -10,7 +10,6 @@ import pytest
 
 from tests.mobility.data_folder import Folder
 
-pytestmark = pytest.mark.slow
 SUBSCRIBERS = 300
 
 

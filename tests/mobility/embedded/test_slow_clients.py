@@ -77,7 +77,6 @@ def trickle(connection: socket.socket, text: bytes, *, every_s: float) -> None:
         time.sleep(every_s)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("begin", "rest"), SLOW.values(), ids=SLOW)
 def test_a_client_that_is_too_slow_gives_its_thread_back(server, begin, rest):
     assert answered_within(server, 30)  # it has started

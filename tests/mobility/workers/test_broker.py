@@ -95,7 +95,6 @@ def ask_to_wait(broker: str, began: Path) -> None:
         app.send_task("wait_long", args=(str(began),), connection=connection, priority=6)
 
 
-@pytest.mark.slow
 def test_a_worker_that_is_told_to_stop_gives_its_task_back(broker: str, redis: Redis, tmp_path: Path) -> None:
     """Otherwise another worker would get it when the first one's claim runs out, after more than an hour."""
     began = tmp_path / "began"
