@@ -1,11 +1,14 @@
 """Fixtures of the operator zone's tests."""
 
+import json
 import shutil
 from collections import deque
 from dataclasses import replace
 
 import pytest
 from django.core.files.storage import storages
+from shapely import box, to_geojson
+from shapely.geometry import shape
 
 from mobility.batches import dispatching
 from mobility.demo.extract import write_extract
@@ -101,7 +104,15 @@ def few(extract, tmp_path):
 
 @pytest.fixture(scope="session")
 def definition() -> StudyDefinition:
-    return parsed_study(study_text())
+    """The demo's study, with a rectangle around each zone: each task reads all outlines again."""
+    read = parsed_study(study_text())
+    assert read.area
+    return replace(read, area=replace(read.area, geojson=rectangles(read.area.geojson)))
+
+
+def rectangles(zones):
+    around = lambda zone: json.loads(to_geojson(box(*shape(zone["geometry"]).bounds)))  # noqa: E731
+    return zones | {"features": [each | {"geometry": around(each)} for each in zones["features"]]}
 
 
 @pytest.fixture
