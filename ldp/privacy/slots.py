@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final, Self
 
 from ldp.errors import InvalidBudgetError, PlanError
@@ -141,6 +142,7 @@ class SlotSpec:
         )
 
 
+@lru_cache(maxsize=256)
 def slot_noise(*, epsilon_day: Fraction, delta: Fraction, slots_per_day: int, levels: int) -> SlotNoise:
     """Return the least noise, in thousandths of variance, whose day is certified for `epsilon_day`.
 
