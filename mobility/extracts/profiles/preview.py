@@ -128,7 +128,7 @@ def table_of(rule: Mapping[str, Any], indicator: IndicatorDefinition) -> ValueTa
 
 
 def texts_seen(
-    texts: Sequence[str], *, prefix: int, known: Mapping[str, str]
+    texts: Sequence[str], *, prefix: int, known: Mapping[str, str], most: int = TEXTS_LISTED
 ) -> tuple[list[tuple[str, int]], int]:
     """Distinct texts with their rows, most frequent first, and how many are not listed.
 
@@ -136,10 +136,11 @@ def texts_seen(
     ----------
     prefix : leading characters that count; 0 = all
     known : texts that have a meaning already; of others, those that look like identifiers are left out
+    most : texts that are listed
     """
     counted = Counter(text[: prefix or None] for text in texts if text)
     listed = [(text, n) for text, n in counted.most_common() if text in known or not is_identifier(text)]
-    return listed[:TEXTS_LISTED], len(counted) - min(len(listed), TEXTS_LISTED)
+    return listed[:most], len(counted) - min(len(listed), most)
 
 
 def _shown(

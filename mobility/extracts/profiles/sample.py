@@ -64,7 +64,7 @@ class Sample:
         return [row[place] for row in self.rows]
 
 
-def read_sample(data: bytes, *, size: int, delimiter: str | None = None) -> Sample:
+def read_sample(data: bytes, *, size: int, delimiter: str | None = None, most: int | None = ROWS) -> Sample:
     """Read the first rows of a file.
 
     Parameters
@@ -72,6 +72,7 @@ def read_sample(data: bytes, *, size: int, delimiter: str | None = None) -> Samp
     data : its first bytes, at most SAMPLE_BYTES
     size : bytes of the whole file
     delimiter : None = found from the header
+    most : rows to read; None = all that the bytes hold in full, of Parquet about PLAIN_BYTES of text
 
     Raises
     ------
@@ -82,14 +83,14 @@ def read_sample(data: bytes, *, size: int, delimiter: str | None = None) -> Samp
     is_whole = size <= len(data)
     try:
         if data.startswith(PARQUET_MAGIC):
-            return _parquet(data, is_whole=is_whole)
+            return _parquet(data, is_whole=is_whole, most=most)
         refuse_other(data)
         compression = compression_of(data)
         plain, is_all = _plain(data, compression=compression)
         refuse_other(plain, inside=compression)
     except BatchFormatError as error:
         raise PreviewError(str(error)) from None
-    return _text(plain, is_whole=is_whole and is_all, compression=compression, delimiter=delimiter)
+    return _text(plain, is_whole=is_whole and is_all, compression=compression, delimiter=delimiter, most=most)
 
 
 def _plain(data: bytes, *, compression: str) -> tuple[bytes, bool]:
@@ -128,7 +129,9 @@ def _plain_zstd(data: bytes) -> tuple[bytes, bool]:
     return b"".join(parts), False
 
 
-def _text(plain: bytes, *, is_whole: bool, compression: str, delimiter: str | None) -> Sample:
+def _text(
+    plain: bytes, *, is_whole: bool, compression: str, delimiter: str | None, most: int | None
+) -> Sample:
     if b"\x00" in plain:
         raise PreviewError(
             gettext("The file contains NUL bytes, so it is not UTF-8 or Latin-1 text. Choose a text file.")
@@ -145,7 +148,7 @@ def _text(plain: bytes, *, is_whole: bool, compression: str, delimiter: str | No
         raise PreviewError(gettext("Line 1 is empty. Add a header with the column names."))
     found = delimiter or max(DELIMITERS, key=lambda name: len(_fields(header, name)))
     names = _fields(header, found)
-    rows = [_fields(line, found) for line in islice(filter(None, lines), ROWS)]
+    rows = [_fields(line, found) for line in islice(filter(None, lines), most)]
     good = tuple(tuple(field.strip(BLANKS) for field in row) for row in rows if len(row) == len(names))
     return Sample(
         names=tuple(names),
@@ -165,7 +168,7 @@ def _fields(line: str, delimiter: str) -> list[str]:
         raise PreviewError(gettext("A line is too long. Check that this is a CSV file.")) from None
 
 
-def _parquet(data: bytes, *, is_whole: bool) -> Sample:
+def _parquet(data: bytes, *, is_whole: bool, most: int | None) -> Sample:
     if not is_whole:
         raise PreviewError(
             gettext(
@@ -176,19 +179,19 @@ def _parquet(data: bytes, *, is_whole: bool) -> Sample:
             % {"limit": SAMPLE_BYTES >> 10}
         )
     try:
-        names, columns = _parquet_columns(data)
+        names, rows = _parquet_rows(data, most=most)
     except (pa.ArrowException, NoPageError, UnicodeDecodeError, OSError):
         raise PreviewError(gettext("The Parquet file is damaged. Create the file again.")) from None
     return Sample(
         names=tuple(names),
-        rows=tuple(zip(*columns, strict=True)),
+        rows=tuple(rows),
         misshapen=0,
         format="parquet",
     )
 
 
-def _parquet_columns(data: bytes) -> tuple[list[str], list[list[str]]]:
-    """Names of all columns, and the texts of each in the first rows; those of lists and records are empty."""
+def _parquet_rows(data: bytes, *, most: int | None) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Names of all columns, and the texts of the first rows; those of lists and records are empty."""
     file = pq.ParquetFile(io.BytesIO(data), page_checksum_verification=True)
     row_groups = read_row_groups(
         buffered(io.BytesIO(data)), size=len(data), n_columns=file.metadata.num_columns
@@ -201,16 +204,23 @@ def _parquet_columns(data: bytes) -> tuple[list[str], list[list[str]]]:
     ]
     _check_parquet_pages(data, row_groups, places=[place for place, _ in plain])
     batches = file.iter_batches(ROWS, columns=[path for _, path in plain], use_threads=False)
-    batch = next(batches, None)
-    n = len(batch) if batch else 0
-    read = iter(
-        [] if batch is None else [each for each in batch.columns if not pa.types.is_nested(each.type)]
-    )
     fields = list(file.schema_arrow)
+    rows: list[tuple[str, ...]] = []
+    held = 0  # characters: a small file may repeat a long value for millions of rows
+    while (most is None or len(rows) < most) and held < PLAIN_BYTES and (batch := next(batches, None)):
+        part = _rows(batch, fields)
+        rows += part
+        held += sum(len(text) + 1 for row in part for text in row)
+    return [field.name for field in fields], rows[:most]
+
+
+def _rows(batch: pa.RecordBatch, fields: list[pa.Field]) -> list[tuple[str, ...]]:
+    """Texts of the rows of a batch, which has the columns without lists and records."""
+    read = iter(each for each in batch.columns if not pa.types.is_nested(each.type))
     columns = [
-        _texts(next(read)) if n and not pa.types.is_nested(field.type) else [""] * n for field in fields
+        [""] * len(batch) if pa.types.is_nested(field.type) else _texts(next(read)) for field in fields
     ]
-    return [field.name for field in fields], columns
+    return list(zip(*columns, strict=True))
 
 
 def _check_parquet_pages(data: bytes, row_groups: list[RowGroup], *, places: list[int]) -> None:

@@ -194,6 +194,7 @@ def _row(row: dict[str, Any], sample: Sample | None) -> dict[str, Any]:
         seen, row["not_listed"] = values_of(sample, column)
         picked = set(lines(fields["categories"].value))
         row["seen"] = [{"text": text, "rows": n, "is_picked": text in picked} for text, n in seen]
+        row["rows_read"] = len(sample.rows)
         row["categories_id"] = fields["categories"].id
     return row
 

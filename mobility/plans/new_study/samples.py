@@ -13,10 +13,10 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from mobility.extracts.profiles.aliases import IDENTIFIERS, plain
-from mobility.extracts.profiles.masking import FEW, shows_people
+from mobility.extracts.profiles.masking import FEW, SEVERAL, shows_people
 from mobility.extracts.profiles.preview import texts_seen
 from mobility.extracts.profiles.proposals import propose
-from mobility.extracts.profiles.sample import SAMPLE_BYTES, Sample, read_sample
+from mobility.extracts.profiles.sample import ROWS, SAMPLE_BYTES, Sample, read_sample
 from mobility.plans.new_study.text import blank_text, short_name
 from mobility.plans.pages.draft_typed import STATIC, Typed
 from reports.studies.studyfile import StudyDefinition, parse_study
@@ -26,6 +26,7 @@ from reports.studies.studyfile.numbers import NUMBER
 ROLES: Final = ("subscriber", "timestamp", "cell")
 _IDENTIFIERS: Final = frozenset(map(plain, IDENTIFIERS))
 _SHOWN: Final = 6  # values next to the name of a column
+_LISTED: Final = 120  # values of a column: the departments of France fit
 _DIGITS: Final = 5  # of a number; longer ones could be identifiers
 
 
@@ -46,19 +47,20 @@ class Offer:
 
 
 def sample_of(request: HttpRequest) -> Sample | None:
-    """The first rows of the chosen file; None if none was sent. PreviewError if they cannot be read."""
+    """All rows that were sent of the chosen file; None if none was sent. PreviewError if unreadable."""
     sent = request.FILES.get("sample")
     if sent is None:
         return None
     data = sent.read(SAMPLE_BYTES)
     size = request.POST.get("size", "")
-    return read_sample(data, size=int(size) if size.isascii() and size.isdigit() else len(data))
+    whole = int(size) if size.isascii() and size.isdigit() else len(data)
+    return read_sample(data, size=whole, most=None)
 
 
 def fill_in(typed: Typed, sample: Sample, *, timezone: str, first_day: date, days: int) -> None:
     """Propose the columns that events need where the form names none, or none of this file."""
     of_events = replace(_stand_in(), timezone=timezone, first_day=first_day, days=days)
-    draft = propose(sample, definition=of_events).draft
+    draft = propose(replace(sample, rows=sample.rows[:ROWS]), definition=of_events).draft
     for role in ROLES:
         found, key = draft["columns"].get(role), f"extract.{role}"
         if found and typed.values.get(key, "") not in sample.names:
@@ -95,9 +97,12 @@ def add_column(typed: Typed, sample: Sample, *, place: int, kind: str) -> str:
 
 
 def values_of(sample: Sample, name: str) -> tuple[list[tuple[str, int]], int]:
-    """Values of a column with their rows, in order of the alphabet, and how many are not listed."""
-    listed, not_listed = texts_seen(sample.column(name), prefix=0, known={})
-    return sorted(listed), not_listed
+    """Values of a column with their rows, in order of the alphabet, and how many are not listed.
+
+    "<18" comes first and ">65" last, as in a scale.
+    """
+    listed, not_listed = texts_seen(sample.column(name), prefix=0, known={}, most=_LISTED)
+    return sorted(listed, key=lambda each: ((each[0][0] in ">≥") - (each[0][0] in "<≤"), each)), not_listed
 
 
 def _offer(place: int, name: str, sample: Sample, subscribers: list[str]) -> Offer:
@@ -106,7 +111,8 @@ def _offer(place: int, name: str, sample: Sample, subscribers: list[str]) -> Off
     listed, not_listed = values_of(sample, name)
     adds = ""
     if plain(name) not in _IDENTIFIERS and distinct:
-        if not not_listed and len(distinct) <= FEW:
+        few = max(FEW, len(texts) // SEVERAL)  # more values only where they repeat
+        if not not_listed and len(distinct) <= few:
             adds = STATIC
         elif all(text.isdecimal() and len(text) <= _DIGITS for text in distinct):
             adds = NUMBER

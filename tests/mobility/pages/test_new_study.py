@@ -1,10 +1,13 @@
 """The page of a new study: steps and text follow each other, files give columns, and nothing is stored."""
 
+import io
 import re
 from html import unescape
 from pathlib import Path
 from typing import get_args
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connections
@@ -90,6 +93,26 @@ def test_a_study_is_made_from_a_sample_without_writing_its_file(client):
             else ""
         )
         lacks(kept, "Durand", "3361234")
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_values_of_all_sent_rows_are_offered_as_categories(client, form):
+    regions = ["<18", *(f"r{n:02d}" for n in range(35)), ">65"]
+    rows = [(f"s{n % 500}", f"2024-05-01T10:{n % 60:02d}:00", regions[min(n // 40, 36)]) for n in range(2000)]
+    text = "msisdn,time,region\n" + "".join(",".join(row) + "\n" for row in rows)
+    data = text.encode() + b"s1,2024-05-01T10:00:00,cut"
+    if form == "parquet":
+        sink = io.BytesIO()
+        pq.write_table(
+            pa.table(dict(zip(("msisdn", "time", "region"), zip(*rows, strict=True), strict=True))), sink
+        )
+        data = sink.getvalue()
+    sent = {"size": str(len(data) + (form == "csv"))}
+    walk = Walk(client)
+    walk.change("sample", {"sample": file(data, "sample")}, **sent)
+    walk.change("column-2", {"sample": file(data, "sample")}, **sent)
+    assert fields_of(walk.html)["indicator-0.categories"].split("\n") == regions
+    says(walk.html, "2000 rows of the sample read; the whole file may hold more values.")
 
 
 def test_errors_of_the_parser_stand_at_their_fields_and_missing_ones_only_in_the_end(client):
