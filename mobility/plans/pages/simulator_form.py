@@ -138,11 +138,7 @@ class SimulatorForm(forms.Form):
     )
 
     def __init__(self, query: QueryDict, *, source: Source) -> None:
-        initial = dict(source.initial)
-        days = str(query.get("days", ""))
-        if "cap" in initial and days.isdecimal():  # a default fits the days that are typed
-            initial["cap"] = min(int(initial["cap"]), int(days))
-        values = {"mechanism": "smp-adp", **initial, **query.dict()}
+        values = _with_fitting_cap({"mechanism": "smp-adp", **source.initial, **query.dict()}, source)
         super().__init__(values, auto_id="simulator-%s", label_suffix="")
         self.source = source
         names = [(each.slug, each.name) for each in source.questions]
@@ -345,6 +341,15 @@ class SimulatorForm(forms.Form):
             one = pgettext("end of a slider", "one indicator")
             many = pgettext("end of a slider", "many indicators, fewer answers for each")
             yield Slider(self["indicators"], Decimal(1), Decimal(20), "linear", one, many)
+
+
+def _with_fitting_cap(values: dict[str, Any], source: Source) -> dict[str, Any]:
+    """Values with a cap that fits the typed days, if it is the default or no daily indicator needs it."""
+    default, days = source.initial.get("cap"), str(values.get("days", ""))
+    is_unused = "daily" in source.initial and str(values["daily"]) == "0"
+    if default is None or not days.isdecimal() or not (is_unused or str(values["cap"]) == str(default)):
+        return values
+    return values | {"cap": max(1, min(int(default), int(days)))}
 
 
 def recommendation_for(source: Source, *, query: str = "") -> Recommendation:

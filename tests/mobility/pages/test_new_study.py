@@ -233,6 +233,20 @@ def test_the_simulator_gives_its_values_to_a_new_study(client):
     assert "epsilon = 2" in walk.text.splitlines()
 
 
+@pytest.mark.parametrize(
+    ("query", "is_refused"),
+    [
+        ("days=5&daily=0&cap=7", False),
+        ("days=5&daily=0&cap=6", False),
+        ("days=5&daily=2&cap=7", False),  # the default
+        ("days=5&daily=2&cap=6", True),
+    ],
+)
+def test_fewer_days_need_no_other_maximum_unless_it_was_typed_for_daily_indicators(client, query, is_refused):
+    html = html_of(client, f"/administrator/simulator/?{query}&visitors=1000&stay=1")
+    assert ("Nothing was simulated" in html) is is_refused
+
+
 def test_the_simulator_gives_the_window_of_a_stream_to_a_new_study(client):
     query = "?mechanism=smp-stream&epsilon=2&window_days=3&days=5&daily=2&cap=5&visitors=1000&stay=1"
     html = html_of(client, f"/administrator/simulator/{query}")
