@@ -1,6 +1,7 @@
 """Chapters of the documentation as HTML. Addresses are those of the files, so links work as they are."""
 
 import re
+import textwrap
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,8 @@ START = "index.md"
 EXTENSIONS = ("tables", "fenced_code", "attr_list", "admonition", "toc")
 SCROLLING = re.compile(r"<(pre|table)>")
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+# A block of code between fences: how far it is indented, its opening line, its title, its lines.
+FENCED = re.compile(r'^( *)(```\w*)(?: title="([^"\n]*)")?\n(.*?)^\1```$', re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,9 +43,18 @@ def chapter(path: str) -> Chapter:
         extensions=EXTENSIONS, extension_configs={"toc": {"toc_depth": "2-3"}}, output_format="html"
     )
     # Wide blocks scroll sideways, so they take the focus of the keyboard.
-    body = SCROLLING.sub(r'<\1 tabindex="0">', reader.convert(_text(path)))
+    body = SCROLLING.sub(r'<\1 tabindex="0">', reader.convert(FENCED.sub(_plain_block, _text(path))))
     # The text is the product's own, as its templates are.
     return Chapter(title=_title(path), body=mark_safe(body), contents=mark_safe(reader.toc))  # noqa: S308
+
+
+def _plain_block(found: re.Match[str]) -> str:
+    """Write a block as the reader knows it: the title above it, and no fences inside lists and boxes."""
+    indent, opening, title, lines = found.groups()
+    heading = f"{indent}`{title}`\n\n" if title else ""
+    if not indent:
+        return f"{heading}{opening}\n{lines}```"
+    return heading + "\n" + textwrap.indent(lines, " " * 4)
 
 
 def _root() -> Path:

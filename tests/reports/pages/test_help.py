@@ -37,8 +37,15 @@ def test_every_link_inside_the_help_is_answered(reader) -> None:
 def links(path: str) -> list[str]:
     body = chapter(path).body
     assert not re.search(r"<(?:pre|table)(?! tabindex)", body), f"{path}: keys cannot scroll some parts"
-    assert "<h1" in body and "<p>|" not in body, f"{path} is not rendered"
+    assert "<h1" in body and "<p>|" not in body and "```" not in body, f"{path} is not rendered"
     return re.findall(r'(?:href|src)="([^"#:]+)(?:#[^"]*)?"', body)
+
+
+def test_blocks_of_code_have_their_title_above_them() -> None:
+    operator, presence = chapter("how-to/operator.md").body, chapter("presence.md").body
+    title = "<p><code>var/other/operator-x.toml</code></p>"
+    assert f'{title}\n<pre tabindex="0"><code class="language-toml">[profile]' in operator
+    assert re.search(r'<li>(?:(?!</li>).)*<pre tabindex="0"><code>\[plan\]', presence, re.DOTALL)
 
 
 def test_only_the_documentation_is_served(reader, client) -> None:
