@@ -109,9 +109,10 @@ def cover(
 
 
 def _sources(study_id: int, history: History) -> list[str]:
-    """Profiles of events that a study has, or has had files of."""
+    """Profiles of events that someone made, or of which files were taken in or failed on known days."""
     defined = ExtractProfile.objects.filter(study=study_id, definition__kind="events")
-    names = {each.source for each in history.deliveries} | set(defined.values_list("name", flat=True))
+    used = {each.source for each in history.deliveries if each.is_taken_in or each.days}
+    names = used | set(defined.values_list("name", flat=True))
     return sorted(names, key=lambda name: (name != DEFAULT, name)) or [DEFAULT]
 
 
@@ -154,11 +155,16 @@ def _status(history: History, day: int, *, is_partial: bool, is_over: bool) -> D
 
 
 def _unattributed(history: History) -> tuple[Delivery, ...]:
-    """Files that failed without a day, newest first, unless they have come since under the same name."""
+    """Files that failed without a day, newest first, unless they have come since under the same name.
+
+    A file that failed with the wrong profile is taken in with another one: any source removes it then.
+    """
     found: dict[tuple[str, str], Delivery] = {}
     for each in history.deliveries:
         name = (each.source, each.filename)
         found.pop(name, None)
-        if not each.is_taken_in and not each.days:
+        if each.is_taken_in:
+            found = {key: failed for key, failed in found.items() if failed.filename != each.filename}
+        elif not each.days:
             found[name] = each
     return tuple(reversed(found.values()))

@@ -123,9 +123,11 @@ class TestDays:
     def test_a_file_without_days_is_named_apart_until_it_has_come_under_the_same_name(self):
         broken = delivery(1, filename="may.csv", failure="truncated")
         others = [delivery(2, {1: FULL}, filename="june.csv"),
-                  delivery(3, {1: FULL}, filename="may.csv", source="roaming")]  # fmt: skip
+                  delivery(3, {1: FULL}, filename="may.csv", source="roaming", failure="refused")]  # fmt: skip
         assert covered(broken, *others).unattributed == (broken,)
         assert covered(broken, *others, delivery(4, {1: FULL}, filename="may.csv")).unattributed == ()
+        roaming = delivery(4, {1: FULL}, filename="may.csv", source="roaming")
+        assert covered(broken, roaming).unattributed == ()  # the profile was wrong
         files = [delivery(at, filename=name, failure="no") for at, name in enumerate("aba", start=1)]
         assert covered(*files).unattributed == (files[2], files[1])  # the newest first, and each name once
 
