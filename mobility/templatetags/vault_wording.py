@@ -45,6 +45,12 @@ def reason_words(reason: str) -> str:
 
 
 @register.filter
+def file_words(fact: str) -> str:
+    """Delimiter, encoding or compression of a file."""
+    return str(texts.SOURCES[fact])
+
+
+@register.filter
 def note_words(name: str) -> str:
     """Unit of a note's count."""
     return str(texts.NOTES[name])

@@ -7,7 +7,7 @@ from django.utils.translation import gettext
 from mobility.extracts.profiles.definition import BUILT_IN, DEFAULT, OPT_OUT, SUBSCRIBERS
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultStudy
-from mobility.vault.profiles import profile_names
+from mobility.vault.profiles import profile_names, usual_profile
 
 
 def upload_context(study: VaultStudy, *, by: str) -> dict[str, object]:
@@ -15,10 +15,11 @@ def upload_context(study: VaultStudy, *, by: str) -> dict[str, object]:
     resting = study.batches.filter(
         state=Batch.State.RECEIVING, created_by=by, kind__in=Batch.FILES, bytes_total__isnull=False
     )
+    profiles = [(name, _profile_words(name), _profile_address(study, name)) for name in profile_names(study)]
+    usual = usual_profile(study.pk)
     return {
-        "profiles": [
-            (name, _profile_words(name), _profile_address(study, name)) for name in profile_names(study)
-        ],
+        "profiles": profiles,
+        "chosen": next((each for each in profiles if each[0] == usual), profiles[0]),
         "unfinished": resting,
         "upload_data": {"texts": upload_texts(), "unfinished": [_facts(study, each) for each in resting]},
     }
@@ -71,6 +72,8 @@ def upload_texts() -> dict[str, str]:
             "The upload is paused. Data already received is kept for {hours} hours. Resume the "
             "upload now, or reload the page and resume it later."
         ).format(hours=settings.MOBILITY_UPLOAD_EXPIRES_S // 3600),
+        "upload": gettext("Upload"),
+        "check": gettext("Check"),
         "pause": gettext("Pause"),
         "resume": gettext("Resume"),
         "cancelled": gettext("Cancelled. No data from the file was kept."),

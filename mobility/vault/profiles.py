@@ -1,8 +1,9 @@
 """The profiles of a study by name: those built in, and those that someone made."""
 
-from mobility.extracts.profiles.definition import BUILT_IN, SUBSCRIBERS, Profile
+from mobility.extracts.profiles.definition import BUILT_IN, DEFAULT, SUBSCRIBERS, Profile
 from mobility.extracts.profiles.errors import ProfileMissingError
 from mobility.extracts.profiles.typed import TypedProfile
+from mobility.vault.models.batch import Batch
 from mobility.vault.models.profiles import ExtractProfile
 from mobility.vault.models.subscribers import VaultStudy
 from reports.studies.studyfile import StudyDefinition
@@ -35,6 +36,12 @@ def profile_names(study: VaultStudy, definition: StudyDefinition | None = None) 
     built_in = [name for name in BUILT_IN if _makes_sense(name, definition)]
     made = ExtractProfile.objects.filter(study=study).order_by("name").values_list("name", flat=True)
     return [*built_in, *made]
+
+
+def usual_profile(study_id: int) -> str:
+    """Return the profile of the last file of events that was not refused; before the first, the default."""
+    files = Batch.objects.filter(study=study_id, kind=Batch.Kind.EXTRACT, state=Batch.State.DONE)
+    return files.order_by("-created_at").values_list("profile", flat=True).first() or DEFAULT
 
 
 def _makes_sense(name: str, definition: StudyDefinition) -> bool:

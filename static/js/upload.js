@@ -154,6 +154,7 @@ part("file").addEventListener("change", () => {
     showProfile();
     part("more").checked = known.more_to_come;
     part("validate").checked = known.validate_only;
+    showAction();
   }
 });
 
@@ -190,10 +191,16 @@ function showProfile() {
 }
 part("profile").addEventListener("change", showProfile);
 
+function showAction() {
+  part("send").textContent = part("validate").checked ? texts.check : texts.upload;
+}
+part("validate").addEventListener("change", showAction);
+
 // A link may have chosen already: ?profile=NAME&validate_only=1
 const asked = new URLSearchParams(location.search);
 const isKnown = [...part("profile").options].some((option) => option.value === asked.get("profile"));
 if (isKnown) part("profile").value = asked.get("profile");
 showProfile();
 part("validate").checked = asked.get("validate_only") === "1";
+showAction();
 part("send").disabled = false;

@@ -177,7 +177,7 @@ def test_success_by_browser(served, planted, visitors, browser):
     page.wait_for_url(f"{served.web.address}/")
     page.goto(f"{served.web.address}/operator/{slug}/")
     page.set_input_files("#upload-file", planted)
-    page.get_by_role("button", name="Upload", exact=True).click()
+    page.locator("#upload-send").click()
     page.wait_for_url("**/operator/batches/**")
     served.wait_for(slug, "done")
     page.reload()

@@ -51,7 +51,7 @@ def test_upload_in_the_browser_ends_in_a_report(site, extract, later_days, sign_
 def upload(page, site, path, *, study=STUDY):
     page.goto(f"{site.address}/operator/{study}/")
     page.set_input_files("input[type=file]", path)
-    page.get_by_role("button", name="Upload", exact=True).click()
+    page.locator("#upload-send").click()
     page.wait_for_url("**/operator/batches/**")
 
 
@@ -129,8 +129,9 @@ def test_a_profile_is_proposed_corrected_saved_and_a_file_checked_with_it(site, 
     page.get_by_role("link", name="Check a file with this profile").click()
     expect(page.get_by_label(re.compile("^Profile"))).to_have_value("operator-x")
     expect(page.get_by_label("Check the file without publishing anything")).to_be_checked()
+    expect(page.locator("#upload-send")).to_have_text("Check")
     page.set_input_files("#upload-file", operators_file)
-    page.get_by_role("button", name="Upload", exact=True).click()
+    page.locator("#upload-send").click()
     page.wait_for_url("**/operator/batches/**")
     expect(page.locator("main")).to_contain_text("No data from the file was kept", timeout=60_000)
     expect(page.locator("main")).to_contain_text(f"of {N_ROWS}")
@@ -214,7 +215,7 @@ def of_page(page, site):
 
 def send(page, file):
     page.set_input_files("input[type=file]", file)
-    page.get_by_role("button", name="Upload", exact=True).click()
+    page.locator("#upload-send").click()
 
 
 def test_an_upload_that_is_cut_off_goes_on(site, large, expected, line, page):
@@ -250,7 +251,7 @@ def test_an_upload_goes_on_after_the_page_was_loaded_again(site, large, expected
         page.wait_for_timeout(500)
     page.set_input_files("input[type=file]", large)
     expect(page.locator("#upload-note")).to_contain_text("4.2 of ")
-    page.get_by_role("button", name="Upload", exact=True).click()
+    page.locator("#upload-send").click()
     assert of_page(page, site) == expected
 
 

@@ -133,7 +133,7 @@ def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:
     if batch.validate_only:
         return (
             gettext("This was only a check. No data from the file was kept or published."),
-            gettext("If the checks below look right, upload and publish the file."),
+            gettext("If the checks below look right, choose the file again to publish it."),
         )
     if batch.more_to_come:
         return (

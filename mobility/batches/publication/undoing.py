@@ -94,9 +94,9 @@ def ask(study: VaultStudy, *, day: int, by: str) -> UndoWaitsError:
         if is_new:
             _record(found, what="asked", by=by)
     text = gettext(
-        "The uploads for %(date)s have not been undone yet. %(rise)s Another administrator or a "
-        "privacy officer must first approve the request on the study's page, under Administration. "
-        "The uploads are then undone automatically."
+        "The uploads for %(date)s have not been undone yet. %(rise)s A second person (an "
+        "administrator or a privacy officer) must first approve the request on the study's page, under "
+        "Administration. The uploads are then undone automatically."
     )
     date = formats.day_title(study_head(study.pk).date_of(day))
     return UndoWaitsError(text % {"date": date, "rise": rise_of(study).words})

@@ -13,6 +13,7 @@ from mobility.batches import queries
 from mobility.batches.pages.access import crumbs_to, vault_study_or_404
 from mobility.uploads.feeds import actions as service
 from mobility.vault.models.profiles import FeedToken
+from mobility.vault.profiles import usual_profile
 from reports.studies.policies import Role, require_role, studies_for
 
 people = require_role(*service.MAKERS)
@@ -47,6 +48,7 @@ def feeds(request: HttpRequest, slug: str) -> HttpResponse:
         "tokens": service.tokens_of(study),
         "form": form,
         "token_text": text,
+        "profile": usual_profile(study.pk),
         "put_url": request.build_absolute_uri(reverse("api:extract", args=[study.slug, "FILE"])),
         "crumbs": _crumbs(request, head),
     }

@@ -115,7 +115,7 @@ def test_it_is_undone_at_once_if_epsilon_stays_or_one_works(make_pipeline, few, 
 
 def test_the_command_says_what_it_waits_for_and_fails(filled, monkeypatch):
     monkeypatch.setattr(batch_command, "workers", lambda: nullcontext(lambda: None))
-    with pytest.raises(CommandError, match=r"raises epsilon, .* rises from 7 to 8\. Another administrator"):
+    with pytest.raises(CommandError, match=r"raises epsilon, .* rises from 7 to 8\. A second person"):
         call_command("void_day", "fimu-2017", "2017-05-31", stdout=StringIO())
     assert (DayUndo.objects.get().asked_by, voided()) == ("command line", (0, 0))
 

@@ -78,6 +78,27 @@ class TestCoverage:
         with django_assert_max_num_queries(7, using="vault"):
             client.get(COVERAGE_URL)
 
+    def test_a_source_is_expected_once_a_file_of_it_was_taken_in(self, client, study):
+        ended(study, 1, state=Batch.State.FAILED, failure="no column msisdn")
+        ended(study, 2, {1: FULL}, profile="roaming")
+        text = page(client, COVERAGE_URL)
+        assert "Source default" not in text and "Source roaming C complete 1 day" in text
+        assert "default: missing" not in page(client, STUDY_URL)
+        ended(study, 3, {2: FULL})
+        assert "Source default C complete 1 day" in page(client, COVERAGE_URL)
+
+    def test_the_profile_of_the_last_good_file_is_proposed(self, client, study):
+        ExtractProfile.objects.create(study=study, name="roaming", definition={"kind": "events"})
+        feeds = reverse("operator:feeds", args=[study.slug])
+        ended(study, 1, {1: FULL}, profile="roaming")
+        ended(study, 2, state=Batch.State.FAILED, failure="no column msisdn")
+        ended(study, 3, kind=Batch.Kind.OPT_OUT, profile="opt-out")
+        assert '<option value="roaming" selected' in html_of(client, STUDY_URL)
+        assert "FILE?profile=roaming" in html_of(client, feeds)
+        ended(study, 4, {2: FULL}, validate_only=True)
+        assert '<option value="default" selected' in html_of(client, STUDY_URL)
+        assert "FILE?profile=default" in html_of(client, feeds)
+
     def test_files_that_were_only_checked_or_cancelled_or_the_same_cover_nothing(self, client, study):
         first = ended(study, 1, {1: FULL})
         ended(study, 2, {2: FULL}, validate_only=True)
@@ -181,7 +202,7 @@ class TestChecks:
     def test_a_file_that_was_only_checked_leads_to_the_real_upload(self, client, study):
         text = shown(client, self.full(study, validate_only=True))
         assert "This was only a check. No data from the file was kept or published." in text
-        says(text, "Subscribers in the file", "Upload and publish")
+        says(text, "Subscribers in the file", "Choose the file again to publish it")
         assert "Upload another file" not in text
 
 

@@ -74,6 +74,9 @@ def test_a_check_is_never_said_to_be_merged_or_published(client, study, uploaded
             titles.append(re.search(r'id="state-title">(.*?)</h2>', html_of(client, url_of(uploaded)))[1])
             assert ("only a check" in show(client, uploaded)) == is_check
         assert text_of(" ".join(titles)).strip() == words
+    for is_check, words in ((False, "has not been merged yet"), (True, "Whether or not you cancel it")):
+        Batch.objects.filter(pk=uploaded.pk).update(state=Batch.State.QUEUED, validate_only=is_check)
+        says(show(client, uploaded), words)
 
 
 class TestStudies:
@@ -106,7 +109,7 @@ class TestStudies:
     def test_batches_add_no_queries_nor_scripts(self, client, uploaded, study, django_assert_max_num_queries):
         for _ in range(30):
             Batch.objects.create(study=study, state=Batch.State.DONE, filename="x.csv")
-        for address, most in ((STUDY_URL, 12), ("/operator/", 4), (url_of(uploaded), 12)):
+        for address, most in ((STUDY_URL, 13), ("/operator/", 4), (url_of(uploaded), 12)):
             with django_assert_max_num_queries(most, using="vault"):
                 check_markup(html_of(client, address))
 
@@ -212,7 +215,7 @@ class TestDays:
 
     def test_another_person_sees_what_undoing_costs_and_approves(self, client, person, uploaded, run_batches):
         rises = "For all of a person&#x27;s values (profile), epsilon rises from 1.5 to 2."
-        says(page(client, STUDY_URL), rises, "need approval from another administrator or a privacy officer")
+        says(page(client, STUDY_URL), rises, "approval from a second person: an administrator or a")
         says(page(client, STUDY_URL), "Wed 1 May 2024: default (1 file)")
         asked = self.change(client, "void-day", day=1, confirm="on")
         says(

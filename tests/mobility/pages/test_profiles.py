@@ -63,6 +63,7 @@ class TestNew:
         assert "jeune = young" not in look(client, **{**CHOSEN, "was-column-age": "StartTime"})
         assert len(chosen(look(client, **{**CHOSEN, "rule-age": "birth_year"}), "band-age")) == 2
         assert "suggested from the column name" in look(client)
+        says(text_of(html), "Text file, columns separated by semicolons, encoding: UTF-8. 30 rows checked.")
         says(html, "→ old", "Mon 13 May 2024, 10:00, outside the study period")
 
     @pytest.mark.parametrize(
