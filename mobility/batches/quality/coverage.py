@@ -109,7 +109,7 @@ def cover(
 
 
 def _sources(study_id: int, history: History) -> list[str]:
-    """Profiles of events that someone made, or of which files were taken in or failed on known days."""
+    """Profiles of events that were created here, or whose files were accepted or failed on known days."""
     defined = ExtractProfile.objects.filter(study=study_id, definition__kind="events")
     used = {each.source for each in history.deliveries if each.is_taken_in or each.days}
     names = used | set(defined.values_list("name", flat=True))
@@ -155,9 +155,9 @@ def _status(history: History, day: int, *, is_partial: bool, is_over: bool) -> D
 
 
 def _unattributed(history: History) -> tuple[Delivery, ...]:
-    """Files that failed without a day, newest first, unless they have come since under the same name.
+    """Files that failed without a day, newest first, unless the same name was published since.
 
-    A file that failed with the wrong profile is taken in with another one: any source removes it then.
+    A file that failed with the wrong profile can be published with another one, so any source counts.
     """
     found: dict[tuple[str, str], Delivery] = {}
     for each in history.deliveries:
