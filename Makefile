@@ -52,16 +52,10 @@ bench: setup-dev  ## speed of ingest and of sanitising, beside other libraries i
 	@$(python) -m benchmarks.locations
 	@$(python) -m benchmarks.pages
 
-soak: setup-dev  ## errors are as stated (half an hour; ARGS="--keys 200": less), and rows count once whatever is killed (RUNS=100)
-	@$(python) -m benchmarks.soak $(ARGS)
+soak: setup-dev  ## errors are as stated (hours; KEYS=200: less), and rows count once whatever is killed (RUNS=100)
+	@for each in soak scenario_coverage number_coverage joint_coverage derived_coverage compare_coverage association \
+	  table_change; do $(python) -m benchmarks.$$each $(if $(KEYS),--keys $(KEYS)) || exit 1; done
 	@$(python) -m benchmarks.maps
-	@$(python) -m benchmarks.scenario_coverage
-	@$(python) -m benchmarks.number_coverage
-	@$(python) -m benchmarks.joint_coverage
-	@$(python) -m benchmarks.derived_coverage
-	@$(python) -m benchmarks.compare_coverage
-	@$(python) -m benchmarks.association
-	@$(python) -m benchmarks.table_change
 	@$(python) -m benchmarks.synthesise
 	@$(python) -m benchmarks.exactly_once --runs $(or $(RUNS),100)
 

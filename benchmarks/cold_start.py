@@ -12,7 +12,7 @@ import numpy as np
 
 import ldp
 from ldp.keyed.tallying import tally_reports
-from ldp.privacy.plans import Mechanism
+from ldp.privacy.plans import STREAM, Mechanism
 
 _DAYS = 7
 
@@ -28,7 +28,7 @@ def main() -> None:
         values = [np.arange(8, dtype=np.int32) % spec.domain_size for spec in plan.indicators]
         delta = ldp.Delta.zero(plan)
         ldp.tally_visitors(presence, delta.visitors, sign=1)
-        for index, reports in enumerate(sanitiser.reports(pseudonyms, values)):
+        for index, reports in enumerate(sanitiser.reports(pseudonyms, values, day=1)):
             is_daily = plan.indicators[index].kind == "daily"
             if is_daily:
                 sanitiser.answer_days(index, pseudonyms)
@@ -44,10 +44,11 @@ def main() -> None:
 
 def make_plan(mechanism: Mechanism) -> ldp.PlanSpec:
     """Make a plan with indicators of both kinds."""
+    cap = {} if mechanism == STREAM else {"max_values": 3}
     requests = [
         ldp.IndicatorRequest(slug="gender", kind="static", domain_size=3),
         ldp.IndicatorRequest(slug="country", kind="static", domain_size=37),
-        ldp.IndicatorRequest(slug="duration", kind="daily", domain_size=10, max_values=3),
+        ldp.IndicatorRequest(slug="duration", kind="daily", domain_size=10, **cap),
     ]
     return ldp.build_plan(
         mechanism=mechanism, unit="profile", version=1, days=_DAYS, epsilon=Decimal(1), indicators=requests

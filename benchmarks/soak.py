@@ -25,6 +25,7 @@ import ldp
 from ldp.estimation.simulation import has_union
 from ldp.privacy.plans import Mechanism
 from ldp.protocols.channels import Unit
+from ldp.protocols.projective_space import value_counts
 from mobility.demo.population import Population, build_population
 
 MECHANISMS: Final[tuple[Mechanism, ...]] = get_args(Mechanism)
@@ -175,10 +176,10 @@ def sanitise(plan: ldp.PlanSpec, *, key: bytes) -> ldp.Delta:
     sanitiser = ldp.Sanitiser(plan, ldp.KeyedPrf(key))
     nothing = np.full(people().n_subscribers, -1, np.int32)
 
-    def reports(static: Sequence[Values], daily: Values, *, day: int = 0) -> tuple[Reports, ...]:
+    def reports(static: Sequence[Values], daily: Values, *, day: int) -> tuple[Reports, ...]:
         return sanitiser.reports(truth().pseudonyms, [*static, daily][: plan.d], day=day)
 
-    words = list(reports([*people().static.values()], nothing))
+    words = list(reports([*people().static.values()], nothing, day=1))
     if plan.indicators[-1].slug == DAILY:
         answered = sanitiser.answer_days(plan.d - 1, truth().pseudonyms)
         durations = np.ascontiguousarray(people().durations.T)
@@ -212,7 +213,7 @@ def errors_of(delta: ldp.Delta, *, plan: ldp.PlanSpec) -> Sums:
         for a in range(1, plan.days + 1):
             for b in range(a, plan.days + 1 if has_union(plan, index) else a + 1):
                 f = truth().frequencies[index][:, a, b]
-                counts = unions[:, a, b]
+                counts = value_counts(unions[:, a, b], channel=channel)
                 n, n_population = int(n_reports[a, b]), int(visitors[a, b])
                 estimates = ldp.pure_frequencies(
                     counts, n_reports=n, n_population=n_population, channel=channel

@@ -1,15 +1,14 @@
 """Smoothed shares of days: a level that wanders, and noise whose variance is known; and days of a change.
 
 Each category is a level that moves by a variance q a day, seen with the known variance of the day's estimate
-(`ldp.estimation.series.levels`). q is one for all categories, with the greatest likelihood of all of them
-together. The filter uses a day and those before it; the smoother uses all days (Durbin and Koopman
+(`ldp.estimation.series.levels`). q is one for all categories; figures are averages over values of q, weighted
+by the likelihood of all categories together, so that their variance includes what is unknown of q. The filter uses a day and those before it; the smoother uses all days (Durbin and Koopman
 2012, chapter 4). Published figures only, so it costs no epsilon.
 
 Where the share of a day is unlike the days before it, the level lags behind: smoothed figures are biased
 then, and estimates are not. Such days are flagged.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final
@@ -19,17 +18,9 @@ from numpy.typing import NDArray
 
 from ldp.errors import LdpError
 from ldp.estimation.series.grid import Floats
-from ldp.estimation.series.levels import (
-    COARSE,
-    DIFFUSE,
-    FINE,
-    LEVEL_DAYS,
-    DayFigures,
-    State,
-    scale_of,
-    states,
-)
+from ldp.estimation.series.levels import DIFFUSE, LEVEL_DAYS, DayFigures, State, scale_of, states
 
+MOVES: Final = 10.0 ** np.arange(-4.0, 1.1, 0.5)  # variances of a day's move, of the figures' variance
 FALSE_ALARMS: Final = 0.01  # probability that an ordinary day is flagged, for any category
 
 
@@ -39,7 +30,6 @@ class SmoothedDays:
 
     filtered, smoothed : float64, shape (days, categories); by the days until then, and by all days
     filtered_variances, smoothed_variances : same shape; of the level around them
-    moves : variance of a level from one day to the next, of all categories
     changes : bool, same shape; days on which a figure is unlike the days before
     """
 
@@ -47,7 +37,6 @@ class SmoothedDays:
     filtered_variances: Floats
     smoothed: Floats
     smoothed_variances: Floats
-    moves: float
     changes: NDArray[np.bool_]
 
 
@@ -78,10 +67,8 @@ def smooth_days(values: Floats, variances: Floats, *, false_alarms: float = FALS
     if not 0 < false_alarms < 1:
         raise LdpError(f"false_alarms must be in (0, 1), got {false_alarms}")
     series = _Series(values, variances)
-    no_jumps = np.zeros(len(values), np.bool_)
-    moves = series.most_likely(no_jumps)
     found = np.full((4, *values.shape), np.nan)
-    found[:, :, series.has_any] = series.smooth(moves)
+    found[:, :, series.has_any] = series.smooth()
     for code in np.flatnonzero(series.has_any):
         found[:, : np.flatnonzero(~np.isnan(values[:, code]))[0], code] = np.nan
     return SmoothedDays(
@@ -89,7 +76,6 @@ def smooth_days(values: Floats, variances: Floats, *, false_alarms: float = FALS
         filtered_variances=found[1],
         smoothed=found[2],
         smoothed_variances=found[3],
-        moves=moves,
         changes=_changes(series, values.shape, false_alarms=false_alarms),
     )
 
@@ -107,51 +93,63 @@ class _Series:
         if not figures:
             raise LdpError("values must have an estimate, got none")
         self.scales = np.array([scale_of(each) for each in figures])
+        self.moves = self.scales.mean() * MOVES
 
-    def states(self, moves: Floats, jumps: NDArray[np.bool_]) -> Iterator[State]:
-        """Yield the filtered levels after each day: for each of some variances, those of all categories."""
-        n, k = len(moves), len(self.scales)
+    def states(self, jumps: NDArray[np.bool_]) -> tuple[list[State], Floats]:
+        """Filtered levels after each day, of each variance of moves and category, and how likely each is.
+
+        Returns
+        -------
+        states : of all pairs, those of the first variance first
+        weights : float64, one for each variance; their sum is 1
+        """
+        n, k = len(self.moves), len(self.scales)
         prior = np.tile(DIFFUSE * self.scales, n)
-        steps = np.repeat(moves, k) + np.where(jumps[:, np.newaxis], prior, 0.0)
+        steps = np.repeat(self.moves, k) + np.where(jumps[:, np.newaxis], prior, 0.0)
         values, variances = np.tile(self.values, n), np.tile(self.variances, n)
         design = np.ones((len(values), 1))
-        return states(values, variances, prior=prior, design=design, moves=steps, own=np.zeros(n * k))
+        found = list(states(values, variances, prior=prior, design=design, moves=steps, own=np.zeros(n * k)))
+        likelihood = found[-1].log_likelihood.reshape(n, k).sum(axis=1)
+        # Before the figures, each standard deviation is as likely as another (Gelman 2006, section 2.2).
+        weights = np.exp(likelihood - likelihood.max()) * np.sqrt(MOVES)
+        return found, weights / weights.sum()
 
-    def most_likely(self, jumps: NDArray[np.bool_]) -> float:
-        """Variance of the levels from day to day with the greatest likelihood of all categories together."""
-        best = float(self.scales.mean())
-        for grid in (COARSE, FINE):
-            moves = best * grid
-            *_, last = self.states(moves, jumps)
-            likelihood = last.log_likelihood.reshape(len(moves), -1).sum(axis=1)
-            best = float(moves[int(np.argmax(likelihood))])
-        return best
-
-    def errors(self, moves: float, jumps: NDArray[np.bool_]) -> Floats:
+    def errors(self, jumps: NDArray[np.bool_]) -> Floats:
         """Error of each figure by the days before, in standard deviations; on days of a jump, as if none."""
-        found = np.full(self.values.shape, np.nan)
-        jump = DIFFUSE * self.scales
-        for day, each in enumerate(self.states(np.array([moves]), jumps)):
-            variance = each.error_variance - (jump if jumps[day] else 0.0)
-            found[day] = each.error / np.sqrt(np.maximum(variance, self.variances[day]))
-        return found
+        after, weights = self.states(jumps)
+        shape = (len(after), len(weights), len(self.scales))
+        variances = np.array([each.error_variance for each in after]).reshape(shape)
+        variances -= np.where(jumps[:, np.newaxis], DIFFUSE * self.scales, 0.0)[:, np.newaxis]
+        variances = np.maximum(variances, self.variances[:, np.newaxis])
+        error, variance = _mixed(np.array([each.error for each in after]).reshape(shape), variances, weights)
+        return np.asarray(error / np.sqrt(variance))
 
-    def smooth(self, moves: float) -> Floats:
+    def smooth(self) -> Floats:
         """Filtered levels and variances, and smoothed ones; shape (4, days, categories)."""
-        after = list(self.states(np.array([moves]), np.zeros(len(self.values), np.bool_)))
-        mean = np.array([each.mean[:, 0] for each in after])
-        variance = np.array([each.covariance[:, 0, 0] for each in after])
+        after, weights = self.states(np.zeros(len(self.values), np.bool_))
+        shape = (len(after), len(weights), len(self.scales))
+        mean = np.array([each.mean[:, 0] for each in after]).reshape(shape)
+        variance = np.array([each.covariance[:, 0, 0] for each in after]).reshape(shape)
         smooth, spread = mean.copy(), variance.copy()
+        moves = self.moves[:, np.newaxis]
         for day in range(len(mean) - 2, -1, -1):
             gain = variance[day] / (variance[day] + moves)
             smooth[day] += gain * (smooth[day + 1] - mean[day])
             spread[day] += gain**2 * (spread[day + 1] - variance[day] - moves)
-        return np.array([mean, variance, smooth, spread])
+        return np.array([*_mixed(mean, variance, weights), *_mixed(smooth, spread, weights)])
+
+
+def _mixed(means: Floats, variances: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Mean and variance of the mixture, over the second axis of (days, variances of moves, categories)."""
+    mean = np.einsum("i,dik->dk", weights, means)
+    around = variances + (means - mean[:, np.newaxis]) ** 2
+    return mean, np.einsum("i,dik->dk", weights, around)
 
 
 def _changes(series: _Series, shape: tuple[int, ...], *, false_alarms: float) -> NDArray[np.bool_]:
     """Days on which a figure is unlike the days before, shape (days, categories)."""
-    far = NormalDist().inv_cdf(1 - false_alarms / (2 * len(series.scales)))
+    # Half of what is allowed: with few days before, errors are further out than normal ones.
+    far = NormalDist().inv_cdf(1 - false_alarms / (4 * len(series.scales)))
     is_early = np.cumsum(~np.isnan(series.values), axis=0) <= LEVEL_DAYS
     jumps = np.zeros(shape[0], np.bool_)
     errors = _sizes(series, jumps, is_early)
@@ -169,5 +167,5 @@ def _changes(series: _Series, shape: tuple[int, ...], *, false_alarms: float) ->
 
 def _sizes(series: _Series, jumps: NDArray[np.bool_], is_early: NDArray[np.bool_]) -> Floats:
     """Return errors without their sign, 0 where there is none or too few days are before."""
-    errors = np.abs(series.errors(series.most_likely(jumps), jumps))
+    errors = np.abs(series.errors(jumps))
     return np.where(is_early | np.isnan(errors), 0.0, errors)
