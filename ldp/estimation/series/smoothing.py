@@ -1,9 +1,10 @@
 """Smoothed shares of days: a level that wanders, and noise whose variance is known; and days of a change.
 
 Each category is a level that moves by a variance q a day, seen with the known variance of the day's estimate
-(`ldp.estimation.series.levels`). q is one for all categories; figures are averages over values of q, weighted
-by the likelihood of all categories together: their variance includes the uncertainty about q. The filter uses a day and those before it; the smoother uses all days (Durbin and Koopman
-2012, chapter 4). Published figures only, so it costs no epsilon.
+(`ldp.estimation.series.levels`). q is one for all categories. Figures are averages over values of q, weighted
+by the likelihood of all categories together, so their variance includes the uncertainty about q. The filter
+uses a day and those before it; the smoother uses all days (Durbin and Koopman 2012, chapter 4). Published
+figures only, so it costs no epsilon.
 
 Where the share of a day is unlike the days before it, the level lags behind: smoothed figures are biased
 then, and estimates are not. Such days are flagged.

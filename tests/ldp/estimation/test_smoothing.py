@@ -62,7 +62,7 @@ def test_levels_are_their_conditional_distribution() -> None:
 
 
 def test_figures_that_hardly_differ_are_taken_together() -> None:
-    """Of many days without moves, the level is their mean, with an n-th of the variance."""
+    """Many days without moves: the level is about their mean, with about an n-th of the variance."""
     values = np.tile([[0.1], [0.3], [0.2], [0.2]], (15, 1))
     found = smooth_days(values, np.full((60, 1), 5.0))
     assert found.smoothed == pytest.approx(np.full((60, 1), 0.2), abs=0.02)
