@@ -147,6 +147,49 @@ def test_a_day_that_is_given_again_adds_an_answer() -> None:
     assert (certificate.nominal_window, certificate.nominal_profile) == (2, 3)
 
 
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_change_between_two_versions_of_a_day_has_no_bound(k: int) -> None:
+    """The exception to the promise: bits belong to a value and a day, so an equal value repeats its answer.
+
+    Values of both versions are enumerated. A certificate with the extra answer holds where the versions are
+    equal for both people, or differ for both; else some reports are impossible for one of them.
+    """
+    plan = stream(k=k, days=1, epsilon=Decimal("0.7"))
+    laws = [law_of(plan.answer_channel(0), value) for value in range(k)]
+
+    def versions(first: int, second: int) -> dict[tuple[int, int], Fraction]:
+        if first == second:
+            return {(a, b): laws[first][a] if a == b else Fraction(0) for a, b in product(range(k), repeat=2)}
+        return {(a, b): laws[first][a] * laws[second][b] for a, b in product(range(k), repeat=2)}
+
+    worst = Fraction(0)
+    for one, other in product(product(range(k), repeat=2), repeat=2):
+        a, b = versions(*one), versions(*other)
+        if (one[0] == one[1]) == (other[0] == other[1]):
+            worst = max(worst, *(a[pair] / b[pair] for pair in a if b[pair]))
+            assert all((a[pair] == 0) == (b[pair] == 0) for pair in a)
+        else:
+            assert any((a[pair] == 0) != (b[pair] == 0) for pair in a)
+    assert epsilon_of(worst) == ldp.certify(plan, extra_daily_values=1).epsilon_window
+
+
+def test_reports_of_two_versions_of_a_day_have_the_enumerated_laws() -> None:
+    n, k = 40_000, 3
+    plan = stream(k=k, days=1, epsilon=Decimal("0.7"))
+    people = np.random.default_rng(7).integers(0, 2**63, n, dtype=np.uint64)
+    sanitiser = ldp.Sanitiser(plan, ldp.KeyedPrf(KEY))
+    zeros, ones = np.zeros(n, np.int32), np.ones(n, np.int32)
+    first, again, changed = (
+        sanitiser.report(0, people, values, day=1)[:, 0] for values in (zeros, zeros, ones)
+    )
+    assert (first == again).all()
+    law, other = (law_of(plan.answer_channel(0), value) for value in (0, 1))
+    for a, b in product(range(k), repeat=2):
+        share = float(law[a] * other[b])
+        found = ((first == a) & (changed == b)).mean()
+        assert abs(found - share) < 5.5 * np.sqrt(share * (1 - share) / n)
+
+
 def test_a_window_counts_static_answers_once() -> None:
     plan = built({"epsilon": Decimal(2)}, {"kind": "daily"}, mechanism="smp-stream", days=14, window_days=7)
     certificate = ldp.certify(plan)
