@@ -71,6 +71,12 @@ def error_words(flows: Flows) -> str:
             "fact that only some visitors were asked. For totals, the interval uses the exact variance "
             "of the sum."
         )
+    if flows.is_stream:
+        return gettext(
+            "The 95% interval is shown below each figure. It is the sum of the intervals for the "
+            "individual days. Each answer has new noise, but the same people may answer on several days, "
+            "so the errors of these days can add up. The intervals are usually wider than necessary."
+        )
     return gettext(
         "The 95% interval is shown below each figure. It is the sum of the intervals for the "
         "individual days. A person with the same places on several days repeats the same randomised "

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext
 
 from ldp.estimation.series.forecast import LEVELS
 from reports.base import formats
@@ -99,10 +99,10 @@ def add_smoothed(
             | {
                 "mode": "markers",
                 "y": rings,
-                "name": gettext("Change"),
+                "name": pgettext("smoothed", "Change"),
                 "marker": {"symbol": "circle-open", "size": 15, "color": "--text", "line": {"width": 2}},
                 "hovertext": [
-                    gettext("Change") + f"<br>{chart_text(formats.day_title(day.date))}"
+                    pgettext("smoothed", "Change") + f"<br>{chart_text(formats.day_title(day.date))}"
                     for day in smoothed.days
                 ],
             }

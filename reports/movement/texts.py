@@ -100,7 +100,7 @@ def reason_for_nothing(indicator: Indicator) -> str:
             "visitors."
         )
     return gettext(
-        "For this indicator, each person gives an answer on only %(m)d of the %(days)d days. It is "
+        "For this indicator, each person gives an answer on at most %(m)d of the %(days)d days. It is "
         "therefore not known how many visitors in each category were also present on earlier days. Only "
         "totals are shown."
     ) % {"m": indicator.max_values, "days": indicator.study.days}

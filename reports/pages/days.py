@@ -55,6 +55,7 @@ def days(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
         "kept_with_categories": options.query(chosen_categories(request.GET)),
         "switches": days_switches(request.GET, options),
         "is_cumulative": reports[-1].window.days > 1,
+        "has_unions": has_unions(found),
         "no_unions": options.show == "cumulative" and not has_unions(found),
         "has_data": any(report.status != Status.NOT_COLLECTED for report in reports),
         "rows": shown_rows(reports, page=request.GET.get("page")),

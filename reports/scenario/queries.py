@@ -129,7 +129,7 @@ def refusal(study: Study, indicator: Indicator | None = None) -> str:
         ) % {"name": indicator.shown_name}
     if indicator is not None and not has_unions(indicator):
         return gettext(
-            "For “%(name)s”, each person gives an answer on only %(most)d of %(days)d days, so answers "
+            "For “%(name)s”, each person gives an answer on at most %(most)d of %(days)d days, so answers "
             "from different days cannot be combined in a scenario. Scenarios are therefore available "
             "only for all people combined."
         ) % {"name": indicator.shown_name, "most": indicator.max_values, "days": study.days}

@@ -352,7 +352,7 @@ def plan_versions(study: Study) -> list[dict[str, Any]]:
 def _guarantee(plan: Plan, spec: PlanSpec, certificate: Certificate) -> dict[str, Any]:
     by_unit = {"profile": certificate.epsilon_profile, "attribute": certificate.epsilon_attribute}
     return {
-        "definition": _definition(spec),
+        "definition": _definition(spec, voided_days=plan.voided_days),
         "unit": plan.unit,
         "units": {
             "attribute": gettext("one of a person's values; for a daily indicator, the value on one day"),
@@ -382,7 +382,7 @@ def _window(spec: PlanSpec, certificate: Certificate) -> dict[str, Any]:
     return {"window": window}
 
 
-def _definition(spec: PlanSpec) -> str:
+def _definition(spec: PlanSpec, *, voided_days: int) -> str:
     text = gettext(
         "The guarantee compares two people whose data may differ only in the privacy unit. Both "
         "people are present on the same days. Their values may differ, but any two days with the "
@@ -423,6 +423,12 @@ def _definition(spec: PlanSpec) -> str:
                 "If their values differ only within %(window)d consecutive days, the epsilon for these days "
                 "applies (w-event privacy)."
             ) % {"window": spec.window_days}
+        if voided_days:
+            text += " " + gettext(
+                "Exception: published days of this study were undone. If such a day is processed again, an "
+                "unchanged value gives the same answer for certain, but a changed value has new noise. "
+                "The guarantee does not cover whether a value differs between two versions of the same day."
+            )
     return text
 
 

@@ -101,6 +101,15 @@ def test_days_without_figures_are_no_part_of_the_sums() -> None:
     assert error.value.status == Status.SUPPRESSED
 
 
+def test_errors_of_a_stream_are_not_said_to_repeat(reader) -> None:
+    repeats = "repeats the same randomised answer"
+    published(n=2000)
+    assert repeats in words(reader.get("/studies/fair-2024/flows/"))
+    published(n=2000, slug="stream", mechanism="smp-stream")
+    shown = words(reader.get("/studies/stream/flows/"))
+    assert "Each answer has new noise, but the same people may answer" in shown and repeats not in shown
+
+
 def test_only_pairs_with_a_zone_are_flows() -> None:
     study, _ = published(with_area=False)
     assert place_pairs(study) == []

@@ -71,9 +71,22 @@ def test_the_page_shows_points_the_smoothed_line_and_the_change(reader, stream) 
     assert "Visitor-days" in days_page(reader)  # small charts
 
 
+def test_a_change_has_its_french_noun(reader, stream) -> None:
+    found = reader.get("/studies/fair-2024/stay/days/", {"form": "lines"}, HTTP_ACCEPT_LANGUAGE="fr")
+    text = found.content.decode()
+    assert '"name": "Changement"' in text and '<th scope="col">Changement</th>' in text
+
+
+def test_daily_answers_have_unions_and_pages_deny_none(reader) -> None:
+    plan = replace(factory.definition(mechanism="smp-stream", epsilon="3").plan, window_days=1)
+    factory.published(factory.STAY, plan=plan, n=500, days=4)
+    text = days_page(reader)
+    assert "added over 4 days" in text and "How many different people" not in text
+
+
 def test_there_is_no_union_and_pages_say_why(reader, stream) -> None:
     assert not has_unions(stream) and stream.max_values == 5
-    assert "on only 5 of the 14 days" in days_page(reader, show="cumulative")
+    assert "on at most 5 of the 14 days" in days_page(reader, show="cumulative")
     found = reader.get("/studies/fair-2024/stay/?from=2024-05-30&to=2024-05-31").content.decode()
     assert "No date ranges for this indicator" in found
     answer = reader.get("/studies/fair-2024/questions/").content.decode()

@@ -222,6 +222,32 @@ def test_statement_says_what_reports_on_hashed_values_tell(reader) -> None:
     assert "Two daily reports do not show for certain" in text and "No epsilon limits" not in text
 
 
+def test_a_stream_names_the_change_that_undone_days_show(reader) -> None:
+    plan = replace(factory.definition(mechanism="smp-stream").plan, window_days=3)
+    study = factory.published(factory.STAY, plan=plan, n=300, days=4)
+    factory.published(factory.STAY, n=300, slug="kept")
+    said, shown = "does not cover whether a value differs between two versions", "between two versions of that day"
+    french = "ne couvre pas la question de savoir si une valeur diffère entre deux versions"
+
+    def french_page() -> str:
+        found = reader.get("/studies/fair-2024/statement/", HTTP_ACCEPT_LANGUAGE="fr")
+        return unescape(found.content.decode())
+
+    def places() -> list[bool]:
+        texts = (
+            (statement(study)["guarantee"]["definition"], said),
+            (page(reader, "statement"), said),
+            (french_page(), french),
+            (page(reader, "days", "stay"), shown),
+        )
+        return [words in text for text, words in texts]
+
+    assert places() == [False] * 4
+    Plan.objects.update(voided_days=1)
+    assert places() == [True] * 4
+    assert "two versions" not in statement("kept")["guarantee"]["definition"]
+
+
 @pytest.mark.parametrize(("mechanism", "is_said"), [("smp-grr", 0), ("smp-question", 1), ("smp-loloha", 1)])
 def test_statement_says_which_people_with_other_lasting_values_are_not_compared(mechanism, is_said) -> None:
     both = factory.joint("both", factory.GENDER, factory.STAY, kind="daily")
