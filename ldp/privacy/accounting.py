@@ -77,8 +77,8 @@ def certify(plan: PlanSpec, *, extra_daily_values: int = 0) -> Certificate:
     value on the same side of a permanent question. A hashed value is protected as its cell: for sequences of
     cells that change on the same days, a profile loses what the worst days of each cell do. Of a stream the
     loss is against all other values on any days, changes too: there is one answer in a window of days. One
-    change is not protected: that between two versions of a day that is processed again. Bits belong to a value
-    and a day, so an equal value repeats its answer for certain.
+    change is not protected: that between two versions of a day that is processed again. Bits belong to a
+    value and a day, so an equal value repeats its answer for certain.
     Where a person answers one indicator, a profile loses at most the largest of the indicators' losses;
     otherwise the losses add up. Fake reports are added to an answer without knowing the value, so they never
     add to a loss. If all indicators are static, what they hide is certified exactly (`FakeDataChannel`).

@@ -226,7 +226,10 @@ def test_a_stream_names_the_change_that_undone_days_show(reader) -> None:
     plan = replace(factory.definition(mechanism="smp-stream").plan, window_days=3)
     study = factory.published(factory.STAY, plan=plan, n=300, days=4)
     factory.published(factory.STAY, n=300, slug="kept")
-    said, shown = "does not cover whether a value differs between two versions", "between two versions of that day"
+    said, shown = (
+        "does not cover whether a value differs between two versions",
+        "between two versions of that day",
+    )
     french = "ne couvre pas la question de savoir si une valeur diffère entre deux versions"
 
     def french_page() -> str:
