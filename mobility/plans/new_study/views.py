@@ -41,7 +41,7 @@ from mobility.plans.new_study.text import (
 from mobility.plans.pages.draft_edit import ADDS
 from mobility.plans.pages.draft_typed import ORIGIN, STATIC, Typed, kind_of_table
 from mobility.plans.pages.simulator_form import recommendation_for
-from mobility.plans.pages.simulator_source import typed_source
+from mobility.plans.pages.simulator_source import ASKED, asked_query, typed_source
 from mobility.vault.queries import find_study
 from reports.accounts.access import administrators_only
 from reports.privacy.location_texts import noise_words
@@ -315,16 +315,31 @@ def _simulator_query(tables: Tables) -> str:
     query = QueryDict(mutable=True)
     plan, study = (tables[key] if isinstance(tables.get(key), dict) else {} for key in ("plan", "study"))
     rows = [each for each in tables.get("indicator", []) if isinstance(each, dict)]
-    sizes = [len(each["categories"]) for each in rows if isinstance(each.get("categories"), list)]
+    sizes = {
+        each.get("slug"): len(each["categories"])
+        for each in rows
+        if isinstance(each.get("categories"), list) and len(each["categories"]) > 1
+    }
+    derived = [each for each in rows if "derive" in each and kind_of_table(each) != ORIGIN]
     found = {
         "days": study.get("days"),
         "indicators": len(rows) or None,
-        "daily": sum("derive" in each and kind_of_table(each) != ORIGIN for each in rows),
-        "categories": max(sizes, default=0) or None,
+        "daily": len(derived),
+        "categories": max(sizes.values(), default=0) or None,
         **{
             key: plan.get(key)
             for key in ("mechanism", "unit", "epsilon", "epsilon_first", "window_days", "presence_epsilon")
         },
     }
+    plain = [each for each in rows if isinstance(each.get("slug"), str) and each["slug"] in sizes]
+    if rows and len(plain) == len(rows):  # of others, the study file alone does not tell the size
+        found[ASKED] = asked_query(
+            (
+                str(each.get("name") or each["slug"]),
+                "daily" if each in derived else "static",
+                sizes[each["slug"]],
+            )
+            for each in rows
+        )
     query.update({key: str(value) for key, value in found.items() if value is not None})
     return query.urlencode()

@@ -57,8 +57,7 @@ def _use(form: SimulatorForm) -> dict[str, Any]:
     """Links that carry the values into the simulated draft, or into a new study."""
     number = form.source.kept.get("draft")
     if number is None:
-        is_typed = not form.source.questions
-        return {"use_in_new": query_for_new_study(form)} if is_typed else {}
+        return {"use_in_new": query_for_new_study(form)} if "days" in form.fields else {}
     if not PlanDraft.objects.filter(pk=number, state__in=PlanDraft.OPEN).exists():
         return {}
     address = reverse("administrator:edit_draft", args=[number])

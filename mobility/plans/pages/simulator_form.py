@@ -292,8 +292,9 @@ class SimulatorForm(forms.Form):
 
     def _numbers(self) -> Iterator[tuple[str, str, int, int]]:
         """Whole numbers that depend on the source: name, label, and limits."""
-        if not self.source.questions:
+        if "days" in self.source.initial:
             yield "days", gettext("Days of the study"), 1, MAX_DAYS
+        if not self.source.questions:
             yield "indicators", gettext("Indicators"), 1, MOST_INDICATORS
             yield "daily", gettext("Daily indicators"), 0, MOST_INDICATORS
             yield "categories", gettext("Categories per indicator"), 2, MOST_CATEGORIES

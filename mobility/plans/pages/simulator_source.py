@@ -1,9 +1,10 @@
 """Start of a simulation: a study, a draft, or typed numbers only."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Decimal
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
@@ -12,9 +13,12 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from ldp import PlanSpec
+from ldp.errors import LdpError
 from ldp.privacy.first_reports import FirstReports
+from ldp.privacy.plans import Kind
 from ldp.privacy.presence import PresenceSpec
 from ldp.privacy.slots import SlotSpec
+from ldp.protocols.channels import MAX_DOMAIN_SIZE
 from mobility.plans.models import PlanDraft
 from reports.simulator.model import Question, crowd_so_far, questions_of_definition, questions_of_study
 from reports.studies.models import Study
@@ -25,6 +29,8 @@ from reports.studies.studyfile.sections import DEFAULT_DELTA
 TYPED = {"days": "7", "indicators": "5", "daily": "0", "categories": "8", "cap": "7"}
 PLAN = {"unit": "profile", "epsilon": "1"}  # the mechanism is the recommended one
 SLOTS = {"slots_per_day": "48", "slots_levels": "1", "slots_zones": "10"}
+ASKED, MOST_ASKED, LONGEST_NAME = "asked", 50, 100
+KINDS = get_args(Kind)
 CROWD = {"visitors": "10000", "stay": "1.5"}
 
 
@@ -62,7 +68,35 @@ def source_of(request: HttpRequest) -> Source:
         return source_of_draft(draft)
     if "study" in request.GET:
         return _of_study(get_object_or_404(Study, slug=request.GET["study"]))
+    if questions := _asked(request.GET.get(ASKED, "")):
+        return _of_asked(questions, request)
     return typed_source()
+
+
+def asked_query(rows: Iterable[tuple[str, Kind, int]]) -> str:
+    """Name, kind and number of categories of each indicator, as the address of the simulator has them."""
+    return json.dumps([[name[:LONGEST_NAME], kind, size] for name, kind, size in rows])
+
+
+def _asked(text: str) -> tuple[Question, ...]:
+    """Indicators of an address; none if it was not made by `asked_query`."""
+    try:
+        rows = json.loads(text)
+        found = [
+            Question(slug=f"i{number}", name=name, kind=kind, domain_size=size)
+            for number, (name, kind, size) in enumerate(rows, start=1)
+            if isinstance(name, str) and kind in KINDS and type(size) is int and 2 <= size <= MAX_DOMAIN_SIZE
+        ]
+    except (ValueError, TypeError, LdpError, RecursionError):
+        return ()
+    return tuple(found) if len(found) == len(rows) <= MOST_ASKED else ()
+
+
+def _of_asked(questions: tuple[Question, ...], request: HttpRequest) -> Source:
+    """Start from the indicators of a form that is not a draft yet; the days can be changed."""
+    start = {**PLAN, **_initial(questions, days=int(TYPED["days"])), **SLOTS, "days": TYPED["days"]}
+    start.pop("cap", None)
+    return replace(typed_source(), kept={ASKED: request.GET[ASKED]}, initial=start, questions=questions)
 
 
 def typed_source() -> Source:

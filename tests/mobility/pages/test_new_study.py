@@ -262,6 +262,29 @@ def test_the_simulator_is_told_that_a_visitor_category_is_not_daily(client):
     says(walk.html, "indicators=1&amp;daily=0")
 
 
+def test_the_simulator_is_told_each_name_and_number_of_categories(client):
+    walk = Walk(client)
+    for row, (name, n) in enumerate([("Age band", 3), ("Region", 18)]):
+        walk.change("add-static")
+        fields = {"name": name, "slug": f"of_{row}", "categories": "\n".join(f"c{each}" for each in range(n))}
+        walk.change(**{f"indicator-{row}__{key}": value for key, value in fields.items()})
+    (link,) = re.findall(r'href="(/administrator/simulator/\?[^"]+)"', walk.html)
+    found = fields_of(html := html_of(client, unescape(link)))
+    assert (found["k-i1"], found["k-i2"], found["days"]) == ("3", "18", "7")
+    says(html, "Age band", "Region", "Use in a new study")
+    html = html_of(client, unescape(link) + "&days=5&k-i2=9")
+    assert fields_of(html)["k-i2"] == "9"
+    says(html, "Use in a new study")
+
+
+@pytest.mark.parametrize(
+    "asked", ["x", "[1]", '[["a","static",1]]', '[["a","b",3]]', "3", "[[[],[],[]]]", "{}"]
+)
+def test_an_address_with_other_indicators_starts_the_simulator_with_numbers(client, asked):
+    html = client.get("/administrator/simulator/", {"asked": asked}).content.decode()
+    assert fields_of(html)["categories"] == "8"
+
+
 def test_the_simulator_gives_every_changed_value_to_the_draft(client):
     draft = draft_new_study(definition_of(), by="adam")
     start = f"/administrator/simulator/?draft={draft.pk}"
