@@ -25,6 +25,7 @@ from mobility.plans.pages.draft_fields import (
 from mobility.plans.pages.draft_typed import STATIC, Typed, lines
 from reports.simulator.model import Recommendation
 from reports.studies.studyfile import Problem
+from reports.studies.studyfile.lookups import NOT_GIVEN
 
 LABELS: Final[dict[str, Promise]] = {
     "study.timezone": gettext_lazy("Time zone"),
@@ -139,6 +140,7 @@ def new_study_form(
     is_final: bool,
 ) -> dict[str, Any]:
     """Lay out the form; what is missing is an error only at the last check (`is_final`)."""
+    problems = [_of_form(each) for each in problems]
     missing = [each for each in problems if _is_missing(each)]
     errors = Errors([each for each in problems if is_final or not _is_missing(each)], labels=_ALL_LABELS)
     rows = [
@@ -161,6 +163,8 @@ def new_study_form(
         )
         for key, (title, names, more) in STEPS.items()
     }
+    if typed.values.get("area.cells") and steps["area"].todo == gettext("complete"):
+        steps["area"].todo = gettext("files not checked yet")
     steps["indicators"].errors = errors.of("indicator")
     steps["plan"].errors = errors.of("plan")
     return {
@@ -174,12 +178,21 @@ def new_study_form(
 
 def listed_words(problem: Problem) -> str:
     """A problem in the list of all: by the label of its field, if it has one, and its place in the file."""
+    problem = _of_form(problem)
     label = with_labels(problem.key, _ALL_LABELS)
     if label == problem.key:
         return str(problem)
     found = "" if problem.value is None else f", got {problem.value}"
     rule = with_labels(problem.rule, _ALL_LABELS)
     return f"{label}: {rule}{found} ({problem.file}: {problem.key})"
+
+
+def _of_form(problem: Problem) -> Problem:
+    """The problem of a file that was not sent, in words for a form, which loses chosen files."""
+    if problem.rule != NOT_GIVEN or problem.value is None:
+        return problem
+    again = gettext("Choose %(file)s again. Chosen files are lost when you leave this page.")
+    return replace(problem, rule=again % {"file": str(problem.value).strip('"')}, value=None)
 
 
 def _row(row: dict[str, Any], sample: Sample | None) -> dict[str, Any]:

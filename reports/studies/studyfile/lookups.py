@@ -16,6 +16,7 @@ LOOKUP_HEADER: Final = ["code", "category"]
 MAX_CODES: Final = 40_000
 MAX_PREFIX: Final = 16
 NO_ANSWER: Final = ""  # in the place of a category
+NOT_GIVEN: Final = "must name a file that is given together with the study file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +72,7 @@ def file_content(table: Table, key: str, name: str, *, read: Callable[[str], byt
     try:
         return read(name)
     except FileNotFoundError:
-        table.add(key, "must name a file that is given together with the study file", name)
+        table.add(key, NOT_GIVEN, name)
         return None
 
 

@@ -117,7 +117,7 @@ class TestCreate:
             "Nothing was created. 4 problems were found:",
             "“Number of days”: must be a whole number from 1 to 62, got 0 (fair.toml: study.days)",
             "“Cell column”: is missing (fair.toml: extract.cell)",
-            "“Name of the cell file”: must name a file that is given together",
+            "“Name of the cell file”: Choose c.csv again.",
             "days = 0",
         )
         assert 'name="filename" value="fair.toml"' in response.content.decode()
