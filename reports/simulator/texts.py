@@ -257,23 +257,27 @@ def totals_words(simulation: Simulation) -> str:
 
 def winner_words(simulation: Simulation) -> list[str]:
     """Explain why the best mechanism is the best here, and its limits."""
-    first, *others = simulation.ranking
+    best = simulation.ranking[0].mean_half_width
+    tied = [each for each in simulation.ranking if each.mean_half_width / best < ALIKE]
+    is_chosen = {
+        each.mechanism: each.mechanism == simulation.setting.mechanism for each in simulation.ranking
+    }
+    first = next((each for each in tied if is_chosen[each.mechanism]), tied[0])
+    others = [each for each in simulation.ranking if each is not first]
     found = [_family_words(first), _method_words(first, simulation)]
-    chosen = next((each for each in others if each.mechanism == simulation.setting.mechanism), None)
+    chosen = next((each for each in others if is_chosen[each.mechanism]), None)
+    if alike := [each.mechanism for each in tied if each is not first]:
+        found.append(gettext("Equally accurate: %(names)s.") % {"names": ", ".join(alike)})
     own = (simulation.setting.epsilon_first, simulation.setting.hash_cells, simulation.setting.window_days)
     is_ranked = own == (None, None, None)
     if chosen is not None and is_ranked:
-        ratio = chosen.mean_half_width / first.mean_half_width
-        if ratio < ALIKE:
-            found.append(gettext("No other mechanism is more accurate than the selected one."))
-        else:
-            found.append(
-                gettext(
-                    "The intervals of the selected mechanism, %(name)s, are %(share)s wider than "
-                    "those of the most accurate one."
-                )
-                % {"name": chosen.mechanism, "share": formats.percent(ratio - 1)}
+        found.append(
+            gettext(
+                "The intervals of the selected mechanism, %(name)s, are %(share)s wider than "
+                "those of the most accurate one."
             )
+            % {"name": chosen.mechanism, "share": formats.percent(chosen.mean_half_width / best - 1)}
+        )
     found.append(_other_unit_words(first, simulation))
     return [sentence for sentence in found if sentence]
 

@@ -238,6 +238,13 @@ def test_winner_is_named_with_its_reason() -> None:
     assert "With the most accurate mechanism, this loss would be epsilon 3." in reasons
 
 
+def test_mechanisms_with_the_same_error_are_called_equally_accurate() -> None:
+    for mechanism, other in (("smp-adp", "smp-grr"), ("smp-grr", "smp-adp")):
+        reasons = " ".join(words.winner_words(simulate(make(3, 3, 3, mechanism=mechanism))))
+        assert f"{mechanism} is the most accurate" in reasons
+        assert f"Equally accurate: {other}." in reasons
+
+
 def test_own_epsilons_are_left_out_where_the_mechanism_knows_none() -> None:
     own = (question("a", 3, epsilon=Decimal(2)), question("b", 3))
     for mechanism, epsilons in (("smp-grr", [2, 1]), ("spl-grr", [0.5, 0.5])):
