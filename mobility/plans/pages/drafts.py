@@ -13,6 +13,7 @@ from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
@@ -226,10 +227,12 @@ def _withdraw(request: HttpRequest, found: PlanDraft) -> str:
 def _publish(request: HttpRequest, found: PlanDraft) -> str:
     publish_draft(found, **_seen(request))
     if found.is_new_study:
-        return gettext(
+        said = gettext(
             "The study has been created. Next, open the People page and check who can see the study. "
             "Give access to the operators who upload extracts and to the people who read the reports."
         )
+        people = reverse("people:people")
+        return format_html('{} <a href="{}">{}</a>', said, people, gettext("Open the People page"))
     return gettext("Version %(version)s of the plan is now in force.") % {"version": found.version}
 
 

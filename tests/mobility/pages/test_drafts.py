@@ -124,7 +124,9 @@ class TestSecondPerson:
 
     def test_one_person_may_work_alone_where_the_site_says_so(self, client, settings, draft):
         settings.MOBILITY_SECOND_PERSON = False
-        assert "The study has been created" in take(client, draft, "publish")
+        sent = {"step": "publish", "revision": str(draft.revision)}
+        html = client.post(url(draft, "step/"), sent, follow=True).content.decode()
+        says(html, "The study has been created", '<a href="/people/">Open the People page</a>')
         assert "Not reviewed: this site does not require approval" in page(client, "/administrator/fair/")
 
 
