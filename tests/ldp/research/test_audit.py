@@ -30,6 +30,7 @@ from tests.ldp.exact import make_plan
 from tests.ldp.privacy.test_joint import DAILY_PAIR, joint_plan, number_plan
 from tests.ldp.privacy.test_moves import moves_plan
 from tests.ldp.privacy.test_repeated import hashes, plan_of
+from tests.ldp.privacy.test_streams import stream
 
 KEY = bytes(range(16))
 PLANS: tuple[Mechanism, ...] = get_args(Mechanism)
@@ -124,6 +125,8 @@ DESIGNS = {
     "visited pairs": (lambda unit: moves_plan(days=2, unit=unit, places=4, items="pairs"), 0.8),
     "questions": (lambda unit: plan_of(10, days=4, unit=unit), 0.8),
     "hashes": (lambda unit: hashes(10, unit=unit, **HASHED), 0.8),
+    "stream, one day of two": (lambda unit: stream(days=2, window_days=2, unit=unit), 0.9),
+    "stream, both days": (lambda unit: stream(days=2, window_days=1, unit=unit), 0.9),
 }  # fmt: skip
 
 
@@ -198,6 +201,13 @@ def test_faults_of_plans_over_days_are_caught(mechanism: Mechanism) -> None:
     without_key = ATTACK(two_days, prf_of=keyless)
     assert not without_key.is_within
     assert "another key repeats them under the " in without_key.event
+
+
+def test_two_answers_of_a_stream_in_one_window_are_caught() -> None:
+    in_window, on_both = (plan_target(stream(days=2, window_days=window)) for window in (2, 1))
+    assert in_window.epsilon_certified == ldp.certify(stream(days=2, window_days=2)).epsilon_window
+    assert on_both.epsilon_certified == pytest.approx(2 * in_window.epsilon_certified)
+    assert not ATTACK(sold_as(on_both, in_window)).is_within
 
 
 @pytest.mark.parametrize("mechanism", ["smp-grr", "rsfd-grr"])
