@@ -14,11 +14,11 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Final, TypeVar
 
-from benchmarks.reproduce import document, figures, gains, recognition, solutions, windows
+from benchmarks.reproduce import document, figures, gains, recognition, solutions, streams, windows
 from benchmarks.reproduce.findings import Findings
 from benchmarks.reproduce.runs import Floats
 
-RUNS: Final = {"gain": 200, "window": 50, "solution": 60, "recognition": 20}
+RUNS: Final = {"gain": 200, "window": 50, "solution": 60, "recognition": 20, "stream": 20}
 
 Setting = TypeVar("Setting")
 
@@ -34,7 +34,12 @@ def main() -> int:
     with ProcessPoolExecutor(options.processes) as pool:
         found = {
             f"{name}_runs": simulate(pool, module.errors, module.settings(), n_runs=n_runs[name], name=name)
-            for name, module in (("gain", gains), ("window", windows), ("solution", solutions))
+            for name, module in (
+                ("gain", gains),
+                ("window", windows),
+                ("solution", solutions),
+                ("stream", streams),
+            )
         }
         found["recognition_runs"] = simulate(
             pool,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from benchmarks.reproduce import gains, published, recognition, solutions, windows
+from benchmarks.reproduce import gains, published, recognition, solutions, streams, windows
 from benchmarks.reproduce.runs import Comparison, Estimate, Floats, mean
 
 RATIO: Final[tuple[solutions.Solution, ...]] = ("adp", "smp")
@@ -19,6 +19,7 @@ class Findings:
     window_runs: Mapping[windows.Setting, Floats]
     solution_runs: Mapping[solutions.Setting, Floats]
     recognition_runs: Mapping[recognition.Setting, Floats]
+    stream_runs: Mapping[str, Floats]
 
     @property
     def n_gain_runs(self) -> int:
@@ -34,6 +35,19 @@ class Findings:
     def n_solution_runs(self) -> int:
         """Runs per setting of figure 7.11."""
         return int(next(iter(self.solution_runs.values())).shape[0])
+
+    @property
+    def n_stream_runs(self) -> int:
+        """Runs per scenario of streams."""
+        return int(next(iter(self.stream_runs.values())).shape[0])
+
+    def stream_comparisons(self) -> dict[tuple[str, str], Comparison]:
+        """Return comparisons by (scenario, method)."""
+        return {
+            (scenario, method): comparison
+            for scenario, of_runs in self.stream_runs.items()
+            for method, comparison in streams.compare(scenario, of_runs).items()
+        }
 
     def gain_comparisons(
         self, data: published.DataSet = "ms-fimu"

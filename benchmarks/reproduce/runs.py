@@ -53,9 +53,14 @@ class Comparison:
         return f"{'agrees' if self.agrees else '**differs**'} ({self.distance:.1f} standard errors)"
 
 
+def key(experiment: str, run: int) -> bytes:
+    """Return the key of one run; no two runs of any two experiments share it."""
+    return ldp.derive_subkey(MASTER, purpose=f"reproduce/{experiment}/{run}")
+
+
 def prf(experiment: str, run: int) -> ldp.KeyedPrf:
-    """Keyed bits of one run; no two runs of any two experiments share a key."""
-    return ldp.KeyedPrf(ldp.derive_subkey(MASTER, purpose=f"reproduce/{experiment}/{run}"))
+    """Keyed bits of one run."""
+    return ldp.KeyedPrf(key(experiment, run))
 
 
 def mean(runs: Floats) -> Estimate:

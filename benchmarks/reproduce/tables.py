@@ -6,7 +6,16 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Final
 
-from benchmarks.reproduce import exact, forecasts, gains, published, recognition, scenarios, solutions
+from benchmarks.reproduce import (
+    exact,
+    forecasts,
+    gains,
+    published,
+    recognition,
+    scenarios,
+    solutions,
+    streams,
+)
 from benchmarks.reproduce.distances import NoisyDistances, levels
 from benchmarks.reproduce.exact import Cell, SolutionRow
 from benchmarks.reproduce.findings import NEARLY, Findings
@@ -66,6 +75,7 @@ def summary_table(found: Findings) -> str:
         ),
         ("Table 10.2: distances after noise", distances_in_short(levels())),
         ("Chapter 4: unions tell who came on which days", f"no: {all_week_in_short()}"),
+        ("LDP-IDS: dividing people beats dividing epsilon", streams_in_short()),
     ]
     return table(("claim", "here"), rows)
 
@@ -74,6 +84,29 @@ def all_week_in_short() -> str:
     """Return the range for all seven days that the unions allow."""
     answer = scenarios.rows()[0].answer
     return f"{answer.least:,} to {answer.most:,} visitors on all seven days, printed {published.ALL_WEEK}"
+
+
+def streams_in_short() -> str:
+    """Return how much more exact a day is if people are divided."""
+    budget, people = streams.exact_errors()
+    ratio = f"{budget / people:.1f}"
+    return f"yes: {ratio} times smaller mean squared error of a day, windows of {streams.WINDOW} days"
+
+
+def stream_table(found: Findings) -> str:
+    """Stated errors of streams, ours, and the deviation, by method and scenario."""
+    scenarios, comparisons = streams.settings(), found.stream_comparisons()
+    rows = [
+        (method, *(_stated_and_ours(comparisons[scenario, method]) for scenario in scenarios))
+        for method in streams.METHODS
+    ]
+    return table(("", *scenarios), rows)
+
+
+def _stated_and_ours(comparison: Comparison) -> str:
+    stated, ours = comparison.published.value, comparison.ours
+    deviation = 100 * (ours.value / stated - 1)
+    return f"{stated:g}; {ours.value:.2f} ± {ours.std_error:.2f}; {deviation:+.1f}%"
 
 
 def scenario_table() -> str:

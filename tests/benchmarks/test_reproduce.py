@@ -24,6 +24,7 @@ from benchmarks.reproduce import (
     recognition,
     runs,
     solutions,
+    streams,
     tables,
     windows,
 )
@@ -43,6 +44,7 @@ def findings():
         window_runs={setting: rng.uniform(0.01, 0.02, (2, 28)) for setting in windows.settings()},
         solution_runs={setting: rng.uniform(1e-4, 2e-4, 2) for setting in solutions.settings()},
         recognition_runs={setting: rng.uniform(0.2, 0.3, 2) for setting in recognition.settings()},
+        stream_runs={setting: rng.uniform(1, 2, (2, 4)) for setting in streams.settings()},
     )
 
 
@@ -221,6 +223,29 @@ def test_simulated_solutions_have_the_exact_variance(solution, amplified):
     pairs = zip(people.frequencies, channels, strict=True)
     variances = [ldp.pure_variance(f, channel=channel, **sizes).mean() for f, channel in pairs]
     check(solutions.errors(setting, 15), expected=float(np.mean(variances)))
+
+
+def test_simulated_streams_have_the_exact_variance_and_events_cost_the_smoother_most():
+    of_runs = {scenario: streams.errors(scenario, 4) for scenario in ("steady", "event")}
+    for found in of_runs.values():
+        for of_method, expected in zip(found.T, streams.exact_errors(), strict=False):
+            check(of_method, expected=expected)
+    assert (of_runs["steady"][:, 3] < 0.05 * of_runs["steady"][:, 1]).all()
+    assert (of_runs["event"][:, 3] > 0.3 * of_runs["event"][:, 1]).all()
+    assert {window: round(ratio, 1) for window, ratio in streams.ratios().items()} == streams.RATIOS
+
+
+def test_stated_errors_of_streams_that_deviate_are_reported(findings, monkeypatch):
+    ours = {each: tuple(found.mean(axis=0)) for each, found in findings.stream_runs.items()}
+    monkeypatch.setattr(streams, "STATED", ours)
+    assert "**Agrees**: all 10 numbers" in document.stream_section(findings)
+    # Those of scenarios that the study does not define are no evidence.
+    monkeypatch.setattr(streams, "STATED", ours | {"event": (*ours["event"][:2], 100.0, 100.0)})
+    assert "**Agrees**: all 10 numbers" in document.stream_section(findings)
+    monkeypatch.setattr(streams, "STATED", ours | {"event": (100.0, *ours["event"][1:])})
+    section = document.stream_section(findings)
+    assert "**Does not agree**: 1 of 10 numbers" in section
+    assert f"{ours['event'][0] - 100:+.1f}%" in section
 
 
 def test_document_is_current_as_far_as_it_is_exact(cells):
