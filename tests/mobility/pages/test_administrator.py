@@ -361,7 +361,7 @@ class TestSimulator:
         ("query", "words"),
         [("?epsilon=0", "Epsilon: Ensure this value is greater than or equal to 0.001."),
          ("?stay=8", "A person cannot be present on more days than the study has. Enter at most 7."),
-         ("?cap=8", "Enter at most 7. This is the number of days in the study."),
+         ("?daily=1&cap=8", "Enter at most 7. This is the number of days in the study."),
          ("?daily=6", "Enter a number that is no greater than the number of indicators in the plan."),
          ("?mechanism=none", "Mechanism: Select a valid choice."),
          ("?presence_epsilon=1&presence_days=8", "Enter at most 7. This is the number of days")],
